@@ -1,0 +1,67 @@
+//! The x86 time-stamp counter.
+#![expect(unsafe_code, reason = "reads the TSC")]
+
+use core::arch::asm;
+use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
+
+use super::Features;
+
+/// CPUID leaf that tells the highest extended leaf.
+const EXTENDED_LEAVES: u32 = 0x8000_0000;
+/// CPUID leaf whose EDX bit 27 says that RDTSCP exists.
+const EXTENDED_FEATURES: u32 = 0x8000_0001;
+/// CPUID leaf whose EDX bit 8 says that the TSC is invariant.
+const POWER_MANAGEMENT: u32 = 0x8000_0007;
+
+#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
+pub(crate) fn features() -> Option<Features> {
+    let last_leaf = cpuid(EXTENDED_LEAVES).eax;
+    let edx_bit = |leaf, bit: u32| last_leaf >= leaf && cpuid(leaf).edx & (1 << bit) != 0;
+    Some(Features {
+        invariant: edx_bit(POWER_MANAGEMENT, 8),
+        self_ordered: edx_bit(EXTENDED_FEATURES, 27),
+    })
+}
+
+#[allow(unused_unsafe, reason = "the intrinsic became safe after Rust 1.85")]
+fn cpuid(leaf: u32) -> CpuidResult {
+    // SAFETY: every x86_64 CPU has CPUID.
+    unsafe { __cpuid(leaf) }
+}
+
+#[inline]
+pub(crate) fn ticks() -> u64 {
+    // SAFETY: RDTSC touches no memory, and `source` chooses this back end only where the process
+    // may execute it.
+    unsafe { _rdtsc() }
+}
+
+/// LFENCE waits until every earlier instruction has completed (Intel SDM 2A; AMD: dispatch
+/// serialising, which Linux switches on at boot), so that RDTSC is not executed before them.
+#[inline]
+pub(crate) fn ticks_fenced() -> u64 {
+    let low: u32;
+    let high: u32;
+    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // SAFETY: LFENCE and RDTSC write no memory and no register but these two, and `source` chooses
+    // this back end only where the process may execute them.
+    unsafe {
+        asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// RDTSCP waits until every earlier instruction has executed and every earlier load is globally
+/// visible (Intel SDM 2B; AMD APM 3 says the same).
+#[inline]
+pub(crate) fn ticks_self_ordered() -> u64 {
+    let low: u32;
+    let high: u32;
+    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // SAFETY: RDTSCP writes no memory and no register but these three, and is called only where
+    // CPUID names it.
+    unsafe {
+        asm!("rdtscp", out("eax") low, out("edx") high, out("ecx") _, options(nostack, preserves_flags));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}

@@ -1,0 +1,45 @@
+//! Decimal digits by table.
+
+/// "00", "01" … "99".
+static PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut i = 0;
+    while i < 100 {
+        #[expect(clippy::cast_possible_truncation, reason = "less than 10")]
+        {
+            pairs[i] = [b'0' + (i / 10) as u8, b'0' + (i % 10) as u8];
+        }
+        i += 1;
+    }
+    pairs
+};
+
+/// Fills `out` with the last `out.len()` digits of `value`, zeros in front.
+#[inline]
+pub(crate) fn write_padded(out: &mut [u8], mut value: u32) {
+    let (single, pairs) = out.split_at_mut(out.len() % 2);
+    for pair in pairs.chunks_exact_mut(2).rev() {
+        pair.copy_from_slice(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    if let [digit] = single {
+        *digit = PAIRS[(value % 10) as usize][1];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn digits_are_those_of_format(value: u32, width in 0_usize..=9) {
+            let mut out = [b'x'; 9];
+            write_padded(&mut out[..width], value);
+            let expected = format!("{value:09}");
+            prop_assert_eq!(&out[..width], &expected.as_bytes()[expected.len() - width..]);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The clock under Rust telemetry.
+//!
+//! `tach-core` reads the CPU's counter (the TSC on x86) and knows at every moment what a tick
+//! means in nanoseconds and in Unix time. Reading is as cheap as the instruction; the conversion is
+//! disciplined against the OS clock on demand, so it neither drifts nor needs a thread.
+//!
+//! ```
+//! use tach_core::{Instant, UnixTime};
+//!
+//! let start = Instant::now();
+//! let stamp = UnixTime::now();
+//! println!("{stamp} took {:?}", start.elapsed());
+//! ```
+//!
+//! # Which type
+//!
+//! | you want | take |
+//! |---|---|
+//! | to time something on one thread | [`Instant`] |
+//! | to compare instants of several threads | [`MonotonicInstant`] |
+//! | the read to stay behind the loads before it | [`OrderedInstant`] |
+//! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
+//! | timestamps that no clock step can bend | [`Anchor`] |
+//!
+//! # Where the ticks come from
+//!
+//! The counter is used only where the kernel itself trusts it; [`status`] says what was chosen and
+//! why. Setting `TACH_SOURCE=os` (or `counter`) in the environment, calling [`force_source`] before
+//! the first read, or building with `--cfg tach_source="os"` overrides that choice. The counter is
+//! read on `x86_64` Linux so far; every other target takes its ticks from the OS clock.
+//!
+//! # Features
+//!
+//! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE`, and a per-thread cache
+//!   for formatted timestamps. Without it the crate is `no_std`; it never allocates either way.
+
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+mod anchor;
+mod counter;
+mod digits;
+mod instant;
+mod monotonic;
+mod ops;
+mod ordered;
+mod os;
+pub mod rfc3339;
+mod sample;
+mod source;
+mod status;
+mod sync;
+mod system;
+mod timeline;
+mod unix_time;
+
+#[cfg(feature = "std")]
+mod std_time;
+
+pub use crate::anchor::Anchor;
+pub use crate::instant::Instant;
+pub use crate::monotonic::MonotonicInstant;
+pub use crate::ordered::OrderedInstant;
+pub use crate::source::{ForceError, Order, Reason, Source, force_source};
+pub use crate::status::{Status, TimelineStatus, status};
+pub use crate::system::uptime;
+pub use crate::unix_time::{UnixTime, unix_nanos};

@@ -1,0 +1,133 @@
+//! The operating system: its clocks, and what it thinks of the counter.
+//!
+//! A back end is one file with exactly these items.
+//!
+//! - `fn monotonic_ns() -> u64`: the clock behind `std::time::Instant`, in ns.
+//! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
+//! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: what the kernel says
+//!   of the counter.
+//! - `fn requested_source() -> Request`: what the environment variable `TACH_SOURCE` asks for.
+//! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
+
+use cfg_if::cfg_if;
+
+#[cfg(feature = "std")]
+mod environment;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(feature = "std"))]
+mod no_environment;
+#[cfg(all(not(unix), feature = "std"))]
+mod std_clock;
+#[cfg(unix)]
+mod unix;
+#[cfg(not(target_os = "linux"))]
+mod unknown_kernel;
+
+cfg_if! {
+    if #[cfg(unix)] {
+        pub(crate) use unix::{monotonic_ns, realtime_ns};
+    } else if #[cfg(feature = "std")] {
+        pub(crate) use std_clock::{monotonic_ns, realtime_ns};
+    } else {
+        compile_error!("tach-core has no clock on this target: enable its `std` feature");
+    }
+}
+
+cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        pub(crate) use linux::kernel_view;
+    } else {
+        pub(crate) use unknown_kernel::kernel_view;
+    }
+}
+
+cfg_if! {
+    if #[cfg(feature = "std")] {
+        pub(crate) use environment::{report, requested_source};
+    } else {
+        pub(crate) use no_environment::{report, requested_source};
+    }
+}
+
+cfg_if! {
+    // The clocks that `std::time::Instant` reads: on Apple's systems it stands still in sleep.
+    if #[cfg(target_vendor = "apple")] {
+        const MONOTONIC: libc::clockid_t = libc::CLOCK_UPTIME_RAW;
+    } else if #[cfg(unix)] {
+        const MONOTONIC: libc::clockid_t = libc::CLOCK_MONOTONIC;
+    }
+}
+
+/// Room for the names of the current and of the available clocksources.
+pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
+
+/// What the person who runs the process asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Nothing, or nothing that can be asked here.
+    Unset,
+    /// `TACH_SOURCE=os`.
+    Os,
+    /// `TACH_SOURCE=counter`.
+    Counter,
+    /// `TACH_SOURCE` has another value.
+    Invalid,
+}
+
+impl Request {
+    /// What a value of `TACH_SOURCE` asks for; `None` if it is not set.
+    pub(crate) fn parse(value: Option<&str>) -> Self {
+        match value {
+            None => Self::Unset,
+            Some("os") => Self::Os,
+            Some("counter") => Self::Counter,
+            Some(_) => Self::Invalid,
+        }
+    }
+}
+
+/// What the kernel says of the counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KernelView<'a> {
+    /// User space may execute the read; a process can have it taken away (`PR_SET_TSC`).
+    pub(crate) counter_readable: bool,
+    /// The clocksource in use; `None` where the kernel does not tell.
+    pub(crate) current: Option<&'a str>,
+    /// The clocksources that could be used, separated by blanks; `None` where it does not tell.
+    pub(crate) available: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_words_ask_for_a_source() {
+        assert_eq!(Request::parse(None), Request::Unset);
+        assert_eq!(Request::parse(Some("os")), Request::Os);
+        assert_eq!(Request::parse(Some("counter")), Request::Counter);
+        for word in ["", "OS", "tsc", "counter "] {
+            assert_eq!(Request::parse(Some(word)), Request::Invalid, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn the_monotonic_clock_rises() {
+        let first = monotonic_ns();
+        while monotonic_ns() == first {}
+        assert!(monotonic_ns() > first);
+    }
+
+    #[test]
+    fn the_realtime_clock_is_the_system_time() {
+        let system = || {
+            let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("a clock past 1970");
+            u64::try_from(since_epoch.as_nanos()).expect("a clock before 2554")
+        };
+        let before = system();
+        let ours = realtime_ns();
+        let after = system();
+        assert!(before <= ours && ours <= after, "{before} <= {ours} <= {after}");
+    }
+}

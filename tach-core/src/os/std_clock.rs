@@ -1,0 +1,14 @@
+//! The standard library's clocks, where tach has no back end of its own.
+
+use std::sync::OnceLock;
+use std::time::{Instant, UNIX_EPOCH};
+
+pub(crate) fn monotonic_ns() -> u64 {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    let since_first_read = ORIGIN.get_or_init(Instant::now).elapsed();
+    u64::try_from(since_first_read.as_nanos()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn realtime_ns() -> u64 {
+    UNIX_EPOCH.elapsed().map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,99 @@
+//! One bracketed reading of counter and OS clock.
+
+/// The two clocks that a timeline relates: any pair, so that a simulation can drive it.
+pub(crate) trait Reference {
+    /// The counter now, read after every earlier read of either clock.
+    fn ticks(&self) -> u64;
+
+    /// The OS clock now, in ns.
+    fn os_ns(&self) -> u64;
+}
+
+/// The OS clock's time at a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sample {
+    /// The middle of the bracket.
+    pub(crate) tick: u64,
+    /// What the OS clock said within the bracket.
+    pub(crate) ns: u64,
+    /// The bracket's width: the OS clock was read at `tick` plus or minus half of it.
+    pub(crate) width_ticks: u64,
+}
+
+impl Sample {
+    /// Brackets at most: an interrupted one is wide, and eight in a row are not all interrupted.
+    const ATTEMPTS: u32 = 8;
+
+    /// The narrowest of a few brackets. It stops early at one that is about as narrow as
+    /// `best_width_ticks`, the best seen before (0: none was).
+    pub(crate) fn take(reference: &impl Reference, best_width_ticks: u64) -> Self {
+        let good_enough = best_width_ticks + best_width_ticks / 8;
+        let mut narrowest = Self::bracket(reference);
+        for _ in 1..Self::ATTEMPTS {
+            if narrowest.width_ticks <= good_enough {
+                break;
+            }
+            let next = Self::bracket(reference);
+            if next.width_ticks < narrowest.width_ticks {
+                narrowest = next;
+            }
+        }
+        narrowest
+    }
+
+    fn bracket(reference: &impl Reference) -> Self {
+        let before = reference.ticks();
+        let ns = reference.os_ns();
+        // A counter that went back in between counts as one that stood still.
+        let width_ticks = reference.ticks().saturating_sub(before);
+        Self { tick: before + width_ticks / 2, ns, width_ticks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+
+    /// A counter whose reads take the given numbers of ticks, one after the other.
+    struct Scripted {
+        tick: Cell<u64>,
+        steps: Cell<&'static [u64]>,
+    }
+
+    impl Scripted {
+        fn new(steps: &'static [u64]) -> Self {
+            Self { tick: Cell::new(1000), steps: Cell::new(steps) }
+        }
+    }
+
+    impl Reference for Scripted {
+        fn ticks(&self) -> u64 {
+            self.tick.get()
+        }
+
+        fn os_ns(&self) -> u64 {
+            let (step, rest) = self.steps.get().split_first().expect("a read that was planned");
+            self.steps.set(rest);
+            let middle = self.tick.get() + step / 2;
+            self.tick.set(self.tick.get() + step);
+            middle
+        }
+    }
+
+    #[test]
+    fn the_narrowest_bracket_wins() {
+        let reference = Scripted::new(&[90, 60, 5000, 40, 70, 80, 90, 100]);
+        let sample = Sample::take(&reference, 0);
+        assert_eq!(sample, Sample { tick: 6170, ns: 6170, width_ticks: 40 });
+    }
+
+    #[test]
+    fn a_bracket_like_the_best_ends_the_search() {
+        let reference = Scripted::new(&[5000, 112, 100]);
+        let sample = Sample::take(&reference, 100);
+        assert_eq!(sample.width_ticks, 112);
+        assert_eq!(reference.steps.get(), [100]);
+    }
+}

@@ -1,0 +1,182 @@
+//! The process's one clock: the chosen source and its two timelines.
+//!
+//! These statics are one instance of what `timeline` and `source` define; everything above works
+//! on ticks.
+
+use core::time::Duration;
+
+use crate::counter;
+use crate::os;
+use crate::sample::Reference;
+use crate::source::{self, Mode};
+use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::timeline::{BackwardStep, Timeline};
+
+/// Ticks to the OS's monotonic clock.
+pub(crate) static MONOTONIC: Timeline = Timeline::new(BackwardStep::Hold);
+/// Ticks to Unix time.
+pub(crate) static REALTIME: Timeline = Timeline::new(BackwardStep::Follow);
+/// The highest tick that an enforced read has given.
+static LAST: Padded<AtomicU64> = Padded(AtomicU64::new(0));
+
+/// The chosen source beside the clock behind `std::time::Instant`.
+pub(crate) struct MonotonicReference;
+/// The chosen source beside the OS's real-time clock.
+pub(crate) struct RealtimeReference;
+
+impl Reference for MonotonicReference {
+    fn ticks(&self) -> u64 {
+        ticks_ordered()
+    }
+
+    fn os_ns(&self) -> u64 {
+        os::monotonic_ns()
+    }
+}
+
+impl Reference for RealtimeReference {
+    fn ticks(&self) -> u64 {
+        ticks_ordered()
+    }
+
+    fn os_ns(&self) -> u64 {
+        os::realtime_ns()
+    }
+}
+
+/// The bare read.
+#[inline]
+pub(crate) fn ticks() -> u64 {
+    if source::reads_counter() { counter::ticks() } else { ticks_otherwise(counter::ticks) }
+}
+
+/// A read that the CPU does not execute before this thread's earlier loads.
+#[inline]
+pub(crate) fn ticks_ordered() -> u64 {
+    match source::mode() {
+        Mode::SelfOrdered => counter::ticks_self_ordered(),
+        Mode::Fenced | Mode::Enforced => counter::ticks_fenced(),
+        Mode::Os | Mode::Undecided => ticks_otherwise(counter::ticks_fenced),
+    }
+}
+
+/// A read that never precedes one that happened before it, on any thread.
+#[inline]
+pub(crate) fn ticks_strict() -> u64 {
+    match source::mode() {
+        Mode::SelfOrdered => counter::ticks_self_ordered(),
+        Mode::Fenced => counter::ticks_fenced(),
+        Mode::Enforced => enforced(counter::ticks()),
+        Mode::Os => os::monotonic_ns(),
+        Mode::Undecided => {
+            start();
+            ticks_strict_after_start()
+        }
+    }
+}
+
+/// [`ticks_strict`], so that the first read need not recurse into an inlined function.
+#[cold]
+fn ticks_strict_after_start() -> u64 {
+    match source::mode() {
+        Mode::Enforced => enforced(counter::ticks()),
+        _ => ticks_ordered(),
+    }
+}
+
+/// Raises the maximum that all enforced reads share.
+#[inline]
+fn enforced(tick: u64) -> u64 {
+    // ORDERING: Relaxed is enough: if one read happens before another, so do their exchanges in
+    // LAST's modification order, and the later one gets a maximum that holds the earlier one.
+    LAST.0.fetch_max(tick, Ordering::Relaxed).max(tick)
+}
+
+/// A read of the OS clock; or the first one of all, which chooses the source.
+#[cold]
+fn ticks_otherwise(counter: fn() -> u64) -> u64 {
+    if source::mode() == Mode::Undecided {
+        start();
+    }
+    if source::reads_counter() { counter() } else { os::monotonic_ns() }
+}
+
+/// Chooses the source and begins both timelines, so that whatever is measured from now on lies
+/// between two known points. Called by many threads at once it still happens only once.
+pub(crate) fn start() {
+    if source::choose().verdict.mode.reads_counter() {
+        MONOTONIC.begin(&MonotonicReference);
+    } else {
+        MONOTONIC.begin_as_identity(os::monotonic_ns());
+    }
+    REALTIME.begin(&RealtimeReference);
+}
+
+/// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
+#[inline]
+pub(crate) fn between(earlier: u64, later: u64) -> Duration {
+    const NS_PER_S: u64 = 1_000_000_000;
+    let ns = MONOTONIC.ns_between(earlier, later, &MonotonicReference);
+    // Most intervals are shorter than a second and need no division.
+    if ns < NS_PER_S {
+        #[expect(clippy::cast_possible_truncation, reason = "less than a second")]
+        Duration::new(0, ns as u32)
+    } else {
+        Duration::from_nanos(ns)
+    }
+}
+
+/// The tick `duration` after `tick`; `None` past the range of ticks.
+pub(crate) fn after(tick: u64, duration: Duration) -> Option<u64> {
+    let ns = u64::try_from(duration.as_nanos()).ok()?;
+    started().tick_after(tick, ns, &MonotonicReference)
+}
+
+/// The tick `duration` before `tick`; `None` before the range of ticks.
+pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
+    let ns = u64::try_from(duration.as_nanos()).ok()?;
+    started().tick_before(tick, ns, &MonotonicReference)
+}
+
+/// The Unix time at `tick`, in ns.
+#[inline]
+pub(crate) fn unix_ns_at(tick: u64) -> u64 {
+    REALTIME.ns_at(tick, &RealtimeReference)
+}
+
+/// The time since this process first used tach.
+///
+/// # Examples
+///
+/// ```
+/// let earlier = tach_core::uptime();
+/// assert!(tach_core::uptime() >= earlier);
+/// ```
+#[inline]
+pub fn uptime() -> Duration {
+    let tick = ticks();
+    Duration::from_nanos(MONOTONIC.ns_at(tick, &MonotonicReference).saturating_sub(origin_ns()))
+}
+
+/// The OS's monotonic clock at the first use of tach.
+#[inline]
+fn origin_ns() -> u64 {
+    static ORIGIN_NS: Padded<AtomicU64> = Padded(AtomicU64::new(u64::MAX));
+    // ORDERING: Relaxed, since the value stands alone and whoever stores it stores the same.
+    let known = ORIGIN_NS.0.load(Ordering::Relaxed);
+    if known != u64::MAX {
+        return known;
+    }
+    let origin_ns = started().newest().map_or(0, |record| record.origin.start_ns);
+    // ORDERING: Relaxed, as above.
+    ORIGIN_NS.0.store(origin_ns, Ordering::Relaxed);
+    origin_ns
+}
+
+/// The monotonic timeline once it has begun.
+fn started() -> &'static Timeline {
+    if source::mode() == Mode::Undecided {
+        start();
+    }
+    &MONOTONIC
+}

@@ -1,0 +1,339 @@
+//! The timeline: a function from ticks to nanoseconds that all threads share and that grows on
+//! demand.
+//!
+//! It is made of [`Record`]s, each published once and never changed, so a tick that has been
+//! converted converts to the same value for as long as its record is kept. Whoever needs a tick
+//! past the end of the last record makes the next one: it samples the OS clock, computes the record
+//! privately, and publishes it by one compare-exchange of the head's generation. Of several that do
+//! so at once one wins and the others convert by its record, so nobody waits: not for a thread that
+//! was preempted in the middle of this, nor for one that a signal handler interrupted, nor for one
+//! that a `fork` left behind. `docs/adr/0003` tells why.
+//!
+//! In the last eighth of a record one reader prepares the successor, so a busy process never gets
+//! past an end.
+
+mod discipline;
+mod line;
+mod record;
+mod versioned;
+
+use self::line::Line;
+pub(crate) use self::line::Rate;
+pub(crate) use self::record::BackwardStep;
+use self::record::{RECORD_WORDS, Record, SPIN_NS};
+use self::versioned::Versioned;
+use crate::sample::{Reference, Sample};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
+
+/// Records kept: a power of two. In a busy process each covers a second, in an idle one any time.
+const KEPT: usize = 32;
+/// Generations past the head that appenders may claim at once. More than that many, all stopped in
+/// the middle of an append, make the next one convert by a record that it does not publish.
+const CLAIMS: u64 = 8;
+/// Samples that the start-up spin takes at most, should the OS clock stand still.
+const MAX_SPINS: u32 = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    /// A copy of the line in use, for the fast path.
+    current: Padded<Current>,
+    /// The generation of the newest record; 0 before the first.
+    head: Padded<AtomicU64>,
+    /// Somebody is preparing the successor, so that the others need not. A hint: nobody waits for
+    /// it, and one that is never taken back (by a thread that a `fork` left behind) costs nothing
+    /// but preparation.
+    preparing: AtomicBool,
+    /// Generation `g` is in slot `g % KEPT`. A slot may also hold a generation that was never
+    /// published: only a record's `previous` leads to another.
+    ring: [Versioned<RECORD_WORDS>; KEPT],
+    backward: BackwardStep,
+}
+
+impl Timeline {
+    pub(crate) const fn new(backward: BackwardStep) -> Self {
+        Self {
+            current: Padded(Current(Versioned::new())),
+            head: Padded(AtomicU64::new(0)),
+            preparing: AtomicBool::new(false),
+            ring: [const { Versioned::new() }; KEPT],
+            backward,
+        }
+    }
+
+    /// Begins here, unless it has begun already.
+    pub(crate) fn begin(&self, reference: &impl Reference) {
+        if self.generation() == 0 {
+            self.publish(0, &Record::first(&Sample::take(reference, 0)));
+        }
+    }
+
+    /// Begins as the identity, for ticks that are the OS clock's own nanoseconds.
+    pub(crate) fn begin_as_identity(&self, now_ns: u64) {
+        if self.generation() == 0 {
+            self.publish(0, &Record::identity(now_ns));
+        }
+    }
+
+    /// The time at `tick`.
+    ///
+    /// It never decreases from one tick to a later one, except where the OS clock was set back and
+    /// the timeline follows it. For a tick that lies in the future it is a prediction.
+    #[inline]
+    pub(crate) fn ns_at(&self, tick: u64, reference: &impl Reference) -> u64 {
+        match self.current.0.line_for(tick) {
+            Some(line) => line.ns_within(tick),
+            None => self.find(tick, reference).ns_at(tick),
+        }
+    }
+
+    /// The time from `earlier` to `later` in ns; zero if they come the other way round.
+    #[inline]
+    pub(crate) fn ns_between(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
+        if let Some(line) = self.current.0.line_for_both(earlier, later) {
+            return line.rate.ns_fitting(later.saturating_sub(earlier));
+        }
+        self.ns_between_lines(earlier, later, reference)
+    }
+
+    #[cold]
+    fn ns_between_lines(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
+        if later <= earlier {
+            return 0;
+        }
+        // The later one first: it may append what the earlier one needs.
+        let last = self.find(later, reference);
+        let first = self.find(earlier, reference);
+        if first == last {
+            // As `ns_between` has it while the line is the current one.
+            last.rate.ns(later - earlier)
+        } else {
+            last.ns_at(later).saturating_sub(first.ns_at(earlier))
+        }
+    }
+
+    /// The first tick that is `ns` or more after `tick`; `None` past the range of ticks.
+    pub(crate) fn tick_after(&self, tick: u64, ns: u64, reference: &impl Reference) -> Option<u64> {
+        let line = self.find(tick, reference);
+        let target = tick.checked_add(line.rate.ticks(ns)?)?;
+        if self.find(target, reference) == line {
+            return Some(target);
+        }
+        self.tick_at(line.ns_at(tick).checked_add(ns)?)
+    }
+
+    /// The last tick that is `ns` or more before `tick`; `None` before the range of ticks.
+    pub(crate) fn tick_before(
+        &self,
+        tick: u64,
+        ns: u64,
+        reference: &impl Reference,
+    ) -> Option<u64> {
+        let line = self.find(tick, reference);
+        if let Some(target) = tick.checked_sub(line.rate.ticks(ns)?) {
+            if self.find(target, reference) == line {
+                return Some(target);
+            }
+        }
+        self.tick_at(line.ns_at(tick).checked_sub(ns)?)
+    }
+
+    /// The newest record; `None` before [`begin`](Self::begin).
+    pub(crate) fn newest(&self) -> Option<Record> {
+        self.newest_with_generation().map(|(_, record)| record)
+    }
+
+    /// The line that tells the time at `tick`, from a record that is made now if need be.
+    #[cold]
+    fn find(&self, tick: u64, reference: &impl Reference) -> Line {
+        loop {
+            let Some((generation, record)) = self.newest_with_generation() else {
+                self.begin(reference);
+                continue;
+            };
+            if record.rate.is_known() {
+                if tick < record.start_tick {
+                    return self.search(&record, |start| start.tick <= tick);
+                }
+                if tick < record.end_tick {
+                    self.use_record(generation, &record, tick, reference);
+                    return record.line_at(tick);
+                }
+                // Another core's counter may be a little ahead of this one's: that is not the
+                // future yet, since a successor can be made already.
+                if reference.ticks() < record.due_tick() {
+                    return record.main_line();
+                }
+            }
+            let next = self.make_next(generation, &record, reference);
+            if !self.publish(generation, &next) {
+                return next.line_at(tick);
+            }
+        }
+    }
+
+    /// Serves the fast path from `record`, and prepares its successor when it is due.
+    fn use_record(&self, generation: u64, record: &Record, tick: u64, reference: &impl Reference) {
+        if tick < record.knee_tick {
+            return;
+        }
+        if tick < record.due_tick() {
+            self.current.0.install(generation, record, false);
+        } else if self.start_preparing() {
+            let next = self.make_next(generation, record, reference);
+            self.publish(generation, &next);
+            self.current.0.install(generation, record, true);
+            self.end_preparing();
+        }
+    }
+
+    fn make_next(&self, generation: u64, record: &Record, reference: &impl Reference) -> Record {
+        let sample = || Sample::take(reference, record.best_width_ticks);
+        let mut taken = sample();
+        if !record.rate.is_known() {
+            for _ in 0..MAX_SPINS {
+                if taken.ns.saturating_sub(record.knee_ns) >= SPIN_NS {
+                    break;
+                }
+                taken = sample();
+            }
+        }
+        record.next(generation, &taken, self.backward)
+    }
+
+    /// Makes `record` the successor of generation `after`. Whether `after` has a successor then: if
+    /// so, it is this record or another's.
+    fn publish(&self, after: u64, record: &Record) -> bool {
+        let words = record.to_words();
+        for generation in after + 1..=after + CLAIMS {
+            if self.slot(generation).try_write(generation, &words) {
+                // ORDERING: Release, with the Acquire in `generation`: whoever sees the generation
+                // finds it in its slot. Relaxed on failure: the caller looks again.
+                let _ = self.head.0.compare_exchange(
+                    after,
+                    generation,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                );
+                return true;
+            }
+        }
+        self.generation() != after
+    }
+
+    fn newest_with_generation(&self) -> Option<(u64, Record)> {
+        loop {
+            let generation = self.generation();
+            if generation == 0 {
+                return None;
+            }
+            // A reader that slept for a whole ring finds a later generation, and looks again.
+            if let Some(words) = self.words_of(generation) {
+                return Some((generation, Record::from_words(words)));
+            }
+        }
+    }
+
+    /// The newest line, of those older than `newest`, whose start is as `wanted`. Beyond the oldest
+    /// record that is kept, a straight line leads from there to the origin.
+    fn search(&self, newest: &Record, wanted: impl Fn(Point) -> bool) -> Line {
+        let mut oldest = Point { tick: newest.start_tick, ns: newest.start_ns };
+        let mut generation = newest.previous;
+        while let Some([previous, tick, ns]) = self.words_of(generation) {
+            oldest = Point { tick, ns };
+            if wanted(oldest) {
+                let Some(words) = self.words_of(generation) else { break };
+                let record = Record::from_words(words);
+                let knee = Point { tick: record.knee_tick, ns: record.knee_ns };
+                return record.line_at(if wanted(knee) { knee.tick } else { tick });
+            }
+            generation = previous;
+        }
+        let origin = newest.origin;
+        if wanted(Point { tick: origin.start_tick, ns: origin.start_ns }) {
+            let (ticks, ns) = (
+                oldest.tick.saturating_sub(origin.start_tick),
+                oldest.ns.saturating_sub(origin.start_ns),
+            );
+            Line { rate: Rate::from_slope(ns, ticks), ..origin }
+        } else {
+            origin
+        }
+    }
+
+    /// The first tick at which the time is `ns` or later.
+    fn tick_at(&self, ns: u64) -> Option<u64> {
+        let newest = self.newest()?;
+        let line = if ns >= newest.knee_ns {
+            newest.main_line()
+        } else if ns >= newest.start_ns {
+            newest.line_at(newest.start_tick)
+        } else {
+            self.search(&newest, |start| start.ns <= ns)
+        };
+        line.tick_at(ns)
+    }
+
+    fn words_of<const N: usize>(&self, generation: u64) -> Option<[u64; N]> {
+        let (found, words) = self.slot(generation).read_first::<N>()?;
+        (generation != 0 && found == generation).then_some(words)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "KEPT divides every power of two above it")]
+    fn slot(&self, generation: u64) -> &Versioned<RECORD_WORDS> {
+        &self.ring[generation as usize % KEPT]
+    }
+
+    fn generation(&self) -> u64 {
+        // ORDERING: Acquire, with the Release in `publish`.
+        self.head.0.load(Ordering::Acquire)
+    }
+
+    fn start_preparing(&self) -> bool {
+        // ORDERING: Relaxed, since a hint orders nothing.
+        !self.preparing.swap(true, Ordering::Relaxed)
+    }
+
+    fn end_preparing(&self) {
+        // ORDERING: Relaxed, since a hint orders nothing.
+        self.preparing.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A point that a line starts at.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    tick: u64,
+    ns: u64,
+}
+
+/// The line in use: start tick, start ns, rate, and the number of ticks it may be used for.
+#[derive(Debug)]
+struct Current(Versioned<4>);
+
+impl Current {
+    #[inline]
+    fn line_for(&self, tick: u64) -> Option<Line> {
+        self.line_for_both(tick, tick)
+    }
+
+    /// The line, if it covers both ticks.
+    #[inline]
+    fn line_for_both(&self, a: u64, b: u64) -> Option<Line> {
+        let (_, [start_tick, start_ns, q48, ticks]) = self.0.read()?;
+        let covers = |tick: u64| tick.wrapping_sub(start_tick) < ticks;
+        let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
+        (covers(a) && covers(b)).then_some(line)
+    }
+
+    /// Takes over a record's main line: up to where a successor is due, or to its end once there is
+    /// one.
+    fn install(&self, generation: u64, record: &Record, has_successor: bool) {
+        let until = if has_successor { record.end_tick } else { record.due_tick() };
+        let line = record.main_line();
+        let words = [line.start_tick, line.start_ns, line.rate.q48(), until - line.start_tick];
+        self.0.try_write(generation << 1 | u64::from(has_successor), &words);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The discipline: what is known of the OS clock, and how a sample changes it.
+//!
+//! An [`Estimate`] is a point of the OS clock, its rate, and how far either may be off. A sample
+//! corrects both by as much as it is more certain than they are (a Kalman filter with the two
+//! errors kept apart): one that was interrupted in its bracket moves little, one that contradicts
+//! a confident estimate by more than its error can explain makes the rate uncertain again.
+
+use super::line::{Line, Rate};
+use crate::sample::Sample;
+
+/// What is known of the OS clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Estimate {
+    pub(crate) tick: u64,
+    /// The OS clock at `tick`.
+    pub(crate) ns: u64,
+    /// [`Rate::UNKNOWN`] after the first sample.
+    pub(crate) rate: Rate,
+    /// Standard error of `ns`.
+    pub(crate) offset_error_ns: u32,
+    /// Standard error of `rate`.
+    pub(crate) rate_error_ppb: u32,
+}
+
+/// How a sample met the estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// As expected.
+    Expected,
+    /// The OS clock's rate has changed.
+    RateChanged,
+    /// The OS clock was set, by more than any slew explains.
+    Stepped,
+}
+
+const NS_PER_S: u64 = 1_000_000_000;
+/// How fast a rate may wander, by temperature mostly: the error of a rate grows by this much.
+const WANDER_PPB_PER_S: u64 = 3;
+/// Where that growth ends.
+const MAX_WANDER_PPB: u64 = 1000;
+/// The fastest slew that is taken for one: twice what Linux allows in `adjtimex`.
+const MAX_SLEW_PPM: u64 = 1000;
+/// The smallest error that is taken for a step. A smaller one is slewed away.
+const MIN_STEP_NS: u64 = 1_000_000;
+
+impl Estimate {
+    /// After the first sample ever.
+    pub(crate) fn first(sample: &Sample) -> Self {
+        Self {
+            tick: sample.tick,
+            ns: sample.ns,
+            rate: Rate::UNKNOWN,
+            offset_error_ns: 0,
+            rate_error_ppb: u32::MAX,
+        }
+    }
+
+    /// The OS clock's time at `tick`, as far as is known.
+    pub(crate) fn ns_at(&self, tick: u64) -> u64 {
+        Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
+    }
+
+    /// The estimate with one more sample.
+    pub(crate) fn with(&self, sample: &Sample) -> (Self, Finding) {
+        if !self.rate.is_known() {
+            return (self.with_second(sample), Finding::Expected);
+        }
+        let elapsed_ns = self.rate.ns(sample.tick.saturating_sub(self.tick)).max(1);
+        let error_ns = signed_difference(sample.ns, self.ns_at(sample.tick));
+        let magnitude = error_ns.unsigned_abs();
+        let finding = self.finding(magnitude, elapsed_ns, sample);
+        if finding == Finding::Stepped {
+            // The step says nothing of the rate.
+            let offset_error_ns = narrow(noise_ns(sample, self.rate));
+            return (Self { tick: sample.tick, ns: sample.ns, offset_error_ns, ..*self }, finding);
+        }
+        let mut offset_prior = self.error_after(elapsed_ns);
+        let mut rate_prior = self.rate_error_after(elapsed_ns);
+        if finding == Finding::RateChanged {
+            offset_prior = offset_prior.max(magnitude);
+            rate_prior = rate_prior.max(ppb(magnitude, elapsed_ns));
+        }
+        let noise = noise_ns(sample, self.rate);
+        let slope_noise = ppb(hypot(u64::from(self.offset_error_ns), noise), elapsed_ns);
+        let ns = self.ns_at(sample.tick).saturating_add_signed(gain(error_ns, offset_prior, noise));
+        let rate_error_ns = gain(error_ns, rate_prior, slope_noise);
+        let updated = Self {
+            tick: sample.tick,
+            ns,
+            rate: self.rate.changed_by(rate_error_ns, elapsed_ns),
+            offset_error_ns: narrow(combined_error(offset_prior, noise)),
+            rate_error_ppb: narrow(combined_error(rate_prior, slope_noise)),
+        };
+        (updated, finding)
+    }
+
+    /// The standard error of [`ns_at`](Self::ns_at), `elapsed_ns` after the last sample.
+    pub(crate) fn error_after(&self, elapsed_ns: u64) -> u64 {
+        let by_rate = u128::from(self.rate_error_after(elapsed_ns)) * u128::from(elapsed_ns);
+        hypot(u64::from(self.offset_error_ns), saturated(by_rate / u128::from(NS_PER_S)))
+    }
+
+    fn rate_error_after(&self, elapsed_ns: u64) -> u64 {
+        let wander =
+            saturated(u128::from(elapsed_ns) * u128::from(WANDER_PPB_PER_S) / u128::from(NS_PER_S));
+        u64::from(self.rate_error_ppb).saturating_add(wander.min(MAX_WANDER_PPB)).max(1)
+    }
+
+    /// Two samples give the first rate.
+    fn with_second(&self, sample: &Sample) -> Self {
+        let ticks = sample.tick.saturating_sub(self.tick);
+        let elapsed_ns = sample.ns.saturating_sub(self.ns);
+        // An OS clock that stood still tells no rate; the next sample will.
+        let rate =
+            if elapsed_ns == 0 { Rate::ONE } else { Rate::from_slope(elapsed_ns, ticks.max(1)) };
+        let noise = noise_ns(sample, rate);
+        Self {
+            tick: sample.tick,
+            ns: sample.ns,
+            rate,
+            offset_error_ns: narrow(noise),
+            rate_error_ppb: narrow(ppb(noise.saturating_mul(2), elapsed_ns)),
+        }
+    }
+
+    fn finding(&self, error_ns: u64, elapsed_ns: u64, sample: &Sample) -> Finding {
+        let widest_slew = (elapsed_ns / 1_000_000).saturating_mul(MAX_SLEW_PPM);
+        let half_width = self.rate.ns(sample.width_ticks) / 2;
+        if error_ns > MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
+            Finding::Stepped
+        } else if error_ns > self.error_after(elapsed_ns).saturating_mul(4) + half_width {
+            Finding::RateChanged
+        } else {
+            Finding::Expected
+        }
+    }
+}
+
+/// The standard error of a sample: the OS clock was read anywhere in the bracket, in practice at
+/// much the same place in each, so a quarter of the half-width.
+fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
+    (rate.ns(sample.width_ticks) / 8).max(1)
+}
+
+/// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`.
+fn gain(error: i64, prior: u64, noise: u64) -> i64 {
+    // Kept below 2^47, so that a square and 32 fractional bits fit.
+    let square = |error: u64| u128::from(error.min(1 << 47)).pow(2);
+    let (prior, noise) = (square(prior), square(noise));
+    let gain_q32 = (prior << 32) / (prior + noise).max(1);
+    let part = (i128::from(error) * i128::try_from(gain_q32).unwrap_or(1 << 32)) >> 32;
+    i64::try_from(part).unwrap_or(error)
+}
+
+/// The standard error of two values with these errors, weighed together.
+fn combined_error(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    saturated(product / u128::from(hypot(a, b).max(1))).max(1)
+}
+
+fn hypot(a: u64, b: u64) -> u64 {
+    let sum = u128::from(a).pow(2).saturating_add(u128::from(b).pow(2));
+    saturated(sum.isqrt())
+}
+
+fn ppb(part_ns: u64, of_ns: u64) -> u64 {
+    saturated(u128::from(part_ns) * u128::from(NS_PER_S) / u128::from(of_ns.max(1)))
+}
+
+fn signed_difference(a: u64, b: u64) -> i64 {
+    let magnitude = i64::try_from(a.abs_diff(b)).unwrap_or(i64::MAX);
+    if a >= b { magnitude } else { -magnitude }
+}
+
+fn saturated(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,183 @@
+//! Rates and lines: the arithmetic that turns ticks into nanoseconds.
+
+/// Nanoseconds per tick, as a fixed-point number with 48 fractional bits: good to 3.6e-15 ns per
+/// tick, and up to 65,536 ns per tick (a counter of 15 kHz).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rate {
+    q48: u64,
+}
+
+const FRACTION_BITS: u32 = 48;
+
+impl Rate {
+    /// One tick is one nanosecond.
+    pub(crate) const ONE: Self = Self { q48: 1 << FRACTION_BITS };
+    /// Not known yet.
+    pub(crate) const UNKNOWN: Self = Self { q48: 0 };
+
+    pub(crate) const fn from_q48(q48: u64) -> Self {
+        Self { q48 }
+    }
+
+    pub(crate) const fn q48(self) -> u64 {
+        self.q48
+    }
+
+    pub(crate) const fn is_known(self) -> bool {
+        self.q48 != 0
+    }
+
+    /// The rate that covers `ns` in `ticks`, kept within what a rate can be.
+    pub(crate) fn from_slope(ns: u64, ticks: u64) -> Self {
+        if ticks == 0 {
+            return Self { q48: u64::MAX };
+        }
+        let q48 = (u128::from(ns) << FRACTION_BITS) / u128::from(ticks);
+        Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
+    }
+
+    /// The duration of `ticks` in ns, rounded down; saturates.
+    pub(crate) fn ns(self, ticks: u64) -> u64 {
+        u64::try_from(self.product(ticks) >> FRACTION_BITS).unwrap_or(u64::MAX)
+    }
+
+    /// [`ns`](Self::ns) where the result is known to fit.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the caller knows that it fits")]
+    pub(crate) fn ns_fitting(self, ticks: u64) -> u64 {
+        (self.product(ticks) >> FRACTION_BITS) as u64
+    }
+
+    /// The least number of ticks that lasts `ns`; `None` past `u64::MAX`.
+    pub(crate) fn ticks(self, ns: u64) -> Option<u64> {
+        let ticks = (u128::from(ns) << FRACTION_BITS).div_ceil(u128::from(self.q48.max(1)));
+        u64::try_from(ticks).ok()
+    }
+
+    /// Ticks per second.
+    pub(crate) fn hz(self) -> u64 {
+        self.ticks(1_000_000_000).unwrap_or(u64::MAX)
+    }
+
+    /// This rate moved by `error_ns` in every `duration_ns`.
+    pub(crate) fn changed_by(self, error_ns: i64, duration_ns: u64) -> Self {
+        let change = i128::from(self.q48) * i128::from(error_ns) / i128::from(duration_ns.max(1));
+        let q48 = (i128::from(self.q48) + change).clamp(1, i128::from(u64::MAX));
+        Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
+    }
+
+    #[inline]
+    fn product(self, ticks: u64) -> u128 {
+        u128::from(ticks) * u128::from(self.q48)
+    }
+}
+
+/// A straight line from ticks to ns, in both directions from the point it starts at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) start_tick: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) rate: Rate,
+}
+
+impl Line {
+    /// The time at `tick`; saturates at both ends of `u64`.
+    pub(crate) fn ns_at(&self, tick: u64) -> u64 {
+        if tick >= self.start_tick {
+            self.start_ns.saturating_add(self.rate.ns(tick - self.start_tick))
+        } else {
+            self.start_ns.saturating_sub(self.rate.ns(self.start_tick - tick))
+        }
+    }
+
+    /// [`ns_at`](Self::ns_at) for a tick that the line's own segment covers.
+    #[inline]
+    pub(crate) fn ns_within(&self, tick: u64) -> u64 {
+        self.start_ns.wrapping_add(self.rate.ns_fitting(tick.wrapping_sub(self.start_tick)))
+    }
+
+    /// The first tick at which the time is `ns` or later; `None` outside `u64`.
+    pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
+        if ns >= self.start_ns {
+            self.start_tick.checked_add(self.rate.ticks(ns - self.start_ns)?)
+        } else {
+            self.start_tick.checked_sub(self.rate.ticks(self.start_ns - ns)?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 2.7 GHz.
+    const RATE: Rate = Rate::from_q48((1_u64 << 48) * 10 / 27);
+
+    #[test]
+    fn ends_of_the_range_saturate() {
+        let line = Line { start_tick: 1000, start_ns: 5, rate: Rate::ONE };
+        assert_eq!(line.ns_at(0), 0);
+        assert_eq!(line.ns_at(999), 4);
+        assert_eq!(line.ns_at(u64::MAX), u64::MAX - 995);
+        let steep = Line { rate: Rate::from_q48(u64::MAX), ..line };
+        assert_eq!(steep.ns_at(u64::MAX), u64::MAX);
+        assert_eq!(line.tick_at(u64::MAX), None);
+        assert_eq!(line.tick_at(0), Some(995));
+        assert_eq!(Line { start_tick: 3, ..line }.tick_at(0), None);
+    }
+
+    #[test]
+    fn slopes_that_no_rate_can_have_are_bounded() {
+        assert_eq!(Rate::from_slope(5, 0).q48(), u64::MAX);
+        assert_eq!(Rate::from_slope(u64::MAX, 1).q48(), u64::MAX);
+        assert!(!Rate::from_slope(0, 5).is_known());
+    }
+
+    proptest! {
+        #[test]
+        fn ns_is_the_exact_product_rounded_down(ticks: u64, q48: u64) {
+            let rate = Rate::from_q48(q48);
+            let exact = (u128::from(ticks) * u128::from(q48)) >> 48;
+            prop_assert_eq!(u128::from(rate.ns(ticks)), exact.min(u128::from(u64::MAX)));
+            if exact <= u128::from(u64::MAX) {
+                prop_assert_eq!(rate.ns_fitting(ticks), rate.ns(ticks));
+            }
+        }
+
+        #[test]
+        fn a_line_never_falls(a: u64, b: u64, start_tick: u64, start_ns: u64, q48: u64) {
+            let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
+            prop_assert!(line.ns_at(a.min(b)) <= line.ns_at(a.max(b)));
+        }
+
+        #[test]
+        fn ticks_of_a_duration_last_exactly_that_where_a_tick_is_at_most_1_ns(
+            ns in 0..1_u64 << 60,
+            q48 in 1 << 44..=1_u64 << 48,
+        ) {
+            let rate = Rate::from_q48(q48);
+            if let Some(ticks) = rate.ticks(ns) {
+                prop_assert_eq!(rate.ns(ticks), ns);
+            }
+        }
+
+        #[test]
+        fn the_inverse_is_the_first_tick_of_its_time(ns in 0..1_u64 << 62) {
+            let line = Line { start_tick: 1 << 40, start_ns: 1 << 20, rate: RATE };
+            if let Some(tick) = line.tick_at(ns).filter(|&tick| tick > line.start_tick) {
+                prop_assert!(line.ns_at(tick) >= ns);
+                prop_assert!(line.ns_at(tick - 1) < ns);
+            }
+        }
+
+        #[test]
+        fn a_changed_rate_ends_where_the_error_was(error_ns in -400_000_i64..400_000) {
+            let second = RATE.ticks(1_000_000_000).unwrap();
+            let moved = RATE.changed_by(error_ns, 1_000_000_000).ns(second);
+            let wanted = 1_000_000_000_i64 + error_ns;
+            prop_assert!(moved.abs_diff(u64::try_from(wanted).unwrap()) <= 1);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Timestamps for log and slog back ends, from the CPU's counter.

@@ -1,0 +1,1 @@
+//! One clock for the spans and events of OpenTelemetry.

@@ -1,0 +1,1 @@
+//! Time budgets for tower services.

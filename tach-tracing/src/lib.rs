@@ -1,0 +1,1 @@
+//! A better clock for tracing in one line.
