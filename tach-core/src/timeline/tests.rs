@@ -1,1 +1,570 @@
+//! The real timeline, driven by a simulated counter and OS clock.
 
+use core::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::thread;
+
+use super::*;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// A small generator (`SplitMix64`), so that a seed replays.
+struct Random(Cell<u64>);
+
+impl Random {
+    fn next(&self) -> u64 {
+        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mixed = (self.0.get() ^ self.0.get() >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// Any order of magnitude up to `limit` is as likely as any other.
+    fn magnitude(&self, limit: u64) -> u64 {
+        let bits = self.below(u64::from(limit.ilog2()) + 1);
+        (1 << bits) + self.below(1 << bits)
+    }
+}
+
+/// A counter of about 2.7 GHz and an OS clock that reads take time from.
+struct Machine {
+    tick: Cell<u64>,
+    os: Cell<Line>,
+    random: Random,
+    /// One read in so many is interrupted, for up to 50 us; 0 for none.
+    interrupted_one_in: u64,
+}
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        let rate = Rate::from_slope(10 * NS_PER_S, 27_000_000_000);
+        let os = Line { start_tick: 1 << 40, start_ns: 10_000 * NS_PER_S, rate };
+        let random = Random(Cell::new(seed));
+        Self { tick: Cell::new(os.start_tick), os: Cell::new(os), random, interrupted_one_in: 20 }
+    }
+
+    fn pass_ticks(&self, ticks: u64) {
+        self.tick.set(self.tick.get() + ticks);
+    }
+
+    fn pass_ns(&self, ns: u64) {
+        self.pass_ticks(self.os.get().rate.ticks(ns).unwrap());
+    }
+
+    fn os_ns_at(&self, tick: u64) -> u64 {
+        self.os.get().ns_at(tick)
+    }
+
+    /// From now on the OS clock runs `ppb` faster than the machine's nominal rate.
+    fn set_drift(&self, ppb: i64) {
+        let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
+        let nominal = Rate::from_slope(10 * NS_PER_S, 27_000_000_000);
+        let rate = nominal.changed_by(ppb, NS_PER_S);
+        self.os.set(Line { start_tick: tick, start_ns: ns, rate });
+    }
+
+    /// Sets the OS clock.
+    fn step(&self, by_ns: i64) {
+        let os = self.os.get();
+        self.os.set(Line { start_ns: os.start_ns.checked_add_signed(by_ns).unwrap(), ..os });
+    }
+
+    fn a_read_takes(&self, ticks: u64) {
+        let interrupted =
+            self.interrupted_one_in != 0 && self.random.below(self.interrupted_one_in) == 0;
+        self.pass_ticks(ticks + self.random.below(4));
+        if interrupted {
+            self.pass_ns(self.random.below(50_000));
+        }
+    }
+}
+
+impl Reference for Machine {
+    fn ticks(&self) -> u64 {
+        self.a_read_takes(25);
+        let tick = self.tick.get();
+        self.a_read_takes(25);
+        tick
+    }
+
+    fn os_ns(&self) -> u64 {
+        self.a_read_takes(30);
+        let ns = self.os_ns_at(self.tick.get());
+        self.a_read_takes(30);
+        ns
+    }
+}
+
+/// What converts a tick, so that a naive clock can be put to the same test.
+type Convert<'a> = &'a dyn Fn(u64, &Machine) -> u64;
+
+/// Random load and sleeps up to two seconds; the worst error in ns, or what was violated.
+fn violations(seed: u64, convert: Convert<'_>) -> Result<u64, String> {
+    let machine = Machine::new(seed);
+    machine.set_drift(i64::try_from(machine.random.below(100_000)).unwrap() - 50_000);
+    let mut recent: VecDeque<(u64, u64)> = VecDeque::new();
+    let (mut last, mut worst) = ((0, 0), 0);
+    for _ in 0..3000 {
+        machine.pass_ns(machine.random.magnitude(2 * NS_PER_S));
+        let tick = machine.ticks();
+        let truth = machine.os_ns_at(tick);
+        let ns = convert(tick, &machine);
+        worst = worst.max(ns.abs_diff(truth));
+        if ns < last.1 {
+            return Err(format!("tick {tick} is {ns}, after {last:?}"));
+        }
+        last = (tick, ns);
+        recent.push_back(last);
+        if recent.len() > 16 {
+            recent.pop_front();
+        }
+        let (tick, ns) =
+            recent[usize::try_from(machine.random.below(recent.len() as u64)).unwrap()];
+        let again = convert(tick, &machine);
+        if again != ns {
+            return Err(format!("tick {tick} was {ns} and became {again}"));
+        }
+    }
+    Ok(worst)
+}
+
+#[test]
+fn it_is_true_pure_and_monotone_under_random_load() {
+    for seed in 0..100 {
+        let timeline = Timeline::new(BackwardStep::Hold);
+        let worst = violations(seed, &|tick, machine| timeline.ns_at(tick, machine));
+        let worst = worst.unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+        assert!(worst <= 100, "seed {seed}: off by {worst} ns");
+    }
+}
+
+#[test]
+fn the_same_test_catches_a_clock_that_is_never_disciplined() {
+    for seed in 0..20 {
+        let frozen = RefCell::new(None);
+        let worst = violations(seed, &|tick, machine| {
+            let line = *frozen.borrow_mut().get_or_insert_with(|| {
+                let (start_tick, start_ns) = (tick, machine.os_ns_at(tick));
+                // Calibrated once, to 1 ppm.
+                let rate = machine.os.get().rate.changed_by(1000, NS_PER_S);
+                Line { start_tick, start_ns, rate }
+            });
+            line.ns_at(tick)
+        });
+        assert!(worst.unwrap() > 100, "seed {seed} does not show the drift");
+    }
+}
+
+#[test]
+fn the_same_test_catches_a_clock_that_jumps_to_every_sample() {
+    let violation = violations(1, &|tick, machine| {
+        let sample = Sample::take(machine, 0);
+        machine.os.get().ns_at(tick) + sample.width_ticks % 7
+    });
+    assert!(violation.is_err(), "a clock that is neither pure nor monotone passed");
+}
+
+#[test]
+fn it_is_ready_after_a_short_spin() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(1) };
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.begin(&machine);
+    let before = machine.tick.get();
+    let tick = machine.ticks();
+    assert!(timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick)) <= 100);
+    let spent_ns = machine.os.get().rate.ns(machine.tick.get() - before);
+    assert!(spent_ns < 60_000, "the first conversion took {spent_ns} ns");
+}
+
+#[test]
+fn what_was_read_before_the_first_conversion_lies_between_two_known_points() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(1) };
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.begin(&machine);
+    let ticks: Vec<u64> = (0..100)
+        .map(|_| {
+            machine.pass_ns(NS_PER_S);
+            machine.ticks()
+        })
+        .collect();
+    for tick in ticks {
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 50, "off by {error} ns");
+    }
+}
+
+#[test]
+fn an_idle_hour_is_interpolated() {
+    let machine = Machine::new(3);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.ns_at(machine.ticks(), &machine);
+    machine.pass_ns(3600 * NS_PER_S);
+    let middle = machine.ticks();
+    machine.pass_ns(3600 * NS_PER_S);
+    let end = machine.ticks();
+    for tick in [end, middle] {
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 50, "off by {error} ns");
+    }
+}
+
+#[test]
+fn ticks_older_than_the_records_are_told_by_the_origin() {
+    let machine = Machine::new(4);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let first = machine.ticks();
+    timeline.ns_at(first, &machine);
+    let old = machine.ticks();
+    for _ in 0..100 {
+        machine.pass_ns(10 * NS_PER_S);
+        timeline.ns_at(machine.ticks(), &machine);
+    }
+    for tick in [old, old + 1_000_000_000] {
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 1000, "off by {error} ns");
+    }
+    // Before the origin, where nothing was known, it is still a line and keeps its promises.
+    let before = timeline.ns_at(first - 2_700_000_000, &machine);
+    assert!(before < timeline.ns_at(first, &machine));
+    assert!(timeline.ns_at(0, &machine) < before);
+}
+
+#[test]
+fn a_busy_process_never_waits_for_a_successor() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(5) };
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.ns_at(machine.ticks(), &machine);
+    let mut gaps = 0;
+    let mut last = timeline.newest().unwrap();
+    while last.syncs < 40 {
+        machine.pass_ns(5_000);
+        timeline.ns_at(machine.ticks(), &machine);
+        let newest = timeline.newest().unwrap();
+        if newest != last {
+            gaps += u32::from(newest.knee_tick != newest.start_tick);
+            last = newest;
+        }
+    }
+    assert_eq!(gaps, 0, "records that began late");
+}
+
+#[test]
+fn records_double_up_to_about_a_second() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(6) };
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let mut lengths = vec![100_000];
+    for _ in 0..1000 {
+        machine.pass_ns(lengths.last().unwrap() / 50);
+        timeline.ns_at(machine.ticks(), &machine);
+        let newest = timeline.newest().unwrap();
+        let length = newest.rate.ns(newest.end_tick - newest.knee_tick);
+        if lengths.last().unwrap().abs_diff(length) > 1000 {
+            lengths.push(length);
+        }
+    }
+    assert!(lengths.len() > 10, "{lengths:?}");
+    let doubled = lengths.iter().zip(&lengths[1..]).take(10);
+    assert!(doubled.clone().all(|(a, b)| b.abs_diff(2 * a) < 1000), "{lengths:?}");
+    assert!(lengths.iter().all(|&ns| ns <= 1 << 30));
+}
+
+#[test]
+fn a_slew_is_followed() {
+    for ppb in [500_000, -500_000] {
+        let machine = Machine::new(7);
+        let timeline = Timeline::new(BackwardStep::Follow);
+        let run = |seconds: u64| {
+            let mut worst = 0;
+            for _ in 0..seconds * 100 {
+                machine.pass_ns(10_000_000);
+                let tick = machine.ticks();
+                let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+                worst = worst.max(error);
+            }
+            worst
+        };
+        run(10);
+        machine.set_drift(ppb);
+        // The change is found at the end of a record of a second, by then 500 us off.
+        assert!(run(10) < 600_000);
+        assert!(run(10) <= 100);
+        assert_eq!(timeline.newest().unwrap().steps, 0);
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_is_followed_at_once_and_counted() {
+    for step in [3600, -3600] {
+        let machine = Machine::new(8);
+        let timeline = Timeline::new(BackwardStep::Follow);
+        machine.step(7200 * i64::try_from(NS_PER_S).unwrap());
+        for _ in 0..100 {
+            machine.pass_ns(50_000_000);
+            timeline.ns_at(machine.ticks(), &machine);
+        }
+        machine.step(step * i64::try_from(NS_PER_S).unwrap());
+        machine.pass_ns(2 * NS_PER_S);
+        timeline.ns_at(machine.ticks(), &machine);
+        machine.pass_ns(1_000_000);
+        let tick = machine.ticks();
+        assert!(timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick)) <= 100);
+        assert_eq!(timeline.newest().unwrap().steps, 1);
+    }
+}
+
+#[test]
+fn the_monotonic_timeline_holds_when_its_clock_is_set_back() {
+    let machine = Machine::new(9);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let mut last = 0;
+    for round in 0..2000 {
+        if round == 1000 {
+            machine.step(-2_000_000);
+        }
+        machine.pass_ns(20_000_000);
+        let ns = timeline.ns_at(machine.ticks(), &machine);
+        assert!(ns >= last);
+        last = ns;
+    }
+    let tick = machine.ticks();
+    assert!(timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick)) <= 100);
+}
+
+#[test]
+fn a_suspend_stretches_the_gap_only() {
+    // The counter went on for an hour in which the monotonic clock stood still.
+    let machine = Machine::new(10);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let before = timeline.ns_at(machine.ticks(), &machine);
+    machine.pass_ns(3600 * NS_PER_S);
+    machine.step(-3599 * i64::try_from(NS_PER_S).unwrap());
+    let tick = machine.ticks();
+    let after = timeline.ns_at(tick, &machine);
+    assert!(after > before);
+    assert!(after.abs_diff(machine.os_ns_at(tick)) <= 100);
+}
+
+#[test]
+fn the_future_is_a_prediction_and_appends_nothing() {
+    let machine = Machine::new(11);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let now = machine.ticks();
+    timeline.ns_at(now, &machine);
+    let newest = timeline.newest();
+    let in_an_hour = timeline.tick_after(now, 3600 * NS_PER_S, &machine).unwrap();
+    assert_eq!(timeline.ns_between(now, in_an_hour, &machine), 3600 * NS_PER_S);
+    assert_eq!(timeline.newest(), newest);
+    assert!(timeline.ns_at(u64::MAX, &machine) > timeline.ns_at(in_an_hour, &machine));
+}
+
+#[test]
+fn ticks_and_durations_are_inverse() {
+    let machine = Machine::new(12);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let mut seen = Vec::new();
+    for _ in 0..200 {
+        machine.pass_ns(machine.random.magnitude(NS_PER_S));
+        let tick = machine.ticks();
+        timeline.ns_at(tick, &machine);
+        seen.push(tick);
+    }
+    let recent = &seen[seen.len() - 20..];
+    for &a in recent {
+        for &b in recent.iter().filter(|&&b| b > a) {
+            let ns = timeline.ns_between(a, b, &machine);
+            // Within a nanosecond of rounding on each side, or three ticks.
+            let there = timeline.tick_after(a, ns, &machine).unwrap();
+            assert!(there.abs_diff(b) <= 6, "{a} + {ns} ns is {there}, not {b}");
+            let back = timeline.tick_before(b, ns, &machine).unwrap();
+            assert!(back.abs_diff(a) <= 6, "{b} - {ns} ns is {back}, not {a}");
+        }
+    }
+}
+
+/// A machine on which a signal arrives in the middle of a sample, and whose handler converts.
+struct Interrupted<'a> {
+    machine: &'a Machine,
+    timeline: &'a Timeline,
+    depth: Cell<u32>,
+    handled: RefCell<Vec<(u64, u64)>>,
+}
+
+impl Reference for Interrupted<'_> {
+    fn ticks(&self) -> u64 {
+        self.machine.ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        if self.depth.get() > 0 {
+            self.depth.set(self.depth.get() - 1);
+            let tick = self.machine.ticks();
+            let ns = self.timeline.ns_at(tick, self);
+            self.handled.borrow_mut().push((tick, ns));
+        }
+        self.machine.os_ns()
+    }
+}
+
+#[test]
+fn a_signal_handler_that_interrupts_an_appender_converts_and_all_agree() {
+    for seed in 0..50 {
+        let machine = Machine::new(seed);
+        let timeline = Timeline::new(BackwardStep::Hold);
+        let mut all = Vec::new();
+        for depth in 0..40 {
+            machine.pass_ns(machine.random.magnitude(5 * NS_PER_S));
+            let interrupted = Interrupted {
+                machine: &machine,
+                timeline: &timeline,
+                depth: Cell::new(depth % 20),
+                handled: RefCell::default(),
+            };
+            let tick = machine.ticks();
+            let ns = timeline.ns_at(tick, &interrupted);
+            all.push((tick, ns));
+            all.extend(interrupted.handled.take());
+        }
+        all.sort_unstable();
+        assert!(all.iter().zip(&all[1..]).all(|(a, b)| a.1 <= b.1), "seed {seed}: {all:?}");
+    }
+}
+
+#[test]
+fn appenders_that_were_all_stopped_do_not_stop_the_next() {
+    let machine = Machine::new(13);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.ns_at(machine.ticks(), &machine);
+    let head = timeline.generation();
+    for generation in head + 1..=head + CLAIMS {
+        timeline.slot(generation).stall(generation);
+    }
+    for _ in 0..10 {
+        machine.pass_ns(NS_PER_S);
+        let tick = machine.ticks();
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 100, "off by {error} ns");
+    }
+    assert_eq!(timeline.generation(), head, "there was no slot to publish in");
+}
+
+#[test]
+fn an_appender_that_was_stopped_costs_one_slot() {
+    let machine = Machine::new(14);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.ns_at(machine.ticks(), &machine);
+    let head = timeline.generation();
+    timeline.slot(head + 1).stall(head + 1);
+    timeline.current.0.0.stall(head << 2);
+    for _ in 0..1000 {
+        machine.pass_ns(NS_PER_S);
+        let tick = machine.ticks();
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 100, "off by {error} ns");
+    }
+    assert!(timeline.generation() > head + 10 * KEPT as u64, "appending has stopped");
+}
+
+/// A machine for several threads: every read moves the counter on.
+struct Shared(AtomicU64);
+
+impl Shared {
+    const RATE: Rate = Rate::from_q48((1 << 48) * 10 / 27);
+
+    fn pass(&self, ticks: u64) -> u64 {
+        self.0.fetch_add(ticks, Ordering::SeqCst) + ticks
+    }
+}
+
+impl Reference for Shared {
+    fn ticks(&self) -> u64 {
+        self.pass(30)
+    }
+
+    fn os_ns(&self) -> u64 {
+        Self::RATE.ns(self.pass(30))
+    }
+}
+
+#[test]
+fn threads_that_wake_together_from_idle_gaps_agree() {
+    let machine = Shared(AtomicU64::new(1 << 40));
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let mut all: Vec<(u64, u64)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|number| {
+                let (machine, timeline) = (&machine, &timeline);
+                scope.spawn(move || {
+                    let random = Random(Cell::new(number));
+                    let mut seen = Vec::new();
+                    for round in 0..5_000 {
+                        // Each wakes the others from gaps of up to six seconds.
+                        let idle = if round % 4 == 0 { random.magnitude(1 << 34) } else { 0 };
+                        let tick = machine.pass(idle + 30);
+                        seen.push((tick, timeline.ns_at(tick, machine)));
+                    }
+                    seen
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort_unstable();
+    let inversion = all.iter().zip(&all[1..]).find(|(a, b)| a.1 > b.1);
+    assert_eq!(inversion, None);
+    assert!(timeline.generation() > 300, "the threads hardly ever appended");
+}
+
+#[test]
+fn the_identity_never_syncs() {
+    let timeline = Timeline::new(BackwardStep::Hold);
+    timeline.begin_as_identity(77);
+    let machine = Machine::new(15);
+    for tick in [0, 1, 77, 1 << 40, u64::MAX - 1] {
+        assert_eq!(timeline.ns_at(tick, &machine), tick);
+    }
+    let newest = timeline.newest().unwrap();
+    assert_eq!((newest.syncs, newest.origin.start_ns), (0, 77));
+}
+
+#[test]
+fn an_os_clock_that_stands_still_hangs_nobody() {
+    struct Still(Cell<u64>);
+    impl Reference for Still {
+        fn ticks(&self) -> u64 {
+            self.0.set(self.0.get() + 30);
+            self.0.get()
+        }
+        fn os_ns(&self) -> u64 {
+            42
+        }
+    }
+    let machine = Still(Cell::new(0));
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let first = timeline.ns_at(machine.ticks(), &machine);
+    machine.0.set(1 << 40);
+    assert!(timeline.ns_at(machine.ticks(), &machine) >= first);
+}
+
+#[test]
+fn a_counter_that_stands_still_hangs_nobody() {
+    struct Still(Cell<u64>);
+    impl Reference for Still {
+        fn ticks(&self) -> u64 {
+            1000
+        }
+        fn os_ns(&self) -> u64 {
+            self.0.set(self.0.get() + 30);
+            self.0.get()
+        }
+    }
+    let machine = Still(Cell::new(0));
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let first = timeline.ns_at(1000, &machine);
+    for _ in 0..1000 {
+        assert!(timeline.ns_at(1000, &machine) >= first);
+    }
+}

@@ -73,6 +73,12 @@ impl<const W: usize> Versioned<W> {
         self.state.store(version << 1, Ordering::Release);
         true
     }
+
+    /// Leaves the words as a writer does that was stopped in the middle.
+    #[cfg(test)]
+    pub(super) fn stall(&self, version: u64) {
+        self.state.store(version << 1 | WRITING, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -102,7 +108,7 @@ mod tests {
     #[test]
     fn while_it_is_written_readers_and_writers_are_turned_away() {
         let cell = Versioned::<1>::new();
-        cell.state.store(3 << 1 | WRITING, Ordering::Relaxed);
+        cell.stall(3);
         assert_eq!(cell.read(), None);
         assert!(!cell.try_write(9, &[1]));
     }
