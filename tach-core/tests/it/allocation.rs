@@ -1,0 +1,41 @@
+//! No read, conversion or text allocates.
+
+use core::hint::black_box;
+use core::time::Duration;
+use std::thread;
+
+use allocation_counter::measure;
+use tach_core::{
+    Anchor, Instant, MonotonicInstant, OrderedInstant, UnixTime, rfc3339, seconds, status,
+    unix_nanos, uptime,
+};
+
+fn every_read_conversion_and_text() {
+    let start = Instant::now();
+    let second = Duration::from_secs(1);
+    black_box((MonotonicInstant::now().elapsed(), OrderedInstant::now().elapsed()));
+    black_box((start.elapsed(), start.checked_add(second), start.checked_sub(second)));
+    black_box((unix_nanos(), start.unix_time(), Anchor::now().unix_time(start)));
+    black_box((status(), uptime()));
+    rfc3339::with_text::<6, _>(UnixTime::now(), |text| assert_eq!(text.len(), 27));
+    seconds::with_text(uptime(), |text| assert_eq!(text.len(), 15));
+}
+
+#[test]
+fn nothing_allocates() {
+    // Through several segments, so that samples and appends are counted too.
+    every_read_conversion_and_text();
+    let counted = measure(|| {
+        for _ in 0..20 {
+            every_read_conversion_and_text();
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    assert_eq!(counted.count_total, 0, "{counted:?}");
+}
+
+/// The positive control: what allocates is found.
+#[test]
+fn a_string_is_found() {
+    assert!(measure(|| drop(black_box(UnixTime::now().to_string()))).count_total > 0);
+}

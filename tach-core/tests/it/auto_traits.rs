@@ -1,0 +1,35 @@
+//! Size and thread safety of every public type.
+
+use core::mem::size_of;
+
+use tach_core::{
+    Anchor, ForceError, Instant, MonotonicInstant, Order, OrderedInstant, Reason, Source, Status,
+    TimelineStatus, UnixTime, rfc3339::Formatter,
+};
+
+fn assert_free<T: Send + Sync + Unpin + Copy + 'static>() {}
+
+#[test]
+fn every_type_is_a_plain_value() {
+    assert_free::<Anchor>();
+    assert_free::<ForceError>();
+    assert_free::<Formatter>();
+    assert_free::<Instant>();
+    assert_free::<MonotonicInstant>();
+    assert_free::<Order>();
+    assert_free::<OrderedInstant>();
+    assert_free::<Reason>();
+    assert_free::<Source>();
+    assert_free::<Status>();
+    assert_free::<TimelineStatus>();
+    assert_free::<UnixTime>();
+}
+
+#[test]
+fn points_in_time_are_eight_bytes() {
+    assert_eq!(size_of::<Instant>(), 8);
+    assert_eq!(size_of::<MonotonicInstant>(), 8);
+    assert_eq!(size_of::<OrderedInstant>(), 8);
+    assert_eq!(size_of::<UnixTime>(), 8);
+    assert_eq!(size_of::<Anchor>(), 16);
+}

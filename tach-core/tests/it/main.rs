@@ -1,0 +1,7 @@
+//! The public API on the real machine.
+
+mod allocation;
+mod auto_traits;
+mod instants;
+mod order;
+mod truth;

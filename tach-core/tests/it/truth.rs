@@ -1,0 +1,52 @@
+//! The timelines against the OS's own clocks.
+//!
+//! How far they may be off is measured by `cargo xtask drift`; here an interrupted thread must not
+//! fail a test, so every comparison is with a bracket of OS readings, and enough of many must fit.
+
+use core::time::Duration;
+use std::thread;
+use std::time::{Instant as StdInstant, SystemTime};
+
+use tach_core::{Instant, UnixTime};
+
+#[test]
+fn elapsed_time_is_that_of_the_os_clock() {
+    for millis in [0, 1, 5, 20, 200] {
+        let outer = StdInstant::now();
+        let start = Instant::now();
+        let inner = StdInstant::now();
+        thread::sleep(Duration::from_millis(millis));
+        let shortest = inner.elapsed();
+        let elapsed = start.elapsed();
+        let longest = outer.elapsed();
+        // The timeline may be off by its uncertainty at either end.
+        let allowed = Duration::from_micros(1);
+        assert!(elapsed + allowed >= shortest, "{elapsed:?} is less than {shortest:?}");
+        assert!(elapsed <= longest + allowed, "{elapsed:?} is more than {longest:?}");
+    }
+}
+
+#[test]
+fn unix_time_is_that_of_the_os_clock() {
+    let system = || UnixTime::from_system_time(SystemTime::now());
+    let allowed = Duration::from_micros(1);
+    for _ in 0..100 {
+        let (before, ours, after) = (system(), UnixTime::now(), system());
+        assert!(ours.saturating_add(allowed) >= before, "{ours} is before {before}");
+        assert!(ours <= after.saturating_add(allowed), "{ours} is after {after}");
+        thread::sleep(Duration::from_millis(3));
+    }
+}
+
+#[test]
+fn all_threads_see_one_timeline() {
+    let instants: Vec<Instant> = (0..1000).map(|_| Instant::now()).collect();
+    let times = || instants.iter().map(Instant::unix_time).collect::<Vec<_>>();
+    let here = times();
+    for _ in 0..4 {
+        let there = thread::scope(|scope| scope.spawn(times).join().unwrap());
+        assert_eq!(there, here);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(here.is_sorted());
+}

@@ -1,0 +1,5 @@
+//! The timers under real subscribers.
+
+mod allocation;
+mod formats;
+mod support;
