@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::counter::{self, Features};
 use crate::os::{self, CLOCKSOURCE_BYTES, KernelView, Request};
-use crate::sync::{AtomicU8, AtomicU16, Ordering, Padded};
+use crate::sync::{AtomicU8, AtomicU32, Ordering, Padded};
 
 /// Where ticks come from.
 ///
@@ -113,7 +113,8 @@ pub enum Order {
     OsClock,
 }
 
-/// The choice. The bare read asks only whether it is at least [`Mode::Enforced`].
+/// The choice. The bare read asks only whether it is at least [`Mode::Enforced`], the ordered ones
+/// whether it is [`Mode::SelfOrdered`], the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Mode {
@@ -221,20 +222,20 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    const REASON_BITS: u16 = 0x0f;
-    const REQUEST_IGNORED: u16 = 0x10;
+    const REASON_BITS: u32 = 0x0f;
+    const REQUEST_IGNORED: u32 = 0x10;
     const MODE_SHIFT: u32 = 8;
 
-    fn to_word(self) -> u16 {
+    fn to_word(self) -> u32 {
         let ignored = if self.request_ignored { Self::REQUEST_IGNORED } else { 0 };
-        (self.verdict.mode as u16) << Self::MODE_SHIFT | ignored | self.verdict.reason as u16
+        (self.verdict.mode as u32) << Self::MODE_SHIFT | ignored | self.verdict.reason as u32
     }
 
-    fn from_word(word: u16) -> Self {
+    fn from_word(word: u32) -> Self {
         Self {
             verdict: Verdict {
-                mode: Mode::ALL[usize::from(word >> Self::MODE_SHIFT)],
-                reason: Reason::ALL[usize::from(word & Self::REASON_BITS)],
+                mode: Mode::ALL[(word >> Self::MODE_SHIFT) as usize],
+                reason: Reason::ALL[(word & Self::REASON_BITS) as usize],
             },
             request_ignored: word & Self::REQUEST_IGNORED != 0,
         }
@@ -243,16 +244,16 @@ impl Chosen {
 
 /// The choice, written once. Zero until then, which reads as [`Mode::Undecided`].
 struct Choice {
-    word: AtomicU16,
+    word: AtomicU32,
     /// What [`force_source`] asked for: 0 nothing, 1 the counter, 2 the OS clock.
     call: AtomicU8,
 }
 
-static CHOICE: Padded<Choice> = Padded(Choice { word: AtomicU16::new(0), call: AtomicU8::new(0) });
+static CHOICE: Padded<Choice> = Padded(Choice { word: AtomicU32::new(0), call: AtomicU8::new(0) });
 
 impl Choice {
     #[inline]
-    fn mode_word(&self) -> u16 {
+    fn mode_word(&self) -> u32 {
         // ORDERING: Relaxed, since the word publishes nothing but itself.
         self.word.load(Ordering::Relaxed)
     }
@@ -288,19 +289,18 @@ impl Choice {
 /// Whether a read is the counter's, decided by one load and one comparison.
 #[inline]
 pub(crate) fn reads_counter() -> bool {
-    CHOICE.0.mode_word() >= (Mode::Enforced as u16) << Chosen::MODE_SHIFT
+    CHOICE.0.mode_word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
+}
+
+/// Whether an ordered read is one instruction of a trusted counter, decided as cheaply.
+#[inline]
+pub(crate) fn reads_self_ordered_counter() -> bool {
+    CHOICE.0.mode_word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
 }
 
 /// The mode in force; [`Mode::Undecided`] before [`choose`].
-#[inline]
 pub(crate) fn mode() -> Mode {
-    match CHOICE.0.mode_word() >> Chosen::MODE_SHIFT {
-        1 => Mode::Os,
-        2 => Mode::Enforced,
-        3 => Mode::Fenced,
-        4 => Mode::SelfOrdered,
-        _ => Mode::Undecided,
-    }
+    Chosen::from_word(CHOICE.0.mode_word()).verdict.mode
 }
 
 /// The choice, made now if it has not been made yet.

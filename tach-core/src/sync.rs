@@ -1,6 +1,6 @@
 //! The atomics everything else uses, in one place so that a model checker's can stand in for them.
 
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 /// A value alone on its cache lines.
 ///

@@ -47,41 +47,60 @@ impl Reference for RealtimeReference {
 /// The bare read.
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    if source::reads_counter() { counter::ticks() } else { ticks_otherwise(counter::ticks) }
+    if source::reads_counter() { counter::ticks() } else { ticks_otherwise() }
 }
 
 /// A read that the CPU does not execute before this thread's earlier loads.
 #[inline]
 pub(crate) fn ticks_ordered() -> u64 {
-    match source::mode() {
-        Mode::SelfOrdered => counter::ticks_self_ordered(),
-        Mode::Fenced | Mode::Enforced => counter::ticks_fenced(),
-        Mode::Os | Mode::Undecided => ticks_otherwise(counter::ticks_fenced),
+    if source::reads_self_ordered_counter() {
+        counter::ticks_self_ordered()
+    } else {
+        ticks_ordered_otherwise()
     }
 }
 
 /// A read that never precedes one that happened before it, on any thread.
 #[inline]
 pub(crate) fn ticks_strict() -> u64 {
-    match source::mode() {
-        Mode::SelfOrdered => counter::ticks_self_ordered(),
-        Mode::Fenced => counter::ticks_fenced(),
-        Mode::Enforced => enforced(counter::ticks()),
-        Mode::Os => os::monotonic_ns(),
-        Mode::Undecided => {
-            start();
-            ticks_strict_after_start()
-        }
+    if source::reads_self_ordered_counter() {
+        counter::ticks_self_ordered()
+    } else {
+        ticks_strict_otherwise()
     }
 }
 
-/// [`ticks_strict`], so that the first read need not recurse into an inlined function.
+/// A read of the OS clock; or the first one of all, which chooses the source.
 #[cold]
-fn ticks_strict_after_start() -> u64 {
-    match source::mode() {
-        Mode::Enforced => enforced(counter::ticks()),
-        _ => ticks_ordered(),
+fn ticks_otherwise() -> u64 {
+    if source_in_force().reads_counter() { counter::ticks() } else { os::monotonic_ns() }
+}
+
+/// An ordered read by other means than one instruction.
+#[inline(never)]
+fn ticks_ordered_otherwise() -> u64 {
+    match source_in_force() {
+        Mode::SelfOrdered => counter::ticks_self_ordered(),
+        Mode::Fenced | Mode::Enforced => counter::ticks_fenced(),
+        Mode::Os | Mode::Undecided => os::monotonic_ns(),
     }
+}
+
+/// A strict read by other means than one instruction.
+#[inline(never)]
+fn ticks_strict_otherwise() -> u64 {
+    match source_in_force() {
+        Mode::Enforced => enforced(counter::ticks()),
+        Mode::SelfOrdered | Mode::Fenced | Mode::Os | Mode::Undecided => ticks_ordered_otherwise(),
+    }
+}
+
+/// The mode, chosen now if this is the first read of all.
+fn source_in_force() -> Mode {
+    if source::mode() == Mode::Undecided {
+        start();
+    }
+    source::mode()
 }
 
 /// Raises the maximum that all enforced reads share.
@@ -90,15 +109,6 @@ fn enforced(tick: u64) -> u64 {
     // ORDERING: Relaxed is enough: if one read happens before another, so do their exchanges in
     // LAST's modification order, and the later one gets a maximum that holds the earlier one.
     LAST.0.fetch_max(tick, Ordering::Relaxed).max(tick)
-}
-
-/// A read of the OS clock; or the first one of all, which chooses the source.
-#[cold]
-fn ticks_otherwise(counter: fn() -> u64) -> u64 {
-    if source::mode() == Mode::Undecided {
-        start();
-    }
-    if source::reads_counter() { counter() } else { os::monotonic_ns() }
 }
 
 /// Chooses the source and begins both timelines, so that whatever is measured from now on lies
@@ -175,8 +185,6 @@ fn origin_ns() -> u64 {
 
 /// The monotonic timeline once it has begun.
 fn started() -> &'static Timeline {
-    if source::mode() == Mode::Undecided {
-        start();
-    }
+    source_in_force();
     &MONOTONIC
 }

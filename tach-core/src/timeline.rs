@@ -82,21 +82,27 @@ impl Timeline {
     pub(crate) fn ns_at(&self, tick: u64, reference: &impl Reference) -> u64 {
         match self.current.0.line_for(tick) {
             Some(line) => line.ns_within(tick),
-            None => self.find(tick, reference).ns_at(tick),
+            None => self.ns_at_elsewhere(tick, reference),
         }
+    }
+
+    /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
+    #[cold]
+    fn ns_at_elsewhere(&self, tick: u64, reference: &impl Reference) -> u64 {
+        self.find(tick, reference).ns_at(tick)
     }
 
     /// The time from `earlier` to `later` in ns; zero if they come the other way round.
     #[inline]
     pub(crate) fn ns_between(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
-        if let Some(line) = self.current.0.line_for_both(earlier, later) {
-            return line.rate.ns_fitting(later.saturating_sub(earlier));
+        match self.current.0.rate_between(earlier, later) {
+            Some(rate) => rate.ns_fitting(later.wrapping_sub(earlier)),
+            None => self.ns_between_elsewhere(earlier, later, reference),
         }
-        self.ns_between_lines(earlier, later, reference)
     }
 
     #[cold]
-    fn ns_between_lines(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
+    fn ns_between_elsewhere(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
         if later <= earlier {
             return 0;
         }
@@ -306,23 +312,27 @@ struct Point {
     ns: u64,
 }
 
-/// The line in use: start tick, start ns, rate, and the number of ticks it may be used for.
+/// The line in use: start tick, the number of ticks it may be used for, rate, and start ns. An
+/// interval needs only the first three.
 #[derive(Debug)]
 struct Current(Versioned<4>);
 
 impl Current {
+    /// The line, if it covers `tick`.
     #[inline]
     fn line_for(&self, tick: u64) -> Option<Line> {
-        self.line_for_both(tick, tick)
+        let (_, [start_tick, ticks, q48, start_ns]) = self.0.read()?;
+        let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
+        (tick.wrapping_sub(start_tick) < ticks).then_some(line)
     }
 
-    /// The line, if it covers both ticks.
+    /// The line's rate, if it covers both ticks and they come in this order.
     #[inline]
-    fn line_for_both(&self, a: u64, b: u64) -> Option<Line> {
-        let (_, [start_tick, start_ns, q48, ticks]) = self.0.read()?;
-        let covers = |tick: u64| tick.wrapping_sub(start_tick) < ticks;
-        let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
-        (covers(a) && covers(b)).then_some(line)
+    fn rate_between(&self, earlier: u64, later: u64) -> Option<Rate> {
+        let (_, [start_tick, ticks, q48]) = self.0.read_first()?;
+        let before = earlier.wrapping_sub(start_tick);
+        let covers = before < ticks && later.wrapping_sub(earlier) < ticks.wrapping_sub(before);
+        covers.then_some(Rate::from_q48(q48))
     }
 
     /// Takes over a record's main line: up to where a successor is due, or to its end once there is
@@ -330,7 +340,7 @@ impl Current {
     fn install(&self, generation: u64, record: &Record, has_successor: bool) {
         let until = if has_successor { record.end_tick } else { record.due_tick() };
         let line = record.main_line();
-        let words = [line.start_tick, line.start_ns, line.rate.q48(), until - line.start_tick];
+        let words = [line.start_tick, until - line.start_tick, line.rate.q48(), line.start_ns];
         self.0.try_write(generation << 1 | u64::from(has_successor), &words);
     }
 }

@@ -42,7 +42,8 @@ impl<const W: usize> Versioned<W> {
         fence(Ordering::Acquire);
         // ORDERING: Relaxed, ordered by the fence.
         let after = self.state.load(Ordering::Relaxed);
-        (before == after && before & WRITING == 0).then_some((before >> 1, words))
+        // One comparison for both: the state only rises, so after an odd one it can't be one less.
+        (before & !WRITING == after).then_some((before >> 1, words))
     }
 
     /// Writes the words unless somebody else is writing or the version has been reached.

@@ -1,0 +1,111 @@
+//! One table of ratios: `cargo xtask bench`.
+//!
+//! All clocks of a group run in turn, round after round, so that a change of the machine's speed
+//! meets them alike; the best round of each counts.
+#![expect(clippy::print_stdout, reason = "the table is this program's output")]
+
+use core::time::Duration;
+use std::env;
+use std::process::Command;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use benches::{Group, Subject, groups};
+use tach_core::unix_nanos;
+
+/// The argument that makes this program print what its first conversion takes.
+const FIRST_USE: &str = "first-use";
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == FIRST_USE) {
+        println!("{}", first_use().as_nanos());
+        return;
+    }
+    let quick = arguments.iter().any(|argument| argument == "--quick");
+    let (rounds, iterations) = if quick { (30, 20_000) } else { (200, 50_000) };
+    println!("best of {rounds} rounds of {iterations} calls, all clocks in turn\n");
+    for group in groups() {
+        print_group(&group, rounds, iterations);
+    }
+    print_two_threads(rounds, iterations);
+    print_first_use(if quick { 20 } else { 100 });
+}
+
+/// Every subject's best round, in ns a call.
+fn best_of(subjects: &[Subject], rounds: u32, iterations: u64) -> Vec<f64> {
+    let mut best = vec![f64::INFINITY; subjects.len()];
+    for _ in 0..rounds {
+        for (best, subject) in best.iter_mut().zip(subjects) {
+            *best = best.min(per_call(subject.time(iterations), iterations));
+        }
+    }
+    best
+}
+
+fn print_group(group: &Group, rounds: u32, iterations: u64) {
+    let best = best_of(&group.subjects, rounds, iterations);
+    println!("{:32} {:>9} {:>8}", group.name, "ns", "ratio");
+    for (subject, ns) in group.subjects.iter().zip(&best) {
+        println!("  {:30} {ns:>9.2} {:>8.3}", subject.name, ns / best[0]);
+    }
+    println!();
+}
+
+/// What a call costs on two threads at once, beside what it costs on one.
+fn print_two_threads(rounds: u32, iterations: u64) {
+    let reads = groups().remove(0).subjects;
+    println!("{:32} {:>9} {:>9} {:>8}", "now() on two threads at once", "1: ns", "2: ns", "2 / 1");
+    let alone = best_of(&reads, rounds, iterations);
+    for (subject, alone) in reads.iter().zip(alone) {
+        let together = (0..rounds).map(|_| on_two_threads(*subject, iterations));
+        let together = together.fold(f64::INFINITY, f64::min);
+        println!("  {:30} {alone:>9.2} {together:>9.2} {:>8.3}", subject.name, together / alone);
+    }
+    println!();
+}
+
+/// ns a call, of the slower of two threads.
+fn on_two_threads(subject: Subject, iterations: u64) -> f64 {
+    let barrier = Barrier::new(2);
+    let run = || {
+        barrier.wait();
+        (subject.run)(iterations / 10);
+        subject.time(iterations)
+    };
+    let slower = thread::scope(|scope| {
+        let other = scope.spawn(run);
+        run().max(other.join().expect("a loop does not panic"))
+    });
+    per_call(slower, iterations)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio needs no more")]
+fn per_call(time: Duration, iterations: u64) -> f64 {
+    time.as_nanos() as f64 / iterations as f64
+}
+
+/// What the first two conversions of this process take: source, origin, rate.
+fn first_use() -> Duration {
+    let start = StdInstant::now();
+    let instant = tach_core::Instant::now();
+    let converted = (unix_nanos(), instant.elapsed());
+    let spent = start.elapsed();
+    core::hint::black_box(converted);
+    spent
+}
+
+fn print_first_use(processes: usize) {
+    let program = env::current_exe().expect("this program has a path");
+    let mut spent: Vec<f64> = (0..processes)
+        .map(|_| {
+            let output = Command::new(&program).arg(FIRST_USE).output().expect("it starts again");
+            let ns: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+            ns / 1000.0
+        })
+        .collect();
+    spent.sort_by(f64::total_cmp);
+    println!("first use in a fresh process: Instant::now(), unix_nanos(), elapsed()");
+    println!("  best {:.1} us, median {:.1} us", spent[0], spent[processes / 2]);
+}

@@ -1,0 +1,187 @@
+//! The clocks and their jobs.
+
+use core::hint::black_box;
+use std::sync::OnceLock;
+use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
+
+use tach_core::{Instant, MonotonicInstant, OrderedInstant, UnixTime, unix_nanos};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{self, FormatTime};
+
+use crate::{Group, Subject};
+
+/// A subject that evaluates an expression again and again.
+macro_rules! subject {
+    ($name:literal, $work:expr) => {
+        Subject {
+            name: $name,
+            run: |iterations| {
+                for _ in 0..iterations {
+                    black_box($work);
+                }
+            },
+        }
+    };
+}
+
+/// Every group.
+#[must_use]
+pub fn groups() -> Vec<Group> {
+    vec![reads(), elapsed(), unix(), text()]
+}
+
+fn reads() -> Group {
+    let mut subjects = bare::reads();
+    subjects.extend([
+        subject!("tach Instant", Instant::now()),
+        subject!("tach OrderedInstant", OrderedInstant::now()),
+        subject!("tach MonotonicInstant", MonotonicInstant::now()),
+        subject!("std Instant", StdInstant::now()),
+        subject!("quanta Instant", quanta::Instant::now()),
+        subject!("minstant Instant", minstant::Instant::now()),
+        subject!("fastant Instant", fastant::Instant::now()),
+        subject!("coarsetime Instant", coarsetime::Instant::now()),
+    ]);
+    Group { name: "now()", subjects }
+}
+
+fn elapsed() -> Group {
+    let mut subjects = bare::differences();
+    subjects.extend([
+        subject!("tach Instant", black_box(Instant::now()).elapsed()),
+        subject!("tach MonotonicInstant", black_box(MonotonicInstant::now()).elapsed()),
+        subject!("std Instant", black_box(StdInstant::now()).elapsed()),
+        subject!("quanta Instant", black_box(quanta::Instant::now()).elapsed()),
+        subject!("minstant Instant", black_box(minstant::Instant::now()).elapsed()),
+        subject!("fastant Instant", black_box(fastant::Instant::now()).elapsed()),
+        subject!("coarsetime Instant", black_box(coarsetime::Instant::now()).elapsed()),
+    ]);
+    Group { name: "now() and elapsed()", subjects }
+}
+
+fn unix() -> Group {
+    static MINSTANT: OnceLock<minstant::Anchor> = OnceLock::new();
+    static FASTANT: OnceLock<fastant::Anchor> = OnceLock::new();
+    MINSTANT.get_or_init(minstant::Anchor::new);
+    FASTANT.get_or_init(fastant::Anchor::new);
+    let mut subjects = bare::read();
+    subjects.extend([
+        subject!("tach unix_nanos", unix_nanos()),
+        subject!(
+            "std SystemTime",
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos())
+        ),
+        Subject {
+            name: "minstant Anchor",
+            run: |iterations| {
+                let anchor = MINSTANT.get_or_init(minstant::Anchor::new);
+                for _ in 0..iterations {
+                    black_box(minstant::Instant::now().as_unix_nanos(anchor));
+                }
+            },
+        },
+        Subject {
+            name: "fastant Anchor",
+            run: |iterations| {
+                let anchor = FASTANT.get_or_init(fastant::Anchor::new);
+                for _ in 0..iterations {
+                    black_box(fastant::Instant::now().as_unix_nanos(anchor));
+                }
+            },
+        },
+        subject!("coarsetime Clock", coarsetime::Clock::now_since_epoch()),
+    ]);
+    Group { name: "Unix time in ns", subjects }
+}
+
+fn text() -> Group {
+    Group {
+        name: "format_time into a String",
+        subjects: vec![
+            Subject {
+                name: "tracing-subscriber SystemTime",
+                run: |iterations| format_into_string(&time::SystemTime, iterations),
+            },
+            Subject {
+                name: "tach Utc<6>",
+                run: |iterations| format_into_string(&tach_tracing::Utc::<6>, iterations),
+            },
+            Subject {
+                name: "tracing-subscriber Uptime",
+                run: |iterations| format_into_string(&time::Uptime::default(), iterations),
+            },
+            Subject {
+                name: "tach Uptime",
+                run: |iterations| format_into_string(&tach_tracing::Uptime, iterations),
+            },
+            subject!("tach UnixTime::to_string", UnixTime::now().to_string()),
+        ],
+    }
+}
+
+fn format_into_string(timer: &impl FormatTime, iterations: u64) {
+    let mut text = String::with_capacity(64);
+    for _ in 0..iterations {
+        text.clear();
+        let _ = timer.format_time(&mut Writer::new(black_box(&mut text)));
+        black_box(&text);
+    }
+}
+
+/// The instructions themselves.
+#[cfg(target_arch = "x86_64")]
+mod bare {
+    use core::arch::asm;
+    use core::arch::x86_64::_rdtsc;
+    use core::hint::black_box;
+
+    use crate::Subject;
+
+    fn rdtsc() -> u64 {
+        // SAFETY: RDTSC touches no memory.
+        unsafe { _rdtsc() }
+    }
+
+    macro_rules! ordered {
+        ($($instruction:literal),+) => {{
+            let (low, high): (u32, u32);
+            // SAFETY: writes no memory and no register but these three.
+            unsafe {
+                asm!($($instruction),+, out("eax") low, out("edx") high, out("ecx") _,
+                     options(nostack, preserves_flags));
+            }
+            u64::from(high) << 32 | u64::from(low)
+        }};
+    }
+
+    pub(super) fn read() -> Vec<Subject> {
+        vec![subject!("bare rdtsc", rdtsc())]
+    }
+
+    pub(super) fn reads() -> Vec<Subject> {
+        let mut subjects = read();
+        subjects.push(subject!("bare rdtscp", ordered!("rdtscp")));
+        subjects.push(subject!("bare lfence; rdtsc", ordered!("lfence", "rdtsc")));
+        subjects
+    }
+
+    pub(super) fn differences() -> Vec<Subject> {
+        vec![subject!("two bare rdtsc", {
+            let start = black_box(rdtsc());
+            rdtsc() - start
+        })]
+    }
+}
+
+/// Without a bare instruction the standard library is the measure.
+#[cfg(not(target_arch = "x86_64"))]
+mod bare {
+    use crate::Subject;
+
+    pub(super) fn read() -> Vec<Subject> {
+        Vec::new()
+    }
+
+    pub(super) use read as reads;
+    pub(super) use read as differences;
+}
