@@ -21,6 +21,7 @@
 //! | the read to stay behind the loads before it | [`OrderedInstant`] |
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
 //! | timestamps that no clock step can bend | [`Anchor`] |
+//! | to know how much time is left | [`Budget`] |
 //!
 //! # Where the ticks come from
 //!
@@ -41,6 +42,7 @@
 extern crate std;
 
 mod anchor;
+mod budget;
 mod counter;
 mod digits;
 mod instant;
@@ -50,6 +52,7 @@ mod ordered;
 mod os;
 pub mod rfc3339;
 mod sample;
+pub mod seconds;
 mod source;
 mod status;
 mod sync;
@@ -61,6 +64,7 @@ mod unix_time;
 mod std_time;
 
 pub use crate::anchor::Anchor;
+pub use crate::budget::{Budget, BudgetExhausted};
 pub use crate::instant::Instant;
 pub use crate::monotonic::MonotonicInstant;
 pub use crate::ordered::OrderedInstant;

@@ -71,7 +71,7 @@ println!(\"{:?}\", start.elapsed());
             #[must_use]
             #[inline]
             pub fn elapsed(&self) -> core::time::Duration {
-                Self::now().duration_since(*self)
+                $crate::system::since(self.ticks, || Self::now().ticks)
             }
 
             #[doc = concat!("This plus `duration`; `None` if no tick stands for that time.

@@ -7,7 +7,7 @@
 mod cached;
 
 #[cfg(feature = "std")]
-pub use self::cached::with_text;
+pub use self::cached::{with_text, with_text_digits};
 use crate::UnixTime;
 use crate::digits::write_padded;
 
@@ -86,6 +86,33 @@ impl Formatter {
         self.text[end] = b'Z';
         let text = core::str::from_utf8(&self.text[..=end]);
         text.unwrap_or_default() // Never taken: all of it is ASCII.
+    }
+
+    /// The text of `time` with a number of digits that is known only at run time, as that of
+    /// `{:.3}` is. More than 9 count as 9.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{UnixTime, rfc3339::Formatter};
+    ///
+    /// let mut formatter = Formatter::new();
+    /// assert_eq!(formatter.format_digits(UnixTime::EPOCH, 1), "1970-01-01T00:00:00.0Z");
+    /// ```
+    #[inline]
+    pub fn format_digits(&mut self, time: UnixTime, digits: usize) -> &str {
+        match digits {
+            0 => self.format::<0>(time),
+            1 => self.format::<1>(time),
+            2 => self.format::<2>(time),
+            3 => self.format::<3>(time),
+            4 => self.format::<4>(time),
+            5 => self.format::<5>(time),
+            6 => self.format::<6>(time),
+            7 => self.format::<7>(time),
+            8 => self.format::<8>(time),
+            _ => self.format::<9>(time),
+        }
     }
 
     /// Writes the text down to the second.

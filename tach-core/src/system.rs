@@ -125,8 +125,14 @@ pub(crate) fn start() {
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
+    since(earlier, || later)
+}
+
+/// The time from `earlier` to the tick that `read` gives.
+#[inline]
+pub(crate) fn since(earlier: u64, read: impl FnOnce() -> u64) -> Duration {
     const NS_PER_S: u64 = 1_000_000_000;
-    let ns = MONOTONIC.ns_between(earlier, later, &MonotonicReference);
+    let ns = MONOTONIC.ns_since(earlier, read, &MonotonicReference);
     // Most intervals are shorter than a second and need no division.
     if ns < NS_PER_S {
         #[expect(clippy::cast_possible_truncation, reason = "less than a second")]
@@ -148,6 +154,12 @@ pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
     started().tick_before(tick, ns, &MonotonicReference)
 }
 
+/// The Unix time now, in ns.
+#[inline]
+pub(crate) fn unix_ns_now() -> u64 {
+    REALTIME.ns_now(ticks, &RealtimeReference)
+}
+
 /// The Unix time at `tick`, in ns.
 #[inline]
 pub(crate) fn unix_ns_at(tick: u64) -> u64 {
@@ -164,8 +176,8 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
 /// ```
 #[inline]
 pub fn uptime() -> Duration {
-    let tick = ticks();
-    Duration::from_nanos(MONOTONIC.ns_at(tick, &MonotonicReference).saturating_sub(origin_ns()))
+    let now_ns = MONOTONIC.ns_now(ticks, &MonotonicReference);
+    Duration::from_nanos(now_ns.saturating_sub(origin_ns()))
 }
 
 /// The OS's monotonic clock at the first use of tach.

@@ -17,11 +17,11 @@ mod line;
 mod record;
 mod versioned;
 
-use self::line::Line;
 pub(crate) use self::line::Rate;
+use self::line::{FAST_NS, FastRate, Line};
 pub(crate) use self::record::BackwardStep;
 use self::record::{RECORD_WORDS, Record, SPIN_NS};
-use self::versioned::Versioned;
+use self::versioned::{FIRST_VERSION, Versioned};
 use crate::sample::{Reference, Sample};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
 
@@ -37,7 +37,7 @@ const MAX_SPINS: u32 = 10_000;
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
     current: Padded<Current>,
-    /// The generation of the newest record; 0 before the first.
+    /// The generation of the newest record, which is its slot's version; 0 before the first.
     head: Padded<AtomicU64>,
     /// Somebody is preparing the successor, so that the others need not. A hint: nobody waits for
     /// it, and one that is never taken back (by a thread that a `fork` left behind) costs nothing
@@ -52,10 +52,10 @@ pub(crate) struct Timeline {
 impl Timeline {
     pub(crate) const fn new(backward: BackwardStep) -> Self {
         Self {
-            current: Padded(Current(Versioned::new())),
+            current: Padded(Current::new()),
             head: Padded(AtomicU64::new(0)),
             preparing: AtomicBool::new(false),
-            ring: [const { Versioned::new() }; KEPT],
+            ring: [const { Versioned::new([0; RECORD_WORDS]) }; KEPT],
             backward,
         }
     }
@@ -80,24 +80,38 @@ impl Timeline {
     /// the timeline follows it. For a tick that lies in the future it is a prediction.
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64, reference: &impl Reference) -> u64 {
-        match self.current.0.line_for(tick) {
-            Some(line) => line.ns_within(tick),
-            None => self.ns_at_elsewhere(tick, reference),
+        self.ns_now(|| tick, reference)
+    }
+
+    /// The time at the tick that `read` gives.
+    ///
+    /// The line is loaded before `read` is called: an x86 core issues those loads for nothing
+    /// beside the start of RDTSC's microcode, but not after it.
+    #[inline]
+    pub(crate) fn ns_now(&self, read: impl FnOnce() -> u64, reference: &impl Reference) -> u64 {
+        match self.current.0.ns_now(read) {
+            (_, Some(ns)) => ns,
+            (tick, None) => self.ns_at_elsewhere(tick, reference),
         }
     }
 
-    /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
+    /// Apart from [`ns_now`](Self::ns_now), so that this one needs no stack.
     #[cold]
     fn ns_at_elsewhere(&self, tick: u64, reference: &impl Reference) -> u64 {
         self.find(tick, reference).ns_at(tick)
     }
 
-    /// The time from `earlier` to `later` in ns; zero if they come the other way round.
+    /// The time from `earlier` to the tick that `read` gives, in ns; zero if that comes before.
     #[inline]
-    pub(crate) fn ns_between(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
-        match self.current.0.rate_between(earlier, later) {
-            Some(rate) => rate.ns_fitting(later.wrapping_sub(earlier)),
-            None => self.ns_between_elsewhere(earlier, later, reference),
+    pub(crate) fn ns_since(
+        &self,
+        earlier: u64,
+        read: impl FnOnce() -> u64,
+        reference: &impl Reference,
+    ) -> u64 {
+        match self.current.0.ns_since(earlier, read) {
+            (_, Some(ns)) => ns,
+            (later, None) => self.ns_between_elsewhere(earlier, later, reference),
         }
     }
 
@@ -110,7 +124,7 @@ impl Timeline {
         let last = self.find(later, reference);
         let first = self.find(earlier, reference);
         if first == last {
-            // As `ns_between` has it while the line is the current one.
+            // As `ns_since` has it while the line is the current one.
             last.rate.ns(later - earlier)
         } else {
             last.ns_at(later).saturating_sub(first.ns_at(earlier))
@@ -182,12 +196,17 @@ impl Timeline {
         if tick < record.knee_tick {
             return;
         }
-        if tick < record.due_tick() {
-            self.current.0.install(generation, record, false);
+        if record.is_identity() {
+            // Without an end, so it is served by one stretch after the other.
+            let start = tick & !(FAST_NS - 1);
+            let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
+            self.current.0.install(stretch, start.saturating_add(FAST_NS));
+        } else if tick < record.due_tick() {
+            self.current.0.install(record.main_line(), record.due_tick());
         } else if self.start_preparing() {
             let next = self.make_next(generation, record, reference);
             self.publish(generation, &next);
-            self.current.0.install(generation, record, true);
+            self.current.0.install(record.main_line(), record.end_tick);
             self.end_preparing();
         }
     }
@@ -280,8 +299,8 @@ impl Timeline {
     }
 
     fn words_of<const N: usize>(&self, generation: u64) -> Option<[u64; N]> {
-        let (found, words) = self.slot(generation).read_first::<N>()?;
-        (generation != 0 && found == generation).then_some(words)
+        let (found, words) = self.slot(generation).read()?;
+        (found == generation && generation >= FIRST_VERSION).then_some(words)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "KEPT divides every power of two above it")]
@@ -312,36 +331,44 @@ struct Point {
     ns: u64,
 }
 
-/// The line in use: start tick, the number of ticks it may be used for, rate, and start ns. An
-/// interval needs only the first three.
+/// The line in use: start tick, rate, and start ns. Its version is the tick up to which it may be
+/// used, which rises with every line: so whoever has compared that tick with his own has checked
+/// that there is a line at all.
 #[derive(Debug)]
-struct Current(Versioned<4>);
+struct Current(Versioned<3>);
 
 impl Current {
-    /// The line, if it covers `tick`.
-    #[inline]
-    fn line_for(&self, tick: u64) -> Option<Line> {
-        let (_, [start_tick, ticks, q48, start_ns]) = self.0.read()?;
-        let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
-        (tick.wrapping_sub(start_tick) < ticks).then_some(line)
+    /// No line, and a start that no tick reaches.
+    const fn new() -> Self {
+        Self(Versioned::new([u64::MAX, 0, 0]))
     }
 
-    /// The line's rate, if it covers both ticks and they come in this order.
+    /// The tick that `read` gives, and the time then, if the line covers it.
     #[inline]
-    fn rate_between(&self, earlier: u64, later: u64) -> Option<Rate> {
-        let (_, [start_tick, ticks, q48]) = self.0.read_first()?;
-        let before = earlier.wrapping_sub(start_tick);
-        let covers = before < ticks && later.wrapping_sub(earlier) < ticks.wrapping_sub(before);
-        covers.then_some(Rate::from_q48(q48))
+    fn ns_now(&self, read: impl FnOnce() -> u64) -> (u64, Option<u64>) {
+        let (tick, line) = self.0.read_around(read);
+        let ns = line.and_then(|(until, [start_tick, q32, start_ns])| {
+            let covered = start_tick <= tick && tick < until;
+            covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
+        });
+        (tick, ns)
     }
 
-    /// Takes over a record's main line: up to where a successor is due, or to its end once there is
-    /// one.
-    fn install(&self, generation: u64, record: &Record, has_successor: bool) {
-        let until = if has_successor { record.end_tick } else { record.due_tick() };
-        let line = record.main_line();
-        let words = [line.start_tick, until - line.start_tick, line.rate.q48(), line.start_ns];
-        self.0.try_write(generation << 1 | u64::from(has_successor), &words);
+    /// The tick that `read` gives, and the time from `earlier` to it, if the line covers both and
+    /// they come in this order. It needs no start ns, and so reads two words only.
+    #[inline]
+    fn ns_since(&self, earlier: u64, read: impl FnOnce() -> u64) -> (u64, Option<u64>) {
+        let (later, line) = self.0.read_around(read);
+        let ns = line.and_then(|(until, [start_tick, q32])| {
+            let covered = start_tick <= earlier && earlier <= later && later < until;
+            covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
+        });
+        (later, ns)
+    }
+
+    /// Uses `line` from its start to the tick `until`.
+    fn install(&self, line: Line, until: u64) {
+        self.0.try_write(until, &[line.start_tick, FastRate::of(line.rate).q32(), line.start_ns]);
     }
 }
 

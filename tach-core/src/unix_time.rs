@@ -45,7 +45,7 @@ pub struct UnixTime {
 #[must_use]
 #[inline]
 pub fn unix_nanos() -> u64 {
-    system::unix_ns_at(system::ticks())
+    system::unix_ns_now()
 }
 
 impl UnixTime {
@@ -211,18 +211,8 @@ const fn saturated_nanos(duration: Duration) -> u64 {
 impl fmt::Display for UnixTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut formatter = Formatter::new();
-        f.write_str(match f.precision() {
-            Some(0) => formatter.format::<0>(*self),
-            Some(1) => formatter.format::<1>(*self),
-            Some(2) => formatter.format::<2>(*self),
-            Some(3) => formatter.format::<3>(*self),
-            Some(4) => formatter.format::<4>(*self),
-            Some(5) => formatter.format::<5>(*self),
-            Some(6) => formatter.format::<6>(*self),
-            Some(7) => formatter.format::<7>(*self),
-            Some(8) => formatter.format::<8>(*self),
-            Some(_) | None => formatter.format::<9>(*self),
-        })
+        let digits = f.precision().unwrap_or(9);
+        f.write_str(formatter.format_digits(*self, digits))
     }
 }
 

@@ -1,1 +1,57 @@
 //! One clock for the spans and events of OpenTelemetry.
+//!
+//! OpenTelemetry has no place to plug in a clock: its API and its SDK read the OS's wall clock, once
+//! for the start of a span and once more for its end. A span that a clock step falls into is too
+//! long, too short, or ends before it starts. [`Clocked`] wraps a provider or a tracer, and hands it
+//! [`tach_core`]'s time wherever it would read the clock itself:
+//!
+//! ```
+//! use opentelemetry::global;
+//! use opentelemetry::trace::{Span, Tracer};
+//! use opentelemetry_sdk::trace::SdkTracerProvider;
+//! use tach_otel::Clocked;
+//!
+//! let provider = SdkTracerProvider::builder().build();
+//! global::set_tracer_provider(Clocked::new(provider.clone()));
+//!
+//! let mut span = global::tracer("checkout").start("pay");
+//! span.add_event("authorised", vec![]);
+//! span.end();
+//! # provider.shutdown().unwrap();
+//! ```
+//!
+//! For tracing-opentelemetry, give its layer a wrapped tracer:
+//!
+//! ```
+//! use opentelemetry::trace::TracerProvider;
+//! use opentelemetry_sdk::trace::SdkTracerProvider;
+//! use tach_otel::Clocked;
+//! use tracing_subscriber::layer::SubscriberExt;
+//!
+//! let provider = Clocked::new(SdkTracerProvider::builder().build());
+//! let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("checkout"));
+//! let subscriber = tracing_subscriber::registry().with(layer);
+//! # drop(subscriber);
+//! ```
+//!
+//! # Times that arrive as if given
+//!
+//! `global::tracer`, `SpanRef` (the span in a `Context`) and tracing-opentelemetry read the wall
+//! clock on their own and pass the time on as if a caller had chosen it. [`Incoming`] says what
+//! becomes of such times. By default they are moved onto the clock that stamps the rest of the span.
+//!
+//! # What is out of reach
+//!
+//! A `SpanProcessor` that adds an event in `on_start` is given the SDK's own span: that event has
+//! the wall clock's time. So have the durations that tracing-opentelemetry measures itself
+//! (`busy_ns`, `idle_ns`), which come from `std::time::Instant`.
+
+#![forbid(unsafe_code)]
+
+mod clocked;
+mod incoming;
+mod span;
+
+pub use crate::clocked::Clocked;
+pub use crate::incoming::Incoming;
+pub use crate::span::ClockedSpan;

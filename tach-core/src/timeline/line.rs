@@ -41,11 +41,9 @@ impl Rate {
         u64::try_from(self.product(ticks) >> FRACTION_BITS).unwrap_or(u64::MAX)
     }
 
-    /// [`ns`](Self::ns) where the result is known to fit.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the caller knows that it fits")]
-    pub(crate) fn ns_fitting(self, ticks: u64) -> u64 {
-        (self.product(ticks) >> FRACTION_BITS) as u64
+    /// This rate with the precision that a [`FastRate`] keeps.
+    pub(crate) const fn coarsened(self) -> Self {
+        Self { q48: self.q48 & !0xffff }
     }
 
     /// The least number of ticks that lasts `ns`; `None` past `u64::MAX`.
@@ -66,9 +64,40 @@ impl Rate {
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
     }
 
-    #[inline]
     fn product(self, ticks: u64) -> u128 {
         u128::from(ticks) * u128::from(self.q48)
+    }
+}
+
+/// A [`coarsened`](Rate::coarsened) rate with 32 fractional bits, for durations of up to four
+/// seconds: 64 bits hold the product then, and it takes one multiplication.
+///
+/// For a counter of 2.7 GHz the last bit makes 0.6 ns in a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FastRate {
+    q32: u64,
+}
+
+/// For how many ns a [`FastRate`] serves.
+pub(crate) const FAST_NS: u64 = 1 << 32;
+
+impl FastRate {
+    pub(crate) const fn from_q32(q32: u64) -> Self {
+        Self { q32 }
+    }
+
+    pub(crate) const fn of(rate: Rate) -> Self {
+        Self { q32: rate.q48 >> 16 }
+    }
+
+    pub(crate) const fn q32(self) -> u64 {
+        self.q32
+    }
+
+    /// The duration of `ticks` in ns, which must be less than [`FAST_NS`]: as [`Rate::ns`] has it.
+    #[inline]
+    pub(crate) fn ns(self, ticks: u64) -> u64 {
+        ticks.wrapping_mul(self.q32) >> 32
     }
 }
 
@@ -88,12 +117,6 @@ impl Line {
         } else {
             self.start_ns.saturating_sub(self.rate.ns(self.start_tick - tick))
         }
-    }
-
-    /// [`ns_at`](Self::ns_at) for a tick that the line's own segment covers.
-    #[inline]
-    pub(crate) fn ns_within(&self, tick: u64) -> u64 {
-        self.start_ns.wrapping_add(self.rate.ns_fitting(tick.wrapping_sub(self.start_tick)))
     }
 
     /// The first tick at which the time is `ns` or later; `None` outside `u64`.
@@ -141,9 +164,13 @@ mod tests {
             let rate = Rate::from_q48(q48);
             let exact = (u128::from(ticks) * u128::from(q48)) >> 48;
             prop_assert_eq!(u128::from(rate.ns(ticks)), exact.min(u128::from(u64::MAX)));
-            if exact <= u128::from(u64::MAX) {
-                prop_assert_eq!(rate.ns_fitting(ticks), rate.ns(ticks));
-            }
+        }
+
+        #[test]
+        fn a_fast_rate_is_the_coarsened_one(ticks: u64, q48: u64) {
+            let rate = Rate::from_q48(q48).coarsened();
+            let ticks = ticks % rate.ticks(FAST_NS).unwrap_or(u64::MAX).max(1);
+            prop_assert_eq!(FastRate::of(rate).ns(ticks), rate.ns(ticks));
         }
 
         #[test]

@@ -51,7 +51,8 @@ pub(crate) const RECORD_WORDS: usize = 17;
 /// The first record's length. The start-up spin is half of it, so a rate error of 20 ppm (seen over
 /// 50 us) makes 2 ns here.
 const MIN_LENGTH_NS: u64 = 100_000;
-/// The longest record: what is known of the OS clock is at most this old in a busy process.
+/// The longest record: what is known of the OS clock is at most this old in a busy process. It is
+/// also well below what a `FastRate` serves.
 const MAX_LENGTH_NS: u64 = 1 << 30;
 /// An error is slewed away at no more than one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
@@ -257,9 +258,11 @@ fn gap(
     (rate, Line { rate, ..natural }.ns_at(knee_tick))
 }
 
-/// The rate that leads from `from_ns` to `to_ns`, no further from `natural` than a slew may be.
+/// The rate that leads from `from_ns` to `to_ns`, no further from `natural` than a slew may be, and
+/// with the precision that the fast path has.
 fn aimed(natural: Rate, from_ns: u64, to_ns: u64, ticks: u64) -> Rate {
     let slope = Rate::from_slope(to_ns.saturating_sub(from_ns), ticks).q48();
     let slew = natural.q48() / SLEW_DIVISOR;
-    Rate::from_q48(slope.clamp(natural.q48() - slew, natural.q48().saturating_add(slew)))
+    let rate = slope.clamp(natural.q48() - slew, natural.q48().saturating_add(slew));
+    Rate::from_q48(rate).coarsened()
 }

@@ -8,77 +8,90 @@ use crate::sync::{AtomicU64, Ordering, fence};
 /// `W` words that change together, under a version that only rises.
 #[derive(Debug)]
 pub(super) struct Versioned<const W: usize> {
-    /// Twice the version, plus one while the words are being written.
-    state: AtomicU64,
+    /// The words' version, or [`WRITING`], or [`EMPTY`].
+    version: AtomicU64,
     words: [AtomicU64; W],
 }
 
-/// The bit of `state` that a writer sets for as long as it writes.
-const WRITING: u64 = 1;
+/// The version while the words are being written.
+const WRITING: u64 = 0;
+/// The version before the first write.
+const EMPTY: u64 = 1;
+/// The least version that can be written.
+pub(super) const FIRST_VERSION: u64 = 2;
 
 impl<const W: usize> Versioned<W> {
-    /// Version 0, all words zero.
-    pub(super) const fn new() -> Self {
-        Self { state: AtomicU64::new(0), words: [const { AtomicU64::new(0) }; W] }
+    /// Nothing has been written yet; the words are `words`.
+    pub(super) const fn new(words: [u64; W]) -> Self {
+        let mut cell =
+            Self { version: AtomicU64::new(EMPTY), words: [const { AtomicU64::new(0) }; W] };
+        let mut i = 0;
+        while i < W {
+            cell.words[i] = AtomicU64::new(words[i]);
+            i += 1;
+        }
+        cell
     }
 
-    /// The version and the words; `None` while they are being written.
+    /// The version and the first `N` words; `None` if they were written meanwhile.
+    ///
+    /// Only from [`FIRST_VERSION`] on do the words belong to the version. The callers compare it
+    /// with one that is at least that, so that it is not compared here once more.
     #[inline]
-    pub(super) fn read(&self) -> Option<(u64, [u64; W])> {
-        self.read_first::<W>()
+    pub(super) fn read<const N: usize>(&self) -> Option<(u64, [u64; N])> {
+        self.read_around(|| ()).1
     }
 
-    /// The version and the first `N` words.
+    /// [`read`](Self::read), with a call of `f` between the two looks at the version.
     #[inline]
-    pub(super) fn read_first<const N: usize>(&self) -> Option<(u64, [u64; N])> {
+    pub(super) fn read_around<const N: usize, R>(
+        &self,
+        f: impl FnOnce() -> R,
+    ) -> (R, Option<(u64, [u64; N])>) {
         const { assert!(N <= W) };
         // ORDERING: Acquire, with the Release store that ends `try_write`: whoever sees a version
         // sees its words.
-        let before = self.state.load(Ordering::Acquire);
-        // ORDERING: Relaxed loads; the fence below orders them before the second look at `state`.
+        let before = self.version.load(Ordering::Acquire);
+        // ORDERING: Relaxed loads; the fence below orders them before the second look.
         let words = core::array::from_fn(|i| self.words[i].load(Ordering::Relaxed));
+        let result = f();
         // ORDERING: Acquire, with the Release fence in `try_write`: if a load above saw a word of a
         // later version, the load below sees that version's `WRITING` at least.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed, ordered by the fence.
-        let after = self.state.load(Ordering::Relaxed);
-        // One comparison for both: the state only rises, so after an odd one it can't be one less.
-        (before & !WRITING == after).then_some((before >> 1, words))
+        let after = self.version.load(Ordering::Relaxed);
+        (result, (before == after).then_some((before, words)))
     }
 
     /// Writes the words unless somebody else is writing or the version has been reached.
     pub(super) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
         // ORDERING: Relaxed, since the exchange below checks it.
-        let seen = self.state.load(Ordering::Relaxed);
-        if seen & WRITING != 0 || seen >> 1 >= version {
+        let seen = self.version.load(Ordering::Relaxed);
+        if seen == WRITING || seen >= version {
             return false;
         }
         // ORDERING: Acquire, with the Release store of the writer before, so that its words come
         // before these in every word's modification order.
-        let claim = self.state.compare_exchange(
-            seen,
-            version << 1 | WRITING,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        );
+        let claim =
+            self.version.compare_exchange(seen, WRITING, Ordering::Acquire, Ordering::Relaxed);
         if claim.is_err() {
             return false;
         }
-        // ORDERING: Release, with the Acquire fence in `read_first`.
+        // ORDERING: Release, with the Acquire fence in `read`.
         fence(Ordering::Release);
         for (slot, &word) in self.words.iter().zip(words) {
             // ORDERING: Relaxed, between the fence above and the store below.
             slot.store(word, Ordering::Relaxed);
         }
-        // ORDERING: Release, with the Acquire load in `read_first`.
-        self.state.store(version << 1, Ordering::Release);
+        // ORDERING: Release, with the Acquire load in `read`.
+        self.version.store(version, Ordering::Release);
         true
     }
 
     /// Leaves the words as a writer does that was stopped in the middle.
     #[cfg(test)]
-    pub(super) fn stall(&self, version: u64) {
-        self.state.store(version << 1 | WRITING, Ordering::Relaxed);
+    pub(super) fn stall(&self) {
+        self.version.store(WRITING, Ordering::Relaxed);
     }
 }
 
@@ -90,16 +103,18 @@ mod tests {
 
     #[test]
     fn words_come_back_with_their_version() {
-        let cell = Versioned::<3>::new();
-        assert_eq!(cell.read(), Some((0, [0, 0, 0])));
+        let cell = Versioned::new([7, 8, 9]);
+        assert_eq!(cell.read(), Some((EMPTY, [7, 8, 9])));
         assert!(cell.try_write(5, &[1, 2, 3]));
         assert_eq!(cell.read(), Some((5, [1, 2, 3])));
-        assert_eq!(cell.read_first::<1>(), Some((5, [1])));
+        assert_eq!(cell.read(), Some((5, [1])));
     }
 
     #[test]
     fn a_version_is_written_once_and_only_rises() {
-        let cell = Versioned::<1>::new();
+        let cell = Versioned::new([0]);
+        assert!(!cell.try_write(EMPTY, &[9]));
+        assert!(cell.try_write(FIRST_VERSION, &[9]));
         assert!(cell.try_write(5, &[1]));
         assert!(!cell.try_write(5, &[2]));
         assert!(!cell.try_write(4, &[3]));
@@ -107,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn while_it_is_written_readers_and_writers_are_turned_away() {
-        let cell = Versioned::<1>::new();
-        cell.stall(3);
-        assert_eq!(cell.read(), None);
+    fn while_it_is_written_no_version_is_seen_and_writers_are_turned_away() {
+        let cell = Versioned::new([0]);
+        cell.stall();
+        assert_eq!(cell.read(), Some((WRITING, [0])));
         assert!(!cell.try_write(9, &[1]));
     }
 
     #[test]
     fn no_read_is_torn() {
-        let cell = Versioned::<4>::new();
+        let cell = Versioned::new([0; 4]);
         thread::scope(|scope| {
-            for offset in 1..=2 {
+            for offset in 0..2 {
                 let cell = &cell;
                 scope.spawn(move || {
-                    for i in 0..100_000 {
+                    for i in 1..100_000 {
                         let version = 2 * i + offset;
                         cell.try_write(version, &[version; 4]);
                     }
@@ -130,8 +145,10 @@ mod tests {
             let mut reads = 0;
             while reads < 100_000 {
                 let Some((version, words)) = cell.read() else { continue };
-                assert_eq!(words, [version; 4]);
-                reads += 1;
+                if version >= FIRST_VERSION {
+                    assert_eq!(words, [version; 4]);
+                    reads += 1;
+                }
             }
         });
     }

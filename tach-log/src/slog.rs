@@ -1,0 +1,80 @@
+//! Timestamps for slog's drains.
+//!
+//! Both are read when the drain writes the record. Behind `slog-async` that happens on its worker
+//! thread, which may be later than the record was logged.
+
+use std::io;
+
+use tach_core::{UnixTime, rfc3339};
+
+use crate::timestamp::DIGITS;
+
+/// Writes the time now: the timestamp of `slog-term`'s lines.
+///
+/// # Errors
+///
+/// Those of `io`. The time itself never fails.
+///
+/// # Examples
+///
+/// ```
+/// use slog::{Drain, Logger, o};
+/// use slog_term::{FullFormat, PlainSyncDecorator};
+///
+/// let drain = FullFormat::new(PlainSyncDecorator::new(std::io::stderr()))
+///     .use_custom_timestamp(tach_log::slog::term)
+///     .build();
+/// let log = Logger::root(drain.fuse(), o!());
+/// slog::info!(log, "starting");
+/// ```
+pub fn term(io: &mut dyn io::Write) -> io::Result<()> {
+    rfc3339::with_text::<DIGITS, _>(UnixTime::now(), |text| io.write_all(text.as_bytes()))
+}
+
+/// A value that is the time at which a record is written, anew for each record.
+///
+/// `slog-json`'s `add_default_keys` brings a clock of its own; with this, name the keys yourself.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// use slog::{Drain, FnValue, Logger, PushFnValue, o};
+/// use slog_json::Json;
+///
+/// let drain = Json::new(std::io::stderr())
+///     .add_key_value(o!(
+///         "ts" => tach_log::slog::ts(),
+///         "level" => FnValue(|record| record.level().as_short_str()),
+///         "msg" => PushFnValue(|record, out| out.emit(record.msg())),
+///     ))
+///     .build();
+/// let log = Logger::root(Mutex::new(drain).fuse(), o!());
+/// slog::info!(log, "starting");
+/// ```
+#[must_use]
+pub const fn ts() -> Ts {
+    Ts(())
+}
+
+/// What [`ts`] gives: a [`slog::Value`] that reads the clock whenever it is serialized.
+///
+/// # Examples
+///
+/// ```
+/// let values = slog::o!("ts" => tach_log::slog::ts());
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Ts(());
+
+impl slog::Value for Ts {
+    fn serialize(
+        &self,
+        _record: &slog::Record<'_>,
+        key: slog::Key,
+        serializer: &mut dyn slog::Serializer,
+    ) -> slog::Result {
+        rfc3339::with_text::<DIGITS, _>(UnixTime::now(), |text| serializer.emit_str(key, text))
+    }
+}

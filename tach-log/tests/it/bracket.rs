@@ -1,0 +1,47 @@
+//! Checks that a back end printed the time at which it was called.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tach_core::UnixTime;
+
+/// The length of a timestamp with six digits.
+const LEN: usize = "2554-07-21T23:34:33.709551Z".len();
+
+/// A target that back ends write to, and tests read from.
+#[derive(Clone, Default)]
+pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Captured {
+    /// What was written since the last call.
+    pub(crate) fn take(&self) -> String {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8(core::mem::take(&mut *bytes)).unwrap()
+    }
+}
+
+impl io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Calls `log` repeatedly, which returns the timestamp that was printed for it, and checks that
+/// each lies between the readings of the clock before and after.
+pub(crate) fn assert_bracketed(mut log: impl FnMut() -> String) {
+    for _ in 0..100 {
+        let before = UnixTime::now();
+        let text = log();
+        let after = UnixTime::now();
+        assert_eq!(text.len(), LEN, "{text} is not of the fixed width");
+        let printed: jiff::Timestamp = text.parse().unwrap();
+        // The text is rounded down to µs, so the reading before it has to be as well.
+        let printed_us = u64::try_from(printed.as_microsecond()).unwrap();
+        let bracket = before.as_micros()..=after.as_micros();
+        assert!(bracket.contains(&printed_us), "{text} is not within {before} and {after}");
+    }
+}

@@ -1,0 +1,8 @@
+//! The public API, within real back ends.
+
+mod allocation;
+mod auto_traits;
+mod bracket;
+mod env_logger;
+#[cfg(feature = "slog")]
+mod slog;

@@ -1,0 +1,50 @@
+//! slog's own drains.
+
+use std::sync::Mutex;
+
+use ::slog::{Drain, Logger, PushFnValue, info, o};
+use slog_json::Json;
+use slog_term::{FullFormat, PlainSyncDecorator};
+
+use crate::bracket::{Captured, assert_bracketed};
+
+#[test]
+fn a_line_of_slog_term_carries_the_time_of_the_call() {
+    let captured = Captured::default();
+    let drain = FullFormat::new(PlainSyncDecorator::new(captured.clone()))
+        .use_custom_timestamp(tach_log::slog::term)
+        .build();
+    let log = Logger::root(drain.fuse(), o!());
+    assert_bracketed(|| {
+        info!(log, "served");
+        let line = captured.take();
+        let (time, message) = line.split_once(' ').unwrap();
+        assert_eq!(message, "INFO served\n");
+        time.to_owned()
+    });
+}
+
+#[test]
+fn a_line_of_slog_json_carries_the_time_of_the_call() {
+    let captured = Captured::default();
+    let drain = Json::new(captured.clone())
+        .add_key_value(o!(
+            "ts" => tach_log::slog::ts(),
+            "msg" => PushFnValue(|record, out| out.emit(record.msg())),
+        ))
+        .build();
+    let log = Logger::root(Mutex::new(drain).fuse(), o!());
+    assert_bracketed(|| {
+        info!(log, "served");
+        let line: serde_json::Value = serde_json::from_str(&captured.take()).unwrap();
+        assert_eq!(line["msg"], "served");
+        line["ts"].as_str().unwrap().to_owned()
+    });
+}
+
+#[test]
+fn an_error_of_the_target_is_passed_on() {
+    let mut full: &mut [u8] = &mut [0; 10];
+    let error = tach_log::slog::term(&mut full).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::WriteZero);
+}

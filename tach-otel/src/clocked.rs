@@ -1,0 +1,127 @@
+//! The wrapper around providers and tracers.
+
+use std::borrow::Cow;
+
+use opentelemetry::trace::{SpanBuilder, Tracer, TracerProvider};
+use opentelemetry::{Context, InstrumentationScope};
+
+use crate::{ClockedSpan, Incoming};
+
+/// A provider or a tracer whose spans take their times from tach.
+///
+/// Around a [`TracerProvider`] it is one that gives wrapped tracers; around a [`Tracer`] it is one
+/// that starts [`ClockedSpan`]s.
+///
+/// # Guarantees
+///
+/// Every span is started with an explicit time, so the wrapped tracer has no need to read a clock.
+/// What the wrapped one does otherwise (sampling, limits, export) is unchanged.
+///
+/// # Cost
+///
+/// A span costs one read of tach's clock at its start, one for each event, and one at its end, in
+/// place of as many of the OS's. A time that is given costs what [`Incoming`] says. The start is
+/// read also for a span that the sampler then drops, because the tracer samples and starts in one
+/// call; such a span reads no clock after that.
+///
+/// # Examples
+///
+/// ```
+/// use opentelemetry::trace::{Span, Tracer, TracerProvider};
+/// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+/// use tach_otel::Clocked;
+///
+/// let exporter = InMemorySpanExporter::default();
+/// let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+/// let tracer = Clocked::new(provider).tracer("checkout");
+///
+/// tracer.start("pay").end();
+/// let spans = exporter.get_finished_spans().unwrap();
+/// assert!(spans[0].start_time <= spans[0].end_time);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Clocked<T> {
+    inner: T,
+    incoming: Incoming,
+}
+
+impl<T> Clocked<T> {
+    /// Wraps a provider or a tracer; times that callers give are rebased.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    /// use tach_otel::Clocked;
+    ///
+    /// let provider = Clocked::new(SdkTracerProvider::default());
+    /// ```
+    #[must_use]
+    pub fn new(inner: T) -> Self {
+        Self { inner, incoming: Incoming::default() }
+    }
+
+    /// Chooses what becomes of times that callers give.
+    ///
+    /// It holds for the tracers that are made, and the spans that are started, from now on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    /// use tach_otel::{Clocked, Incoming};
+    ///
+    /// let provider = Clocked::new(SdkTracerProvider::default()).with_incoming(Incoming::Keep);
+    /// ```
+    #[must_use]
+    pub fn with_incoming(mut self, incoming: Incoming) -> Self {
+        self.incoming = incoming;
+        self
+    }
+
+    /// What is wrapped, for calls that only it has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    /// use tach_otel::Clocked;
+    ///
+    /// let provider = Clocked::new(SdkTracerProvider::default());
+    /// provider.get_ref().shutdown().unwrap();
+    /// ```
+    #[must_use]
+    pub fn get_ref(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T: TracerProvider> TracerProvider for Clocked<T> {
+    type Tracer = Clocked<T::Tracer>;
+
+    fn tracer(&self, name: impl Into<Cow<'static, str>>) -> Self::Tracer {
+        Clocked { inner: self.inner.tracer(name), incoming: self.incoming }
+    }
+
+    fn tracer_with_scope(&self, scope: InstrumentationScope) -> Self::Tracer {
+        Clocked { inner: self.inner.tracer_with_scope(scope), incoming: self.incoming }
+    }
+}
+
+/// All ways to start a span that are not here end in `build_with_context`.
+impl<T: Tracer> Tracer for Clocked<T> {
+    type Span = ClockedSpan<T::Span>;
+
+    fn span_builder<N>(&self, name: N) -> SpanBuilder
+    where
+        N: Into<Cow<'static, str>>,
+    {
+        self.inner.span_builder(name)
+    }
+
+    fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {
+        ClockedSpan::start(self.incoming, builder, |stamped| {
+            self.inner.build_with_context(stamped, parent_cx)
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! What becomes of the times that a caller gives, for each policy.
+
+use core::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use opentelemetry::trace::{Event, Span, Tracer};
+use opentelemetry_sdk::trace::SpanData;
+use tach_otel::Incoming;
+
+use crate::support::{Sdk, assert_in_order, tach_now, tolerance};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A span with a start, events and an end at the given times; one event is already in its builder.
+fn record(incoming: Incoming, start: SystemTime, event: SystemTime, end: SystemTime) -> SpanData {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked(incoming);
+    let built = Event::new("built", event, vec![], 0);
+    let mut span =
+        tracer.span_builder("given").with_start_time(start).with_events(vec![built]).start(&tracer);
+    span.add_event_with_timestamp("added", event, vec![]);
+    span.end_with_timestamp(end);
+    sdk.span("given")
+}
+
+fn times(span: &SpanData) -> [SystemTime; 4] {
+    [span.start_time, span.events[0].timestamp, span.events[1].timestamp, span.end_time]
+}
+
+#[test]
+fn keep_passes_every_time_on() {
+    let [early, late] = [1, 2].map(|hours| UNIX_EPOCH + hours * HOUR);
+    let before_the_epoch = UNIX_EPOCH - HOUR;
+    for [start, event, end] in
+        [[early, early, late], [late, early, early], [late, before_the_epoch, UNIX_EPOCH]]
+    {
+        let span = record(Incoming::Keep, start, event, end);
+        assert_eq!(times(&span), [start, event, event, end]);
+    }
+}
+
+#[test]
+fn keep_reads_tach_s_clock_where_no_time_is_given() {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked(Incoming::Keep);
+    let start = UNIX_EPOCH + HOUR;
+    let before = tach_now();
+    drop(tracer.span_builder("old").with_start_time(start).start(&tracer));
+    let old = sdk.span("old");
+    assert_eq!(old.start_time, start);
+    assert!(before <= old.end_time);
+
+    let ahead = tach_now() + HOUR;
+    drop(tracer.span_builder("ahead").with_start_time(ahead).start(&tracer));
+    let ahead_of_now = sdk.span("ahead");
+    assert_eq!((ahead_of_now.start_time, ahead_of_now.end_time), (ahead, ahead));
+}
+
+#[test]
+fn restamp_replaces_every_time_by_now() {
+    for given in [UNIX_EPOCH, UNIX_EPOCH - HOUR, tach_now() + HOUR] {
+        let before = tach_now();
+        let span = record(Incoming::Restamp, given, given, given);
+        let after = tach_now();
+        let slack = tolerance(after.duration_since(before).unwrap());
+        for time in times(&span) {
+            assert!(before <= time && time <= after + slack, "{given:?} became {time:?}");
+        }
+        assert_in_order(&span);
+    }
+}
+
+/// The age can come out less exact than by the slews of the OS clock and tach, in opposite ways, and
+/// a microsecond's grain of the OS clock.
+#[test]
+fn rebase_keeps_the_age_of_a_time() {
+    let before = tach_now();
+    let given = SystemTime::now();
+    let span = record(Incoming::Rebase, given - 2 * HOUR, given - HOUR, given);
+    let after = tach_now();
+
+    let slack = Duration::from_micros(1) + 2 * tolerance(after.duration_since(before).unwrap());
+    for (time, age) in times(&span).into_iter().zip([2, 1, 1, 0]) {
+        let age = age * HOUR;
+        assert!(before - age <= time + slack, "{time:?} is older than {age:?}");
+        assert!(time <= after - age + slack, "{time:?} is younger than {age:?}");
+    }
+}
+
+#[test]
+fn rebase_lets_nothing_come_before_the_start() {
+    let now = SystemTime::now();
+    let span = record(Incoming::Rebase, now, now - HOUR, now - HOUR);
+    assert_eq!(times(&span), [span.start_time; 4]);
+
+    let ahead = record(Incoming::Rebase, now + HOUR, now, now);
+    assert!(ahead.start_time > now);
+    assert_eq!(times(&ahead), [ahead.start_time; 4]);
+}
+
+#[test]
+fn rebase_holds_for_events_of_a_span_that_starts_now() {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked(Incoming::Rebase);
+    let early = Event::new("early", SystemTime::now() - HOUR, vec![], 0);
+    let late = Event::new("late", SystemTime::now() + HOUR, vec![], 0);
+    let before = tach_now();
+    tracer.span_builder("work").with_events(vec![early, late]).start(&tracer).end();
+    let after = tach_now();
+
+    let span = sdk.span("work");
+    assert!(before <= span.start_time && span.start_time <= after);
+    assert_eq!(span.events[0].timestamp, span.start_time);
+    assert!(span.events[1].timestamp > after);
+}
+
+#[test]
+fn no_time_is_too_far_off() {
+    let mut latest = UNIX_EPOCH;
+    for bit in (0..63).rev() {
+        latest = latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest);
+    }
+    for incoming in [Incoming::Keep, Incoming::Rebase, Incoming::Restamp] {
+        for [start, other] in [[latest, UNIX_EPOCH], [UNIX_EPOCH, latest], [latest, latest]] {
+            let span = record(incoming, start, other, other);
+            if incoming != Incoming::Keep {
+                assert!(span.start_time <= span.end_time, "{incoming:?}");
+            }
+        }
+    }
+}

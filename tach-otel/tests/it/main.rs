@@ -1,0 +1,10 @@
+//! Clocked spans under the real SDK, and under a tracer that tells how it was called.
+
+mod auto_traits;
+mod direct;
+mod given;
+mod global;
+mod layer;
+mod stamped;
+mod support;
+mod threads;

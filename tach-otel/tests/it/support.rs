@@ -1,0 +1,70 @@
+//! The SDK with its spans kept in memory, and tach's time as the SDK tells time.
+
+use core::time::Duration;
+use std::time::SystemTime;
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_sdk::trace::{
+    InMemorySpanExporter, SdkTracer, SdkTracerProvider, SimpleSpanProcessor, SpanData,
+};
+use tach_core::MonotonicInstant;
+use tach_otel::{Clocked, Incoming};
+
+/// An SDK and what it has exported. It holds the provider, because dropping the last handle to that
+/// empties the exporter.
+pub(crate) struct Sdk {
+    pub(crate) provider: SdkTracerProvider,
+    exporter: InMemorySpanExporter,
+}
+
+impl Sdk {
+    pub(crate) fn new() -> Self {
+        let exporter = InMemorySpanExporter::default();
+        let processor = SimpleSpanProcessor::new(exporter.clone());
+        let provider = SdkTracerProvider::builder().with_span_processor(processor).build();
+        Self { provider, exporter }
+    }
+
+    pub(crate) fn clocked(&self, incoming: Incoming) -> Clocked<SdkTracer> {
+        Clocked::new(self.provider.clone()).with_incoming(incoming).tracer("it")
+    }
+
+    pub(crate) fn exported(&self) -> Vec<SpanData> {
+        self.exporter.get_finished_spans().unwrap()
+    }
+
+    /// The one exported span of that name.
+    pub(crate) fn span(&self, name: &str) -> SpanData {
+        let mut found = self.exported();
+        found.retain(|span| span.name == name);
+        assert_eq!(found.len(), 1, "spans named {name}");
+        found.remove(0)
+    }
+}
+
+/// Tach's time now.
+pub(crate) fn tach_now() -> SystemTime {
+    MonotonicInstant::now().unix_time().to_system_time()
+}
+
+/// How much two times that were mapped to Unix time at different moments may disagree: tach slews by
+/// less than a part in a thousand, and the nanoseconds are rounded.
+pub(crate) fn tolerance(apart: Duration) -> Duration {
+    Duration::from_nanos(2) + apart / 1000
+}
+
+/// Asserts that `span` neither ends nor has an event before it starts.
+pub(crate) fn assert_start_first(span: &SpanData) {
+    assert!(span.start_time <= span.end_time, "{span:?}");
+    for event in &span.events.events {
+        assert!(span.start_time <= event.timestamp, "{span:?}");
+    }
+}
+
+/// Asserts besides that `span` has no event after its end.
+pub(crate) fn assert_in_order(span: &SpanData) {
+    assert_start_first(span);
+    for event in &span.events.events {
+        assert!(event.timestamp <= span.end_time, "{span:?}");
+    }
+}

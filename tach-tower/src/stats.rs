@@ -1,0 +1,85 @@
+//! Counts of what the layer did.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// What has happened in the services of one [`BudgetLayer`](crate::BudgetLayer).
+///
+/// It is a handle: clones, and those of the layer, read the same counts.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::BudgetLayer;
+///
+/// let layer = BudgetLayer::new(Duration::from_secs(30));
+/// let stats = layer.stats();
+/// println!("{} of the requests ran out of time", stats.exhausted());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    exhausted: Counter,
+    unparsable_headers: Counter,
+}
+
+impl Stats {
+    /// How many requests were answered with 504, since their budget was gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let stats = tach_tower::BudgetLayer::new(Duration::ZERO).stats();
+    /// assert_eq!(stats.exhausted(), 0);
+    /// ```
+    #[must_use]
+    pub fn exhausted(&self) -> u64 {
+        self.counts.exhausted.get()
+    }
+
+    /// How many requests had a budget header that was ignored, since it could not be parsed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let stats = tach_tower::BudgetLayer::new(Duration::ZERO).stats();
+    /// assert_eq!(stats.unparsable_headers(), 0);
+    /// ```
+    #[must_use]
+    pub fn unparsable_headers(&self) -> u64 {
+        self.counts.unparsable_headers.get()
+    }
+
+    pub(crate) fn count_exhausted(&self) {
+        self.counts.exhausted.add_one();
+    }
+
+    pub(crate) fn count_unparsable_header(&self) {
+        self.counts.unparsable_headers.add_one();
+    }
+}
+
+/// A number that many threads raise.
+#[derive(Debug, Default)]
+struct Counter(AtomicU64);
+
+impl Counter {
+    fn add_one(&self) {
+        // ORDERING: Relaxed, since the number stands alone and publishes nothing.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        // ORDERING: Relaxed, as in `add_one`.
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,134 @@
+//! Requests whose budget runs out.
+
+use core::convert::Infallible;
+use core::future::{pending, poll_fn};
+use core::pin::pin;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::task::Poll;
+use core::time::Duration;
+use std::sync::{Arc, Weak};
+
+use http::{Request, Response, StatusCode};
+use tach_tower::{Budget, BudgetLayer};
+use tokio::task::JoinSet;
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, never, request};
+
+#[tokio::test]
+async fn a_service_that_never_answers_is_answered_for() {
+    let layer = BudgetLayer::new(SHORT);
+    assert_times_out(&layer, request(), SHORT).await;
+    assert_eq!(layer.stats().exhausted(), 1);
+}
+
+#[tokio::test]
+async fn without_any_budget_the_service_is_not_called() {
+    let layer = BudgetLayer::new(Duration::ZERO);
+    let service = ServiceBuilder::new().layer(layer.clone()).service(service_fn(
+        |_: Request<()>| -> core::future::Ready<Result<Response<String>, Infallible>> {
+            panic!("the inner service was called")
+        },
+    ));
+    let response = service.oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(layer.stats().exhausted(), 1);
+}
+
+#[tokio::test]
+async fn an_exhausted_outer_budget_is_the_end_too() {
+    let layer = BudgetLayer::new(PLENTY);
+    let mut late = request();
+    late.extensions_mut().insert(Budget::new(Duration::ZERO));
+    assert!(budget_seen(&layer, late).await.is_none());
+    assert_eq!(layer.stats().exhausted(), 1);
+}
+
+#[tokio::test]
+async fn the_inner_future_is_dropped_before_the_answer() {
+    let held = Arc::new(());
+    let watched: Weak<()> = Arc::downgrade(&held);
+    let mut held = Some(held);
+    let inner = service_fn(move |_: Request<()>| {
+        let held = held.take();
+        async move {
+            let never = pending::<Result<Response<String>, Infallible>>().await;
+            drop(held);
+            never
+        }
+    });
+    let mut service = BudgetLayer::new(SHORT).layer(inner);
+    let mut future = pin!(service.call(request()));
+    assert!(watched.upgrade().is_some());
+    assert_eq!(future.as_mut().await.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(watched.upgrade().is_none(), "the future still holds the inner one");
+}
+
+/// A runtime whose time is paused fires a timer as soon as all its tasks wait, long before tach's
+/// clock has come so far.
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_fires_early_is_armed_again() {
+    assert_times_out(&BudgetLayer::new(SHORT), request(), SHORT).await;
+}
+
+/// In this runtime time stands still while the task runs, so no timer can have fired.
+#[tokio::test(start_paused = true)]
+async fn a_poll_after_the_end_needs_no_timer() {
+    let inner = service_fn(|_: Request<()>| {
+        poll_fn(|cx| {
+            std::thread::sleep(2 * SHORT);
+            cx.waker().wake_by_ref();
+            Poll::<Result<Response<String>, Infallible>>::Pending
+        })
+    });
+    let before = tokio::time::Instant::now();
+    let response = BudgetLayer::new(SHORT).layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(tokio::time::Instant::now(), before);
+}
+
+/// A pending request sleeps: what wakes it is its timer, not itself.
+#[tokio::test]
+async fn waiting_does_not_spin() {
+    let polls = Arc::new(AtomicU32::new(0));
+    let counted = polls.clone();
+    let inner = service_fn(move |_: Request<()>| {
+        let polls = counted.clone();
+        poll_fn(move |_| {
+            polls.fetch_add(1, Ordering::Relaxed);
+            Poll::<Result<Response<String>, Infallible>>::Pending
+        })
+    });
+    BudgetLayer::new(5 * SHORT).layer(inner).oneshot(request()).await.unwrap();
+    // One at the beginning, one at the end, and some to spare for a timer that fires early.
+    assert!(polls.load(Ordering::Relaxed) <= 10, "{polls:?} polls");
+}
+
+#[tokio::test]
+async fn concurrent_requests_have_a_budget_each() {
+    const REQUESTS: u32 = 500;
+    let layer = BudgetLayer::new(SHORT);
+    let generous = BudgetLayer::new(PLENTY);
+    let mut tasks = JoinSet::new();
+    for i in 0..REQUESTS {
+        if i % 2 == 0 {
+            let service = layer.layer(never());
+            tasks.spawn(async move { service.oneshot(request()).await.unwrap().status() });
+        } else {
+            let inner = service_fn(|request: Request<()>| async move {
+                let budget = *request.extensions().get::<Budget>().unwrap();
+                tokio::time::sleep(SHORT).await;
+                assert!(budget.elapsed() > Duration::ZERO);
+                Ok::<_, Infallible>(Response::new(String::new()))
+            });
+            let service = generous.layer(inner);
+            tasks.spawn(async move { service.oneshot(request()).await.unwrap().status() });
+        }
+    }
+    let statuses = tasks.join_all().await;
+    let late = statuses.iter().filter(|&&status| status == StatusCode::GATEWAY_TIMEOUT).count();
+    let fine = statuses.iter().filter(|&&status| status == StatusCode::OK).count();
+    assert_eq!((late, fine), (250, 250));
+    assert_eq!(layer.stats().exhausted(), 250);
+    assert_eq!(generous.stats().exhausted(), 0);
+}

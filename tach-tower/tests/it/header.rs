@@ -1,0 +1,119 @@
+//! Requests that ask for less.
+
+use core::time::Duration;
+
+use http::{HeaderName, HeaderValue, Request};
+use proptest::prelude::*;
+use tach_core::MonotonicInstant;
+use tach_tower::{BudgetLayer, GRPC_TIMEOUT};
+
+use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, request_with};
+
+const CUSTOM: HeaderName = HeaderName::from_static("x-request-budget");
+
+#[tokio::test]
+async fn a_header_shortens_the_budget() {
+    for name in [GRPC_TIMEOUT, CUSTOM] {
+        let layer = BudgetLayer::new(PLENTY).with_header(name.clone());
+        assert_times_out(&layer, request_with(&name, b"20m"), SHORT).await;
+        assert_eq!(layer.stats().exhausted(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_header_cannot_lengthen_the_budget() {
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"99999999H")).await.unwrap();
+    assert_eq!(budget.total(), PLENTY);
+}
+
+#[tokio::test]
+async fn a_header_can_say_that_no_time_is_left() {
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    assert!(budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"0m")).await.is_none());
+    assert_eq!(layer.stats().exhausted(), 1);
+}
+
+#[tokio::test]
+async fn garbage_is_counted_and_ignored() {
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    for garbage in [&b""[..], b"soon", b"1.5S", b"123456789S", b"\xff\xff"] {
+        let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, garbage)).await.unwrap();
+        assert_eq!(budget.total(), PLENTY, "{garbage:?}");
+    }
+    assert_eq!(layer.stats().unparsable_headers(), 5);
+    assert_eq!(layer.stats().exhausted(), 0);
+}
+
+#[tokio::test]
+async fn the_first_of_several_headers_counts() {
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let mut request = request_with(&GRPC_TIMEOUT, b"60S");
+    request.headers_mut().append(GRPC_TIMEOUT, HeaderValue::from_static("1H"));
+    let budget = budget_seen(&layer, request).await.unwrap();
+    assert_eq!(budget.total(), Duration::from_secs(60));
+}
+
+#[tokio::test]
+async fn no_header_is_not_garbage() {
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let budget = budget_seen(&layer, crate::kit::request()).await.unwrap();
+    assert_eq!(budget.total(), PLENTY);
+    assert_eq!(layer.stats().unparsable_headers(), 0);
+}
+
+#[tokio::test]
+async fn a_header_is_not_read_unless_asked_for() {
+    for layer in [BudgetLayer::new(PLENTY), BudgetLayer::new(PLENTY).with_header(CUSTOM)] {
+        for value in [&b"1m"[..], b"garbage"] {
+            let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, value)).await.unwrap();
+            assert_eq!(budget.total(), PLENTY);
+        }
+        assert_eq!(layer.stats().unparsable_headers(), 0);
+    }
+}
+
+/// gRPC's syntax, told in another way than the crate does: by trying every unit as a suffix.
+fn oracle_ns(value: &str) -> Option<u128> {
+    let units = [
+        ("H", 3_600_000_000_000),
+        ("M", 60_000_000_000),
+        ("S", 1_000_000_000),
+        ("m", 1_000_000),
+        ("u", 1_000),
+        ("n", 1),
+    ];
+    let (digits, unit_ns) = units
+        .into_iter()
+        .find_map(|(unit, unit_ns)| value.strip_suffix(unit).map(|digits| (digits, unit_ns)))?;
+    let is_number = digits.chars().all(|digit| digit.is_ascii_digit());
+    let count: u128 = digits.parse().ok()?;
+    (is_number && (1..=8).contains(&digits.len())).then_some(count * unit_ns)
+}
+
+/// Nearly valid values, and any others that a header can hold.
+fn values() -> impl Strategy<Value = String> {
+    prop_oneof!["[+-]?[0-9]{0,10}[HMSmunsh]?", "[0-9]{1,8}[HMSmun]", "[ -~]{0,12}"]
+}
+
+proptest! {
+    /// A total that is longer than any header leaves the header's value as it is.
+    #[test]
+    fn a_header_means_what_grpc_says(value in values()) {
+        let layer = BudgetLayer::new(Duration::MAX).with_header(GRPC_TIMEOUT);
+        let request: Request<()> = request_with(&GRPC_TIMEOUT, value.as_bytes());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let start = MonotonicInstant::now();
+        let seen = runtime.block_on(budget_seen(&layer, request));
+        let took = start.elapsed();
+        let expected = oracle_ns(&value);
+        prop_assert_eq!(layer.stats().unparsable_headers(), u64::from(expected.is_none()));
+        match (seen, expected) {
+            (Some(budget), Some(ns)) => prop_assert_eq!(budget.total().as_nanos(), ns),
+            (Some(budget), None) => prop_assert_eq!(budget.total(), Duration::MAX),
+            // So short a budget was gone before the service could be called.
+            (None, Some(ns)) => prop_assert!(ns <= took.as_nanos(), "{} ns of {:?}", ns, took),
+            (None, None) => prop_assert!(false, "the budget was not ignored"),
+        }
+    }
+}
