@@ -1,0 +1,97 @@
+//! A client that drives the service, and what it saw.
+#![expect(clippy::print_stdout, reason = "the summary is the demo's output")]
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use reqwest::{Client, StatusCode};
+use tach_core::MonotonicInstant;
+use tach_tower::{GRPC_TIMEOUT, Stats};
+use tokio::task::JoinSet;
+
+use crate::Failure;
+
+/// The requests of one client: a path, and the budget that it asks for.
+const REQUESTS: [(&str, Option<&str>); 8] = [
+    ("/", None),
+    ("/work/5", None),
+    ("/work/20", Some("50m")),
+    ("/work/20", Some("10m")),
+    ("/work/20", Some("soon")),
+    ("/search", None),
+    ("/search", Some("60m")),
+    ("/work/500", None),
+];
+/// How many clients there are at a time.
+const CLIENTS: usize = 5;
+
+/// What the demo is about to print.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    latencies: Vec<Duration>,
+    answered_504: usize,
+    exhausted: u64,
+    unparsable: u64,
+}
+
+/// Sends all requests and times each with tach.
+pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        clients.spawn(async move {
+            let client = Client::builder().no_proxy().build()?;
+            let mut seen = Vec::new();
+            for (path, budget) in REQUESTS {
+                let mut request = client.get(format!("http://{address}{path}"));
+                if let Some(budget) = budget {
+                    request = request.header(GRPC_TIMEOUT.as_str(), budget);
+                }
+                let start = MonotonicInstant::now();
+                let response = request.send().await?;
+                let status = response.status();
+                response.bytes().await?;
+                seen.push((start.elapsed(), status));
+            }
+            Ok::<_, Failure>(seen)
+        });
+    }
+    let mut summary = Summary::default();
+    while let Some(seen) = clients.join_next().await {
+        for (latency, status) in seen?? {
+            summary.latencies.push(latency);
+            summary.answered_504 += usize::from(status == StatusCode::GATEWAY_TIMEOUT);
+        }
+    }
+    summary.latencies.sort_unstable();
+    Ok(summary)
+}
+
+impl Summary {
+    /// Adds what the service itself has counted.
+    pub(crate) fn with_budgets(self, stats: &Stats) -> Self {
+        let (exhausted, unparsable) = (stats.exhausted(), stats.unparsable_headers());
+        Self { exhausted, unparsable, ..self }
+    }
+
+    /// The latency that so many of 100 requests stayed within.
+    fn percentile(&self, percent: usize) -> Duration {
+        let last = self.latencies.len().saturating_sub(1);
+        self.latencies.get(last * percent / 100).copied().unwrap_or_default()
+    }
+}
+
+pub(crate) fn print(summary: &Summary) {
+    println!("\n{} requests, {} answered 504", summary.latencies.len(), summary.answered_504);
+    println!(
+        "latency:   p50 {:.1?}, p90 {:.1?}, p99 {:.1?}, max {:.1?}",
+        summary.percentile(50),
+        summary.percentile(90),
+        summary.percentile(99),
+        summary.percentile(100),
+    );
+    println!(
+        "budgets:   {} exhausted, {} headers that could not be read and were ignored",
+        summary.exhausted, summary.unparsable
+    );
+    println!("{}", tach_core::status());
+}

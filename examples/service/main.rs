@@ -1,0 +1,104 @@
+//! A small HTTP service that is timed by tach from end to end.
+//!
+//! ```text
+//! cargo run --release --example service              serve until Ctrl-C
+//! cargo run --release --example service -- --demo    drive itself, print a summary, stop
+//! ```
+//!
+//! Logs go to standard error, spans to standard output, or by OTLP when
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
+
+mod app;
+mod demo;
+mod options;
+mod span_lines;
+mod telemetry;
+
+use core::error::Error;
+use core::future::{IntoFuture as _, pending};
+use std::process::ExitCode;
+
+use tach_tower::BudgetLayer;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use crate::options::Options;
+
+/// Whatever ends the service early.
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let options = match Options::from_args() {
+        Ok(options) => options,
+        Err(problem) => {
+            eprintln!("service: {problem}\nusage: service [--demo] [--listen ADDRESS:PORT]");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("service: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<(), Failure> {
+    // The exporter's HTTP client must neither be made nor dropped within the runtime.
+    let telemetry = telemetry::start()?;
+    let summary = Runtime::new()?.block_on(serve(options));
+    // Exports what is still queued: no span of an answered request is lost.
+    telemetry.shutdown()?;
+    if let Some(summary) = summary? {
+        demo::print(&summary);
+    }
+    Ok(())
+}
+
+/// Serves until Ctrl-C, or until the demo is over, and answers every request that had begun.
+async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
+    let listener = TcpListener::bind(&options.listen)
+        .await
+        .map_err(|error| format!("can't listen on {}: {error}", options.listen))?;
+    let address = listener.local_addr()?;
+    log::info!("listening on http://{address}");
+
+    let budgets = BudgetLayer::new(app::BUDGET).with_header(tach_tower::GRPC_TIMEOUT);
+    let stats = budgets.stats();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = axum::serve(listener, app::router(budgets)).with_graceful_shutdown(async {
+        let _ = stopped.await;
+    });
+    let server = tokio::spawn(server.into_future());
+
+    let driven = async { if options.demo { demo::drive(address).await } else { pending().await } };
+    let summary = tokio::select! {
+        summary = driven => Some(summary),
+        () = interrupted() => {
+            log::info!("draining");
+            None
+        }
+    };
+    let _ = stop.send(());
+    server.await??;
+    Ok(summary.transpose()?.map(|summary| summary.with_budgets(&stats)))
+}
+
+/// Ctrl-C, or the signal by which a service manager stops a service.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

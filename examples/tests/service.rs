@@ -1,0 +1,103 @@
+//! The example service as a user runs it: a process of its own.
+
+use std::env;
+use std::io::{BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// The example, which cargo builds beside this test.
+fn service() -> Command {
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).unwrap();
+    let program: PathBuf = profile.join("examples").join("service");
+    let mut command = Command::new(program.with_extension(env::consts::EXE_EXTENSION));
+    command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").env_remove("TACH_SOURCE");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn the_demo_drives_itself_and_stops() {
+    let output = service().arg("--demo").output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{stderr}");
+    // Ten of the forty can't meet their budgets; a loaded machine may make it more.
+    let (spans, summary) = stdout.split_once("\n\n").unwrap();
+    assert!(summary.starts_with("40 requests, "), "{summary}");
+    let answered_504 = stderr.lines().filter(|line| line.contains(" 504 ")).count();
+    assert!(answered_504 >= 10, "{stderr}");
+    assert!(summary.contains(&format!("{answered_504} exhausted, 5 headers")), "{summary}");
+    assert!(summary.contains("source:"), "{summary}");
+    // Nothing was lost on the way: one access-log line and one span a request.
+    assert_eq!(stderr.lines().filter(|line| line.contains("  INFO GET /")).count(), 40);
+    assert_eq!(spans.lines().filter(|line| line.contains(" GET /")).count(), 40);
+}
+
+#[test]
+fn a_wrong_option_is_named() {
+    let output = service().arg("--dmeo").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("\"--dmeo\" is not an option"));
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = service().args(["--listen", &address]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains(&format!("can't listen on {address}")), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_drains_and_loses_nothing() {
+    for signal in ["INT", "TERM"] {
+        let mut child = service().args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let address = read_address(&mut stderr);
+
+        // The request has been sent, and works for 50 ms, when the signal comes.
+        let mut connection = TcpStream::connect(&address).unwrap();
+        let request = "GET /work/50 HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+        connection.write_all(request.as_bytes()).unwrap();
+        // By then the service has read it: a second request has been answered after it.
+        let mut second = TcpStream::connect(&address).unwrap();
+        second.write_all(b"GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
+        second.read_to_string(&mut String::new()).unwrap();
+        interrupt(&child, signal);
+
+        let mut response = String::new();
+        connection.read_to_string(&mut response).unwrap();
+        assert!(response.contains("200 OK"), "{response}");
+        assert!(response.ends_with("worked for 50 ms\n"), "{response}");
+
+        let mut log = String::new();
+        stderr.read_to_string(&mut log).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{log}");
+        assert!(log.contains("draining"), "{log}");
+        let spans = String::from_utf8(output.stdout).unwrap();
+        for span in ["GET /work/50", "work", "GET /"] {
+            let found = spans.lines().any(|line| line.ends_with(&format!(" {span}")));
+            assert!(found, "no span {span} in {spans}");
+        }
+    }
+}
+
+#[cfg(unix)]
+fn read_address(stderr: &mut impl std::io::BufRead) -> String {
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let (_, address) = line.trim().split_once("listening on http://").expect(&line);
+    address.to_owned()
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child, signal: &str) {
+    let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+}
