@@ -11,11 +11,10 @@ const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/availabl
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     let (first, second) = buffer.split_at_mut(CLOCKSOURCE_BYTES / 2);
-    KernelView {
-        counter_readable: counter_readable(),
-        current: read_line(CURRENT, first),
-        available: read_line(AVAILABLE, second),
-    }
+    let current = read_line(CURRENT, first);
+    // A kernel that uses the counter has it: a file less to read at the start of a process.
+    let available = if current == Some("tsc") { current } else { read_line(AVAILABLE, second) };
+    KernelView { counter_readable: counter_readable(), current, available }
 }
 
 /// Whether RDTSC may be executed here: a process that had it disabled gets SIGSEGV (prctl(2)).

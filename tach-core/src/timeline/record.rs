@@ -48,8 +48,8 @@ pub(crate) struct Record {
 /// How many words [`Record::to_words`] gives.
 pub(crate) const RECORD_WORDS: usize = 17;
 
-/// The first record's length. The start-up spin is half of it, so a rate error of 20 ppm (seen over
-/// 50 us) makes 2 ns here.
+/// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
+/// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
 /// The longest record: what is known of the OS clock is at most this old in a busy process. It is
 /// also well below what a `FastRate` serves.
@@ -57,7 +57,7 @@ const MAX_LENGTH_NS: u64 = 1 << 30;
 /// An error is slewed away at no more than one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
 /// Before this much time has passed since the first sample, no rate can be told.
-pub(crate) const SPIN_NS: u64 = 50_000;
+pub(crate) const SPIN_NS: u64 = 30_000;
 
 impl Record {
     /// The identity, for a source whose ticks are the OS clock's own nanoseconds.
