@@ -82,7 +82,8 @@ impl Start {
 /// A clock of the OS beside tach's timeline for it, both in ns.
 struct Clock {
     os: Box<dyn Fn() -> u64 + Sync>,
-    tach: Box<dyn Fn() -> u64 + Sync>,
+    /// Converts what tach read within the bracket, after the bracket.
+    tach: Box<dyn Fn(MonotonicInstant) -> u64 + Sync>,
     /// The highest time that any thread has had from tach.
     last: AtomicU64,
 }
@@ -91,7 +92,7 @@ impl Clock {
     fn monotonic(start: Start) -> Self {
         Self {
             os: Box::new(move || nanos(start.os.elapsed())),
-            tach: Box::new(move || nanos(start.tach.elapsed())),
+            tach: Box::new(move |now| nanos(now - start.tach)),
             last: AtomicU64::new(0),
         }
     }
@@ -99,7 +100,7 @@ impl Clock {
     fn realtime() -> Self {
         Self {
             os: Box::new(|| UnixTime::from_system_time(SystemTime::now()).as_nanos()),
-            tach: Box::new(|| MonotonicInstant::now().unix_time().as_nanos()),
+            tach: Box::new(|now| now.unix_time().as_nanos()),
             last: AtomicU64::new(0),
         }
     }
@@ -107,8 +108,9 @@ impl Clock {
     fn compare(&self, errors: &mut Errors) {
         let earlier = self.last.load(Ordering::Acquire);
         let before = (self.os)();
-        let tach = (self.tach)();
+        let now = MonotonicInstant::now();
         let after = (self.os)();
+        let tach = (self.tach)(now);
         self.last.fetch_max(tach, Ordering::AcqRel);
         errors.backward += u64::from(tach < earlier);
         if after - before > WIDEST_NS {
