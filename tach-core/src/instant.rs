@@ -48,8 +48,8 @@ impl Instant {
     #[must_use]
     #[inline]
     pub fn now() -> Self {
-        Self { ticks: system::ticks() }
+        Self { ticks: system::ticks::<system::Bare>() }
     }
 }
 
-crate::ops::impl_instant!(Instant);
+crate::ops::impl_instant!(Instant, Bare);

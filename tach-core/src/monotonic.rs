@@ -42,7 +42,7 @@ impl MonotonicInstant {
     #[must_use]
     #[inline]
     pub fn now() -> Self {
-        Self { ticks: system::ticks_strict() }
+        Self { ticks: system::ticks::<system::Strict>() }
     }
 
     /// The same point without the promise of order across threads.
@@ -59,7 +59,7 @@ impl MonotonicInstant {
     }
 }
 
-crate::ops::impl_instant!(MonotonicInstant);
+crate::ops::impl_instant!(MonotonicInstant, Strict);
 
 impl From<MonotonicInstant> for OrderedInstant {
     fn from(instant: MonotonicInstant) -> Self {

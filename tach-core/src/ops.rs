@@ -1,8 +1,9 @@
 //! What the three instants share, written once: everything but the read.
 
-/// Gives a type with one field `ticks` and a `now()` the API of [`std::time::Instant`].
+/// Gives a type with one field `ticks`, which is read in the given way, the API of
+/// [`std::time::Instant`].
 macro_rules! impl_instant {
-    ($Instant:ident) => {
+    ($Instant:ident, $Read:ident) => {
         impl $Instant {
             #[doc = concat!("The time from `earlier` to this; zero if `earlier` is later.
 
@@ -71,7 +72,7 @@ println!(\"{:?}\", start.elapsed());
             #[must_use]
             #[inline]
             pub fn elapsed(&self) -> core::time::Duration {
-                $crate::system::since(self.ticks, || Self::now().ticks)
+                $crate::system::elapsed::<$crate::system::$Read>(self.ticks)
             }
 
             #[doc = concat!("This plus `duration`; `None` if no tick stands for that time.

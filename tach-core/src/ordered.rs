@@ -43,7 +43,7 @@ impl OrderedInstant {
     #[must_use]
     #[inline]
     pub fn now() -> Self {
-        Self { ticks: system::ticks_ordered() }
+        Self { ticks: system::ticks::<system::Ordered>() }
     }
 
     /// The same point without the promise of order.
@@ -60,7 +60,7 @@ impl OrderedInstant {
     }
 }
 
-crate::ops::impl_instant!(OrderedInstant);
+crate::ops::impl_instant!(OrderedInstant, Ordered);
 
 impl From<OrderedInstant> for crate::Instant {
     fn from(instant: OrderedInstant) -> Self {

@@ -71,7 +71,7 @@ pub struct TimelineStatus {
 pub fn status() -> Status {
     system::start();
     let chosen = source::choose();
-    let tick = system::ticks();
+    let tick = system::ticks::<system::Bare>();
     let newest = system::MONOTONIC.newest().filter(|record| record.rate.is_known());
     Status {
         source: chosen.verdict.mode.source(),

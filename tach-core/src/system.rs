@@ -26,7 +26,7 @@ pub(crate) struct RealtimeReference;
 
 impl Reference for MonotonicReference {
     fn ticks(&self) -> u64 {
-        ticks_ordered()
+        ticks::<Ordered>()
     }
 
     fn os_ns(&self) -> u64 {
@@ -36,7 +36,7 @@ impl Reference for MonotonicReference {
 
 impl Reference for RealtimeReference {
     fn ticks(&self) -> u64 {
-        ticks_ordered()
+        ticks::<Ordered>()
     }
 
     fn os_ns(&self) -> u64 {
@@ -44,55 +44,87 @@ impl Reference for RealtimeReference {
     }
 }
 
+/// A way to read the clock: one instruction where that will do, decided by one comparison.
+pub(crate) trait Read {
+    /// Whether [`instruction`](Self::instruction) will do.
+    fn is_instruction() -> bool;
+
+    /// The read as one instruction.
+    fn instruction() -> u64;
+
+    /// The read by other means; also the first one of all, which chooses the source.
+    fn otherwise() -> u64;
+}
+
 /// The bare read.
-#[inline]
-pub(crate) fn ticks() -> u64 {
-    if source::reads_counter() { counter::ticks() } else { ticks_otherwise() }
-}
-
+pub(crate) struct Bare;
 /// A read that the CPU does not execute before this thread's earlier loads.
-#[inline]
-pub(crate) fn ticks_ordered() -> u64 {
-    if source::reads_self_ordered_counter() {
-        counter::ticks_self_ordered()
-    } else {
-        ticks_ordered_otherwise()
-    }
-}
-
+pub(crate) struct Ordered;
 /// A read that never precedes one that happened before it, on any thread.
-#[inline]
-pub(crate) fn ticks_strict() -> u64 {
-    if source::reads_self_ordered_counter() {
+pub(crate) struct Strict;
+
+impl Read for Bare {
+    #[inline]
+    fn is_instruction() -> bool {
+        source::reads_counter()
+    }
+
+    #[inline]
+    fn instruction() -> u64 {
+        counter::ticks()
+    }
+
+    #[cold]
+    fn otherwise() -> u64 {
+        if source_in_force().reads_counter() { counter::ticks() } else { os::monotonic_ns() }
+    }
+}
+
+impl Read for Ordered {
+    #[inline]
+    fn is_instruction() -> bool {
+        source::reads_self_ordered_counter()
+    }
+
+    #[inline]
+    fn instruction() -> u64 {
         counter::ticks_self_ordered()
-    } else {
-        ticks_strict_otherwise()
+    }
+
+    #[inline(never)]
+    fn otherwise() -> u64 {
+        match source_in_force() {
+            Mode::SelfOrdered => counter::ticks_self_ordered(),
+            Mode::Fenced | Mode::Enforced => counter::ticks_fenced(),
+            Mode::Os | Mode::Undecided => os::monotonic_ns(),
+        }
     }
 }
 
-/// A read of the OS clock; or the first one of all, which chooses the source.
-#[cold]
-fn ticks_otherwise() -> u64 {
-    if source_in_force().reads_counter() { counter::ticks() } else { os::monotonic_ns() }
-}
+impl Read for Strict {
+    #[inline]
+    fn is_instruction() -> bool {
+        Ordered::is_instruction()
+    }
 
-/// An ordered read by other means than one instruction.
-#[inline(never)]
-fn ticks_ordered_otherwise() -> u64 {
-    match source_in_force() {
-        Mode::SelfOrdered => counter::ticks_self_ordered(),
-        Mode::Fenced | Mode::Enforced => counter::ticks_fenced(),
-        Mode::Os | Mode::Undecided => os::monotonic_ns(),
+    #[inline]
+    fn instruction() -> u64 {
+        Ordered::instruction()
+    }
+
+    #[inline(never)]
+    fn otherwise() -> u64 {
+        match source_in_force() {
+            Mode::Enforced => enforced(counter::ticks()),
+            Mode::SelfOrdered | Mode::Fenced | Mode::Os | Mode::Undecided => Ordered::otherwise(),
+        }
     }
 }
 
-/// A strict read by other means than one instruction.
-#[inline(never)]
-fn ticks_strict_otherwise() -> u64 {
-    match source_in_force() {
-        Mode::Enforced => enforced(counter::ticks()),
-        Mode::SelfOrdered | Mode::Fenced | Mode::Os | Mode::Undecided => ticks_ordered_otherwise(),
-    }
+/// The tick now.
+#[inline]
+pub(crate) fn ticks<R: Read>() -> u64 {
+    if R::is_instruction() { R::instruction() } else { R::otherwise() }
 }
 
 /// The mode, chosen now if this is the first read of all.
@@ -125,21 +157,41 @@ pub(crate) fn start() {
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
-    since(earlier, || later)
+    duration(MONOTONIC.ns_since(earlier, || later, &MonotonicReference))
 }
 
-/// The time from `earlier` to the tick that `read` gives.
+/// The time from `earlier` to now.
 #[inline]
-pub(crate) fn since(earlier: u64, read: impl FnOnce() -> u64) -> Duration {
+pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
+    if R::is_instruction() {
+        duration(MONOTONIC.ns_since(earlier, R::instruction, &MonotonicReference))
+    } else {
+        elapsed_otherwise::<R>(earlier)
+    }
+}
+
+/// Apart from [`elapsed`], so that this one holds no call between the loads of the line and the
+/// instruction, and needs to save no registers.
+#[inline(never)]
+fn elapsed_otherwise<R: Read>(earlier: u64) -> Duration {
+    between(earlier, R::otherwise())
+}
+
+#[inline]
+fn duration(ns: u64) -> Duration {
     const NS_PER_S: u64 = 1_000_000_000;
-    let ns = MONOTONIC.ns_since(earlier, read, &MonotonicReference);
     // Most intervals are shorter than a second and need no division.
     if ns < NS_PER_S {
         #[expect(clippy::cast_possible_truncation, reason = "less than a second")]
         Duration::new(0, ns as u32)
     } else {
-        Duration::from_nanos(ns)
+        long_duration(ns)
     }
+}
+
+#[cold]
+fn long_duration(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
 }
 
 /// The tick `duration` after `tick`; `None` past the range of ticks.
@@ -157,7 +209,17 @@ pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
 /// The Unix time now, in ns.
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
-    REALTIME.ns_now(ticks, &RealtimeReference)
+    if Bare::is_instruction() {
+        REALTIME.ns_now(Bare::instruction, &RealtimeReference)
+    } else {
+        unix_ns_otherwise()
+    }
+}
+
+/// Apart from [`unix_ns_now`] for the reason that [`elapsed_otherwise`] has.
+#[inline(never)]
+fn unix_ns_otherwise() -> u64 {
+    unix_ns_at(Bare::otherwise())
 }
 
 /// The Unix time at `tick`, in ns.
@@ -176,7 +238,7 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
 /// ```
 #[inline]
 pub fn uptime() -> Duration {
-    let now_ns = MONOTONIC.ns_now(ticks, &MonotonicReference);
+    let now_ns = MONOTONIC.ns_now(ticks::<Bare>, &MonotonicReference);
     Duration::from_nanos(now_ns.saturating_sub(origin_ns()))
 }
 

@@ -1,1 +1,52 @@
-fn main() {}
+//! The project's chores: `cargo xtask TASK`.
+
+mod ci;
+mod codegen;
+mod run;
+
+use std::env;
+use std::process::ExitCode;
+
+use crate::run::cargo;
+
+const USAGE: &str = "usage: cargo xtask TASK
+  ci               what CI runs, in order
+  codegen          check the assembly of the hot paths
+  no-std           build tach-core for a program without std
+  msrv             check the published crates with Rust 1.85, if that is installed
+  bench [--quick]  all clocks side by side, as one table of ratios
+  drift [SECONDS]  the timelines against the OS's clocks, under load";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let Some((task, rest)) = arguments.split_first() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let result = match task.as_str() {
+        "ci" => ci::all(),
+        "codegen" => codegen::check(),
+        "no-std" => ci::no_std(),
+        "msrv" => ci::msrv(),
+        "bench" => measure("table", rest),
+        "drift" => measure("drift", rest),
+        other => {
+            eprintln!("xtask: \"{other}\" is not a task\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one of the programs in `benches`.
+fn measure(program: &str, arguments: &[String]) -> Result<(), String> {
+    let mut command = cargo(&["run", "--release", "--package", "benches", "--bin", program]);
+    command.arg("--").args(arguments);
+    run::run(&mut command)
+}

@@ -1,0 +1,32 @@
+//! The hot paths as functions of their own, so that `cargo xtask codegen` can read their assembly.
+
+use core::time::Duration;
+
+use tach_core::{Instant, MonotonicInstant, unix_nanos};
+
+#[unsafe(no_mangle)]
+pub fn instant_now() -> Instant {
+    Instant::now()
+}
+
+#[unsafe(no_mangle)]
+pub fn instant_elapsed(start: Instant) -> Duration {
+    start.elapsed()
+}
+
+#[unsafe(no_mangle)]
+pub fn monotonic_now() -> MonotonicInstant {
+    MonotonicInstant::now()
+}
+
+#[unsafe(no_mangle)]
+pub fn unix_now() -> u64 {
+    unix_nanos()
+}
+
+/// The positive control: a shared maximum needs a lock prefix, and a conversion to text calls.
+#[unsafe(no_mangle)]
+pub fn control(shared: &core::sync::atomic::AtomicU64, text: &mut dyn core::fmt::Write) {
+    shared.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+    let _ = text.write_str("text");
+}

@@ -1,0 +1,112 @@
+//! What CI runs.
+#![expect(clippy::print_stdout, reason = "the summary is CI's output")]
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::codegen;
+use crate::run::{cargo, program, root, run};
+
+const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
+/// Stands in README.md before the block that holds the test command.
+const TEST_MARKER: &str = "<!-- test command -->";
+/// The toolchain of `rust-version` in Cargo.toml.
+const MSRV: &str = "+1.85.0";
+
+/// A step: its name, and what it does.
+type Step = (&'static str, fn() -> Result<(), String>);
+
+const STEPS: &[Step] = &[
+    ("format", || run(&mut cargo(&["fmt", "--all", "--check"]))),
+    ("lints", lints),
+    ("README's test command", readme_tests),
+    ("tests of optional features", || {
+        run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))
+    }),
+    ("documentation", || {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+        run(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    }),
+    ("no_std", no_std),
+    ("code generation", codegen::check),
+    ("MSRV", msrv),
+];
+
+/// Every step, to the first that fails.
+pub(crate) fn all() -> Result<(), String> {
+    let mut done = Vec::new();
+    for (name, step) in STEPS {
+        let start = Instant::now();
+        step().map_err(|problem| format!("{name}: {problem}"))?;
+        done.push(format!("{name:28} ok in {:.0?}", start.elapsed()));
+    }
+    println!("\n{}", done.join("\n"));
+    Ok(())
+}
+
+fn lints() -> Result<(), String> {
+    let all = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    run(cargo(&all).args(DENY_WARNINGS))?;
+    run(cargo(&["clippy", "--package", "tach-core", "--no-default-features"]).args(DENY_WARNINGS))
+}
+
+/// Runs the command that README gives to its readers.
+fn readme_tests() -> Result<(), String> {
+    let readme = fs::read_to_string(root().join("README.md"))
+        .map_err(|error| format!("can't read README.md: {error}"))?;
+    let command = test_command(&readme)
+        .ok_or_else(|| format!("README.md has no code block after {TEST_MARKER}"))?;
+    let mut words = command.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    run(&mut program(name, &words.collect::<Vec<_>>()))
+}
+
+/// The first line of the first code block after the marker.
+fn test_command(readme: &str) -> Option<&str> {
+    let (_, after) = readme.split_once(TEST_MARKER)?;
+    let mut lines = after.lines().skip_while(|line| !line.starts_with("```"));
+    lines.next()?;
+    lines.next().filter(|line| !line.starts_with("```"))
+}
+
+/// Builds tach-core for a program without std.
+pub(crate) fn no_std() -> Result<(), String> {
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--manifest-path",
+        "xtask/no-std/Cargo.toml",
+        "--target-dir",
+        "target/no-std",
+    ]))
+}
+
+/// Checks the published crates with the oldest compiler that they promise to work with.
+pub(crate) fn msrv() -> Result<(), String> {
+    let mut version = program("cargo", &[MSRV, "--version"]);
+    let installed = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !installed.is_ok_and(|status| status.success()) {
+        println!("not checked: there is no toolchain 1.85.0");
+        return Ok(());
+    }
+    let mut check = program("cargo", &[MSRV, "check", "--all-features"]);
+    check.args(["--target-dir", "target/msrv"]);
+    for package in ["tach-core", "tach-tracing", "tach-otel", "tach-log", "tach-tower"] {
+        check.args(["--package", package]);
+    }
+    run(&mut check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::test_command;
+
+    #[test]
+    fn the_command_follows_its_marker() {
+        let readme = "```sh\nno\n```\n<!-- test command -->\n```sh\ncargo test\n```\n";
+        assert_eq!(test_command(readme), Some("cargo test"));
+        assert_eq!(test_command("```sh\ncargo test\n```\n"), None);
+        assert_eq!(test_command("<!-- test command -->\n```sh\n```\n"), None);
+    }
+}

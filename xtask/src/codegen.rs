@@ -1,0 +1,172 @@
+//! The assembly of the hot paths: no call, no lock, no division on the way to the first return.
+#![expect(clippy::print_stdout, reason = "says what it has checked")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{cargo, root, run};
+
+/// What the way through a function to its first return must hold and must not.
+struct Rule {
+    function: &'static str,
+    must: &'static [&'static str],
+    must_not: &'static [&'static str],
+    /// Multiplications, at most.
+    multiplications: usize,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        function: "instant_now",
+        must: &["rdtsc"],
+        must_not: &["call", "lock", "div", "push"],
+        multiplications: 0,
+    },
+    Rule {
+        function: "monotonic_now",
+        must: &["rdtscp"],
+        must_not: &["call", "lock", "div", "push"],
+        multiplications: 0,
+    },
+    Rule {
+        function: "unix_now",
+        must: &["rdtsc"],
+        must_not: &["call", "lock", "div"],
+        multiplications: 1,
+    },
+    Rule {
+        function: "instant_elapsed",
+        must: &["rdtsc"],
+        must_not: &["call", "lock", "div"],
+        multiplications: 1,
+    },
+];
+
+/// Compiles the hot paths and reads what became of them.
+pub(crate) fn check() -> Result<(), String> {
+    if !cfg!(target_arch = "x86_64") || !cfg!(target_os = "linux") {
+        println!("code generation: no rules for this target, which reads no counter yet");
+        return Ok(());
+    }
+    let target = root().join("target").join("codegen");
+    let mut build = cargo(&["rustc", "--release", "--manifest-path", "xtask/codegen/Cargo.toml"]);
+    build.arg("--target-dir").arg(&target).args(["--", "--emit", "asm"]);
+    run(&mut build)?;
+    let assembly = newest_assembly(&target.join("release").join("deps"))?;
+    for rule in RULES {
+        rule.check(&assembly)?;
+    }
+    // The positive control: what the rules forbid is seen where it is.
+    let control = hot_path(&assembly, "control").ok_or("the control is not in the assembly")?;
+    if !control.iter().any(|line| has_instruction(line, "lock"))
+        || !control.iter().any(|line| has_instruction(line, "call") || is_tail_call(line))
+    {
+        return Err("the control's lock or call is not seen, so the rules prove nothing".into());
+    }
+    Ok(())
+}
+
+impl Rule {
+    fn check(&self, assembly: &str) -> Result<(), String> {
+        let path = hot_path(assembly, self.function)
+            .ok_or_else(|| format!("{} is not in the assembly", self.function))?;
+        let fail = |what: String| Err(format!("{}: {what} in\n{}", self.function, path.join("\n")));
+        let count = |name| path.iter().filter(|line| has_instruction(line, name)).count();
+        if let Some(missing) = self.must.iter().find(|name| count(name) == 0) {
+            return fail(format!("no {missing}"));
+        }
+        if let Some(found) = self.must_not.iter().find(|name| count(name) != 0) {
+            return fail(format!("a {found}"));
+        }
+        let multiplications = count("mul") + count("imul");
+        if multiplications > self.multiplications {
+            return fail(format!("{multiplications} multiplications"));
+        }
+        println!("{:16} {} instructions", self.function, path.len());
+        Ok(())
+    }
+}
+
+/// The instructions from a function's label to where it first returns: the way that is taken when no
+/// branch is, which is how the compiler lays out what it was told is cold.
+fn hot_path<'a>(assembly: &'a str, function: &str) -> Option<Vec<&'a str>> {
+    let label = format!("{function}:");
+    let body = assembly.lines().skip_while(|line| *line != label).skip(1);
+    let mut path = Vec::new();
+    for line in body.map(str::trim) {
+        let mnemonic = line.split_whitespace().next().unwrap_or_default();
+        if mnemonic.is_empty() || mnemonic.starts_with(['.', '#']) || mnemonic.ends_with(':') {
+            continue;
+        }
+        path.push(line);
+        if mnemonic.starts_with("ret") || is_tail_call(line) {
+            return Some(path);
+        }
+    }
+    None
+}
+
+/// Whether a line's mnemonic, or its prefix, is `name` with any size suffix.
+fn has_instruction(line: &str, name: &str) -> bool {
+    let mnemonic = line.split_whitespace().next().unwrap_or_default();
+    mnemonic == name || mnemonic.strip_suffix(['b', 'w', 'l', 'q']) == Some(name)
+}
+
+fn is_tail_call(line: &str) -> bool {
+    has_instruction(line, "jmp") && !line.contains(".L")
+}
+
+fn newest_assembly(folder: &Path) -> Result<String, String> {
+    let read = |error| format!("can't read {}: {error}", folder.display());
+    let files = fs::read_dir(folder).map_err(read)?;
+    let newest = files
+        .filter_map(|file| Some(file.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("codegen-") && name.ends_with(".s")
+        })
+        .max_by_key(|path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok())
+        .ok_or_else(|| format!("{} holds no assembly", folder.display()))?;
+    fs::read_to_string(newest).map_err(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASSEMBLY: &str = "\
+fast:
+\t.cfi_startproc
+\tmovl\t(%rax), %eax
+\tjbe\t.LBB0_2
+\trdtsc
+\tretq
+.LBB0_2:
+\tjmpq\t*slow
+slow:
+\tcallq\t*elsewhere
+\tlock\t\tincq\t(%rdi)
+\tretq
+";
+
+    #[test]
+    fn the_path_ends_at_the_first_return() {
+        assert_eq!(hot_path(ASSEMBLY, "fast").unwrap().len(), 4);
+        assert_eq!(hot_path(ASSEMBLY, "slow").unwrap().len(), 3);
+        assert!(hot_path(ASSEMBLY, "none").is_none());
+    }
+
+    #[test]
+    fn what_is_forbidden_is_found() {
+        let rule = |function| Rule {
+            function,
+            must: &[],
+            must_not: &["call", "lock"],
+            multiplications: 0,
+        };
+        assert!(rule("fast").check(ASSEMBLY).is_ok());
+        assert!(rule("slow").check(ASSEMBLY).unwrap_err().contains("a call"));
+        let must = Rule { must: &["rdtscp"], ..rule("fast") };
+        assert!(must.check(ASSEMBLY).unwrap_err().contains("no rdtscp"));
+    }
+}
