@@ -1,0 +1,195 @@
+//! The choice, made once a process and published as one word.
+
+use core::fmt;
+
+use super::verdict::{Mode, Verdict, decide};
+use super::{Reason, Source};
+use crate::counter;
+use crate::os::{self, CLOCKSOURCE_BYTES, Request};
+use crate::sync::{AtomicU8, AtomicU32, Ordering, Padded};
+
+/// What was chosen, as [`CHOICE`] holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) verdict: Verdict,
+    /// `TACH_SOURCE` had a value that means nothing.
+    pub(crate) request_ignored: bool,
+}
+
+impl Chosen {
+    const REASON_BITS: u32 = 0x0f;
+    const REQUEST_IGNORED: u32 = 0x10;
+    const MODE_SHIFT: u32 = 8;
+
+    fn to_word(self) -> u32 {
+        let ignored = if self.request_ignored { Self::REQUEST_IGNORED } else { 0 };
+        (self.verdict.mode as u32) << Self::MODE_SHIFT | ignored | self.verdict.reason as u32
+    }
+
+    fn from_word(word: u32) -> Self {
+        Self {
+            verdict: Verdict {
+                mode: Mode::ALL[(word >> Self::MODE_SHIFT) as usize],
+                reason: Reason::ALL[(word & Self::REASON_BITS) as usize],
+            },
+            request_ignored: word & Self::REQUEST_IGNORED != 0,
+        }
+    }
+}
+
+/// The choice, written once. Zero until then, which reads as [`Mode::Undecided`].
+struct Choice {
+    word: AtomicU32,
+    /// What [`force_source`] asked for: 0 nothing, 1 the counter, 2 the OS clock.
+    call: AtomicU8,
+}
+
+static CHOICE: Padded<Choice> = Padded(Choice { word: AtomicU32::new(0), call: AtomicU8::new(0) });
+
+impl Choice {
+    #[inline]
+    fn mode_word(&self) -> u32 {
+        // ORDERING: Relaxed, since the word publishes nothing but itself.
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// Publishes `chosen` unless another thread was faster; `None` if it was.
+    fn publish(&self, chosen: Chosen) -> Option<Chosen> {
+        // ORDERING: Relaxed, since the word publishes nothing but itself.
+        self.word
+            .compare_exchange(0, chosen.to_word(), Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+            .then_some(chosen)
+    }
+
+    fn call(&self) -> Option<Source> {
+        // ORDERING: Relaxed: `force_source` promises its effect only to reads that happen after it.
+        match self.call.load(Ordering::Relaxed) {
+            1 => Some(Source::Counter),
+            2 => Some(Source::Os),
+            _ => None,
+        }
+    }
+
+    fn set_call(&self, source: Source) {
+        let value = match source {
+            Source::Counter => 1,
+            Source::Os => 2,
+        };
+        // ORDERING: Relaxed, see `call`.
+        self.call.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Whether a read is the counter's, decided by one load and one comparison.
+#[inline]
+pub(crate) fn reads_counter() -> bool {
+    CHOICE.0.mode_word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
+}
+
+/// Whether an ordered read is one instruction of a trusted counter, decided as cheaply.
+#[inline]
+pub(crate) fn reads_self_ordered_counter() -> bool {
+    CHOICE.0.mode_word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
+}
+
+/// The mode in force; [`Mode::Undecided`] before [`choose`].
+pub(crate) fn mode() -> Mode {
+    Chosen::from_word(CHOICE.0.mode_word()).verdict.mode
+}
+
+/// The choice, made now if it has not been made yet.
+pub(crate) fn choose() -> Chosen {
+    let published = || match CHOICE.0.mode_word() {
+        0 => None,
+        word => Some(Chosen::from_word(word)),
+    };
+    if let Some(chosen) = published() {
+        return chosen;
+    }
+    let request = os::requested_source();
+    let kernel_words = &mut [0; CLOCKSOURCE_BYTES];
+    let kernel = os::kernel_view(kernel_words);
+    let chosen = Chosen {
+        verdict: decide(counter::features(), &kernel, CHOICE.0.call(), request),
+        request_ignored: request == Request::Invalid,
+    };
+    match CHOICE.0.publish(chosen) {
+        Some(chosen) => {
+            if chosen.request_ignored {
+                os::report(format_args!(
+                    "TACH_SOURCE is neither \"os\" nor \"counter\" and is ignored"
+                ));
+            }
+            chosen
+        }
+        None => published().unwrap_or(chosen),
+    }
+}
+
+/// Forces the source of all ticks. Call it before anything reads the clock.
+///
+/// It outranks `TACH_SOURCE`. A counter that does not exist or may not be executed can't be forced:
+/// [`status`](crate::status()) then says so.
+///
+/// # Errors
+///
+/// Fails once the source has been chosen, which the first read does: instants of two sources can't
+/// be compared.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Source, force_source};
+///
+/// force_source(Source::Os)?;
+/// assert_eq!(tach_core::status().source, Source::Os);
+/// # Ok::<(), tach_core::ForceError>(())
+/// ```
+pub fn force_source(source: Source) -> Result<(), ForceError> {
+    if mode() != Mode::Undecided {
+        return Err(ForceError(()));
+    }
+    CHOICE.0.set_call(source);
+    let verdict = choose().verdict;
+    let followed = verdict.reason == Reason::Call && verdict.mode.source() == source;
+    if followed || verdict.source_was_impossible() { Ok(()) } else { Err(ForceError(())) }
+}
+
+/// The error of [`force_source`]: the clock had been read before the call.
+///
+/// # Examples
+///
+/// ```
+/// let _ = tach_core::Instant::now();
+/// let error = tach_core::force_source(tach_core::Source::Os).unwrap_err();
+/// assert_eq!(error.to_string(), "the source is chosen at the first read, which came before");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForceError(());
+
+impl fmt::Display for ForceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the source is chosen at the first read, which came before")
+    }
+}
+
+impl core::error::Error for ForceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_holds_every_choice() {
+        for mode in Mode::ALL {
+            for (index, reason) in Reason::ALL.into_iter().enumerate() {
+                assert_eq!(reason as usize, index);
+                for request_ignored in [false, true] {
+                    let chosen = Chosen { verdict: Verdict { mode, reason }, request_ignored };
+                    assert_eq!(Chosen::from_word(chosen.to_word()), chosen);
+                }
+            }
+        }
+    }
+}

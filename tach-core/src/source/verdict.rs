@@ -1,0 +1,200 @@
+//! What the evidence says.
+
+use super::{Order, Reason, Source};
+use crate::counter::Features;
+use crate::os::{KernelView, Request};
+
+/// The choice. The bare read asks only whether it is at least [`Mode::Enforced`], the ordered ones
+/// whether it is [`Mode::SelfOrdered`], the highest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Mode {
+    Undecided = 0,
+    Os = 1,
+    /// Counter on provisional trust: strict order must be enforced.
+    Enforced = 2,
+    /// Trusted counter without a self-ordered read.
+    Fenced = 3,
+    /// Trusted counter with a self-ordered read.
+    SelfOrdered = 4,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Undecided, Self::Os, Self::Enforced, Self::Fenced, Self::SelfOrdered];
+
+    pub(crate) const fn reads_counter(self) -> bool {
+        self as u8 >= Self::Enforced as u8
+    }
+
+    pub(crate) fn source(self) -> Source {
+        if self.reads_counter() { Source::Counter } else { Source::Os }
+    }
+
+    pub(crate) fn order(self) -> Order {
+        match self {
+            Self::Undecided | Self::Os => Order::OsClock,
+            Self::Enforced => Order::Enforced,
+            Self::Fenced | Self::SelfOrdered => Order::OrderedRead,
+        }
+    }
+}
+
+/// A mode and the reason for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) mode: Mode,
+    pub(crate) reason: Reason,
+}
+
+impl Verdict {
+    /// The counter may have been asked for, but can't be had: no force overrules that.
+    pub(super) fn source_was_impossible(self) -> bool {
+        matches!(self.reason, Reason::NoCounter | Reason::CounterDisabled | Reason::Build)
+    }
+}
+
+/// Weighs the evidence. `features` is `None` where there is no counter.
+pub(super) fn decide(
+    features: Option<Features>,
+    kernel: &KernelView<'_>,
+    call: Option<Source>,
+    request: Request,
+) -> Verdict {
+    let os = |reason| Verdict { mode: Mode::Os, reason };
+    if cfg!(tach_source = "os") {
+        return os(Reason::Build);
+    }
+    let forced = match (call, request) {
+        (Some(source), _) => Some((source, Reason::Call)),
+        (None, Request::Os) => Some((Source::Os, Reason::Environment)),
+        (None, Request::Counter) => Some((Source::Counter, Reason::Environment)),
+        (None, Request::Unset | Request::Invalid) => None,
+    };
+    if let Some((Source::Os, reason)) = forced {
+        return os(reason);
+    }
+    let Some(features) = features else { return os(Reason::NoCounter) };
+    if !kernel.counter_readable {
+        return os(Reason::CounterDisabled);
+    }
+    let trusted_mode = if features.self_ordered { Mode::SelfOrdered } else { Mode::Fenced };
+    let by_merit = match (features.invariant, kernel_verdict(kernel)) {
+        (false, _) => os(Reason::CounterNotInvariant),
+        (true, Some(reason @ Reason::KernelAvoidsCounter)) => os(reason),
+        (true, Some(reason)) => Verdict { mode: trusted_mode, reason },
+        (true, None) => Verdict { mode: Mode::Enforced, reason: Reason::KernelVerdictUnknown },
+    };
+    match forced {
+        // A counter that nobody vouches for is read all the same, but its order is enforced.
+        Some((_, reason)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), reason },
+        None => by_merit,
+    }
+}
+
+/// The kernel's verdict on the TSC by its clocksources; `None` where it does not tell.
+fn kernel_verdict(kernel: &KernelView<'_>) -> Option<Reason> {
+    let available = |name| kernel.available.is_some_and(|all| all.split(' ').any(|s| s == name));
+    Some(match kernel.current? {
+        "tsc" => Reason::KernelUsesCounter,
+        "kvm-clock" | "hyperv_clocksource_tsc_page" if available("tsc") => {
+            Reason::KernelClockBuiltOnCounter
+        }
+        _ => Reason::KernelAvoidsCounter,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRUSTED: Features = Features { invariant: true, self_ordered: true };
+
+    fn kernel<'a>(current: Option<&'a str>, available: &'a str) -> KernelView<'a> {
+        KernelView { counter_readable: true, current, available: Some(available) }
+    }
+
+    fn by_merit(features: Option<Features>, kernel: &KernelView<'_>) -> (Mode, Reason) {
+        let verdict = decide(features, kernel, None, Request::Unset);
+        (verdict.mode, verdict.reason)
+    }
+
+    #[test]
+    fn the_kernels_verdict_is_heeded() {
+        let cases = [
+            (Some("tsc"), "tsc hpet", Mode::SelfOrdered, Reason::KernelUsesCounter),
+            (Some("hpet"), "hpet acpi_pm", Mode::Os, Reason::KernelAvoidsCounter),
+            (Some("acpi_pm"), "tsc acpi_pm", Mode::Os, Reason::KernelAvoidsCounter),
+            (
+                Some("kvm-clock"),
+                "kvm-clock tsc",
+                Mode::SelfOrdered,
+                Reason::KernelClockBuiltOnCounter,
+            ),
+            (Some("kvm-clock"), "kvm-clock hpet", Mode::Os, Reason::KernelAvoidsCounter),
+            (Some("kvm-clock"), "kvm-clock tsc-early", Mode::Os, Reason::KernelAvoidsCounter),
+            (
+                Some("hyperv_clocksource_tsc_page"),
+                "hyperv_clocksource_tsc_page tsc",
+                Mode::SelfOrdered,
+                Reason::KernelClockBuiltOnCounter,
+            ),
+            (Some("xen"), "xen tsc", Mode::Os, Reason::KernelAvoidsCounter),
+            (None, "", Mode::Enforced, Reason::KernelVerdictUnknown),
+        ];
+        for (current, available, mode, reason) in cases {
+            let view = kernel(current, available);
+            assert_eq!(by_merit(Some(TRUSTED), &view), (mode, reason), "{current:?}, {available}");
+        }
+    }
+
+    #[test]
+    fn a_counter_without_the_invariant_bit_is_not_read() {
+        let features = Features { invariant: false, self_ordered: true };
+        for current in [Some("tsc"), None] {
+            let found = by_merit(Some(features), &kernel(current, "tsc"));
+            assert_eq!(found, (Mode::Os, Reason::CounterNotInvariant));
+        }
+    }
+
+    #[test]
+    fn without_a_self_ordered_read_the_fence_orders() {
+        let features = Features { invariant: true, self_ordered: false };
+        let found = by_merit(Some(features), &kernel(Some("tsc"), "tsc"));
+        assert_eq!(found, (Mode::Fenced, Reason::KernelUsesCounter));
+    }
+
+    #[test]
+    fn force_outranks_merit_but_not_the_possible() {
+        let good = kernel(Some("tsc"), "tsc");
+        let bad = kernel(Some("hpet"), "hpet");
+        let unreadable = KernelView { counter_readable: false, ..good };
+        let found = |features, kernel: &KernelView<'_>, call, request| {
+            let verdict = decide(features, kernel, call, request);
+            (verdict.mode, verdict.reason)
+        };
+        let counter = Some(Source::Counter);
+        let env = Reason::Environment;
+        let cases = [
+            (Some(TRUSTED), &good, None, Request::Os, Mode::Os, env),
+            (Some(TRUSTED), &good, None, Request::Counter, Mode::SelfOrdered, env),
+            (Some(TRUSTED), &bad, None, Request::Counter, Mode::Enforced, env),
+            (Some(TRUSTED), &bad, counter, Request::Os, Mode::Enforced, Reason::Call),
+            (Some(TRUSTED), &good, Some(Source::Os), Request::Counter, Mode::Os, Reason::Call),
+            (
+                Some(TRUSTED),
+                &unreadable,
+                counter,
+                Request::Unset,
+                Mode::Os,
+                Reason::CounterDisabled,
+            ),
+            (None, &good, counter, Request::Unset, Mode::Os, Reason::NoCounter),
+            (Some(TRUSTED), &bad, None, Request::Invalid, Mode::Os, Reason::KernelAvoidsCounter),
+        ];
+        for (features, view, call, request, mode, reason) in cases {
+            let case = format!("{features:?} {view:?} {call:?} {request:?}");
+            assert_eq!(found(features, view, call, request), (mode, reason), "{case}");
+        }
+    }
+}
