@@ -7,6 +7,11 @@ pub(crate) trait Reference {
 
     /// The OS clock now, in ns.
     fn os_ns(&self) -> u64;
+
+    /// Whether the ticks are that clock's nanoseconds, so that there is nothing to relate.
+    fn is_identity(&self) -> bool {
+        false
+    }
 }
 
 /// The OS clock's time at a tick.

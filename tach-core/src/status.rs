@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
-use crate::timeline::Timeline;
+use crate::timeline::{Record, Timeline};
 
 /// The clock's state: where its ticks come from and why, and how true its two timelines are.
 ///
@@ -72,7 +72,7 @@ pub fn status() -> Status {
     system::start();
     let chosen = source::choose();
     let tick = system::ticks::<system::Bare>();
-    let newest = system::MONOTONIC.newest().filter(|record| record.rate.is_known());
+    let newest = system::MONOTONIC.newest().filter(Record::has_rate);
     Status {
         source: chosen.verdict.mode.source(),
         reason: chosen.verdict.reason,
@@ -85,7 +85,7 @@ pub fn status() -> Status {
 }
 
 fn timeline_status(timeline: &Timeline, tick: u64) -> TimelineStatus {
-    let Some(record) = timeline.newest().filter(|record| record.rate.is_known()) else {
+    let Some(record) = timeline.newest().filter(Record::has_rate) else {
         return TimelineStatus { syncs: 0, steps: 0, uncertainty: None };
     };
     let uncertainty = if record.is_identity() {

@@ -32,6 +32,10 @@ impl Reference for MonotonicReference {
     fn os_ns(&self) -> u64 {
         os::monotonic_ns()
     }
+
+    fn is_identity(&self) -> bool {
+        source::mode() == Mode::Os
+    }
 }
 
 impl Reference for RealtimeReference {
@@ -146,11 +150,8 @@ fn enforced(tick: u64) -> u64 {
 /// Chooses the source and begins both timelines, so that whatever is measured from now on lies
 /// between two known points. Called by many threads at once it still happens only once.
 pub(crate) fn start() {
-    if source::choose().verdict.mode.reads_counter() {
-        MONOTONIC.begin(&MonotonicReference);
-    } else {
-        MONOTONIC.begin_as_identity(os::monotonic_ns());
-    }
+    source::choose();
+    MONOTONIC.begin(&MonotonicReference);
     REALTIME.begin(&RealtimeReference);
 }
 

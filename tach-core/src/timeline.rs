@@ -20,7 +20,8 @@ mod versioned;
 pub(crate) use self::line::Rate;
 use self::line::{FAST_NS, FastRate, Line};
 pub(crate) use self::record::BackwardStep;
-use self::record::{RECORD_WORDS, Record, SPIN_NS};
+pub(crate) use self::record::Record;
+use self::record::{RECORD_WORDS, SPIN_NS};
 use self::versioned::{FIRST_VERSION, Versioned};
 use crate::sample::{Reference, Sample};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
@@ -63,14 +64,12 @@ impl Timeline {
     /// Begins here, unless it has begun already.
     pub(crate) fn begin(&self, reference: &impl Reference) {
         if self.generation() == 0 {
-            self.publish(0, &Record::first(&Sample::take(reference, 0)));
-        }
-    }
-
-    /// Begins as the identity, for ticks that are the OS clock's own nanoseconds.
-    pub(crate) fn begin_as_identity(&self, now_ns: u64) {
-        if self.generation() == 0 {
-            self.publish(0, &Record::identity(now_ns));
+            let first = if reference.is_identity() {
+                Record::identity(reference.os_ns())
+            } else {
+                Record::first(&Sample::take(reference, 0))
+            };
+            self.publish(0, &first);
         }
     }
 
@@ -170,7 +169,7 @@ impl Timeline {
                 self.begin(reference);
                 continue;
             };
-            if record.rate.is_known() {
+            if record.has_rate() {
                 if tick < record.start_tick {
                     return self.search(&record, |start| start.tick <= tick);
                 }
@@ -214,7 +213,7 @@ impl Timeline {
     fn make_next(&self, generation: u64, record: &Record, reference: &impl Reference) -> Record {
         let sample = || Sample::take(reference, record.best_width_ticks);
         let mut taken = sample();
-        if !record.rate.is_known() {
+        if !record.has_rate() {
             for _ in 0..MAX_SPINS {
                 if taken.ns.saturating_sub(record.knee_ns) >= SPIN_NS {
                     break;

@@ -111,8 +111,11 @@ impl Estimate {
         let ticks = sample.tick.saturating_sub(self.tick);
         let elapsed_ns = sample.ns.saturating_sub(self.ns);
         // An OS clock that stood still tells no rate; the next sample will.
-        let rate =
-            if elapsed_ns == 0 { Rate::ONE } else { Rate::from_slope(elapsed_ns, ticks.max(1)) };
+        let rate = if elapsed_ns == 0 {
+            Rate::ONE
+        } else {
+            Rate::from_slope(elapsed_ns, ticks.max(1)).max(Rate::SLOWEST)
+        };
         let noise = noise_ns(sample, rate);
         Self {
             tick: sample.tick,
@@ -128,7 +131,9 @@ impl Estimate {
         let half_width = self.rate.ns(sample.width_ticks) / 2;
         if error_ns > MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
             Finding::Stepped
-        } else if error_ns > self.error_after(elapsed_ns).saturating_mul(4) + half_width {
+        } else if error_ns
+            > self.error_after(elapsed_ns).saturating_mul(4).saturating_add(half_width)
+        {
             Finding::RateChanged
         } else {
             Finding::Expected

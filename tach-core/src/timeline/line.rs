@@ -14,6 +14,9 @@ impl Rate {
     pub(crate) const ONE: Self = Self { q48: 1 << FRACTION_BITS };
     /// Not known yet.
     pub(crate) const UNKNOWN: Self = Self { q48: 0 };
+    /// A thousandth of a nanosecond per tick: no counter is that fast, but a clock that stands still
+    /// would need a rate of zero, by which no end of a record could be told.
+    pub(crate) const SLOWEST: Self = Self { q48: 1 << 38 };
 
     pub(crate) const fn from_q48(q48: u64) -> Self {
         Self { q48 }
@@ -57,10 +60,11 @@ impl Rate {
         self.ticks(1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// This rate moved by `error_ns` in every `duration_ns`.
+    /// This rate moved by `error_ns` in every `duration_ns`, at least [`SLOWEST`](Self::SLOWEST).
     pub(crate) fn changed_by(self, error_ns: i64, duration_ns: u64) -> Self {
         let change = i128::from(self.q48) * i128::from(error_ns) / i128::from(duration_ns.max(1));
-        let q48 = (i128::from(self.q48) + change).clamp(1, i128::from(u64::MAX));
+        let q48 = (i128::from(self.q48) + change)
+            .clamp(i128::from(Self::SLOWEST.q48), i128::from(u64::MAX));
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
     }
 

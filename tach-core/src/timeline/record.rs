@@ -139,7 +139,12 @@ impl Record {
 
     /// Whether ticks are the OS clock's own nanoseconds.
     pub(crate) fn is_identity(&self) -> bool {
-        self.end_tick == u64::MAX
+        self.start_tick == 0 && self.end_tick == u64::MAX
+    }
+
+    /// Whether it has lines at all: the first record is a point without a rate.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.estimate.rate.is_known()
     }
 
     /// The tick from which on a successor is wanted: the last eighth.
