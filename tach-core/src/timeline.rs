@@ -119,8 +119,9 @@ impl Timeline {
         if later <= earlier {
             return 0;
         }
-        // The later one first: it may append what the earlier one needs.
-        let last = self.find(later, reference);
+        // The later one first: it may append what the earlier one needs. Most often it is on the
+        // current line, and the earlier one on a line before that.
+        let last = self.current.0.line_at(later).unwrap_or_else(|| self.find(later, reference));
         let first = self.find(earlier, reference);
         if first == last {
             // As `ns_since` has it while the line is the current one.
@@ -165,14 +166,14 @@ impl Timeline {
     #[cold]
     fn find(&self, tick: u64, reference: &impl Reference) -> Line {
         loop {
+            if let Some(line) = self.older_line(|start| start.tick <= tick) {
+                return line;
+            }
             let Some((generation, record)) = self.newest_with_generation() else {
                 self.begin(reference);
                 continue;
             };
-            if record.has_rate() {
-                if tick < record.start_tick {
-                    return self.search(&record, |start| start.tick <= tick);
-                }
+            if record.has_rate() && record.start_tick <= tick {
                 if tick < record.end_tick {
                     self.use_record(generation, &record, tick, reference);
                     return record.line_at(tick);
@@ -257,44 +258,44 @@ impl Timeline {
         }
     }
 
-    /// The newest line, of those older than `newest`, whose start is as `wanted`. Beyond the oldest
-    /// record that is kept, a straight line leads from there to the origin.
-    fn search(&self, newest: &Record, wanted: impl Fn(Point) -> bool) -> Line {
-        let mut oldest = Point { tick: newest.start_tick, ns: newest.start_ns };
-        let mut generation = newest.previous;
+    /// The newest line whose start is as `wanted`, if it is older than the newest record. Beyond the
+    /// oldest record that is kept, a straight line leads from there to the origin.
+    ///
+    /// It reads of each record no more than it needs: an interval that began a while ago asks for
+    /// this every time.
+    fn older_line(&self, wanted: impl Fn(Point) -> bool) -> Option<Line> {
+        let [mut generation, tick, ns] = self.words_of(self.generation())?;
+        let mut oldest = Point { tick, ns };
+        if generation == 0 || wanted(oldest) {
+            return None;
+        }
         while let Some([previous, tick, ns]) = self.words_of(generation) {
             oldest = Point { tick, ns };
             if wanted(oldest) {
                 let Some(words) = self.words_of(generation) else { break };
-                let record = Record::from_words(words);
-                let knee = Point { tick: record.knee_tick, ns: record.knee_ns };
-                return record.line_at(if wanted(knee) { knee.tick } else { tick });
+                let (gap, main) = record::lines(words);
+                let knee = Point { tick: main.start_tick, ns: main.start_ns };
+                return Some(if wanted(knee) { main } else { gap });
             }
             generation = previous;
         }
-        let origin = newest.origin;
-        if wanted(Point { tick: origin.start_tick, ns: origin.start_ns }) {
-            let (ticks, ns) = (
-                oldest.tick.saturating_sub(origin.start_tick),
-                oldest.ns.saturating_sub(origin.start_ns),
-            );
-            Line { rate: Rate::from_slope(ns, ticks), ..origin }
-        } else {
-            origin
+        let origin = self.newest()?.origin;
+        if !wanted(Point { tick: origin.start_tick, ns: origin.start_ns }) {
+            return Some(origin);
         }
+        let ticks = oldest.tick.saturating_sub(origin.start_tick);
+        let ns = oldest.ns.saturating_sub(origin.start_ns);
+        Some(Line { rate: Rate::from_slope(ns, ticks), ..origin })
     }
 
     /// The first tick at which the time is `ns` or later.
     fn tick_at(&self, ns: u64) -> Option<u64> {
+        if let Some(line) = self.older_line(|start| start.ns <= ns) {
+            return line.tick_at(ns);
+        }
         let newest = self.newest()?;
-        let line = if ns >= newest.knee_ns {
-            newest.main_line()
-        } else if ns >= newest.start_ns {
-            newest.line_at(newest.start_tick)
-        } else {
-            self.search(&newest, |start| start.ns <= ns)
-        };
-        line.tick_at(ns)
+        let after_knee = ns >= newest.knee_ns;
+        newest.line_at(if after_knee { newest.knee_tick } else { newest.start_tick }).tick_at(ns)
     }
 
     fn words_of<const N: usize>(&self, generation: u64) -> Option<[u64; N]> {
@@ -363,6 +364,13 @@ impl Current {
             covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
         });
         (later, ns)
+    }
+
+    /// The line, if it covers `tick`.
+    fn line_at(&self, tick: u64) -> Option<Line> {
+        let (until, [start_tick, q32, start_ns]) = self.0.read()?;
+        let rate = FastRate::from_q32(q32).into();
+        (start_tick <= tick && tick < until).then_some(Line { start_tick, start_ns, rate })
     }
 
     /// Uses `line` from its start to the tick `until`.

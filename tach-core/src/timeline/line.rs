@@ -105,6 +105,12 @@ impl FastRate {
     }
 }
 
+impl From<FastRate> for Rate {
+    fn from(rate: FastRate) -> Self {
+        Self { q48: rate.q32 << 16 }
+    }
+}
+
 /// A straight line from ticks to ns, in both directions from the point it starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line {

@@ -233,6 +233,13 @@ impl Record {
     }
 }
 
+/// The gap line and the main line by the first of [`Record::to_words`].
+pub(crate) fn lines(words: [u64; 7]) -> (Line, Line) {
+    let [_, start_tick, start_ns, gap_q48, knee_tick, knee_ns, q48] = words;
+    let gap = Line { start_tick, start_ns, rate: Rate::from_q48(gap_q48) };
+    (gap, Line { start_tick: knee_tick, start_ns: knee_ns, rate: Rate::from_q48(q48) })
+}
+
 /// The gap line's rate, and where it arrives or where the main line begins after a step.
 ///
 /// `natural` begins at the gap's start and has the OS clock's own rate.
