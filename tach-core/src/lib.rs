@@ -33,7 +33,8 @@
 //! # Features
 //!
 //! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE`, and a per-thread cache
-//!   for formatted timestamps. Without it the crate is `no_std`; it never allocates either way.
+//!   for formatted timestamps. Without it the crate is `no_std`; it never allocates either way, but for
+//!   the first read of a process in whose environment `TACH_SOURCE` is set.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -68,7 +69,7 @@ pub use crate::budget::{Budget, BudgetExhausted};
 pub use crate::instant::Instant;
 pub use crate::monotonic::MonotonicInstant;
 pub use crate::ordered::OrderedInstant;
-pub use crate::source::{ForceError, Order, Reason, Source, force_source};
+pub use crate::source::{ForceError, Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
-pub use crate::system::uptime;
+pub use crate::system::{force_source, uptime};
 pub use crate::unix_time::{UnixTime, unix_nanos};

@@ -1,5 +1,7 @@
 //! One bracketed reading of counter and OS clock.
 
+use crate::timeline::Rate;
+
 /// The two clocks that a timeline relates: any pair, so that a simulation can drive it.
 pub(crate) trait Reference {
     /// The counter now, read after every earlier read of either clock.
@@ -11,6 +13,11 @@ pub(crate) trait Reference {
     /// Whether the ticks are that clock's nanoseconds, so that there is nothing to relate.
     fn is_identity(&self) -> bool {
         false
+    }
+
+    /// The rate in ns per tick, with its error in ppb, where it is known from elsewhere.
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        None
     }
 }
 
@@ -32,7 +39,7 @@ impl Sample {
     /// The narrowest of a few brackets. It stops early at one that is about as narrow as
     /// `best_width_ticks`, the best seen before (0: none was).
     pub(crate) fn take(reference: &impl Reference, best_width_ticks: u64) -> Self {
-        let good_enough = best_width_ticks + best_width_ticks / 8;
+        let good_enough = best_width_ticks.saturating_add(best_width_ticks / 8);
         let mut narrowest = Self::bracket(reference);
         for _ in 1..Self::ATTEMPTS {
             if narrowest.width_ticks <= good_enough {

@@ -8,8 +8,10 @@ mod verdict;
 
 use core::fmt;
 
-pub use self::choice::{ForceError, force_source};
-pub(crate) use self::choice::{choose, mode, reads_counter, reads_self_ordered_counter};
+pub use self::choice::ForceError;
+pub(crate) use self::choice::{
+    check, choose, mode, reads_counter, reads_self_ordered_counter, request,
+};
 pub(crate) use self::verdict::Mode;
 
 /// Where ticks come from.
@@ -56,7 +58,7 @@ pub enum Reason {
     NoCounter,
     /// `TACH_SOURCE` asked for it.
     Environment,
-    /// [`force_source`] asked for it.
+    /// [`force_source`](crate::force_source) asked for it.
     Call,
     /// The crate was built with `--cfg tach_source="os"`.
     Build,

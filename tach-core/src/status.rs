@@ -50,8 +50,8 @@ pub struct TimelineStatus {
     pub syncs: u32,
     /// How often the OS clock was found to have been set.
     pub steps: u32,
-    /// The estimated standard error against the OS clock now; zero where the timeline is that
-    /// clock. `None` until something was converted.
+    /// The estimated standard error against the OS clock now, and what the timeline has yet to
+    /// slew away; zero where the timeline is that clock. `None` until something was converted.
     pub uncertainty: Option<Duration>,
 }
 
@@ -92,7 +92,8 @@ fn timeline_status(timeline: &Timeline, tick: u64) -> TimelineStatus {
         Duration::ZERO
     } else {
         let age_ns = record.estimate.rate.ns(tick.saturating_sub(record.estimate.tick));
-        Duration::from_nanos(record.estimate.error_after(age_ns))
+        let deviation = record.line_at(tick).ns_at(tick).abs_diff(record.estimate.ns_at(tick));
+        Duration::from_nanos(record.estimate.error_after(age_ns).saturating_add(deviation))
     };
     TimelineStatus { syncs: record.syncs, steps: record.steps, uncertainty: Some(uncertainty) }
 }

@@ -8,9 +8,9 @@ use core::time::Duration;
 use crate::counter;
 use crate::os;
 use crate::sample::Reference;
-use crate::source::{self, Mode};
+use crate::source::{self, ForceError, Mode, Source};
 use crate::sync::{AtomicU64, Ordering, Padded};
-use crate::timeline::{BackwardStep, Timeline};
+use crate::timeline::{BackwardStep, Rate, Timeline};
 
 /// Ticks to the OS's monotonic clock.
 pub(crate) static MONOTONIC: Timeline = Timeline::new(BackwardStep::Hold);
@@ -45,6 +45,12 @@ impl Reference for RealtimeReference {
 
     fn os_ns(&self) -> u64 {
         os::realtime_ns()
+    }
+
+    /// The monotonic timeline's: that clock is never set, so what is learned there in two samples
+    /// is the rate, while here it could be a step.
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        Some(MONOTONIC.rate(&MonotonicReference))
     }
 }
 
@@ -153,6 +159,31 @@ pub(crate) fn start() {
     source::choose();
     MONOTONIC.begin(&MonotonicReference);
     REALTIME.begin(&RealtimeReference);
+}
+
+/// Forces the source of all ticks. Call it before anything reads the clock.
+///
+/// It outranks `TACH_SOURCE`. A counter that does not exist or may not be executed can't be forced:
+/// [`status`](crate::status()) then says so.
+///
+/// # Errors
+///
+/// Fails once the source has been chosen, which the first read does: instants of two sources can't
+/// be compared.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Source, force_source};
+///
+/// force_source(Source::Os)?;
+/// assert_eq!(tach_core::status().source, Source::Os);
+/// # Ok::<(), tach_core::ForceError>(())
+/// ```
+pub fn force_source(source: Source) -> Result<(), ForceError> {
+    source::request(source)?;
+    start();
+    source::check(source)
 }
 
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.

@@ -134,9 +134,10 @@ impl Timeline {
     /// The first tick that is `ns` or more after `tick`; `None` past the range of ticks.
     pub(crate) fn tick_after(&self, tick: u64, ns: u64, reference: &impl Reference) -> Option<u64> {
         let line = self.find(tick, reference);
-        let target = tick.checked_add(line.rate.ticks(ns)?)?;
-        if self.find(target, reference) == line {
-            return Some(target);
+        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_add(ticks)) {
+            if self.find(target, reference) == line {
+                return Some(target);
+            }
         }
         self.tick_at(line.ns_at(tick).checked_add(ns)?)
     }
@@ -149,7 +150,7 @@ impl Timeline {
         reference: &impl Reference,
     ) -> Option<u64> {
         let line = self.find(tick, reference);
-        if let Some(target) = tick.checked_sub(line.rate.ticks(ns)?) {
+        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_sub(ticks)) {
             if self.find(target, reference) == line {
                 return Some(target);
             }
@@ -184,7 +185,7 @@ impl Timeline {
                     return record.main_line();
                 }
             }
-            let next = self.make_next(generation, &record, reference);
+            let next = self.make_next(generation, &record, tick, reference);
             if !self.publish(generation, &next) {
                 return next.line_at(tick);
             }
@@ -197,32 +198,57 @@ impl Timeline {
             return;
         }
         if record.is_identity() {
-            // Without an end, so it is served by one stretch after the other.
-            let start = tick & !(FAST_NS - 1);
-            let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
-            self.current.0.install(stretch, start.saturating_add(FAST_NS));
+            // Without an end, so it is served by one stretch after the other; but not by a future
+            // one, after which the present could not be served any more.
+            if tick <= reference.os_ns() {
+                let start = tick & !(FAST_NS - 1);
+                let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
+                self.current.0.install(stretch, start.saturating_add(FAST_NS));
+            }
         } else if tick < record.due_tick() {
             self.current.0.install(record.main_line(), record.due_tick());
         } else if self.start_preparing() {
-            let next = self.make_next(generation, record, reference);
+            let next = self.make_next(generation, record, tick, reference);
             self.publish(generation, &next);
             self.current.0.install(record.main_line(), record.end_tick);
             self.end_preparing();
         }
     }
 
-    fn make_next(&self, generation: u64, record: &Record, reference: &impl Reference) -> Record {
+    /// The successor of `record`, made for the sake of `tick`.
+    fn make_next(
+        &self,
+        generation: u64,
+        record: &Record,
+        tick: u64,
+        reference: &impl Reference,
+    ) -> Record {
         let sample = || Sample::take(reference, record.best_width_ticks);
-        let mut taken = sample();
-        if !record.has_rate() {
-            for _ in 0..MAX_SPINS {
-                if taken.ns.saturating_sub(record.knee_ns) >= SPIN_NS {
-                    break;
-                }
-                taken = sample();
-            }
+        if record.has_rate() {
+            return record.next(generation, tick, &sample(), self.backward);
         }
-        record.next(generation, &taken, self.backward)
+        if let Some((rate, error_ppb)) = reference.known_rate() {
+            let seeded = record.seeded(rate, error_ppb);
+            return seeded.next(generation, tick, &sample(), self.backward);
+        }
+        let mut taken = sample();
+        for _ in 0..MAX_SPINS {
+            if taken.ns.saturating_sub(record.knee_ns) >= SPIN_NS {
+                break;
+            }
+            taken = sample();
+        }
+        record.next(generation, tick, &taken, self.backward)
+    }
+
+    /// The rate and its error in ppb, by a first conversion if there was none.
+    pub(crate) fn rate(&self, reference: &impl Reference) -> (Rate, u32) {
+        loop {
+            match self.newest().filter(Record::has_rate) {
+                Some(record) => return (record.estimate.rate, record.estimate.rate_error_ppb),
+                None => self.find(reference.ticks(), reference),
+            };
+        }
     }
 
     /// Makes `record` the successor of generation `after`. Whether `after` has a successor then: if

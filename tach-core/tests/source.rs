@@ -100,6 +100,7 @@ fn call() {
     use_the_clock();
     let status = status();
     assert_eq!((status.source, status.reason), (Source::Os, Reason::Call), "{status}");
+    assert_eq!((status.frequency_hz, status.monotonic.syncs), (Some(1_000_000_000), 0));
     assert!(force_source(Source::Counter).is_err());
 }
 

@@ -40,7 +40,7 @@ impl Chosen {
 /// The choice, written once. Zero until then, which reads as [`Mode::Undecided`].
 struct Choice {
     word: AtomicU32,
-    /// What [`force_source`] asked for: 0 nothing, 1 the counter, 2 the OS clock.
+    /// What [`request`] asked for: 0 nothing, 1 the counter, 2 the OS clock.
     call: AtomicU8,
 }
 
@@ -71,13 +71,14 @@ impl Choice {
         }
     }
 
-    fn set_call(&self, source: Source) {
+    /// Takes the first call; whether this was it.
+    fn set_call(&self, source: Source) -> bool {
         let value = match source {
             Source::Counter => 1,
             Source::Os => 2,
         };
         // ORDERING: Relaxed, see `call`.
-        self.call.store(value, Ordering::Relaxed);
+        self.call.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -127,36 +128,20 @@ pub(crate) fn choose() -> Chosen {
     }
 }
 
-/// Forces the source of all ticks. Call it before anything reads the clock.
-///
-/// It outranks `TACH_SOURCE`. A counter that does not exist or may not be executed can't be forced:
-/// [`status`](crate::status()) then says so.
-///
-/// # Errors
-///
-/// Fails once the source has been chosen, which the first read does: instants of two sources can't
-/// be compared.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{Source, force_source};
-///
-/// force_source(Source::Os)?;
-/// assert_eq!(tach_core::status().source, Source::Os);
-/// # Ok::<(), tach_core::ForceError>(())
-/// ```
-pub fn force_source(source: Source) -> Result<(), ForceError> {
-    if mode() != Mode::Undecided {
-        return Err(ForceError(()));
-    }
-    CHOICE.0.set_call(source);
+/// Takes down what [`force_source`](crate::force_source) asks for, for [`choose`] to weigh.
+pub(crate) fn request(source: Source) -> Result<(), ForceError> {
+    let first = mode() == Mode::Undecided && CHOICE.0.set_call(source);
+    if first { Ok(()) } else { Err(ForceError(())) }
+}
+
+/// Whether the choice is what [`request`] asked for, or that can't be had.
+pub(crate) fn check(source: Source) -> Result<(), ForceError> {
     let verdict = choose().verdict;
     let followed = verdict.reason == Reason::Call && verdict.mode.source() == source;
     if followed || verdict.source_was_impossible() { Ok(()) } else { Err(ForceError(())) }
 }
 
-/// The error of [`force_source`]: the clock had been read before the call.
+/// The error of [`force_source`](crate::force_source): the clock had been read before the call.
 ///
 /// # Examples
 ///

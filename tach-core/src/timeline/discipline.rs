@@ -70,9 +70,17 @@ impl Estimate {
         let magnitude = error_ns.unsigned_abs();
         let finding = self.finding(magnitude, elapsed_ns, sample);
         if finding == Finding::Stepped {
-            // The step says nothing of the rate.
-            let offset_error_ns = narrow(noise_ns(sample, self.rate));
-            return (Self { tick: sample.tick, ns: sample.ns, offset_error_ns, ..*self }, finding);
+            // A step says nothing of the rate; but what looks like one may be a rate that is far off
+            // (a virtual machine on another host), so the next sample may change it by as much.
+            let error_ppb = ppb(magnitude, elapsed_ns).max(u64::from(self.rate_error_ppb));
+            let stepped = Self {
+                tick: sample.tick,
+                ns: sample.ns,
+                rate: self.rate,
+                offset_error_ns: narrow(noise_ns(sample, self.rate)),
+                rate_error_ppb: narrow(error_ppb),
+            };
+            return (stepped, finding);
         }
         let mut offset_prior = self.error_after(elapsed_ns);
         let mut rate_prior = self.rate_error_after(elapsed_ns);
@@ -129,14 +137,13 @@ impl Estimate {
     fn finding(&self, error_ns: u64, elapsed_ns: u64, sample: &Sample) -> Finding {
         let widest_slew = (elapsed_ns / 1_000_000).saturating_mul(MAX_SLEW_PPM);
         let half_width = self.rate.ns(sample.width_ticks) / 2;
-        if error_ns > MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
-            Finding::Stepped
-        } else if error_ns
-            > self.error_after(elapsed_ns).saturating_mul(4).saturating_add(half_width)
-        {
+        let expected = self.error_after(elapsed_ns).saturating_mul(4).saturating_add(half_width);
+        if error_ns <= expected {
+            Finding::Expected
+        } else if error_ns <= MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
             Finding::RateChanged
         } else {
-            Finding::Expected
+            Finding::Stepped
         }
     }
 }

@@ -101,11 +101,25 @@ impl Record {
         }
     }
 
+    /// This record, if it is the first, with a rate that is known from elsewhere.
+    pub(crate) fn seeded(self, rate: Rate, rate_error_ppb: u32) -> Self {
+        Self { estimate: Estimate { rate, rate_error_ppb, ..self.estimate }, ..self }
+    }
+
     /// The record that follows this one, of generation `generation`, once `sample` is known.
-    pub(crate) fn next(&self, generation: u64, sample: &Sample, backward: BackwardStep) -> Self {
+    ///
+    /// It is made for the sake of `tick`: if the OS clock was set, that tick has the new time.
+    pub(crate) fn next(
+        &self,
+        generation: u64,
+        tick: u64,
+        sample: &Sample,
+        backward: BackwardStep,
+    ) -> Self {
         let (estimate, finding) = self.estimate.with(sample);
         let (start_tick, start_ns) = (self.end_tick, self.main_line().ns_at(self.end_tick));
-        let knee_tick = sample.tick.max(start_tick);
+        let stepped = finding == Finding::Stepped;
+        let knee_tick = if stepped { sample.tick.min(tick) } else { sample.tick }.max(start_tick);
         let truth_ns = estimate.ns_at(knee_tick);
         let (gap_rate, knee_ns) = gap(
             Line { start_tick, start_ns, rate: estimate.rate },
@@ -130,9 +144,9 @@ impl Record {
             estimate,
             best_width_ticks: sample
                 .width_ticks
-                .min(self.best_width_ticks + self.best_width_ticks / 64 + 1),
+                .min(self.best_width_ticks.saturating_add(self.best_width_ticks / 64 + 1)),
             syncs: self.syncs.saturating_add(1),
-            steps: self.steps.saturating_add(u32::from(finding == Finding::Stepped)),
+            steps: self.steps.saturating_add(u32::from(stepped)),
             origin: Line { rate: origin_rate, ..self.origin },
         }
     }
