@@ -316,6 +316,98 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
     }
 }
 
+/// A machine whose rate is known from elsewhere, as the real-time clock's is.
+struct Seeded<'a>(&'a Machine);
+
+impl Reference for Seeded<'_> {
+    fn ticks(&self) -> u64 {
+        self.0.ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        self.0.os_ns()
+    }
+
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        Some((self.0.os.get().rate, 100))
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_before_the_first_conversion_is_no_rate() {
+    for step in [3600, -3600] {
+        let machine = Machine::new(16);
+        let timeline = Timeline::new(BackwardStep::Follow);
+        timeline.begin(&Seeded(&machine));
+        machine.pass_ns(NS_PER_S);
+        machine.step(step * i64::try_from(NS_PER_S).unwrap());
+        for _ in 0..20 {
+            machine.pass_ns(NS_PER_S);
+            let tick = machine.ticks();
+            let error = timeline.ns_at(tick, &Seeded(&machine)).abs_diff(machine.os_ns_at(tick));
+            assert!(error <= 100, "off by {error} ns");
+        }
+        assert_eq!(timeline.newest().unwrap().steps, 1);
+    }
+}
+
+#[test]
+fn the_conversion_that_finds_a_step_has_the_new_time() {
+    for step in [3600, -3600] {
+        let machine = Machine::new(17);
+        let timeline = Timeline::new(BackwardStep::Follow);
+        for _ in 0..100 {
+            machine.pass_ns(50_000_000);
+            timeline.ns_at(machine.ticks(), &machine);
+        }
+        machine.pass_ns(7200 * NS_PER_S);
+        machine.step(step * i64::try_from(NS_PER_S).unwrap());
+        let tick = machine.ticks();
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 100, "off by {error} ns");
+    }
+}
+
+#[test]
+fn a_rate_that_jumps_is_learned() {
+    for ppb in [-70_000_000, 70_000_000] {
+        let machine = Machine::new(18);
+        let timeline = Timeline::new(BackwardStep::Follow);
+        let run = |times: u32| {
+            let mut error = 0;
+            for _ in 0..times {
+                machine.pass_ns(2 * NS_PER_S);
+                let tick = machine.ticks();
+                error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+            }
+            error
+        };
+        run(20);
+        machine.set_drift(ppb);
+        assert!(run(10) <= 100, "{} steps", timeline.newest().unwrap().steps);
+        assert!(timeline.newest().unwrap().steps <= 2);
+    }
+}
+
+#[test]
+fn durations_can_be_added_to_a_tick_in_a_flat_gap() {
+    let machine = Machine::new(19);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    for _ in 0..3000 {
+        machine.pass_ns(5_000_000);
+        timeline.ns_at(machine.ticks(), &machine);
+    }
+    // A suspend of an hour in which the counter went on, found right after a successor was prepared.
+    machine.pass_ns(3600 * NS_PER_S);
+    machine.step(-3600 * i64::try_from(NS_PER_S).unwrap());
+    let tick = machine.ticks();
+    timeline.ns_at(tick, &machine);
+    let later = timeline.tick_after(tick, 5 * NS_PER_S, &machine);
+    assert!(later.is_some_and(|later| later > tick));
+    let earlier = timeline.tick_before(tick, 1_000_000, &machine);
+    assert!(earlier.is_some_and(|earlier| earlier < tick));
+}
+
 #[test]
 fn the_monotonic_timeline_holds_when_its_clock_is_set_back() {
     let machine = Machine::new(9);
