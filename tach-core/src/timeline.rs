@@ -174,7 +174,11 @@ impl Timeline {
                 self.begin(reference);
                 continue;
             };
-            if record.has_rate() && record.start_tick <= tick {
+            if record.has_rate() {
+                if tick < record.start_tick {
+                    // A record was published after `older_line` had looked: now it is an older one.
+                    continue;
+                }
                 if tick < record.end_tick {
                     self.use_record(generation, &record, tick, reference);
                     return record.line_at(tick);
