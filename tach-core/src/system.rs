@@ -50,7 +50,7 @@ impl Reference for RealtimeReference {
     /// The monotonic timeline's: that clock is never set, so what is learned there in two samples
     /// is the rate, while here it could be a step.
     fn known_rate(&self) -> Option<(Rate, u32)> {
-        Some(MONOTONIC.rate(&MonotonicReference))
+        MONOTONIC.rate(&MonotonicReference)
     }
 }
 

@@ -245,14 +245,14 @@ impl Timeline {
         record.next(generation, tick, &taken, self.backward)
     }
 
-    /// The rate and its error in ppb, by a first conversion if there was none.
-    pub(crate) fn rate(&self, reference: &impl Reference) -> (Rate, u32) {
-        loop {
-            match self.newest().filter(Record::has_rate) {
-                Some(record) => return (record.estimate.rate, record.estimate.rate_error_ppb),
-                None => self.find(reference.ticks(), reference),
-            };
+    /// The rate and its error in ppb, by a first conversion if there was none; `None` if that could
+    /// not be published.
+    pub(crate) fn rate(&self, reference: &impl Reference) -> Option<(Rate, u32)> {
+        let known = || self.newest().filter(Record::has_rate);
+        if known().is_none() {
+            self.find(reference.ticks(), reference);
         }
+        known().map(|record| (record.estimate.rate, record.estimate.rate_error_ppb))
     }
 
     /// Makes `record` the successor of generation `after`. Whether `after` has a successor then: if
