@@ -1,5 +1,6 @@
 //! The clocks and their jobs.
 
+use core::arch::asm;
 use core::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
@@ -10,26 +11,29 @@ use tracing_subscriber::fmt::time::{self, FormatTime};
 
 use crate::{Group, Subject};
 
-/// A subject that evaluates an expression again and again.
+/// A subject that evaluates an expression again and again: one loop, from four places in turn.
 ///
-/// The expression stands there eight times over: where a single one falls in the instruction cache
-/// moves the cost of a counter read by up to two cycles of 27, and eight fall on many places.
+/// Where a loop falls in a line of the instruction cache moves the cost of a counter read by up to
+/// two cycles of 27, as luck has it with each build; the four places are a quarter of a line apart.
 macro_rules! subject {
     ($name:literal, $work:expr) => {
         Subject {
             name: $name,
             run: |iterations| {
-                for _ in 0..iterations / 8 {
-                    black_box($work);
-                    black_box($work);
-                    black_box($work);
-                    black_box($work);
-                    black_box($work);
-                    black_box($work);
-                    black_box($work);
-                    black_box($work);
-                }
+                subject!(@ 0, iterations, $work);
+                subject!(@ 16, iterations, $work);
+                subject!(@ 32, iterations, $work);
+                subject!(@ 48, iterations, $work);
             },
+        }
+    };
+    (@ $place:literal, $iterations:ident, $work:expr) => {
+        // SAFETY: no instruction but no-ops.
+        unsafe {
+            asm!(".p2align 6", concat!(".rept ", $place), "nop", ".endr", options(nomem, nostack, preserves_flags));
+        }
+        for _ in 0..$iterations / 4 {
+            black_box($work);
         }
     };
 }

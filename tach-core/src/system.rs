@@ -189,14 +189,14 @@ pub fn force_source(source: Source) -> Result<(), ForceError> {
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
-    duration(MONOTONIC.ns_since(earlier, || later, &MonotonicReference))
+    duration(MONOTONIC.ns_between(earlier, later, &MonotonicReference))
 }
 
 /// The time from `earlier` to now.
 #[inline]
 pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
     if R::is_instruction() {
-        duration(MONOTONIC.ns_since(earlier, R::instruction, &MonotonicReference))
+        between(earlier, R::instruction())
     } else {
         elapsed_otherwise::<R>(earlier)
     }
@@ -241,11 +241,7 @@ pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
 /// The Unix time now, in ns.
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
-    if Bare::is_instruction() {
-        REALTIME.ns_now(Bare::instruction, &RealtimeReference)
-    } else {
-        unix_ns_otherwise()
-    }
+    if Bare::is_instruction() { unix_ns_at(Bare::instruction()) } else { unix_ns_otherwise() }
 }
 
 /// Apart from [`unix_ns_now`] for the reason that [`elapsed_otherwise`] has.
@@ -270,7 +266,7 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
 /// ```
 #[inline]
 pub fn uptime() -> Duration {
-    let now_ns = MONOTONIC.ns_now(ticks::<Bare>, &MonotonicReference);
+    let now_ns = MONOTONIC.ns_at(ticks::<Bare>(), &MonotonicReference);
     Duration::from_nanos(now_ns.saturating_sub(origin_ns()))
 }
 

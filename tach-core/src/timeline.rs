@@ -79,38 +79,24 @@ impl Timeline {
     /// the timeline follows it. For a tick that lies in the future it is a prediction.
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64, reference: &impl Reference) -> u64 {
-        self.ns_now(|| tick, reference)
-    }
-
-    /// The time at the tick that `read` gives.
-    ///
-    /// The line is loaded before `read` is called: an x86 core issues those loads for nothing
-    /// beside the start of RDTSC's microcode, but not after it.
-    #[inline]
-    pub(crate) fn ns_now(&self, read: impl FnOnce() -> u64, reference: &impl Reference) -> u64 {
-        match self.current.0.ns_now(read) {
-            (_, Some(ns)) => ns,
-            (tick, None) => self.ns_at_elsewhere(tick, reference),
+        match self.current.0.ns_at(tick) {
+            Some(ns) => ns,
+            None => self.ns_at_elsewhere(tick, reference),
         }
     }
 
-    /// Apart from [`ns_now`](Self::ns_now), so that this one needs no stack.
+    /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
     #[cold]
     fn ns_at_elsewhere(&self, tick: u64, reference: &impl Reference) -> u64 {
         self.find(tick, reference).ns_at(tick)
     }
 
-    /// The time from `earlier` to the tick that `read` gives, in ns; zero if that comes before.
+    /// The time from `earlier` to `later` in ns; zero if they come the other way round.
     #[inline]
-    pub(crate) fn ns_since(
-        &self,
-        earlier: u64,
-        read: impl FnOnce() -> u64,
-        reference: &impl Reference,
-    ) -> u64 {
-        match self.current.0.ns_since(earlier, read) {
-            (_, Some(ns)) => ns,
-            (later, None) => self.ns_between_elsewhere(earlier, later, reference),
+    pub(crate) fn ns_between(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
+        match self.current.0.ns_between(earlier, later) {
+            Some(ns) => ns,
+            None => self.ns_between_elsewhere(earlier, later, reference),
         }
     }
 
@@ -124,7 +110,7 @@ impl Timeline {
         let last = self.current.0.line_at(later).unwrap_or_else(|| self.find(later, reference));
         let first = self.find(earlier, reference);
         if first == last {
-            // As `ns_since` has it while the line is the current one.
+            // As `ns_between` has it while the line is the current one.
             last.rate.ns(later - earlier)
         } else {
             last.ns_at(later).saturating_sub(first.ns_at(earlier))
@@ -373,27 +359,21 @@ impl Current {
         Self(Versioned::new([u64::MAX, 0, 0]))
     }
 
-    /// The tick that `read` gives, and the time then, if the line covers it.
+    /// The time at `tick`, if the line covers it.
     #[inline]
-    fn ns_now(&self, read: impl FnOnce() -> u64) -> (u64, Option<u64>) {
-        let (tick, line) = self.0.read_around(read);
-        let ns = line.and_then(|(until, [start_tick, q32, start_ns])| {
-            let covered = start_tick <= tick && tick < until;
-            covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
-        });
-        (tick, ns)
+    fn ns_at(&self, tick: u64) -> Option<u64> {
+        let (until, [start_tick, q32, start_ns]) = self.0.read()?;
+        let covered = start_tick <= tick && tick < until;
+        covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
     }
 
-    /// The tick that `read` gives, and the time from `earlier` to it, if the line covers both and
-    /// they come in this order. It needs no start ns, and so reads two words only.
+    /// The time from `earlier` to `later`, if the line covers both and they come in this order. It
+    /// needs no start ns, and so reads two words only.
     #[inline]
-    fn ns_since(&self, earlier: u64, read: impl FnOnce() -> u64) -> (u64, Option<u64>) {
-        let (later, line) = self.0.read_around(read);
-        let ns = line.and_then(|(until, [start_tick, q32])| {
-            let covered = start_tick <= earlier && earlier <= later && later < until;
-            covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
-        });
-        (later, ns)
+    fn ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
+        let (until, [start_tick, q32]) = self.0.read()?;
+        let covered = start_tick <= earlier && earlier <= later && later < until;
+        covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
     }
 
     /// The line, if it covers `tick`.

@@ -39,28 +39,18 @@ impl<const W: usize> Versioned<W> {
     /// with one that is at least that, so that it is not compared here once more.
     #[inline]
     pub(super) fn read<const N: usize>(&self) -> Option<(u64, [u64; N])> {
-        self.read_around(|| ()).1
-    }
-
-    /// [`read`](Self::read), with a call of `f` between the two looks at the version.
-    #[inline]
-    pub(super) fn read_around<const N: usize, R>(
-        &self,
-        f: impl FnOnce() -> R,
-    ) -> (R, Option<(u64, [u64; N])>) {
         const { assert!(N <= W) };
         // ORDERING: Acquire, with the Release store that ends `try_write`: whoever sees a version
         // sees its words.
         let before = self.version.load(Ordering::Acquire);
         // ORDERING: Relaxed loads; the fence below orders them before the second look.
         let words = core::array::from_fn(|i| self.words[i].load(Ordering::Relaxed));
-        let result = f();
         // ORDERING: Acquire, with the Release fence in `try_write`: if a load above saw a word of a
         // later version, the load below sees that version's `WRITING` at least.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed, ordered by the fence.
         let after = self.version.load(Ordering::Relaxed);
-        (result, (before == after).then_some((before, words)))
+        (before == after).then_some((before, words))
     }
 
     /// Writes the words unless somebody else is writing or the version has been reached.
