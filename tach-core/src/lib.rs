@@ -43,9 +43,11 @@
 extern crate std;
 
 mod anchor;
+mod bounded_time;
 mod budget;
 mod counter;
 mod digits;
+mod host;
 mod instant;
 mod monotonic;
 mod ops;
@@ -65,11 +67,13 @@ mod unix_time;
 mod std_time;
 
 pub use crate::anchor::Anchor;
+pub use crate::bounded_time::BoundedTime;
 pub use crate::budget::{Budget, BudgetExhausted};
 pub use crate::instant::Instant;
 pub use crate::monotonic::MonotonicInstant;
 pub use crate::ordered::OrderedInstant;
 pub use crate::source::{ForceError, Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
-pub use crate::system::{force_source, uptime};
+pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};
+pub use crate::timeline::BackwardStep;
 pub use crate::unix_time::{UnixTime, unix_nanos};

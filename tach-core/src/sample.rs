@@ -15,10 +15,31 @@ pub(crate) trait Reference {
         false
     }
 
+    /// The step in which the OS clock rises, in ns.
+    fn resolution_ns(&self) -> u64 {
+        1
+    }
+
+    /// The counter has been found to fail. Another may give the ticks from now on, if it goes on
+    /// where this one should have been.
+    fn counter_failed(&self, _failure: CounterFailure) {}
+
+    /// Something has happened, or a minute passed: a time to look whether the host is as it was.
+    fn review(&self) {}
+
     /// The rate in ns per tick, with its error in ppb, where it is known from elsewhere.
     fn known_rate(&self) -> Option<(Rate, u32)> {
         None
     }
+}
+
+/// How a counter failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CounterFailure {
+    /// It went back.
+    Regressed,
+    /// It stands still, or nobody trusts it any more.
+    Stopped,
 }
 
 /// The OS clock's time at a tick.
@@ -30,6 +51,8 @@ pub(crate) struct Sample {
     pub(crate) ns: u64,
     /// The bracket's width: the OS clock was read at `tick` plus or minus half of it.
     pub(crate) width_ticks: u64,
+    /// The step in which the OS clock rises.
+    pub(crate) resolution_ns: u64,
 }
 
 impl Sample {
@@ -58,7 +81,8 @@ impl Sample {
         let ns = reference.os_ns();
         // A counter that went back in between counts as one that stood still.
         let width_ticks = reference.ticks().saturating_sub(before);
-        Self { tick: before + width_ticks / 2, ns, width_ticks }
+        let resolution_ns = reference.resolution_ns();
+        Self { tick: before + width_ticks / 2, ns, width_ticks, resolution_ns }
     }
 }
 
@@ -98,7 +122,7 @@ mod tests {
     fn the_narrowest_bracket_wins() {
         let reference = Scripted::new(&[90, 60, 5000, 40, 70, 80, 90, 100]);
         let sample = Sample::take(&reference, 0);
-        assert_eq!(sample, Sample { tick: 6170, ns: 6170, width_ticks: 40 });
+        assert_eq!(sample, Sample { tick: 6170, ns: 6170, width_ticks: 40, resolution_ns: 1 });
     }
 
     #[test]

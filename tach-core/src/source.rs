@@ -1,18 +1,24 @@
 //! Trust: whether ticks come from the CPU's counter or from the OS clock, and why.
 //!
 //! `verdict` weighs what the CPU, the kernel and the user say, and is pure. `choice` collects that
-//! evidence at the first read and publishes the verdict, which never changes.
+//! evidence at the first read and publishes the verdict. That changes only if the counter fails later
+//! on; then `domain` makes the ticks go on.
 
 mod choice;
+mod domain;
 mod verdict;
 
 use core::fmt;
 
 pub use self::choice::ForceError;
 pub(crate) use self::choice::{
-    check, choose, mode, reads_counter, reads_self_ordered_counter, request,
+    Chosen, check, choose, kernel_left_counter, mode, moves, reads_counter,
+    reads_self_ordered_counter, replace, request, tick_of,
 };
-pub(crate) use self::verdict::Mode;
+#[cfg(test)]
+pub(crate) use self::domain::Domains;
+pub(crate) use self::domain::after_failure;
+pub(crate) use self::verdict::{Mode, Verdict};
 
 /// Where ticks come from.
 ///
@@ -62,11 +68,17 @@ pub enum Reason {
     Call,
     /// The crate was built with `--cfg tach_source="os"`.
     Build,
+    /// The kernel kept its time by the counter, and has left it since.
+    KernelLeftCounter,
+    /// The counter went back.
+    CounterRegressed,
+    /// The counter stood still.
+    CounterStopped,
 }
 
 impl Reason {
     /// Every reason, at the index of its discriminant.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::KernelUsesCounter,
         Self::KernelClockBuiltOnCounter,
         Self::KernelVerdictUnknown,
@@ -77,6 +89,9 @@ impl Reason {
         Self::Environment,
         Self::Call,
         Self::Build,
+        Self::KernelLeftCounter,
+        Self::CounterRegressed,
+        Self::CounterStopped,
     ];
 }
 
@@ -95,6 +110,9 @@ impl fmt::Display for Reason {
             Self::Environment => "forced by the environment variable TACH_SOURCE",
             Self::Call => "forced by a call of force_source",
             Self::Build => "forced by the build's --cfg tach_source",
+            Self::KernelLeftCounter => "the kernel has ceased to keep its time by the counter",
+            Self::CounterRegressed => "the counter went back",
+            Self::CounterStopped => "the counter stood still",
         })
     }
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
 use crate::timeline::{Record, Timeline};
+use crate::unix_time::UnixTime;
 
 /// The clock's state: where its ticks come from and why, and how true its two timelines are.
 ///
@@ -29,6 +30,14 @@ pub struct Status {
     pub request_ignored: bool,
     /// Ticks per second as measured; `None` until something was converted.
     pub frequency_hz: Option<u64>,
+    /// How often ticks went on by other means, because the counter failed or lost the kernel's trust.
+    pub counter_failures: u8,
+    /// How often the machine was suspended, where the OS tells.
+    pub suspends: u32,
+    /// How often the virtual machine was restored or migrated, where it tells.
+    pub restores: u32,
+    /// When the last of all these, or of the timelines' steps and changes of rate, was found.
+    pub last_disruption: Option<UnixTime>,
     /// The timeline that follows the OS's monotonic clock.
     pub monotonic: TimelineStatus,
     /// The timeline that follows the OS's real-time clock.
@@ -48,11 +57,23 @@ pub struct Status {
 pub struct TimelineStatus {
     /// How often the OS clock was sampled; 0 until something was converted.
     pub syncs: u32,
-    /// How often the OS clock was found to have been set.
-    pub steps: u32,
-    /// The estimated standard error against the OS clock now, and what the timeline has yet to
-    /// slew away; zero where the timeline is that clock. `None` until something was converted.
+    /// How often the OS clock was found to be ahead by more than any slew explains: it was set, or
+    /// the counter lost ticks.
+    pub forward_steps: u32,
+    /// How often the OS clock was found to be behind by as much: it was set back, or the counter went
+    /// on without it, as in a suspend.
+    pub backward_steps: u32,
+    /// How often the OS clock's rate was found to have changed by more than 20 ppm: it is slewed, or
+    /// the counter runs at another rate.
+    pub rate_changes: u32,
+    /// How far the timeline may be from the OS clock now, unless that was set since the last sync;
+    /// zero where the timeline is that clock. `None` until something was converted.
     pub uncertainty: Option<Duration>,
+}
+
+impl TimelineStatus {
+    const UNUSED: Self =
+        Self { syncs: 0, forward_steps: 0, backward_steps: 0, rate_changes: 0, uncertainty: None };
 }
 
 /// The clock's state now.
@@ -79,23 +100,37 @@ pub fn status() -> Status {
         order: chosen.verdict.mode.order(),
         request_ignored: chosen.request_ignored,
         frequency_hz: newest.map(|record| record.estimate.rate.hz()),
+        counter_failures: chosen.moves,
+        suspends: system::HOST.suspends(),
+        restores: system::HOST.disruptions(),
+        last_disruption: last_disruption(),
         monotonic: timeline_status(&system::MONOTONIC, tick),
         realtime: timeline_status(&system::REALTIME, tick),
     }
 }
 
+fn last_disruption() -> Option<UnixTime> {
+    let found_by =
+        |timeline: &Timeline| timeline.newest().map_or(0, |record| record.last_event_tick);
+    let tick = found_by(&system::MONOTONIC)
+        .max(found_by(&system::REALTIME))
+        .max(system::HOST.last_event_tick());
+    (tick != 0).then(|| UnixTime::from_nanos(system::unix_ns_at(tick)))
+}
+
 fn timeline_status(timeline: &Timeline, tick: u64) -> TimelineStatus {
     let Some(record) = timeline.newest().filter(Record::has_rate) else {
-        return TimelineStatus { syncs: 0, steps: 0, uncertainty: None };
+        return TimelineStatus::UNUSED;
     };
-    let uncertainty = if record.is_identity() {
-        Duration::ZERO
-    } else {
-        let age_ns = record.estimate.rate.ns(tick.saturating_sub(record.estimate.tick));
-        let deviation = record.line_at(tick).ns_at(tick).abs_diff(record.estimate.ns_at(tick));
-        Duration::from_nanos(record.estimate.error_after(age_ns).saturating_add(deviation))
-    };
-    TimelineStatus { syncs: record.syncs, steps: record.steps, uncertainty: Some(uncertainty) }
+    let told_ns = record.line_at(tick).ns_at(tick);
+    let counts = record.counts;
+    TimelineStatus {
+        syncs: counts.syncs,
+        forward_steps: counts.forward_steps,
+        backward_steps: counts.backward_steps,
+        rate_changes: counts.rate_changes,
+        uncertainty: system::uncertainty_ns(timeline, tick, told_ns).map(Duration::from_nanos),
+    }
 }
 
 impl fmt::Display for Status {
@@ -118,6 +153,13 @@ impl fmt::Display for Status {
             Some(hz) => writeln!(f, "frequency: {}.{:06} MHz", hz / 1_000_000, hz % 1_000_000)?,
             None => writeln!(f, "frequency: not measured yet")?,
         }
+        if let Some(time) = self.last_disruption {
+            writeln!(
+                f,
+                "disrupted: {} counter failures, {} suspends, {} restores; last at {time:.3}",
+                self.counter_failures, self.suspends, self.restores
+            )?;
+        }
         writeln!(f, "monotonic: {}", self.monotonic)?;
         write!(f, "real time: {}", self.realtime)
     }
@@ -129,7 +171,9 @@ impl fmt::Display for TimelineStatus {
             None => f.write_str("not used yet"),
             Some(Duration::ZERO) => f.write_str("the OS clock itself"),
             Some(uncertainty) => {
-                write!(f, "±{uncertainty:?}, {} syncs, {} steps", self.syncs, self.steps)
+                let Self { syncs, forward_steps, backward_steps, rate_changes, .. } = self;
+                write!(f, "±{uncertainty:?}, {syncs} syncs, {forward_steps} steps forward, ")?;
+                write!(f, "{backward_steps} back, {rate_changes} changes of rate")
             }
         }
     }

@@ -6,11 +6,12 @@
 use core::time::Duration;
 
 use crate::counter;
+use crate::host::{self, Host};
 use crate::os;
-use crate::sample::Reference;
-use crate::source::{self, ForceError, Mode, Source};
+use crate::sample::{CounterFailure, Reference};
+use crate::source::{self, Chosen, ForceError, Mode, Reason, Source, Verdict};
 use crate::sync::{AtomicU64, Ordering, Padded};
-use crate::timeline::{BackwardStep, Rate, Timeline};
+use crate::timeline::{BackwardStep, Rate, Record, Timeline};
 
 /// Ticks to the OS's monotonic clock.
 pub(crate) static MONOTONIC: Timeline = Timeline::new(BackwardStep::Hold);
@@ -18,6 +19,8 @@ pub(crate) static MONOTONIC: Timeline = Timeline::new(BackwardStep::Hold);
 pub(crate) static REALTIME: Timeline = Timeline::new(BackwardStep::Follow);
 /// The highest tick that an enforced read has given.
 static LAST: Padded<AtomicU64> = Padded(AtomicU64::new(0));
+/// What has happened to the machine.
+pub(crate) static HOST: Host = Host::new();
 
 /// The chosen source beside the clock behind `std::time::Instant`.
 pub(crate) struct MonotonicReference;
@@ -36,21 +39,71 @@ impl Reference for MonotonicReference {
     fn is_identity(&self) -> bool {
         source::mode() == Mode::Os
     }
+
+    fn resolution_ns(&self) -> u64 {
+        os::resolution_ns()
+    }
+
+    fn counter_failed(&self, failure: CounterFailure) {
+        let reason = match failure {
+            CounterFailure::Regressed => Reason::CounterRegressed,
+            CounterFailure::Stopped => Reason::CounterStopped,
+        };
+        replace_counter(source::choose(), failure, reason);
+    }
+
+    fn review(&self) {
+        review();
+    }
 }
 
 impl Reference for RealtimeReference {
     fn ticks(&self) -> u64 {
-        ticks::<Ordered>()
+        MonotonicReference.ticks()
     }
 
     fn os_ns(&self) -> u64 {
         os::realtime_ns()
     }
 
+    fn resolution_ns(&self) -> u64 {
+        MonotonicReference.resolution_ns()
+    }
+
+    fn counter_failed(&self, failure: CounterFailure) {
+        MonotonicReference.counter_failed(failure);
+    }
+
+    fn review(&self) {
+        review();
+    }
+
     /// The monotonic timeline's: that clock is never set, so what is learned there in two samples
     /// is the rate, while here it could be a step.
     fn known_rate(&self) -> Option<(Rate, u32)> {
         MONOTONIC.rate(&MonotonicReference)
+    }
+}
+
+/// Lets ticks go on without the counter as it is, unless the source is no longer as `seen`.
+fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
+    if !seen.verdict.mode.reads_counter() {
+        return;
+    }
+    let Some((rate, _)) = MONOTONIC.rate(&MonotonicReference) else { return };
+    let (raw, os_ns) = (counter::ticks_fenced(), os::monotonic_ns());
+    let Some(expected_tick) = MONOTONIC.expected_tick(os_ns) else { return };
+    let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected_tick, rate);
+    source::replace(seen, Verdict { mode, reason }, line);
+    HOST.event_at(expected_tick);
+}
+
+/// Looks whether the machine is as it was: still trusted, not suspended, not restored.
+fn review() {
+    let chosen = source::choose();
+    HOST.review(&host::Facts::now(), ticks::<Bare>());
+    if source::kernel_left_counter(chosen) {
+        replace_counter(chosen, CounterFailure::Stopped, Reason::KernelLeftCounter);
     }
 }
 
@@ -86,7 +139,7 @@ impl Read for Bare {
 
     #[cold]
     fn otherwise() -> u64 {
-        if source_in_force().reads_counter() { counter::ticks() } else { os::monotonic_ns() }
+        tick_by(in_force(), counter::ticks)
     }
 }
 
@@ -103,11 +156,11 @@ impl Read for Ordered {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        match source_in_force() {
+        let chosen = in_force();
+        tick_by(chosen, || match chosen.verdict.mode {
             Mode::SelfOrdered => counter::ticks_self_ordered(),
-            Mode::Fenced | Mode::Enforced => counter::ticks_fenced(),
-            Mode::Os | Mode::Undecided => os::monotonic_ns(),
-        }
+            _ => counter::ticks_fenced(),
+        })
     }
 }
 
@@ -124,9 +177,10 @@ impl Read for Strict {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        match source_in_force() {
-            Mode::Enforced => enforced(counter::ticks()),
-            Mode::SelfOrdered | Mode::Fenced | Mode::Os | Mode::Undecided => Ordered::otherwise(),
+        let chosen = in_force();
+        match chosen.verdict.mode {
+            Mode::Enforced | Mode::Moved => enforced(tick_by(chosen, counter::ticks)),
+            _ => Ordered::otherwise(),
         }
     }
 }
@@ -137,12 +191,22 @@ pub(crate) fn ticks<R: Read>() -> u64 {
     if R::is_instruction() { R::instruction() } else { R::otherwise() }
 }
 
-/// The mode, chosen now if this is the first read of all.
-fn source_in_force() -> Mode {
+/// The tick by the chosen source, whose counter `read` reads.
+fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
+    match chosen.verdict.mode {
+        Mode::Undecided | Mode::Os => os::monotonic_ns(),
+        Mode::Replaced => source::tick_of(chosen, os::monotonic_ns()),
+        Mode::Moved => source::tick_of(chosen, read()),
+        Mode::Enforced | Mode::Fenced | Mode::SelfOrdered => read(),
+    }
+}
+
+/// The choice, made now if this is the first read of all.
+fn in_force() -> Chosen {
     if source::mode() == Mode::Undecided {
         start();
     }
-    source::mode()
+    source::choose()
 }
 
 /// Raises the maximum that all enforced reads share.
@@ -156,6 +220,9 @@ fn enforced(tick: u64) -> u64 {
 /// Chooses the source and begins both timelines, so that whatever is measured from now on lies
 /// between two known points. Called by many threads at once it still happens only once.
 pub(crate) fn start() {
+    if source::mode() == Mode::Undecided {
+        HOST.begin(&host::Facts::now());
+    }
     source::choose();
     MONOTONIC.begin(&MonotonicReference);
     REALTIME.begin(&RealtimeReference);
@@ -256,6 +323,65 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
     REALTIME.ns_at(tick, &RealtimeReference)
 }
 
+/// The Unix time now, and how far it may be off, both in ns.
+pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
+    let tick = ticks::<Bare>();
+    let ns = unix_ns_at(tick);
+    (ns, uncertainty_ns(&REALTIME, tick, ns).unwrap_or(u64::MAX))
+}
+
+/// How far `told_ns` may be off, which `timeline` told at `tick`; `None` before the first conversion.
+pub(crate) fn uncertainty_ns(timeline: &Timeline, tick: u64, told_ns: u64) -> Option<u64> {
+    let record = timeline.newest().filter(Record::has_rate)?;
+    Some(record.uncertainty_ns(tick, told_ns, os::resolution_ns()))
+}
+
+/// What the process's Unix time does when the OS's real-time clock is set back by more than a
+/// millisecond: [`BackwardStep::Follow`] unless this says otherwise.
+pub fn set_backward_step(backward: BackwardStep) {
+    REALTIME.set_backward_step(backward);
+}
+
+/// Samples the OS's clocks now.
+///
+/// Nobody needs to: a conversion does so when it is due. But a process that is idle, or whose counter
+/// stands still, learns of a disruption only then, and this is how to learn of it at once.
+/// [`status`](crate::status) and [`epoch`] tell what was found. What has been converted stays as it is,
+/// so a clock that was set is followed from the end of the present record on, in two seconds at most.
+///
+/// # Examples
+///
+/// ```
+/// let before = tach_core::epoch();
+/// tach_core::sync();
+/// if tach_core::epoch() != before {
+///     eprintln!("something happened to the clock: {}", tach_core::status());
+/// }
+/// ```
+pub fn sync() {
+    in_force();
+    MONOTONIC.sync(&MonotonicReference);
+    REALTIME.sync(&RealtimeReference);
+}
+
+/// How many disruptions have been found so far: clocks that were set, rates that changed, suspends, a
+/// virtual machine that was restored, a counter that failed.
+///
+/// If it is the same before and after, none was found in between.
+///
+/// # Examples
+///
+/// ```
+/// let epoch = tach_core::epoch();
+/// // ... compare two timestamps of different hosts, or measure for an hour ...
+/// let undisturbed = tach_core::epoch() == epoch;
+/// ```
+#[must_use]
+pub fn epoch() -> u64 {
+    let events = |timeline: &Timeline| timeline.newest().map_or(0, |record| record.counts.events());
+    events(&MONOTONIC) + events(&REALTIME) + HOST.events() + u64::from(source::moves())
+}
+
 /// The time since this process first used tach.
 ///
 /// # Examples
@@ -279,7 +405,7 @@ fn origin_ns() -> u64 {
     if known != u64::MAX {
         return known;
     }
-    let origin_ns = started().newest().map_or(0, |record| record.origin.start_ns);
+    let origin_ns = started().origin_ns().unwrap_or(0);
     // ORDERING: Relaxed, as above.
     ORIGIN_NS.0.store(origin_ns, Ordering::Relaxed);
     origin_ns
@@ -287,6 +413,6 @@ fn origin_ns() -> u64 {
 
 /// The monotonic timeline once it has begun.
 fn started() -> &'static Timeline {
-    source_in_force();
+    in_force();
     &MONOTONIC
 }

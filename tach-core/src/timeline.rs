@@ -13,57 +13,83 @@
 //! past an end.
 
 mod discipline;
+mod history;
 mod line;
+mod piece;
 mod record;
+mod thinning;
 mod versioned;
 
-pub(crate) use self::line::Rate;
-use self::line::{FAST_NS, FastRate, Line};
-pub(crate) use self::record::BackwardStep;
+use self::history::{History, Id};
+use self::line::{FAST_NS, FastRate};
+pub(crate) use self::line::{Line, Rate};
+use self::piece::{PIECE_WORDS, Piece, Point};
+pub use self::record::BackwardStep;
 pub(crate) use self::record::Record;
 use self::record::{RECORD_WORDS, SPIN_NS};
-use self::versioned::{FIRST_VERSION, Versioned};
-use crate::sample::{Reference, Sample};
-use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
+use self::thinning::Kept;
+pub(crate) use self::versioned::{FIRST_VERSION, Versioned};
+use crate::sample::{CounterFailure, Reference, Sample};
+use crate::sync::{AtomicBool, Ordering, Padded};
 
-/// Records kept: a power of two. In a busy process each covers a second, in an idle one any time.
-const KEPT: usize = 32;
-/// Generations past the head that appenders may claim at once. More than that many, all stopped in
-/// the middle of an append, make the next one convert by a record that it does not publish.
-const CLAIMS: u64 = 8;
-/// Samples that the start-up spin takes at most, should the OS clock stand still.
-const MAX_SPINS: u32 = 10_000;
+/// Records in memory. In a busy process each covers two seconds, so that more than a minute is
+/// told by the very records that told it first; in an idle one any time.
+const SLOTS: usize = 48;
+/// How many records are given up at a time, when there is no room.
+const GIVEN_UP: usize = 3;
+/// What is younger than this is given up last: a minute, and what a record may be longer than that.
+const RECENT_NS: u64 = 65_000_000_000;
+/// Samples that the start-up spin takes at most, should the OS clock stand still; more of them if
+/// it rises in long steps.
+const MAX_SPINS: u64 = 10_000;
+/// A counter that is further back than this has gone back: less is another core's.
+const MAX_SKEW_NS: u64 = 100_000;
+/// The OS clock must have gone on by this much for a counter that has not to count as stopped.
+const STOPPED_NS: u64 = 1_000_000;
+/// The host is reviewed at every event, and once in so many syncs: about a minute of a busy process.
+const REVIEW_EVERY: u32 = 32;
 
 #[derive(Debug)]
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
     current: Padded<Current>,
-    /// The generation of the newest record, which is its slot's version; 0 before the first.
-    head: Padded<AtomicU64>,
     /// Somebody is preparing the successor, so that the others need not. A hint: nobody waits for
     /// it, and one that is never taken back (by a thread that a `fork` left behind) costs nothing
     /// but preparation.
     preparing: AtomicBool,
-    /// Generation `g` is in slot `g % KEPT`. A slot may also hold a generation that was never
-    /// published: only a record's `previous` leads to another.
-    ring: [Versioned<RECORD_WORDS>; KEPT],
-    backward: BackwardStep,
+    /// Whether the timeline goes back when the OS clock is set back.
+    follows_back: AtomicBool,
+    history: History<SLOTS, RECORD_WORDS>,
 }
 
 impl Timeline {
     pub(crate) const fn new(backward: BackwardStep) -> Self {
         Self {
             current: Padded(Current::new()),
-            head: Padded(AtomicU64::new(0)),
             preparing: AtomicBool::new(false),
-            ring: [const { Versioned::new([0; RECORD_WORDS]) }; KEPT],
-            backward,
+            follows_back: AtomicBool::new(matches!(backward, BackwardStep::Follow)),
+            history: History::new(),
+        }
+    }
+
+    /// From now on does so when the OS clock is set back.
+    pub(crate) fn set_backward_step(&self, backward: BackwardStep) {
+        // ORDERING: Relaxed, since the choice stands alone.
+        self.follows_back.store(backward == BackwardStep::Follow, Ordering::Relaxed);
+    }
+
+    fn backward_step(&self) -> BackwardStep {
+        // ORDERING: Relaxed, as above.
+        if self.follows_back.load(Ordering::Relaxed) {
+            BackwardStep::Follow
+        } else {
+            BackwardStep::Hold
         }
     }
 
     /// Begins here, unless it has begun already.
     pub(crate) fn begin(&self, reference: &impl Reference) {
-        if self.generation() == 0 {
+        if self.history.head() == 0 {
             let first = if reference.is_identity() {
                 Record::identity(reference.os_ns())
             } else {
@@ -146,89 +172,17 @@ impl Timeline {
 
     /// The newest record; `None` before [`begin`](Self::begin).
     pub(crate) fn newest(&self) -> Option<Record> {
-        self.newest_with_generation().map(|(_, record)| record)
+        self.newest_with_id().map(|(_, record)| record)
     }
 
-    /// The line that tells the time at `tick`, from a record that is made now if need be.
-    #[cold]
-    fn find(&self, tick: u64, reference: &impl Reference) -> Line {
-        loop {
-            if let Some(line) = self.older_line(|start| start.tick <= tick) {
-                return line;
-            }
-            let Some((generation, record)) = self.newest_with_generation() else {
-                self.begin(reference);
-                continue;
-            };
-            if record.has_rate() {
-                if tick < record.start_tick {
-                    // A record was published after `older_line` had looked: now it is an older one.
-                    continue;
-                }
-                if tick < record.end_tick {
-                    self.use_record(generation, &record, tick, reference);
-                    return record.line_at(tick);
-                }
-                // Another core's counter may be a little ahead of this one's: that is not the
-                // future yet, since a successor can be made already.
-                if reference.ticks() < record.due_tick() {
-                    return record.main_line();
-                }
-            }
-            let next = self.make_next(generation, &record, tick, reference);
-            if !self.publish(generation, &next) {
-                return next.line_at(tick);
-            }
-        }
+    fn newest_with_id(&self) -> Option<(Id, Record)> {
+        self.history.newest().map(|(id, words)| (id, Record::from_words(words)))
     }
 
-    /// Serves the fast path from `record`, and prepares its successor when it is due.
-    fn use_record(&self, generation: u64, record: &Record, tick: u64, reference: &impl Reference) {
-        if tick < record.knee_tick {
-            return;
-        }
-        if record.is_identity() {
-            // Without an end, so it is served by one stretch after the other; but not by a future
-            // one, after which the present could not be served any more.
-            if tick <= reference.os_ns() {
-                let start = tick & !(FAST_NS - 1);
-                let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
-                self.current.0.install(stretch, start.saturating_add(FAST_NS));
-            }
-        } else if tick < record.due_tick() {
-            self.current.0.install(record.main_line(), record.due_tick());
-        } else if self.start_preparing() {
-            let next = self.make_next(generation, record, tick, reference);
-            self.publish(generation, &next);
-            self.current.0.install(record.main_line(), record.end_tick);
-            self.end_preparing();
-        }
-    }
-
-    /// The successor of `record`, made for the sake of `tick`.
-    fn make_next(
-        &self,
-        generation: u64,
-        record: &Record,
-        tick: u64,
-        reference: &impl Reference,
-    ) -> Record {
-        let sample = || Sample::take(reference, record.best_width_ticks);
-        if record.has_rate() {
-            return record.next(generation, tick, &sample(), self.backward);
-        }
-        if let Some((rate, error_ppb)) = reference.known_rate() {
-            let seeded = record.seeded(rate, error_ppb);
-            return seeded.next(generation, tick, &sample(), self.backward);
-        }
-        let mut taken = sample();
-        for _ in 0..MAX_SPINS {
-            if taken.ns.saturating_sub(record.knee_ns) >= SPIN_NS {
-                break;
-            }
-            taken = sample();
-        }
-        record.next(generation, tick, &taken, self.backward)
+    /// Where it began; `None` before [`begin`](Self::begin).
+    pub(crate) fn origin_ns(&self) -> Option<u64> {
+        let first = self.first_piece().map(|(_, piece)| piece);
+        Some(first.or_else(|| Some(self.newest()?.piece))?.knee().ns)
     }
 
     /// The rate and its error in ppb, by a first conversion if there was none; `None` if that could
@@ -241,92 +195,229 @@ impl Timeline {
         known().map(|record| (record.estimate.rate, record.estimate.rate_error_ppb))
     }
 
-    /// Makes `record` the successor of generation `after`. Whether `after` has a successor then: if
-    /// so, it is this record or another's.
-    fn publish(&self, after: u64, record: &Record) -> bool {
-        let words = record.to_words();
-        for generation in after + 1..=after + CLAIMS {
-            if self.slot(generation).try_write(generation, &words) {
-                // ORDERING: Release, with the Acquire in `generation`: whoever sees the generation
-                // finds it in its slot. Relaxed on failure: the caller looks again.
-                let _ = self.head.0.compare_exchange(
-                    after,
-                    generation,
-                    Ordering::Release,
-                    Ordering::Relaxed,
-                );
-                return true;
-            }
+    /// Samples the OS clock now, and takes down what that shows. What has been converted stays as it
+    /// is, so a change of the OS clock is followed from the end of the present record.
+    pub(crate) fn sync(&self, reference: &impl Reference) {
+        let tick = reference.ticks();
+        self.ns_at(tick, reference);
+        let Some((id, record)) = self.newest_with_id() else { return };
+        // A successor that is prepared already has been told of it, or will be after its start.
+        if record.is_identity() || !record.has_rate() || tick < record.piece.knee().tick {
+            return;
         }
-        self.generation() != after
+        let sample = Sample::take(reference, u64::from(record.best_width_ticks));
+        let estimate = &record.estimate;
+        if sample.tick <= estimate.tick && sample.ns.saturating_sub(estimate.ns) > STOPPED_NS {
+            reference.counter_failed(CounterFailure::Stopped);
+        } else if record.sees_event(&sample) {
+            let next = record.next(id, tick, &sample, self.backward_step());
+            self.append(id, &record, &next, reference);
+            self.current.0.install(record.piece.main, record.piece.end_tick);
+        }
     }
 
-    fn newest_with_generation(&self) -> Option<(u64, Record)> {
+    /// The line that tells the time at `tick`, from a record that is made now if need be.
+    #[cold]
+    fn find(&self, tick: u64, reference: &impl Reference) -> Line {
         loop {
-            let generation = self.generation();
-            if generation == 0 {
-                return None;
+            let Some((id, record)) = self.newest_with_id() else {
+                self.begin(reference);
+                continue;
+            };
+            if record.has_rate() {
+                if tick < record.piece.start().tick {
+                    self.check_counter(&record, reference);
+                    return self.older_line(&record.piece, |point| point.tick <= tick);
+                }
+                if tick < record.piece.end_tick {
+                    self.use_record(id, &record, tick, reference);
+                    return record.line_at(tick);
+                }
+                // Another core's counter may be a little ahead of this one's: that is not the
+                // future yet, since a successor can be made already.
+                if reference.ticks() < record.due_tick() {
+                    self.check_counter(&record, reference);
+                    return record.piece.main;
+                }
             }
-            // A reader that slept for a whole ring finds a later generation, and looks again.
-            if let Some(words) = self.words_of(generation) {
-                return Some((generation, Record::from_words(words)));
+            let next = self.make_next(id, &record, tick, reference);
+            if !self.append(id, &record, &next, reference) {
+                return next.line_at(tick);
             }
         }
     }
 
-    /// The newest line whose start is as `wanted`, if it is older than the newest record. Beyond the
-    /// oldest record that is kept, a straight line leads from there to the origin.
-    ///
-    /// It reads of each record no more than it needs: an interval that began a while ago asks for
-    /// this every time.
-    fn older_line(&self, wanted: impl Fn(Point) -> bool) -> Option<Line> {
-        let [mut generation, tick, ns] = self.words_of(self.generation())?;
-        let mut oldest = Point { tick, ns };
-        if generation == 0 || wanted(oldest) {
-            return None;
+    /// Serves the fast path from `record`, and prepares its successor when it is due.
+    fn use_record(&self, id: Id, record: &Record, tick: u64, reference: &impl Reference) {
+        let main = record.piece.main;
+        if tick < main.start_tick {
+            return;
         }
-        while let Some([previous, tick, ns]) = self.words_of(generation) {
-            oldest = Point { tick, ns };
-            if wanted(oldest) {
-                let Some(words) = self.words_of(generation) else { break };
-                let (gap, main) = record::lines(words);
-                let knee = Point { tick: main.start_tick, ns: main.start_ns };
-                return Some(if wanted(knee) { main } else { gap });
+        if record.is_identity() {
+            // Without an end, so it is served by one stretch after the other; but not by a future
+            // one, after which the present could not be served any more.
+            if tick <= reference.os_ns() {
+                let start = tick & !(FAST_NS - 1);
+                let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
+                self.current.0.install(stretch, start.saturating_add(FAST_NS));
             }
-            generation = previous;
+        } else if tick < record.due_tick() {
+            self.current.0.install(main, record.due_tick());
+        } else if self.start_preparing() {
+            let next = self.make_next(id, record, tick, reference);
+            self.append(id, record, &next, reference);
+            self.current.0.install(main, record.piece.end_tick);
+            self.end_preparing();
         }
-        let origin = self.newest()?.origin;
-        if !wanted(Point { tick: origin.start_tick, ns: origin.start_ns }) {
-            return Some(origin);
+    }
+
+    /// The successor of `record`, made for the sake of `tick`.
+    fn make_next(&self, id: Id, record: &Record, tick: u64, reference: &impl Reference) -> Record {
+        let sample = || Sample::take(reference, u64::from(record.best_width_ticks));
+        if record.has_rate() {
+            return record.next(id, tick, &sample(), self.backward_step());
         }
-        let ticks = oldest.tick.saturating_sub(origin.start_tick);
-        let ns = oldest.ns.saturating_sub(origin.start_ns);
-        Some(Line { rate: Rate::from_slope(ns, ticks), ..origin })
+        if let Some((rate, error_ppb)) = reference.known_rate() {
+            let seeded = record.seeded(rate, error_ppb);
+            return seeded.next(id, tick, &sample(), self.backward_step());
+        }
+        // A clock that rises in long steps tells a rate after two of them.
+        let spin_ns = SPIN_NS.max(2 * reference.resolution_ns());
+        let mut taken = sample();
+        for _ in 0..MAX_SPINS + reference.resolution_ns() / 16 {
+            if taken.ns.saturating_sub(record.piece.knee().ns) >= spin_ns {
+                break;
+            }
+            taken = sample();
+        }
+        record.next(id, tick, &taken, self.backward_step())
+    }
+
+    /// Publishes `next` after `record`, and has the host reviewed if that is called for. Whether
+    /// `record` has a successor then: if so, it is this one or another's.
+    fn append(&self, id: Id, record: &Record, next: &Record, reference: &impl Reference) -> bool {
+        let published = self.publish(id, next);
+        let event = next.counts.events() != record.counts.events();
+        if event || next.counts.syncs % REVIEW_EVERY == 0 {
+            reference.review();
+        }
+        published
+    }
+
+    fn publish(&self, after: Id, record: &Record) -> bool {
+        let words = record.to_words();
+        self.history.publish(after, &words).is_ok() || {
+            self.make_room();
+            self.history.publish(after, &words).is_ok()
+        }
+    }
+
+    /// Gives up the records that are missed least.
+    #[cold]
+    fn make_room(&self) {
+        let mut room = [Kept::NONE; SLOTS];
+        let mut count = 0;
+        for (kept, (id, words)) in room.iter_mut().zip(self.history.kept()) {
+            let error_ns = self.history.note(id);
+            *kept = Kept { id, piece: Piece::from_words(words), error_ns };
+            count += 1;
+        }
+        let Some(newest) = self.newest() else { return };
+        let recent_ticks = newest.estimate.rate.ticks(RECENT_NS).unwrap_or(u64::MAX);
+        let recent_tick = newest.estimate.tick.saturating_sub(recent_ticks);
+        room[..count].sort_unstable_by_key(|kept| kept.id);
+        for _ in 0..GIVEN_UP {
+            let kept = &mut room[..count];
+            let Some((index, error_ns)) = thinning::choose(kept, recent_tick) else { return };
+            self.history.give_up(kept[index].id);
+            self.history.set_note(kept[index + 1].id, error_ns);
+            kept[index + 1].error_ns = error_ns;
+            kept.copy_within(index + 1.., index);
+            count -= 1;
+        }
+    }
+
+    /// Checks that the counter has not gone back; if it has, it is replaced for the reads to come.
+    fn check_counter(&self, record: &Record, reference: &impl Reference) {
+        let estimate = &record.estimate;
+        let skew_ticks = estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(u64::MAX);
+        if !record.is_identity() && reference.ticks().saturating_add(skew_ticks) < estimate.tick {
+            reference.counter_failed(CounterFailure::Regressed);
+        }
+    }
+
+    /// The tick at which the OS clock should have had the time `os_ns`; `None` if no rate is known.
+    pub(crate) fn expected_tick(&self, os_ns: u64) -> Option<u64> {
+        self.newest().filter(Record::has_rate)?.estimate.tick_at(os_ns)
+    }
+
+    /// The line on which the last point is whose place is as `wanted`, if it is older than `newest`.
+    ///
+    /// Over records that have been given up a chord leads from the one before to the one after, and
+    /// what was before the first is told by the first line.
+    #[cold]
+    fn older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Line {
+        let mut after = *newest;
+        // The recent ones, each by the one after it.
+        while let Some(words) = self.history.read(after.previous) {
+            after = Piece::from_words(words);
+            if wanted(after.start()) {
+                return after.line(wanted);
+            }
+        }
+        if after.previous == 0 {
+            return self.first_line(newest);
+        }
+        let mut before: Option<(Id, Piece)> = None;
+        let mut after_id = Id::MAX;
+        for (id, words) in self.history.kept::<PIECE_WORDS>() {
+            let piece = Piece::from_words(words);
+            if wanted(piece.start()) {
+                if before.is_none_or(|(best, _)| id > best) {
+                    before = Some((id, piece));
+                }
+            } else if id < after_id && piece.start().tick <= after.start().tick {
+                (after_id, after) = (id, piece);
+            }
+        }
+        let Some((id, before)) = before else { return self.first_line(newest) };
+        let end = before.end();
+        if after.previous == id || !wanted(end) {
+            return before.line(wanted);
+        }
+        let ticks = after.start().tick.saturating_sub(end.tick);
+        let rate = Rate::from_slope(after.start().ns.saturating_sub(end.ns), ticks);
+        Line { start_tick: end.tick, start_ns: end.ns, rate }
+    }
+
+    /// The first line, by which what was before it is told as well.
+    fn first_line(&self, newest: &Piece) -> Line {
+        let Some((first_id, first)) = self.first_piece() else { return newest.gap };
+        let second = self
+            .history
+            .kept()
+            .map(|(id, words)| (id, Piece::from_words(words)))
+            .filter(|(id, _)| *id > first_id)
+            .min_by_key(|(id, _)| *id);
+        let second = second.map_or(*newest, |(_, piece)| piece);
+        Line { rate: second.gap.rate, ..first.gap }
+    }
+
+    /// The oldest record, if it is not the newest as well.
+    fn first_piece(&self) -> Option<(Id, Piece)> {
+        let kept = self.history.kept().map(|(id, words)| (id, Piece::from_words(words)));
+        kept.min_by_key(|(id, _)| *id)
     }
 
     /// The first tick at which the time is `ns` or later.
     fn tick_at(&self, ns: u64) -> Option<u64> {
-        if let Some(line) = self.older_line(|start| start.ns <= ns) {
-            return line.tick_at(ns);
+        let newest = self.newest()?.piece;
+        let wanted = |point: Point| point.ns <= ns;
+        if wanted(newest.start()) {
+            newest.line(wanted).tick_at(ns)
+        } else {
+            self.older_line(&newest, wanted).tick_at(ns)
         }
-        let newest = self.newest()?;
-        let after_knee = ns >= newest.knee_ns;
-        newest.line_at(if after_knee { newest.knee_tick } else { newest.start_tick }).tick_at(ns)
-    }
-
-    fn words_of<const N: usize>(&self, generation: u64) -> Option<[u64; N]> {
-        let (found, words) = self.slot(generation).read()?;
-        (found == generation && generation >= FIRST_VERSION).then_some(words)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "KEPT divides every power of two above it")]
-    fn slot(&self, generation: u64) -> &Versioned<RECORD_WORDS> {
-        &self.ring[generation as usize % KEPT]
-    }
-
-    fn generation(&self) -> u64 {
-        // ORDERING: Acquire, with the Release in `publish`.
-        self.head.0.load(Ordering::Acquire)
     }
 
     fn start_preparing(&self) -> bool {
@@ -338,13 +429,6 @@ impl Timeline {
         // ORDERING: Relaxed, since a hint orders nothing.
         self.preparing.store(false, Ordering::Relaxed);
     }
-}
-
-/// A point that a line starts at.
-#[derive(Debug, Clone, Copy)]
-struct Point {
-    tick: u64,
-    ns: u64,
 }
 
 /// The line in use: start tick, rate, and start ns. Its version is the tick up to which it may be
@@ -389,5 +473,9 @@ impl Current {
     }
 }
 
+#[cfg(test)]
+mod scenarios;
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod tests;

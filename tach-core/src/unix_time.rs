@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::bounded_time::BoundedTime;
 use crate::rfc3339::Formatter;
 use crate::system;
 
@@ -66,6 +67,20 @@ impl UnixTime {
     #[inline]
     pub fn now() -> Self {
         Self { nanos: unix_nanos() }
+    }
+
+    /// The time now, and how far it may be off.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let now = tach_core::UnixTime::now_with_uncertainty();
+    /// println!("{} ± {:?}", now.time(), now.uncertainty());
+    /// ```
+    #[must_use]
+    pub fn now_with_uncertainty() -> BoundedTime {
+        let (nanos, uncertainty_ns) = system::unix_ns_with_uncertainty();
+        BoundedTime::new(Self { nanos }, Duration::from_nanos(uncertainty_ns))
     }
 
     /// The time so many nanoseconds after the epoch.

@@ -1,12 +1,14 @@
-//! The choice, made once a process and published as one word.
+//! The choice, published as one word.
 
 use core::fmt;
 
+use super::domain::{DOMAINS, Domains};
 use super::verdict::{Mode, Verdict, decide};
 use super::{Reason, Source};
 use crate::counter;
 use crate::os::{self, CLOCKSOURCE_BYTES, Request};
 use crate::sync::{AtomicU8, AtomicU32, Ordering, Padded};
+use crate::timeline::Line;
 
 /// What was chosen, as [`CHOICE`] holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,16 +16,22 @@ pub(crate) struct Chosen {
     pub(crate) verdict: Verdict,
     /// `TACH_SOURCE` had a value that means nothing.
     pub(crate) request_ignored: bool,
+    /// How often the ticks have been moved or replaced.
+    pub(crate) moves: u8,
 }
 
 impl Chosen {
     const REASON_BITS: u32 = 0x0f;
     const REQUEST_IGNORED: u32 = 0x10;
+    const MOVES_SHIFT: u32 = 5;
     const MODE_SHIFT: u32 = 8;
 
     fn to_word(self) -> u32 {
         let ignored = if self.request_ignored { Self::REQUEST_IGNORED } else { 0 };
-        (self.verdict.mode as u32) << Self::MODE_SHIFT | ignored | self.verdict.reason as u32
+        (self.verdict.mode as u32) << Self::MODE_SHIFT
+            | u32::from(self.moves) << Self::MOVES_SHIFT
+            | ignored
+            | self.verdict.reason as u32
     }
 
     fn from_word(word: u32) -> Self {
@@ -33,24 +41,50 @@ impl Chosen {
                 reason: Reason::ALL[(word & Self::REASON_BITS) as usize],
             },
             request_ignored: word & Self::REQUEST_IGNORED != 0,
+            moves: (word >> Self::MOVES_SHIFT & 7) as u8,
         }
     }
 }
 
-/// The choice, written once. Zero until then, which reads as [`Mode::Undecided`].
+/// The choice. Zero until it is made, which reads as [`Mode::Undecided`].
 struct Choice {
     word: AtomicU32,
+    /// By which ticks are told once they have been moved or replaced.
+    domains: Domains,
     /// What [`request`] asked for: 0 nothing, 1 the counter, 2 the OS clock.
     call: AtomicU8,
 }
 
-static CHOICE: Padded<Choice> = Padded(Choice { word: AtomicU32::new(0), call: AtomicU8::new(0) });
+static CHOICE: Padded<Choice> =
+    Padded(Choice { word: AtomicU32::new(0), domains: Domains::new(), call: AtomicU8::new(0) });
 
 impl Choice {
     #[inline]
     fn mode_word(&self) -> u32 {
-        // ORDERING: Relaxed, since the word publishes nothing but itself.
+        // ORDERING: Relaxed: a mode that reads the counter as it is needs nothing but itself, and
+        // for the others `chosen` looks again.
         self.word.load(Ordering::Relaxed)
+    }
+
+    fn chosen(&self) -> Chosen {
+        // ORDERING: Acquire, with the Release in `replace`: whoever sees a move sees its domain.
+        Chosen::from_word(self.word.load(Ordering::Acquire))
+    }
+
+    /// Publishes another verdict in the place of `seen`, with ticks told by `line` from now on.
+    fn replace(&self, seen: Chosen, verdict: Verdict, line: Line) {
+        let next = Chosen { verdict, moves: seen.moves + 1, ..seen };
+        if usize::from(seen.moves) == DOMAINS || !self.domains.write(usize::from(seen.moves), line)
+        {
+            return;
+        }
+        // ORDERING: Release, with the Acquire in `chosen`. Relaxed on failure: nothing is done then.
+        let _ = self.word.compare_exchange(
+            seen.to_word(),
+            next.to_word(),
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
     }
 
     /// Publishes `chosen` unless another thread was faster; `None` if it was.
@@ -96,15 +130,37 @@ pub(crate) fn reads_self_ordered_counter() -> bool {
 
 /// The mode in force; [`Mode::Undecided`] before [`choose`].
 pub(crate) fn mode() -> Mode {
-    Chosen::from_word(CHOICE.0.mode_word()).verdict.mode
+    CHOICE.0.chosen().verdict.mode
+}
+
+/// How often ticks have been moved or replaced.
+pub(crate) fn moves() -> u8 {
+    CHOICE.0.chosen().moves
+}
+
+/// The tick of what the counter or the OS clock reads, where `chosen` moves or replaces ticks.
+pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
+    CHOICE.0.domains.tick(usize::from(chosen.moves).wrapping_sub(1), raw)
+}
+
+/// Gives ticks by `line` from now on, for the reason in `verdict`, unless `seen` is in force no more
+/// or ticks have been moved too often.
+pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
+    CHOICE.0.replace(seen, verdict, line);
+}
+
+/// Whether the kernel, asked again, has left the counter that `chosen` relies on.
+pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
+    let words = &mut [0; CLOCKSOURCE_BYTES];
+    chosen.verdict.heeds_kernel()
+        && decide(counter::features(), &os::kernel_view(words), None, Request::Unset).reason
+            == Reason::KernelAvoidsCounter
 }
 
 /// The choice, made now if it has not been made yet.
 pub(crate) fn choose() -> Chosen {
-    let published = || match CHOICE.0.mode_word() {
-        0 => None,
-        word => Some(Chosen::from_word(word)),
-    };
+    let published =
+        || Some(CHOICE.0.chosen()).filter(|chosen| chosen.verdict.mode != Mode::Undecided);
     if let Some(chosen) = published() {
         return chosen;
     }
@@ -114,6 +170,7 @@ pub(crate) fn choose() -> Chosen {
     let chosen = Chosen {
         verdict: decide(counter::features(), &kernel, CHOICE.0.call(), request),
         request_ignored: request == Request::Invalid,
+        moves: 0,
     };
     match CHOICE.0.publish(chosen) {
         Some(chosen) => {
@@ -170,8 +227,9 @@ mod tests {
         for mode in Mode::ALL {
             for (index, reason) in Reason::ALL.into_iter().enumerate() {
                 assert_eq!(reason as usize, index);
-                for request_ignored in [false, true] {
-                    let chosen = Chosen { verdict: Verdict { mode, reason }, request_ignored };
+                for (request_ignored, moves) in [(false, 0), (true, 7), (false, 5)] {
+                    let verdict = Verdict { mode, reason };
+                    let chosen = Chosen { verdict, request_ignored, moves };
                     assert_eq!(Chosen::from_word(chosen.to_word()), chosen);
                 }
             }

@@ -11,20 +11,31 @@ use crate::os::{KernelView, Request};
 pub(crate) enum Mode {
     Undecided = 0,
     Os = 1,
+    /// OS clock, in the ticks of a counter that it took the place of.
+    Replaced = 2,
+    /// Counter that went back, moved to where it should be; strict order must be enforced.
+    Moved = 3,
     /// Counter on provisional trust: strict order must be enforced.
-    Enforced = 2,
+    Enforced = 4,
     /// Trusted counter without a self-ordered read.
-    Fenced = 3,
+    Fenced = 5,
     /// Trusted counter with a self-ordered read.
-    SelfOrdered = 4,
+    SelfOrdered = 6,
 }
 
 impl Mode {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Undecided, Self::Os, Self::Enforced, Self::Fenced, Self::SelfOrdered];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Undecided,
+        Self::Os,
+        Self::Replaced,
+        Self::Moved,
+        Self::Enforced,
+        Self::Fenced,
+        Self::SelfOrdered,
+    ];
 
     pub(crate) const fn reads_counter(self) -> bool {
-        self as u8 >= Self::Enforced as u8
+        self as u8 >= Self::Moved as u8
     }
 
     pub(crate) fn source(self) -> Source {
@@ -33,8 +44,8 @@ impl Mode {
 
     pub(crate) fn order(self) -> Order {
         match self {
-            Self::Undecided | Self::Os => Order::OsClock,
-            Self::Enforced => Order::Enforced,
+            Self::Undecided | Self::Os | Self::Replaced => Order::OsClock,
+            Self::Moved | Self::Enforced => Order::Enforced,
             Self::Fenced | Self::SelfOrdered => Order::OrderedRead,
         }
     }
@@ -48,6 +59,21 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
+    /// Whether the kernel's opinion could change it.
+    pub(super) fn heeds_kernel(self) -> bool {
+        use Reason::{
+            CounterRegressed, KernelClockBuiltOnCounter, KernelUsesCounter, KernelVerdictUnknown,
+        };
+        self.mode.reads_counter()
+            && matches!(
+                self.reason,
+                KernelUsesCounter
+                    | KernelClockBuiltOnCounter
+                    | KernelVerdictUnknown
+                    | CounterRegressed
+            )
+    }
+
     /// The counter may have been asked for, but can't be had: no force overrules that.
     pub(super) fn source_was_impossible(self) -> bool {
         matches!(self.reason, Reason::NoCounter | Reason::CounterDisabled | Reason::Build)

@@ -44,6 +44,10 @@ const MAX_SLEW_PPM: u64 = 1000;
 const MIN_STEP_NS: u64 = 1_000_000;
 
 impl Estimate {
+    /// Nothing to learn: a tick is a nanosecond.
+    pub(crate) const IDENTITY: Self =
+        Self { tick: 0, ns: 0, rate: Rate::ONE, offset_error_ns: 0, rate_error_ppb: 0 };
+
     /// After the first sample ever.
     pub(crate) fn first(sample: &Sample) -> Self {
         Self {
@@ -58,6 +62,11 @@ impl Estimate {
     /// The OS clock's time at `tick`, as far as is known.
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
+    }
+
+    /// The tick at which the OS clock has the time `ns`, as far as is known; `None` outside `u64`.
+    pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
+        Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.tick_at(ns)
     }
 
     /// The estimate with one more sample.
@@ -137,7 +146,8 @@ impl Estimate {
     fn finding(&self, error_ns: u64, elapsed_ns: u64, sample: &Sample) -> Finding {
         let widest_slew = (elapsed_ns / 1_000_000).saturating_mul(MAX_SLEW_PPM);
         let half_width = self.rate.ns(sample.width_ticks) / 2;
-        let expected = self.error_after(elapsed_ns).saturating_mul(4).saturating_add(half_width);
+        let error = hypot(self.error_after(elapsed_ns), noise_ns(sample, self.rate));
+        let expected = error.saturating_mul(4).saturating_add(half_width);
         if error_ns <= expected {
             Finding::Expected
         } else if error_ns <= MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
@@ -149,9 +159,10 @@ impl Estimate {
 }
 
 /// The standard error of a sample: the OS clock was read anywhere in the bracket, in practice at
-/// much the same place in each, so a quarter of the half-width.
+/// much the same place in each, so a quarter of the half-width; and it shows the last of its ticks,
+/// anywhere in one.
 fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
-    (rate.ns(sample.width_ticks) / 8).max(1)
+    (rate.ns(sample.width_ticks) / 8).saturating_add(sample.resolution_ns / 4).max(1)
 }
 
 /// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`.

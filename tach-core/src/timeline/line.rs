@@ -55,6 +55,12 @@ impl Rate {
         u64::try_from(ticks).ok()
     }
 
+    /// Ticks per ns, as a rate.
+    pub(crate) fn inverse(self) -> Self {
+        let q48 = (1 << (2 * FRACTION_BITS)) / u128::from(self.q48.max(1));
+        Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
+    }
+
     /// Ticks per second.
     pub(crate) fn hz(self) -> u64 {
         self.ticks(1_000_000_000).unwrap_or(u64::MAX)

@@ -1,159 +1,159 @@
 //! What one append publishes: the next piece of the timeline, and the knowledge behind it.
-//!
-//! A record covers the ticks from `start_tick` to `end_tick` by two lines that meet at the knee.
-//! The *gap* line leads from the end of the record before to the point where the OS clock was
-//! sampled; it is empty when the record was prepared ahead of time. The *main* line leads from the
-//! knee to where the OS clock is expected to be at the record's end.
-//!
-//! ```text
-//!        previous record          gap      main
-//!   ───────────────────────┬──────────────┬──────────┐
-//!                     start_tick      knee_tick   end_tick
-//! ```
 
 use super::discipline::{Estimate, Finding};
 use super::line::{Line, Rate};
+use super::piece::{PIECE_WORDS, Piece};
 use crate::sample::Sample;
 
 /// What a timeline does when the OS clock is set back by more than can be slewed away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BackwardStep {
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{BackwardStep, set_backward_step};
+///
+/// // A log whose lines must stay in order, though the clock be set back.
+/// set_backward_step(BackwardStep::Hold);
+/// # set_backward_step(BackwardStep::Follow);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BackwardStep {
     /// It goes back at once.
     Follow,
-    /// It never goes back, and slows until the truth has caught up.
+    /// It never goes back, and slows until the truth has caught up: by 500 ppm, or to half the rate
+    /// while it is more than a second ahead.
     Hold,
 }
 
-/// One piece of the timeline.
+/// One piece of the timeline, and what is known when it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// The generation of the record before; 0 for the first.
-    pub(crate) previous: u64,
-    pub(crate) start_tick: u64,
-    pub(crate) start_ns: u64,
-    pub(crate) gap_rate: Rate,
-    pub(crate) knee_tick: u64,
-    pub(crate) knee_ns: u64,
-    pub(crate) rate: Rate,
-    pub(crate) end_tick: u64,
+    pub(super) piece: Piece,
     pub(crate) estimate: Estimate,
     /// The narrowest bracket seen lately; 0 before the first.
-    pub(crate) best_width_ticks: u64,
+    pub(crate) best_width_ticks: u32,
+    pub(crate) counts: Counts,
+    /// Where the last of the counted events was found; 0 if there was none.
+    pub(crate) last_event_tick: u64,
+}
+
+/// What has been seen so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
     pub(crate) syncs: u32,
-    pub(crate) steps: u32,
-    /// Where the timeline begins, and the line by which earlier ticks are told.
-    pub(crate) origin: Line,
+    pub(crate) forward_steps: u32,
+    pub(crate) backward_steps: u32,
+    pub(crate) rate_changes: u32,
 }
 
 /// How many words [`Record::to_words`] gives.
-pub(crate) const RECORD_WORDS: usize = 17;
+pub(super) const RECORD_WORDS: usize = PIECE_WORDS + 8;
 
 /// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
 /// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
 /// The longest record: what is known of the OS clock is at most this old in a busy process. It is
-/// also well below what a `FastRate` serves.
-const MAX_LENGTH_NS: u64 = 1 << 30;
+/// also below what a `FastRate` serves, and long enough for the history to hold a minute.
+pub(super) const MAX_LENGTH_NS: u64 = 1 << 31;
 /// An error is slewed away at no more than one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
+/// A timeline that is further ahead than this, and may not go back, runs at half its rate.
+const FAR_AHEAD_NS: u64 = 1_000_000_000;
+/// A rate that changed by more than one part in this many (20 ppm) is counted: temperature does less.
+const COUNTED_CHANGE_DIVISOR: u64 = 50_000;
 /// Before this much time has passed since the first sample, no rate can be told.
-pub(crate) const SPIN_NS: u64 = 30_000;
+pub(super) const SPIN_NS: u64 = 30_000;
 
 impl Record {
     /// The identity, for a source whose ticks are the OS clock's own nanoseconds.
-    pub(crate) fn identity(origin_ns: u64) -> Self {
-        let estimate =
-            Estimate { tick: 0, ns: 0, rate: Rate::ONE, offset_error_ns: 0, rate_error_ppb: 0 };
+    pub(super) fn identity(origin_ns: u64) -> Self {
+        let line = |start| Line { start_tick: start, start_ns: start, rate: Rate::ONE };
         Self {
-            previous: 0,
-            start_tick: 0,
-            start_ns: 0,
-            gap_rate: Rate::ONE,
-            knee_tick: 0,
-            knee_ns: 0,
-            rate: Rate::ONE,
-            end_tick: u64::MAX,
-            estimate,
+            piece: Piece { previous: 0, gap: line(0), main: line(origin_ns), end_tick: u64::MAX },
+            estimate: Estimate::IDENTITY,
             best_width_ticks: 0,
-            syncs: 0,
-            steps: 0,
-            origin: Line { start_tick: origin_ns, start_ns: origin_ns, rate: Rate::ONE },
+            counts: Counts::default(),
+            last_event_tick: 0,
         }
     }
 
     /// The beginning: one known point and no rate, so that it covers no tick at all.
-    pub(crate) fn first(sample: &Sample) -> Self {
-        let (tick, ns) = (sample.tick, sample.ns);
+    pub(super) fn first(sample: &Sample) -> Self {
+        let line = Line { start_tick: sample.tick, start_ns: sample.ns, rate: Rate::UNKNOWN };
         Self {
-            previous: 0,
-            start_tick: tick,
-            start_ns: ns,
-            gap_rate: Rate::UNKNOWN,
-            knee_tick: tick,
-            knee_ns: ns,
-            rate: Rate::UNKNOWN,
-            end_tick: tick,
+            piece: Piece { previous: 0, gap: line, main: line, end_tick: sample.tick },
             estimate: Estimate::first(sample),
-            best_width_ticks: sample.width_ticks,
-            syncs: 0,
-            steps: 0,
-            origin: Line { start_tick: tick, start_ns: ns, rate: Rate::UNKNOWN },
+            best_width_ticks: narrow(sample.width_ticks),
+            counts: Counts::default(),
+            last_event_tick: 0,
         }
     }
 
     /// This record, if it is the first, with a rate that is known from elsewhere.
-    pub(crate) fn seeded(self, rate: Rate, rate_error_ppb: u32) -> Self {
+    pub(super) fn seeded(self, rate: Rate, rate_error_ppb: u32) -> Self {
         Self { estimate: Estimate { rate, rate_error_ppb, ..self.estimate }, ..self }
     }
 
-    /// The record that follows this one, of generation `generation`, once `sample` is known.
+    /// The record that follows this one, whose id is `id`, once `sample` is known.
     ///
     /// It is made for the sake of `tick`: if the OS clock was set, that tick has the new time.
-    pub(crate) fn next(
-        &self,
-        generation: u64,
-        tick: u64,
-        sample: &Sample,
-        backward: BackwardStep,
-    ) -> Self {
+    pub(super) fn next(&self, id: u64, tick: u64, sample: &Sample, backward: BackwardStep) -> Self {
         let (estimate, finding) = self.estimate.with(sample);
-        let (start_tick, start_ns) = (self.end_tick, self.main_line().ns_at(self.end_tick));
+        let start = self.piece.end();
         let stepped = finding == Finding::Stepped;
-        let knee_tick = if stepped { sample.tick.min(tick) } else { sample.tick }.max(start_tick);
+        let knee_tick = if stepped { sample.tick.min(tick) } else { sample.tick }.max(start.tick);
         let truth_ns = estimate.ns_at(knee_tick);
-        let (gap_rate, knee_ns) = gap(
-            Line { start_tick, start_ns, rate: estimate.rate },
-            knee_tick,
-            truth_ns,
-            finding,
-            backward,
-        );
+        let natural = Line { start_tick: start.tick, start_ns: start.ns, rate: estimate.rate };
+        let (gap_rate, knee_ns) = gap(natural, knee_tick, truth_ns, finding, backward);
         let length_ns = self.next_length_ns(finding);
         let length_ticks = estimate.rate.ticks(length_ns).unwrap_or(u64::MAX).max(8);
         let end_tick = knee_tick.saturating_add(length_ticks);
-        let origin_rate = if self.origin.rate.is_known() { self.origin.rate } else { gap_rate };
+        let aim_ns = estimate.ns_at(end_tick);
+        let event = self.event(&estimate, finding, sample);
         Self {
-            previous: generation,
-            start_tick,
-            start_ns,
-            gap_rate,
-            knee_tick,
-            knee_ns,
-            rate: aimed(estimate.rate, knee_ns, estimate.ns_at(end_tick), length_ticks),
-            end_tick,
+            piece: Piece {
+                previous: id,
+                gap: Line { rate: gap_rate, ..natural },
+                main: Line {
+                    start_tick: knee_tick,
+                    start_ns: knee_ns,
+                    rate: aimed(estimate.rate, knee_ns, aim_ns, length_ticks),
+                },
+                end_tick,
+            },
             estimate,
-            best_width_ticks: sample
-                .width_ticks
+            best_width_ticks: narrow(sample.width_ticks)
                 .min(self.best_width_ticks.saturating_add(self.best_width_ticks / 64 + 1)),
-            syncs: self.syncs.saturating_add(1),
-            steps: self.steps.saturating_add(u32::from(stepped)),
-            origin: Line { rate: origin_rate, ..self.origin },
+            counts: self.counts.with(event),
+            last_event_tick: if event.is_some() { sample.tick } else { self.last_event_tick },
+        }
+    }
+
+    /// What `sample` shows, as an append would count it.
+    pub(super) fn sees_event(&self, sample: &Sample) -> bool {
+        let (estimate, finding) = self.estimate.with(sample);
+        self.event(&estimate, finding, sample).is_some()
+    }
+
+    /// What to count of a sample that made `estimate` the successor of this record's.
+    fn event(&self, estimate: &Estimate, finding: Finding, sample: &Sample) -> Option<Event> {
+        match finding {
+            Finding::Expected => None,
+            Finding::RateChanged => {
+                let (before, after) = (self.estimate.rate.q48(), estimate.rate.q48());
+                let counted = before.abs_diff(after) > before / COUNTED_CHANGE_DIVISOR;
+                counted.then_some(Event::RateChange)
+            }
+            Finding::Stepped if sample.ns > self.estimate.ns_at(sample.tick) => {
+                Some(Event::ForwardStep)
+            }
+            Finding::Stepped => Some(Event::BackwardStep),
         }
     }
 
     /// Whether ticks are the OS clock's own nanoseconds.
     pub(crate) fn is_identity(&self) -> bool {
-        self.start_tick == 0 && self.end_tick == u64::MAX
+        self.piece.gap.start_tick == 0 && self.piece.end_tick == u64::MAX
     }
 
     /// Whether it has lines at all: the first record is a point without a rate.
@@ -162,82 +162,86 @@ impl Record {
     }
 
     /// The tick from which on a successor is wanted: the last eighth.
-    pub(crate) fn due_tick(&self) -> u64 {
+    pub(super) fn due_tick(&self) -> u64 {
         if self.is_identity() {
             return u64::MAX;
         }
-        self.end_tick - (self.end_tick - self.knee_tick) / 8
-    }
-
-    pub(crate) fn main_line(&self) -> Line {
-        Line { start_tick: self.knee_tick, start_ns: self.knee_ns, rate: self.rate }
+        self.piece.end_tick - (self.piece.end_tick - self.piece.main.start_tick) / 8
     }
 
     /// The line that tells the time at `tick`.
     pub(crate) fn line_at(&self, tick: u64) -> Line {
-        if tick >= self.knee_tick {
-            self.main_line()
-        } else {
-            Line { start_tick: self.start_tick, start_ns: self.start_ns, rate: self.gap_rate }
-        }
+        self.piece.line(|point| point.tick <= tick)
     }
 
-    pub(crate) fn to_words(self) -> [u64; RECORD_WORDS] {
+    /// How far `told_ns` may be from the OS clock's time at `tick`, unless that was set since the last
+    /// sample: four standard errors, half the bracket, the clock's resolution, and what is
+    /// still to be slewed away.
+    pub(crate) fn uncertainty_ns(&self, tick: u64, told_ns: u64, resolution_ns: u64) -> u64 {
+        if self.is_identity() {
+            return 0;
+        }
+        let age_ns = self.estimate.rate.ns(tick.abs_diff(self.estimate.tick));
+        let deviation_ns = told_ns.abs_diff(self.estimate.ns_at(tick));
+        let half_width_ns = self.estimate.rate.ns(u64::from(self.best_width_ticks)) / 2;
+        self.estimate
+            .error_after(age_ns)
+            .saturating_mul(4)
+            .saturating_add(deviation_ns)
+            .saturating_add(half_width_ns)
+            .saturating_add(resolution_ns)
+    }
+
+    pub(super) fn to_words(self) -> [u64; RECORD_WORDS] {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        let [p0, p1, p2, p3, p4, p5, p6, p7] = self.piece.to_words();
         [
-            self.previous,
-            self.start_tick,
-            self.start_ns,
-            self.gap_rate.q48(),
-            self.knee_tick,
-            self.knee_ns,
-            self.rate.q48(),
-            self.end_tick,
+            p0,
+            p1,
+            p2,
+            p3,
+            p4,
+            p5,
+            p6,
+            p7,
             self.estimate.tick,
             self.estimate.ns,
             self.estimate.rate.q48(),
             pair(self.estimate.offset_error_ns, self.estimate.rate_error_ppb),
-            self.best_width_ticks,
-            pair(self.syncs, self.steps),
-            self.origin.start_tick,
-            self.origin.start_ns,
-            self.origin.rate.q48(),
+            pair(self.best_width_ticks, self.counts.syncs),
+            pair(self.counts.forward_steps, self.counts.backward_steps),
+            u64::from(self.counts.rate_changes),
+            self.last_event_tick,
         ]
     }
 
-    pub(crate) fn from_words(words: [u64; RECORD_WORDS]) -> Self {
+    pub(super) fn from_words(words: [u64; RECORD_WORDS]) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "takes the halves of a pair")]
         let halves = |word: u64| ((word >> 32) as u32, word as u32);
-        let (offset_error_ns, rate_error_ppb) = halves(words[11]);
-        let (syncs, steps) = halves(words[13]);
-        let line =
-            |start_tick, start_ns, q48| Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
+        let [p0, p1, p2, p3, p4, p5, p6, p7, tick, ns, q48, errors, w12, w13, w14, w15] = words;
+        let (offset_error_ns, rate_error_ppb) = halves(errors);
+        let (best_width_ticks, syncs) = halves(w12);
+        let (forward_steps, backward_steps) = halves(w13);
+        let (_, rate_changes) = halves(w14);
         Self {
-            previous: words[0],
-            start_tick: words[1],
-            start_ns: words[2],
-            gap_rate: Rate::from_q48(words[3]),
-            knee_tick: words[4],
-            knee_ns: words[5],
-            rate: Rate::from_q48(words[6]),
-            end_tick: words[7],
+            piece: Piece::from_words([p0, p1, p2, p3, p4, p5, p6, p7]),
             estimate: Estimate {
-                tick: words[8],
-                ns: words[9],
-                rate: Rate::from_q48(words[10]),
+                tick,
+                ns,
+                rate: Rate::from_q48(q48),
                 offset_error_ns,
                 rate_error_ppb,
             },
-            best_width_ticks: words[12],
-            syncs,
-            steps,
-            origin: line(words[14], words[15], words[16]),
+            best_width_ticks,
+            counts: Counts { syncs, forward_steps, backward_steps, rate_changes },
+            last_event_tick: w15,
         }
     }
 
     /// Doubles while the clock does what was expected, and begins anew when it did not.
     fn next_length_ns(&self, finding: Finding) -> u64 {
-        let doubled = self.rate.ns(self.end_tick - self.knee_tick).saturating_mul(2);
+        let main = &self.piece.main;
+        let doubled = main.rate.ns(self.piece.end_tick - main.start_tick).saturating_mul(2);
         match finding {
             Finding::Expected => doubled.clamp(MIN_LENGTH_NS, MAX_LENGTH_NS),
             Finding::RateChanged | Finding::Stepped => {
@@ -247,11 +251,31 @@ impl Record {
     }
 }
 
-/// The gap line and the main line by the first of [`Record::to_words`].
-pub(crate) fn lines(words: [u64; 7]) -> (Line, Line) {
-    let [_, start_tick, start_ns, gap_q48, knee_tick, knee_ns, q48] = words;
-    let gap = Line { start_tick, start_ns, rate: Rate::from_q48(gap_q48) };
-    (gap, Line { start_tick: knee_tick, start_ns: knee_ns, rate: Rate::from_q48(q48) })
+/// What is counted of the OS clock or the counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    ForwardStep,
+    BackwardStep,
+    RateChange,
+}
+
+impl Counts {
+    /// How many events there were.
+    pub(crate) fn events(&self) -> u64 {
+        u64::from(self.forward_steps)
+            + u64::from(self.backward_steps)
+            + u64::from(self.rate_changes)
+    }
+
+    fn with(self, event: Option<Event>) -> Self {
+        let plus = |count: u32, wanted| count.saturating_add(u32::from(event == Some(wanted)));
+        Self {
+            syncs: self.syncs.saturating_add(1),
+            forward_steps: plus(self.forward_steps, Event::ForwardStep),
+            backward_steps: plus(self.backward_steps, Event::BackwardStep),
+            rate_changes: plus(self.rate_changes, Event::RateChange),
+        }
+    }
 }
 
 /// The gap line's rate, and where it arrives or where the main line begins after a step.
@@ -289,6 +313,16 @@ fn gap(
 fn aimed(natural: Rate, from_ns: u64, to_ns: u64, ticks: u64) -> Rate {
     let slope = Rate::from_slope(to_ns.saturating_sub(from_ns), ticks).q48();
     let slew = natural.q48() / SLEW_DIVISOR;
-    let rate = slope.clamp(natural.q48() - slew, natural.q48().saturating_add(slew));
+    let expected_ns = from_ns.saturating_add(natural.ns(ticks));
+    let slowest = if expected_ns.saturating_sub(to_ns) > FAR_AHEAD_NS {
+        natural.q48() / 2
+    } else {
+        natural.q48() - slew
+    };
+    let rate = slope.clamp(slowest, natural.q48().saturating_add(slew));
     Rate::from_q48(rate).coarsened()
+}
+
+fn narrow(ticks: u64) -> u32 {
+    u32::try_from(ticks).unwrap_or(u32::MAX)
 }

@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering, fence};
 
 /// `W` words that change together, under a version that only rises.
 #[derive(Debug)]
-pub(super) struct Versioned<const W: usize> {
+pub(crate) struct Versioned<const W: usize> {
     /// The words' version, or [`WRITING`], or [`EMPTY`].
     version: AtomicU64,
     words: [AtomicU64; W],
@@ -18,11 +18,11 @@ const WRITING: u64 = 0;
 /// The version before the first write.
 const EMPTY: u64 = 1;
 /// The least version that can be written.
-pub(super) const FIRST_VERSION: u64 = 2;
+pub(crate) const FIRST_VERSION: u64 = 2;
 
 impl<const W: usize> Versioned<W> {
     /// Nothing has been written yet; the words are `words`.
-    pub(super) const fn new(words: [u64; W]) -> Self {
+    pub(crate) const fn new(words: [u64; W]) -> Self {
         let mut cell =
             Self { version: AtomicU64::new(EMPTY), words: [const { AtomicU64::new(0) }; W] };
         let mut i = 0;
@@ -38,7 +38,7 @@ impl<const W: usize> Versioned<W> {
     /// Only from [`FIRST_VERSION`] on do the words belong to the version. The callers compare it
     /// with one that is at least that, so that it is not compared here once more.
     #[inline]
-    pub(super) fn read<const N: usize>(&self) -> Option<(u64, [u64; N])> {
+    pub(crate) fn read<const N: usize>(&self) -> Option<(u64, [u64; N])> {
         const { assert!(N <= W) };
         // ORDERING: Acquire, with the Release store that ends `try_write`: whoever sees a version
         // sees its words.
@@ -54,7 +54,7 @@ impl<const W: usize> Versioned<W> {
     }
 
     /// Writes the words unless somebody else is writing or the version has been reached.
-    pub(super) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
+    pub(crate) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
         // ORDERING: Relaxed, since the exchange below checks it.
         let seen = self.version.load(Ordering::Relaxed);
         if seen == WRITING || seen >= version {
@@ -80,7 +80,7 @@ impl<const W: usize> Versioned<W> {
 
     /// Leaves the words as a writer does that was stopped in the middle.
     #[cfg(test)]
-    pub(super) fn stall(&self) {
+    pub(crate) fn stall(&self) {
         self.version.store(WRITING, Ordering::Relaxed);
     }
 }

@@ -1,0 +1,136 @@
+//! What happens to the machine under a clock: suspends, restored virtual machines.
+
+use crate::os;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// What the machine tells of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// How long it has been suspended since it booted, in ns, where that is known.
+    pub(crate) suspended_ns: Option<u64>,
+    /// A number that changes when a virtual machine is restored or migrated, where there is one.
+    pub(crate) disruption_marker: Option<u64>,
+}
+
+impl Facts {
+    pub(crate) fn now() -> Self {
+        Self { suspended_ns: os::suspended_ns(), disruption_marker: os::disruption_marker() }
+    }
+}
+
+/// What has been seen of the machine since the process first used its clock.
+#[derive(Debug)]
+pub(crate) struct Host {
+    suspended_ns: AtomicU64,
+    disruption_marker: AtomicU64,
+    suspends: AtomicU32,
+    disruptions: AtomicU32,
+    last_event_tick: AtomicU64,
+}
+
+/// A shorter suspend can't be told from the error of reading two clocks.
+const SHORTEST_SUSPEND_NS: u64 = 1_000_000;
+
+// ORDERING: Relaxed throughout: each number stands alone, and is told to people and compared with
+// what it was before.
+impl Host {
+    pub(crate) const fn new() -> Self {
+        Self {
+            suspended_ns: AtomicU64::new(0),
+            disruption_marker: AtomicU64::new(0),
+            suspends: AtomicU32::new(0),
+            disruptions: AtomicU32::new(0),
+            last_event_tick: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes down how things are.
+    pub(crate) fn begin(&self, facts: &Facts) {
+        self.suspended_ns.fetch_max(facts.suspended_ns.unwrap_or(0), Ordering::Relaxed);
+        self.disruption_marker.store(facts.disruption_marker.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Counts what has happened since things were taken down.
+    pub(crate) fn review(&self, facts: &Facts, tick: u64) {
+        if let Some(suspended_ns) = facts.suspended_ns {
+            // Of several who see it at once, the one that raises the mark by so much counts it.
+            let before = self.suspended_ns.fetch_max(suspended_ns, Ordering::Relaxed);
+            if suspended_ns.saturating_sub(before) > SHORTEST_SUSPEND_NS {
+                self.suspends.fetch_add(1, Ordering::Relaxed);
+                self.event_at(tick);
+            }
+        }
+        if let Some(marker) = facts.disruption_marker {
+            if self.disruption_marker.swap(marker, Ordering::Relaxed) != marker {
+                self.disruptions.fetch_add(1, Ordering::Relaxed);
+                self.event_at(tick);
+            }
+        }
+    }
+
+    /// Something was found at `tick`.
+    pub(crate) fn event_at(&self, tick: u64) {
+        self.last_event_tick.fetch_max(tick, Ordering::Relaxed);
+    }
+
+    /// How often the machine was suspended.
+    pub(crate) fn suspends(&self) -> u32 {
+        self.suspends.load(Ordering::Relaxed)
+    }
+
+    /// How often the virtual machine was restored or migrated, as far as it tells.
+    pub(crate) fn disruptions(&self) -> u32 {
+        self.disruptions.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        u64::from(self.suspends()) + u64::from(self.disruptions())
+    }
+
+    /// Where the last of all was found; 0 if there was none.
+    pub(crate) fn last_event_tick(&self) -> u64 {
+        self.last_event_tick.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT_START: Facts = Facts { suspended_ns: Some(5_000_000_000), disruption_marker: Some(3) };
+
+    #[test]
+    fn suspends_and_disruptions_are_counted_once_each() {
+        let host = Host::new();
+        host.begin(&AT_START);
+        host.review(&AT_START, 10);
+        assert_eq!((host.events(), host.last_event_tick()), (0, 0));
+        let suspended = Facts { suspended_ns: Some(9_000_000_000), ..AT_START };
+        host.review(&suspended, 20);
+        host.review(&suspended, 30);
+        assert_eq!((host.suspends(), host.last_event_tick()), (1, 20));
+        let restored = Facts { disruption_marker: Some(4), ..suspended };
+        host.review(&restored, 40);
+        assert_eq!((host.disruptions(), host.events(), host.last_event_tick()), (1, 2, 40));
+    }
+
+    #[test]
+    fn the_error_of_two_reads_is_no_suspend() {
+        let host = Host::new();
+        host.begin(&AT_START);
+        for late in [400, 900_000, 1_200_000] {
+            let facts = Facts { suspended_ns: Some(5_000_000_000 + late), ..AT_START };
+            host.review(&facts, 1);
+        }
+        assert_eq!(host.suspends(), 0);
+    }
+
+    #[test]
+    fn what_is_not_told_is_not_counted() {
+        let host = Host::new();
+        let unknown = Facts { suspended_ns: None, disruption_marker: None };
+        host.begin(&unknown);
+        host.review(&unknown, 1);
+        assert_eq!(host.events(), 0);
+    }
+}

@@ -1,0 +1,112 @@
+//! Ticks that go on when the counter that gave them no longer can.
+//!
+//! When a counter goes back, stops, or is left by the kernel, ticks come from elsewhere: from the
+//! counter moved by an offset, or from the OS clock. They go on where the counter should have been,
+//! so that every tick that was ever read keeps its meaning.
+
+use super::verdict::Mode;
+use crate::sample::CounterFailure;
+use crate::timeline::{FIRST_VERSION, Line, Rate, Versioned};
+
+/// The lines from raw readings to ticks, each written once.
+#[derive(Debug)]
+pub(crate) struct Domains([Versioned<3>; DOMAINS]);
+
+/// How often the ticks can be moved.
+pub(crate) const DOMAINS: usize = 7;
+
+/// A counter that has gone back more often is left.
+const MOST_REGRESSIONS: u8 = 3;
+
+/// By how much the ticks are moved ahead, so that a thread that already reads by the new domain is
+/// not behind one that still reads by the old: a few times what an estimate may be off.
+const AHEAD_NS: u64 = 500;
+
+impl Domains {
+    pub(crate) const fn new() -> Self {
+        Self([const { Versioned::new([0; 3]) }; DOMAINS])
+    }
+
+    /// Writes the line of a domain that nobody reads by yet. Whether nobody else has written it.
+    pub(crate) fn write(&self, index: usize, line: Line) -> bool {
+        let words = [line.start_tick, line.start_ns, line.rate.q48()];
+        self.0.get(index).is_some_and(|domain| domain.try_write(FIRST_VERSION, &words))
+    }
+
+    /// The tick of a raw reading, in a domain that has been written.
+    pub(crate) fn tick(&self, index: usize, raw: u64) -> u64 {
+        let Some((_, [start_tick, start_ns, q48])) = self.0.get(index).and_then(Versioned::read)
+        else {
+            return raw;
+        };
+        Line { start_tick, start_ns, rate: Rate::from_q48(q48) }.ns_at(raw)
+    }
+}
+
+/// The mode in which ticks go on after `failure`, and their line. They have been moved `moves` times
+/// before; the counter and the OS clock read `raw` and `os_ns` now, where `expected_tick` should be.
+///
+/// A counter that goes back again and again is left.
+pub(crate) fn after_failure(
+    failure: CounterFailure,
+    moves: u8,
+    raw: u64,
+    os_ns: u64,
+    expected_tick: u64,
+    ns_per_tick: Rate,
+) -> (Mode, Line) {
+    let ahead_ticks = ns_per_tick.ticks(AHEAD_NS).unwrap_or(0);
+    let start_ns = expected_tick.saturating_add(ahead_ticks);
+    if failure == CounterFailure::Regressed && moves < MOST_REGRESSIONS {
+        (Mode::Moved, Line { start_tick: raw, start_ns, rate: Rate::ONE })
+    } else {
+        (Mode::Replaced, Line { start_tick: os_ns, start_ns, rate: ns_per_tick.inverse() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2.5 GHz.
+    const RATE: Rate = Rate::from_q48((1 << 48) * 2 / 5);
+    /// 500 ns of it, rounded up.
+    const AHEAD_TICKS: u64 = 1_251;
+
+    fn line(failure: CounterFailure, moves: u8) -> (Mode, Line) {
+        after_failure(failure, moves, 1_000, 1_000_000, 5_000_000, RATE)
+    }
+
+    #[test]
+    fn a_counter_that_went_back_goes_on_where_it_should_be() {
+        let domains = Domains::new();
+        let (mode, line) = line(CounterFailure::Regressed, 0);
+        assert_eq!(mode, Mode::Moved);
+        assert!(domains.write(0, line));
+        assert_eq!(domains.tick(0, 1_000), 5_000_000 + AHEAD_TICKS);
+        assert_eq!(domains.tick(0, 1_100), 5_000_100 + AHEAD_TICKS);
+    }
+
+    #[test]
+    fn the_os_clock_goes_on_at_the_counters_rate() {
+        for (failure, moves) in [(CounterFailure::Stopped, 0), (CounterFailure::Regressed, 6)] {
+            let domains = Domains::new();
+            let (mode, line) = line(failure, moves);
+            assert_eq!(mode, Mode::Replaced);
+            assert!(domains.write(6, line));
+            assert_eq!(domains.tick(6, 1_000_000), 5_000_000 + AHEAD_TICKS);
+            let second = domains.tick(6, 1_001_000_000) - domains.tick(6, 1_000_000);
+            assert!(second.abs_diff(2_500_000_000) <= 1, "{second}");
+        }
+    }
+
+    #[test]
+    fn a_domain_is_written_once() {
+        let domains = Domains::new();
+        let (_, line) = line(CounterFailure::Regressed, 0);
+        assert!(domains.write(1, line));
+        assert!(!domains.write(1, Line { start_ns: 9, ..line }));
+        assert!(!domains.write(DOMAINS, line));
+        assert_eq!(domains.tick(1, 1_000), 5_000_000 + AHEAD_TICKS);
+    }
+}

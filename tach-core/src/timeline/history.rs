@@ -1,0 +1,199 @@
+//! Where records are published, and which of them are kept: fixed memory, without locks.
+//!
+//! A record lies in a [`Versioned`] slot under its id, which names its generation and its slot. The
+//! head holds the id of the newest. Whoever has a successor for it writes that to a free slot and
+//! moves the head by a compare-exchange; of several at once one wins, and nobody waits.
+//!
+//! A slot's mark says whether the record in it is kept. A record that lost its race was never kept,
+//! so its slot is free again; one that is given up is marked so, and readers pass over it.
+
+use super::versioned::Versioned;
+use crate::sync::{AtomicU64, Ordering, Padded, const_unless_loom};
+
+/// A record's id: its generation, then its slot. It rises with every record.
+pub(super) type Id = u64;
+
+const SLOT_BITS: u32 = 8;
+
+#[derive(Debug)]
+pub(super) struct History<const SLOTS: usize, const WORDS: usize> {
+    /// The id of the newest record; 0 before the first.
+    head: Padded<AtomicU64>,
+    slots: [Slot<WORDS>; SLOTS],
+}
+
+#[derive(Debug)]
+struct Slot<const WORDS: usize> {
+    /// The version is the record's id.
+    record: Versioned<WORDS>,
+    mark: Mark,
+    note: AtomicU64,
+}
+
+/// There is no free slot.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
+    const_unless_loom! {
+        pub(super) fn new() -> Self {
+            const { assert!(SLOTS <= 1 << SLOT_BITS) };
+            Self {
+                head: Padded(AtomicU64::new(0)),
+                slots: [const { Slot::new() }; SLOTS],
+            }
+        }
+    }
+
+    /// The id of the newest record; 0 before the first.
+    pub(super) fn head(&self) -> Id {
+        // ORDERING: Acquire, with the Release in `publish`: whoever sees an id finds its record.
+        self.head.0.load(Ordering::Acquire)
+    }
+
+    /// The newest record; `None` before the first.
+    pub(super) fn newest(&self) -> Option<(Id, [u64; WORDS])> {
+        loop {
+            let id = self.head();
+            if id == 0 {
+                return None;
+            }
+            // Its slot is reused only after the head has moved on.
+            if let Some(words) = self.read(id) {
+                return Some((id, words));
+            }
+        }
+    }
+
+    /// The first words of a record; `None` if its slot has been reused.
+    pub(super) fn read<const N: usize>(&self, id: Id) -> Option<[u64; N]> {
+        let (version, words) = self.slot(id)?.record.read()?;
+        (version == id).then_some(words)
+    }
+
+    /// Makes `words` the successor of `after`, unless that has one already.
+    pub(super) fn publish(&self, after: Id, words: &[u64; WORDS]) -> Result<(), Full> {
+        if let Some(slot) = self.slot(after) {
+            slot.mark.keep(after);
+        }
+        let first = slot_index(after) + 1;
+        // All slots but that of `after`.
+        for index in (first..first + SLOTS - 1).map(|index| index % SLOTS) {
+            let slot = &self.slots[index];
+            let id = successor(after, index);
+            if slot.is_kept() || !slot.record.try_write(id, words) {
+                continue;
+            }
+            slot.set_note(0);
+            // ORDERING: Release, with the Acquire in `head`. Relaxed on failure: the caller looks
+            // again.
+            let _ = self.head.0.compare_exchange(after, id, Ordering::Release, Ordering::Relaxed);
+            return Ok(());
+        }
+        if self.head() == after { Err(Full) } else { Ok(()) }
+    }
+
+    /// The first words of every record that is kept, but for the newest, with its id; in no order.
+    pub(super) fn kept<const N: usize>(&self) -> impl Iterator<Item = (Id, [u64; N])> {
+        self.slots.iter().filter_map(|slot| {
+            let (id, words) = slot.record.read()?;
+            slot.mark.is_kept(id).then_some((id, words))
+        })
+    }
+
+    /// Gives a record up, for its slot to be reused.
+    pub(super) fn give_up(&self, id: Id) {
+        if let Some(slot) = self.slot(id) {
+            slot.mark.give_up(id);
+        }
+    }
+
+    /// What was noted beside a record, 0 at first; another record's note if its slot was reused.
+    pub(super) fn note(&self, id: Id) -> u64 {
+        // ORDERING: Relaxed, since a note only helps to choose what to give up.
+        self.slot(id).map_or(0, |slot| slot.note.load(Ordering::Relaxed))
+    }
+
+    /// Notes something beside a record.
+    pub(super) fn set_note(&self, id: Id, note: u64) {
+        if let Some(slot) = self.slot(id) {
+            slot.set_note(note);
+        }
+    }
+
+    /// Leaves a slot as a writer does that was stopped in the middle, unless its record is kept.
+    #[cfg(test)]
+    pub(super) fn stall(&self, index: usize) -> bool {
+        let slot = &self.slots[index];
+        let free = !slot.is_kept() && slot_index(self.head()) != index;
+        if free {
+            slot.record.stall();
+        }
+        free
+    }
+
+    /// `None` for the id of no record.
+    fn slot(&self, id: Id) -> Option<&Slot<WORDS>> {
+        (id != 0).then(|| self.slots.get(slot_index(id)))?
+    }
+}
+
+impl<const WORDS: usize> Slot<WORDS> {
+    const_unless_loom! {
+        fn new() -> Self {
+            Self {
+                record: Versioned::new([0; WORDS]),
+                mark: Mark::new(),
+                note: AtomicU64::new(0),
+            }
+        }
+    }
+
+    /// Whether the record in it is kept; it may be the newest even if not.
+    fn is_kept(&self) -> bool {
+        self.record.read().is_some_and(|(id, [])| self.mark.is_kept(id))
+    }
+
+    fn set_note(&self, note: u64) {
+        // ORDERING: Relaxed, see `History::note`.
+        self.note.store(note, Ordering::Relaxed);
+    }
+}
+
+/// Whether a slot's record is kept: twice the id of the last that was, and one more since that was
+/// given up. It only rises, so whoever comes late changes nothing.
+#[derive(Debug)]
+struct Mark(AtomicU64);
+
+impl Mark {
+    const_unless_loom! {
+        fn new() -> Self {
+            Self(AtomicU64::new(1))
+        }
+    }
+
+    fn is_kept(&self, id: Id) -> bool {
+        // ORDERING: Relaxed: the record is read and checked by its own version.
+        self.0.load(Ordering::Relaxed) == id << 1
+    }
+
+    fn keep(&self, id: Id) {
+        // ORDERING: Relaxed, as above.
+        self.0.fetch_max(id << 1, Ordering::Relaxed);
+    }
+
+    fn give_up(&self, id: Id) {
+        // ORDERING: Relaxed, as above.
+        self.0.fetch_max(id << 1 | 1, Ordering::Relaxed);
+    }
+}
+
+/// The id of the record after `after`, in the slot `index`.
+fn successor(after: Id, index: usize) -> Id {
+    ((after >> SLOT_BITS) + 1) << SLOT_BITS | index as u64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "takes the low bits")]
+fn slot_index(id: Id) -> usize {
+    (id & ((1 << SLOT_BITS) - 1)) as usize
+}

@@ -1,0 +1,83 @@
+//! What a record tells of time: two lines that meet at the knee.
+//!
+//! The *gap* line leads from the end of the record before to the point where the OS clock was
+//! sampled; it is empty when the record was prepared ahead of time. The *main* line leads from the
+//! knee to where the OS clock is expected to be at the record's end.
+//!
+//! ```text
+//!        previous record          gap      main
+//!   ───────────────────────┬──────────────┬──────────┐
+//!                     start_tick      knee_tick   end_tick
+//! ```
+
+use super::line::{Line, Rate};
+
+/// A point of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) tick: u64,
+    pub(super) ns: u64,
+}
+
+/// The lines of one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The id of the record before; 0 for the first.
+    pub(super) previous: u64,
+    pub(super) gap: Line,
+    pub(super) main: Line,
+    pub(super) end_tick: u64,
+}
+
+/// How many words [`Piece::to_words`] gives.
+pub(super) const PIECE_WORDS: usize = 8;
+
+impl Piece {
+    /// Covers nothing.
+    pub(super) const NONE: Self = {
+        let nowhere = Line { start_tick: 0, start_ns: 0, rate: Rate::UNKNOWN };
+        Self { previous: 0, gap: nowhere, main: nowhere, end_tick: 0 }
+    };
+
+    pub(super) fn start(&self) -> Point {
+        Point { tick: self.gap.start_tick, ns: self.gap.start_ns }
+    }
+
+    pub(super) fn knee(&self) -> Point {
+        Point { tick: self.main.start_tick, ns: self.main.start_ns }
+    }
+
+    pub(super) fn end(&self) -> Point {
+        Point { tick: self.end_tick, ns: self.main.ns_at(self.end_tick) }
+    }
+
+    /// The line on which the last point is that is as `wanted`.
+    pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Line {
+        if wanted(self.knee()) { self.main } else { self.gap }
+    }
+
+    pub(super) fn to_words(self) -> [u64; PIECE_WORDS] {
+        [
+            self.previous,
+            self.gap.start_tick,
+            self.gap.start_ns,
+            self.gap.rate.q48(),
+            self.main.start_tick,
+            self.main.start_ns,
+            self.main.rate.q48(),
+            self.end_tick,
+        ]
+    }
+
+    pub(super) fn from_words(words: [u64; PIECE_WORDS]) -> Self {
+        let line =
+            |start_tick, start_ns, q48| Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
+        let [previous, start_tick, start_ns, gap_q48, knee_tick, knee_ns, q48, end_tick] = words;
+        Self {
+            previous,
+            gap: line(start_tick, start_ns, gap_q48),
+            main: line(knee_tick, knee_ns, q48),
+            end_tick,
+        }
+    }
+}

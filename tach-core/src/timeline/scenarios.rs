@@ -1,0 +1,306 @@
+//! The real timelines under random faults: thousands of seeds, years of simulated time.
+//!
+//! At every conversion it is checked that ticks keep their meaning, that time never goes back, and
+//! that the error is within what the timeline says of itself. A seed that fails is printed, and
+//! `TACH_SEED=17 cargo test -p tach-core --lib scenarios` replays it.
+
+use std::env;
+use std::thread;
+
+use super::simulation::{Machine, NS_PER_S, Process, Random};
+use super::*;
+use core::cell::Cell;
+
+const SCENARIOS: u64 = 10_000;
+const CONVERSIONS: usize = 120;
+/// At most so many conversions are remembered.
+const REMEMBERED: usize = 24;
+
+type Convert = fn(&Process, u64) -> (u64, u64);
+
+/// What was converted once.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    tick: u64,
+    /// By the monotonic and by the real-time timeline.
+    ns: [u64; 2],
+    /// The monotonic clock then.
+    at_ns: u64,
+}
+
+struct Scenario {
+    process: Process,
+    convert: Convert,
+    seen: Vec<Seen>,
+    /// The cores' skews.
+    skews: Vec<i64>,
+    longest_pause_ns: u64,
+    wander_ppb: u64,
+    drift_ppb: i64,
+    /// One conversion in so many meets an event; 0 for none.
+    event_one_in: u64,
+    /// The syncs of both timelines before which an event may not have been found, or not overcome.
+    disturbed: [u32; 2],
+    /// Simulated so far.
+    passed_ns: u64,
+}
+
+impl Scenario {
+    fn new(seed: u64, convert: Convert) -> Self {
+        let random = Random(Cell::new(seed ^ 0xface));
+        let hz = random.pick(&[
+            2_700_000_000,
+            2_700_000_000,
+            5_100_000_000,
+            1_000_000_000,
+            62_500_000,
+            24_000_000,
+        ]);
+        let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
+        let mut machine = Machine::with_rate(seed, rate);
+        machine.resolution_ns = random.pick(&[1, 1, 1, 1, 1, 1, 100, 1_000, 1_000_000, 15_625_000]);
+        machine.interrupted_one_in = random.pick(&[0, 200, 20, 4]);
+        machine.interruption_ns = random.pick(&[5_000, 50_000, 10_000_000]);
+        let skew_ticks = random.pick(&[0, 0, 0, 50, 1_000]);
+        let backward = random.pick(&[BackwardStep::Follow, BackwardStep::Hold]);
+        let drift_ppb = random.within(100_000);
+        machine.set_drift(drift_ppb);
+        Self {
+            process: Process::new(machine, backward),
+            convert,
+            seen: Vec::new(),
+            skews: (0..4)
+                .map(|core| if core == 0 { 0 } else { random.within(skew_ticks) })
+                .collect(),
+            longest_pause_ns: random.pick(&[
+                1_000_000,
+                NS_PER_S,
+                2 * NS_PER_S,
+                3600 * NS_PER_S,
+                86_400 * NS_PER_S,
+            ]),
+            wander_ppb: random.pick(&[0, 2, 20]),
+            drift_ppb,
+            event_one_in: random.pick(&[0, 0, 20, 60]),
+            disturbed: [0; 2],
+            passed_ns: 0,
+        }
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        for _ in 0..CONVERSIONS {
+            let machine = &self.process.machine;
+            let pause_ns = machine.random.magnitude(self.longest_pause_ns);
+            machine.pass_ns(pause_ns);
+            self.passed_ns += pause_ns;
+            self.drift_ppb += machine.random.within(self.wander_ppb);
+            machine.set_drift(self.drift_ppb);
+            let core = usize::try_from(machine.random.below(4)).unwrap();
+            machine.skew_ticks.set(self.skews[core]);
+            if machine.random.one_in(self.event_one_in) {
+                self.event();
+            }
+            if self.process.machine.random.one_in(50) {
+                self.process.sync();
+            }
+            self.convert_one()?;
+        }
+        Ok(())
+    }
+
+    /// Something happens to the machine.
+    fn event(&mut self) {
+        let machine = &self.process.machine;
+        let signed = |value: u64| i64::try_from(value).unwrap();
+        let step_ns = signed(machine.random.magnitude(7200 * NS_PER_S));
+        match machine.random.below(8) {
+            // chrony begins or ends a slew.
+            0 => self.drift_ppb = machine.random.within(500_000),
+            // The wall clock is set.
+            1 => {
+                self.process.realtime_offset_ns.set(self.process.realtime_offset_ns.get() + step_ns)
+            }
+            2 => {
+                self.process.realtime_offset_ns.set(self.process.realtime_offset_ns.get() - step_ns)
+            }
+            // A suspend through which the counter runs on: the monotonic clock does not.
+            3 => {
+                machine.pass_ns(step_ns.unsigned_abs());
+                machine.step(-step_ns);
+                self.process
+                    .realtime_offset_ns
+                    .set(self.process.realtime_offset_ns.get() + step_ns);
+            }
+            // The counter jumps ahead.
+            4 => machine.displaced_ticks.set(machine.displaced_ticks.get() + step_ns),
+            // It goes back.
+            5 => machine
+                .displaced_ticks
+                .set(machine.displaced_ticks.get() - step_ns.min(signed(machine.counter() / 2))),
+            // The virtual machine goes on elsewhere, where the counter runs at another rate.
+            6 => self.drift_ppb += machine.random.within(50_000_000),
+            _ => self.process.sync(),
+        }
+        machine.set_drift(self.drift_ppb);
+        let syncs = |timeline: &Timeline| timeline.newest().unwrap().counts.syncs;
+        self.disturbed = [syncs(&self.process.monotonic) + 8, syncs(&self.process.realtime) + 8];
+    }
+
+    fn convert_one(&mut self) -> Result<(), String> {
+        let process = &self.process;
+        let (tick, truth) = (process.tick(), process.truth_ns());
+        let (monotonic_ns, realtime_ns) = (self.convert)(process, tick);
+        let seen = Seen { tick, ns: [monotonic_ns, realtime_ns], at_ns: truth.0 };
+        self.check_truth(&seen, [truth.0, truth.1])?;
+        self.check_purity()?;
+        self.seen.push(seen);
+        self.check_order()?;
+        if self.seen.len() > REMEMBERED {
+            let random = &self.process.machine.random;
+            let forgotten = random.below(REMEMBERED as u64);
+            self.seen.remove(usize::try_from(forgotten).unwrap());
+        }
+        Ok(())
+    }
+
+    /// The error is within what the timeline says of itself.
+    fn check_truth(&self, seen: &Seen, truth: [u64; 2]) -> Result<(), String> {
+        let machine = &self.process.machine;
+        let skew_ticks = self.skews.iter().map(|skew| skew.unsigned_abs()).max().unwrap();
+        let skew_ns = machine.os.get().rate.ns(2 * skew_ticks);
+        for (i, timeline) in
+            [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
+        {
+            let record = timeline.newest().unwrap();
+            if record.counts.syncs < self.disturbed[i] {
+                continue;
+            }
+            let bound_ns =
+                record.uncertainty_ns(seen.tick, seen.ns[i], machine.resolution_ns) + skew_ns;
+            let error_ns = seen.ns[i].abs_diff(truth[i]);
+            if error_ns > bound_ns {
+                return Err(format!(
+                    "timeline {i} is {error_ns} ns off, and says {bound_ns}: {record:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was converted converts to the same again, or nearly so if it is old.
+    fn check_purity(&self) -> Result<(), String> {
+        let now_ns = self.process.truth_ns().0;
+        for _ in 0..2.min(self.seen.len()) {
+            let seen = self.process.machine.random.pick(&self.seen);
+            let again = (self.convert)(&self.process, seen.tick);
+            let age_ns = now_ns.saturating_sub(seen.at_ns);
+            let allowed_ns = if age_ns < 60 * NS_PER_S { 0 } else { 1000 + age_ns / 100_000_000 };
+            for (i, again_ns) in [again.0, again.1].into_iter().enumerate() {
+                let change_ns = again_ns.abs_diff(seen.ns[i]);
+                if change_ns > allowed_ns {
+                    return Err(format!(
+                        "timeline {i}: {} was {} and became {again_ns}, {change_ns} ns from it after {age_ns} ns",
+                        seen.tick, seen.ns[i],
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Later ticks have later times, but for as many as the times that the clock was set back.
+    fn check_order(&self) -> Result<(), String> {
+        let mut seen = self.seen.clone();
+        seen.sort_by_key(|seen| seen.tick);
+        for (i, timeline) in
+            [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
+        {
+            let follows = timeline.backward_step() == BackwardStep::Follow;
+            let counts = timeline.newest().unwrap().counts;
+            let allowed = if follows { counts.backward_steps as usize } else { 0 };
+            let back: Vec<_> =
+                seen.windows(2).filter(|pair| pair[0].ns[i] > pair[1].ns[i]).collect();
+            if back.len() > allowed {
+                return Err(format!(
+                    "timeline {i} went back {} times, not {allowed}: {back:?}",
+                    back.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first violation of many scenarios; the simulated time of all.
+fn first_violation(
+    seeds: core::ops::Range<u64>,
+    prepare: fn(&mut Scenario),
+    convert: Convert,
+) -> Result<u64, String> {
+    let mut passed_s = 0;
+    for seed in seeds {
+        let mut scenario = Scenario::new(seed, convert);
+        prepare(&mut scenario);
+        scenario.run().map_err(|violation| format!("TACH_SEED={seed}: {violation}"))?;
+        passed_s += scenario.passed_ns / NS_PER_S;
+    }
+    Ok(passed_s)
+}
+
+fn honestly(process: &Process, tick: u64) -> (u64, u64) {
+    process.ns_at(tick)
+}
+
+#[test]
+fn ten_thousand_scenarios_hold() {
+    let seed = env::var("TACH_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let ranges = match seed {
+        Some(seed) => vec![seed..seed + 1],
+        None => vec![0..SCENARIOS / 2, SCENARIOS / 2..SCENARIOS],
+    };
+    let years: u64 = thread::scope(|scope| {
+        let threads: Vec<_> = ranges
+            .into_iter()
+            .map(|seeds| scope.spawn(|| first_violation(seeds, |_| (), honestly)))
+            .collect();
+        let passed_s = threads.into_iter().map(|thread| match thread.join().expect("no panic") {
+            Ok(passed_s) => passed_s,
+            Err(violation) => panic!("{violation}"),
+        });
+        passed_s.sum::<u64>() / (365 * 86_400)
+    });
+    assert!(seed.is_some() || years > 100, "only {years} years were simulated");
+}
+
+#[test]
+fn a_reading_of_the_os_clock_that_is_off_is_caught() {
+    let lie = |scenario: &mut Scenario| {
+        scenario.process.machine.resolution_ns = 1;
+        scenario.process.lie_ns.set(20_000);
+    };
+    let caught = (0..100).filter(|&seed| first_violation(seed..seed + 1, lie, honestly).is_err());
+    assert!(caught.count() > 50);
+}
+
+#[test]
+fn a_timeline_that_forgets_its_past_is_caught() {
+    // The newest line tells all ticks.
+    let amnesia = |process: &Process, tick| {
+        process.ns_at(tick);
+        let latest = |timeline: &Timeline| timeline.newest().unwrap().piece.main.ns_at(tick);
+        (latest(&process.monotonic), latest(&process.realtime))
+    };
+    let caught = (0..100).filter(|&seed| first_violation(seed..seed + 1, |_| (), amnesia).is_err());
+    assert!(caught.count() > 90);
+}
+
+#[test]
+fn a_timeline_that_follows_the_clock_back_is_caught() {
+    let jumpy = |process: &Process, tick| {
+        let (monotonic_ns, realtime_ns) = process.ns_at(tick);
+        // It goes back by 2 ms now and then.
+        (monotonic_ns - (tick >> 32 & 1) * 2_000_000, realtime_ns)
+    };
+    let caught = (0..100).filter(|&seed| first_violation(seed..seed + 1, |_| (), jumpy).is_err());
+    assert!(caught.count() > 50);
+}

@@ -1,0 +1,265 @@
+//! A simulated machine: a counter, two OS clocks, and all that can go wrong with them.
+
+use core::cell::{Cell, RefCell};
+
+use super::{BackwardStep, Line, Rate, Timeline};
+use crate::sample::{CounterFailure, Reference};
+use crate::source::{Domains, Mode, after_failure};
+
+pub(super) const NS_PER_S: u64 = 1_000_000_000;
+
+/// A small generator (`SplitMix64`), so that a seed replays.
+pub(super) struct Random(pub(super) Cell<u64>);
+
+impl Random {
+    fn next(&self) -> u64 {
+        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mixed = (self.0.get() ^ self.0.get() >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(super) fn below(&self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// From `-limit` to `limit`.
+    pub(super) fn within(&self, limit: u64) -> i64 {
+        let signed = |value| i64::try_from(value).unwrap();
+        signed(self.below(2 * limit + 1)) - signed(limit)
+    }
+
+    /// Any order of magnitude up to `limit` is as likely as any other.
+    pub(super) fn magnitude(&self, limit: u64) -> u64 {
+        let bits = self.below(u64::from(limit.ilog2()) + 1);
+        (1 << bits) + self.below(1 << bits)
+    }
+
+    pub(super) fn one_in(&self, times: u64) -> bool {
+        times != 0 && self.below(times) == 0
+    }
+
+    pub(super) fn pick<T: Copy>(&self, choices: &[T]) -> T {
+        choices[usize::try_from(self.below(choices.len() as u64)).unwrap()]
+    }
+}
+
+/// A counter of about 2.7 GHz and an OS clock that reads take time from.
+pub(super) struct Machine {
+    /// The counter as it should be, by which all simulated time is told.
+    pub(super) tick: Cell<u64>,
+    pub(super) os: Cell<Line>,
+    pub(super) random: Random,
+    /// One read in so many is interrupted; 0 for none.
+    pub(super) interrupted_one_in: u64,
+    /// An interruption takes up to so long.
+    pub(super) interruption_ns: u64,
+    /// The step in which the OS clocks rise.
+    pub(super) resolution_ns: u64,
+    /// How far the counter of the core in use is off.
+    pub(super) skew_ticks: Cell<i64>,
+    /// How far the counter is from where it should be: it jumped or went back.
+    pub(super) displaced_ticks: Cell<i64>,
+    /// Where the counter stands still.
+    pub(super) stopped_at: Cell<Option<u64>>,
+    pub(super) nominal: Rate,
+}
+
+impl Machine {
+    pub(super) fn new(seed: u64) -> Self {
+        Self::with_rate(seed, Rate::from_slope(10 * NS_PER_S, 27_000_000_000))
+    }
+
+    pub(super) fn with_rate(seed: u64, nominal: Rate) -> Self {
+        let os = Line { start_tick: 1 << 40, start_ns: 10_000 * NS_PER_S, rate: nominal };
+        Self {
+            tick: Cell::new(os.start_tick),
+            os: Cell::new(os),
+            random: Random(Cell::new(seed)),
+            interrupted_one_in: 20,
+            interruption_ns: 50_000,
+            resolution_ns: 1,
+            skew_ticks: Cell::new(0),
+            displaced_ticks: Cell::new(0),
+            stopped_at: Cell::new(None),
+            nominal,
+        }
+    }
+
+    pub(super) fn pass_ticks(&self, ticks: u64) {
+        self.tick.set(self.tick.get() + ticks);
+    }
+
+    pub(super) fn pass_ns(&self, ns: u64) {
+        self.pass_ticks(self.os.get().rate.ticks(ns).unwrap());
+    }
+
+    pub(super) fn os_ns_at(&self, tick: u64) -> u64 {
+        self.os.get().ns_at(tick)
+    }
+
+    /// From now on the OS clock runs `ppb` faster than the machine's nominal rate.
+    pub(super) fn set_drift(&self, ppb: i64) {
+        let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
+        let rate = self.nominal.changed_by(ppb, NS_PER_S);
+        self.os.set(Line { start_tick: tick, start_ns: ns, rate });
+    }
+
+    /// Sets the OS clock.
+    pub(super) fn step(&self, by_ns: i64) {
+        let os = self.os.get();
+        self.os.set(Line { start_ns: os.start_ns.checked_add_signed(by_ns).unwrap(), ..os });
+    }
+
+    /// What the core's counter shows.
+    pub(super) fn counter(&self) -> u64 {
+        let displaced = self.displaced_ticks.get() + self.skew_ticks.get();
+        self.stopped_at
+            .get()
+            .unwrap_or_else(|| self.tick.get().checked_add_signed(displaced).unwrap())
+    }
+
+    fn a_read_takes(&self, ticks: u64) {
+        self.pass_ticks(ticks + self.random.below(4));
+        if self.random.one_in(self.interrupted_one_in) {
+            self.pass_ns(self.random.below(self.interruption_ns));
+        }
+    }
+}
+
+impl Reference for Machine {
+    fn ticks(&self) -> u64 {
+        self.a_read_takes(25);
+        let tick = self.counter();
+        self.a_read_takes(25);
+        tick
+    }
+
+    fn os_ns(&self) -> u64 {
+        self.a_read_takes(30);
+        let ns = self.os_ns_at(self.tick.get());
+        self.a_read_takes(30);
+        ns - ns % self.resolution_ns
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        self.resolution_ns
+    }
+}
+
+/// A process on a machine: both timelines, and ticks that go on when the counter fails.
+pub(super) struct Process {
+    pub(super) machine: Machine,
+    pub(super) monotonic: Timeline,
+    pub(super) realtime: Timeline,
+    /// The real-time clock less the monotonic one.
+    pub(super) realtime_offset_ns: Cell<i64>,
+    /// What the OS clock tells wrongly to the timelines, but not to the test: the broken control.
+    pub(super) lie_ns: Cell<i64>,
+    pub(super) mode: Cell<Mode>,
+    pub(super) failures: RefCell<Vec<CounterFailure>>,
+    domains: Domains,
+}
+
+impl Process {
+    pub(super) fn new(machine: Machine, backward: BackwardStep) -> Self {
+        let process = Self {
+            machine,
+            monotonic: Timeline::new(BackwardStep::Hold),
+            realtime: Timeline::new(backward),
+            realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
+            lie_ns: Cell::new(0),
+            mode: Cell::new(Mode::Enforced),
+            failures: RefCell::default(),
+            domains: Domains::new(),
+        };
+        process.monotonic.begin(&MonotonicClock(&process));
+        process.realtime.begin(&RealtimeClock(&process));
+        process
+    }
+
+    /// The tick of a reading, without the time that a read takes.
+    pub(super) fn tick(&self) -> u64 {
+        let raw = match self.mode.get() {
+            Mode::Replaced => self.machine.os_ns_at(self.machine.tick.get()),
+            _ => self.machine.counter(),
+        };
+        let moves = self.failures.borrow().len();
+        if moves == 0 { raw } else { self.domains.tick(moves - 1, raw) }
+    }
+
+    /// What the monotonic and the real-time clock say, exactly.
+    pub(super) fn truth_ns(&self) -> (u64, u64) {
+        let monotonic_ns = self.machine.os_ns_at(self.machine.tick.get());
+        (monotonic_ns, monotonic_ns.checked_add_signed(self.realtime_offset_ns.get()).unwrap())
+    }
+
+    /// Both timelines at `tick`.
+    pub(super) fn ns_at(&self, tick: u64) -> (u64, u64) {
+        let monotonic_ns = self.monotonic.ns_at(tick, &MonotonicClock(self));
+        (monotonic_ns, self.realtime.ns_at(tick, &RealtimeClock(self)))
+    }
+
+    pub(super) fn sync(&self) {
+        self.monotonic.sync(&MonotonicClock(self));
+        self.realtime.sync(&RealtimeClock(self));
+    }
+}
+
+struct MonotonicClock<'a>(&'a Process);
+struct RealtimeClock<'a>(&'a Process);
+
+impl Reference for MonotonicClock<'_> {
+    fn ticks(&self) -> u64 {
+        self.0.machine.a_read_takes(25);
+        let tick = self.0.tick();
+        self.0.machine.a_read_takes(25);
+        tick
+    }
+
+    fn os_ns(&self) -> u64 {
+        self.0.machine.os_ns().checked_add_signed(self.0.lie_ns.get()).unwrap()
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        self.0.machine.resolution_ns
+    }
+
+    fn counter_failed(&self, failure: CounterFailure) {
+        let os_ns = self.os_ns();
+        let Some(expected_tick) = self.0.monotonic.expected_tick(os_ns) else { return };
+        let (rate, _) = self.0.monotonic.rate(self).unwrap();
+        let mut failures = self.0.failures.borrow_mut();
+        let moves = failures.len();
+        let raw = self.0.machine.counter();
+        let (mode, line) =
+            after_failure(failure, u8::try_from(moves).unwrap(), raw, os_ns, expected_tick, rate);
+        assert!(self.0.domains.write(moves, line));
+        failures.push(failure);
+        self.0.mode.set(mode);
+    }
+}
+
+impl Reference for RealtimeClock<'_> {
+    fn ticks(&self) -> u64 {
+        MonotonicClock(self.0).ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        let offset_ns = self.0.realtime_offset_ns.get();
+        let ns = MonotonicClock(self.0).os_ns().checked_add_signed(offset_ns).unwrap();
+        ns - ns % self.0.machine.resolution_ns
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        self.0.machine.resolution_ns
+    }
+
+    fn counter_failed(&self, failure: CounterFailure) {
+        MonotonicClock(self.0).counter_failed(failure);
+    }
+
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        self.0.monotonic.rate(&MonotonicClock(self.0))
+    }
+}

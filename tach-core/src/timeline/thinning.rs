@@ -1,0 +1,140 @@
+//! Which old record to give up: the one that is missed least.
+//!
+//! Where records are missing, a chord leads from the end of the one before to the start of the one
+//! after. What matters is how far that chord is off, beside how far it may be at its age: so years
+//! are told by few records, but a bend in the timeline is kept as long as something straighter can
+//! go.
+
+use super::piece::{Piece, Point};
+
+/// A record that is kept, with how far the chord before it is off, in ns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept {
+    pub(super) id: u64,
+    pub(super) piece: Piece,
+    pub(super) error_ns: u64,
+}
+
+impl Kept {
+    /// Stands where there is none.
+    pub(super) const NONE: Self = Self { id: 0, piece: Piece::NONE, error_ns: 0 };
+}
+
+/// What an old tick may be off, beside a hundred-millionth of its age.
+const TOLERANCE_NS: f64 = 1000.0;
+const TOLERANCE_OF_AGE: f64 = 1e-8;
+
+/// The records that tell how the timeline begins: they are never given up.
+const FIRST: usize = 2;
+
+/// The index in `kept` of the record to give up, and how far the chord in its place is off; `None`
+/// if there is none to choose from. `kept` is in the order of time.
+///
+/// Records after `recent_tick` are given up only if there are no others.
+pub(super) fn choose(kept: &[Kept], recent_tick: u64) -> Option<(usize, u64)> {
+    let now = kept.last()?.piece.end();
+    let candidates = FIRST..kept.len() - 1;
+    let old = candidates.clone().filter(|&i| kept[i + 1].piece.start().tick < recent_tick);
+    let cheapest = |candidates: &mut dyn Iterator<Item = usize>| {
+        candidates
+            .map(|i| (i, error_without(kept, i)))
+            .map(|(i, error)| (i, error, error / tolerance(now, kept[i].piece.start())))
+            .min_by(|a, b| a.2.total_cmp(&b.2))
+    };
+    let (index, error, _) =
+        cheapest(&mut old.into_iter()).or_else(|| cheapest(&mut candidates.into_iter()))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, and the error is not negative"
+    )]
+    Some((index, error as u64))
+}
+
+/// How far the chord would be off that took the place of the record at `index`.
+fn error_without(kept: &[Kept], index: usize) -> f64 {
+    let (before, piece, after) = (&kept[index - 1], &kept[index].piece, &kept[index + 1]);
+    let (from, to) = (before.piece.end(), after.piece.start());
+    let knee = piece.knee();
+    // A step of the clock is at the knee, where the gap line ends elsewhere than the main begins.
+    let gap_end = Point { ns: piece.gap.ns_at(knee.tick), ..knee };
+    let here = [piece.start(), gap_end, knee, piece.end()]
+        .into_iter()
+        .map(|point| distance(from, to, point))
+        .fold(0.0, f64::max);
+    #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more")]
+    let known = kept[index].error_ns.max(after.error_ns) as f64;
+    here + known
+}
+
+/// How far `point` is from the straight line between the other two, in ns.
+fn distance(from: Point, to: Point, point: Point) -> f64 {
+    let (dx, dy) = (difference(to.tick, from.tick), difference(to.ns, from.ns));
+    let (x, y) = (difference(point.tick, from.tick), difference(point.ns, from.ns));
+    if dx > 0.0 { (y - dy * (x / dx)).abs() } else { y.abs() }
+}
+
+fn tolerance(now: Point, then: Point) -> f64 {
+    TOLERANCE_NS + TOLERANCE_OF_AGE * difference(now.ns, then.ns).abs()
+}
+
+/// `a - b`: exact for all that is near.
+#[expect(clippy::cast_precision_loss, reason = "an estimate needs no more")]
+fn difference(a: u64, b: u64) -> f64 {
+    let magnitude = a.abs_diff(b) as f64;
+    if a >= b { magnitude } else { -magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::{Line, Rate};
+    use super::*;
+
+    /// Records of 100 ticks, each as high as `heights` says at its start.
+    fn kept(heights: &[u64]) -> Vec<Kept> {
+        let piece = |i: usize| {
+            let tick = 100 * i as u64;
+            let ns = heights[i];
+            let next_ns = heights.get(i + 1).copied().unwrap_or(ns + 100);
+            let line =
+                Line { start_tick: tick, start_ns: ns, rate: Rate::from_slope(next_ns - ns, 100) };
+            Piece { previous: i as u64, gap: line, main: line, end_tick: tick + 100 }
+        };
+        (0..heights.len())
+            .map(|i| Kept { id: i as u64 + 1, piece: piece(i), error_ns: 0 })
+            .collect()
+    }
+
+    #[test]
+    fn what_lies_on_a_straight_line_goes_before_a_bend() {
+        // The clock runs faster for one record, the sixth.
+        let heights = [0, 100, 200, 300, 400, 500, 700, 800, 900, 1000];
+        let (index, error) = choose(&kept(&heights), u64::MAX).unwrap();
+        assert!([2, 3, 7, 8].contains(&index), "{index}");
+        assert!(error <= 1, "{error}");
+    }
+
+    #[test]
+    fn errors_that_were_made_before_count() {
+        let mut all = kept(&[0, 100, 200, 300, 400, 500, 600]);
+        for (i, error_ns) in [(2, 50), (3, 50), (4, 0), (5, 0)] {
+            all[i].error_ns = error_ns;
+        }
+        assert_eq!(choose(&all, u64::MAX).map(|(index, _)| index), Some(4));
+    }
+
+    #[test]
+    fn the_first_two_and_the_newest_stay() {
+        assert!(choose(&kept(&[0, 100, 200]), u64::MAX).is_none());
+        assert_eq!(choose(&kept(&[0, 100, 200, 300]), u64::MAX).unwrap().0, 2);
+        assert!(choose(&kept(&[0]), u64::MAX).is_none());
+        assert!(choose(&[], u64::MAX).is_none());
+    }
+
+    #[test]
+    fn what_is_recent_stays_while_there_is_something_older() {
+        let all = kept(&[0, 100, 200, 350, 400, 500, 600, 700, 800]);
+        assert!(choose(&all, 401).unwrap().0 < 4);
+        assert!(choose(&all, 0).is_some());
+    }
+}
