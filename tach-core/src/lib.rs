@@ -35,6 +35,8 @@
 //! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE`, and a per-thread cache
 //!   for formatted timestamps. Without it the crate is `no_std`; it never allocates either way, but for
 //!   the first read of a process in whose environment `TACH_SOURCE` is set.
+//! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
+//!   interval, so that a process that reads no clock for long learns of a step in time.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -63,6 +65,8 @@ mod system;
 mod timeline;
 mod unix_time;
 
+#[cfg(feature = "recalibrator")]
+mod recalibrator;
 #[cfg(feature = "std")]
 mod std_time;
 
@@ -72,6 +76,8 @@ pub use crate::budget::{Budget, BudgetExhausted};
 pub use crate::instant::Instant;
 pub use crate::monotonic::MonotonicInstant;
 pub use crate::ordered::OrderedInstant;
+#[cfg(feature = "recalibrator")]
+pub use crate::recalibrator::{Recalibrator, RecalibratorError};
 pub use crate::source::{ForceError, Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
 pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};

@@ -6,23 +6,52 @@
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
 //! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: what the kernel says
 //!   of the counter.
+//! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
+//!   1. Linux states 1 ns also where the hardware is coarser.
+//! - `fn suspended_ns() -> Option<u64>`: how long the system has been suspended since it started, to
+//!   about a microsecond; `None` where that can't be told. A wait between the readings is not
+//!   mistaken for a suspend.
+//! - `fn clock_error() -> Option<ClockError>`: how far the real-time clock may be off, as the kernel
+//!   reckons it; `None` where it does not tell.
+//! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
+//!   restored this machine; `None` where there is none, or this process may not read it. Costs three
+//!   system calls: to be asked now and then.
 //! - `fn requested_source() -> Request`: what the environment variable `TACH_SOURCE` asks for.
 //! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
 
+use core::fmt;
+
 use cfg_if::cfg_if;
 
+// libc does not declare `adjtimex` for uClibc, nor `clock_getres` for NuttX.
+#[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
+mod adjtimex;
 #[cfg(feature = "std")]
 mod environment;
+#[cfg(target_os = "linux")]
+mod file;
+#[cfg(all(test, target_os = "linux"))]
+mod fixture;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(feature = "std"))]
 mod no_environment;
+#[cfg(all(unix, not(target_os = "nuttx")))]
+mod resolution;
 #[cfg(all(not(unix), feature = "std"))]
 mod std_clock;
+#[cfg(target_os = "linux")]
+mod suspend;
 #[cfg(unix)]
 mod unix;
+#[cfg(not(all(target_os = "linux", not(target_env = "uclibc"))))]
+mod unknown_error;
 #[cfg(not(target_os = "linux"))]
 mod unknown_kernel;
+#[cfg(not(all(unix, not(target_os = "nuttx"))))]
+mod unknown_resolution;
+#[cfg(target_os = "linux")]
+mod vmclock;
 
 cfg_if! {
     if #[cfg(unix)] {
@@ -37,8 +66,26 @@ cfg_if! {
 cfg_if! {
     if #[cfg(target_os = "linux")] {
         pub(crate) use linux::kernel_view;
+        pub(crate) use suspend::suspended_ns;
+        pub(crate) use vmclock::disruption_marker;
     } else {
-        pub(crate) use unknown_kernel::kernel_view;
+        pub(crate) use unknown_kernel::{disruption_marker, kernel_view, suspended_ns};
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
+        pub(crate) use adjtimex::clock_error;
+    } else {
+        pub(crate) use unknown_error::clock_error;
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(unix, not(target_os = "nuttx")))] {
+        pub(crate) use resolution::resolution_ns;
+    } else {
+        pub(crate) use unknown_resolution::resolution_ns;
     }
 }
 
@@ -98,9 +145,41 @@ pub(crate) struct KernelView<'a> {
     pub(crate) available: Option<&'a str>,
 }
 
+/// How far the real-time clock may be off true time, as the kernel reckons it.
+///
+/// Its figures are as good as what the program that disciplines the clock tells the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClockError {
+    /// A bound, which grows while nobody sets the clock.
+    pub(crate) max_ns: u64,
+    /// The likely error.
+    pub(crate) estimated_ns: u64,
+    /// Somebody disciplines the clock, and the kernel believes it.
+    pub(crate) synchronized: bool,
+}
+
+/// The back end's facts that `status()` does not tell yet, in one line.
+#[cfg_attr(not(test), expect(dead_code, reason = "status() will tell them"))]
+fn write_facts(f: &mut impl fmt::Write) -> fmt::Result {
+    let (resolution, suspended, marker) = (resolution_ns(), suspended_ns(), disruption_marker());
+    write!(f, "resolution {resolution} ns, suspended {suspended:?}, marker {marker:?}")?;
+    if let Some(ClockError { max_ns, estimated_ns, synchronized }) = clock_error() {
+        write!(f, ", error {estimated_ns} to {max_ns} ns, synchronized {synchronized}")?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_fact_can_be_asked() {
+        let mut line = String::new();
+        write_facts(&mut line).expect("a string takes everything");
+        assert!(line.starts_with("resolution "), "{line}");
+        assert!(resolution_ns() >= 1);
+    }
 
     #[test]
     fn only_two_words_ask_for_a_source() {

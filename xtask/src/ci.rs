@@ -22,7 +22,8 @@ const STEPS: &[Step] = &[
     ("lints", lints),
     ("README's test command", readme_tests),
     ("tests of optional features", || {
-        run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))
+        run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
+        run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))
     }),
     ("documentation", || {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);

@@ -1,20 +1,30 @@
 //! What Linux says of the counter.
-#![expect(unsafe_code, reason = "calls prctl, open, read and close")]
+#![expect(unsafe_code, reason = "calls prctl")]
 
 use core::ffi::{CStr, c_int, c_ulong};
-use core::str;
 
+use super::file::read_line;
 use super::{CLOCKSOURCE_BYTES, KernelView};
 
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
-    let (first, second) = buffer.split_at_mut(CLOCKSOURCE_BYTES / 2);
-    let current = read_line(CURRENT, first);
-    // A kernel that uses the counter has it: a file less to read at the start of a process.
-    let available = if current == Some("tsc") { current } else { read_line(AVAILABLE, second) };
+    let (current, available) = clocksources(buffer, CURRENT, AVAILABLE);
     KernelView { counter_readable: counter_readable(), current, available }
+}
+
+/// The current and the available clocksources, as the files at these paths name them.
+fn clocksources<'a>(
+    buffer: &'a mut [u8; CLOCKSOURCE_BYTES],
+    current: &CStr,
+    available: &CStr,
+) -> (Option<&'a str>, Option<&'a str>) {
+    let (first, second) = buffer.split_at_mut(CLOCKSOURCE_BYTES / 2);
+    let current = read_line(current, first);
+    // A kernel that uses the counter has it: a file less to read at the start of a process.
+    let available = if current == Some("tsc") { current } else { read_line(available, second) };
+    (current, available)
 }
 
 /// Whether RDTSC may be executed here: a process that had it disabled gets SIGSEGV (prctl(2)).
@@ -26,20 +36,40 @@ fn counter_readable() -> bool {
     answer != 0 || mode == libc::PR_TSC_ENABLE
 }
 
-/// The first line of a file, without the blanks around it; `None` if it can't be read.
-fn read_line<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a str> {
-    // SAFETY: the path ends with a NUL byte.
-    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return None;
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Fixture, missing};
+    use super::*;
+
+    fn check(current: &CStr, available: &CStr, expected: (Option<&str>, Option<&str>)) {
+        let buffer = &mut [0; CLOCKSOURCE_BYTES];
+        let found = clocksources(buffer, current, available);
+        assert_eq!(found, expected, "{current:?}, {available:?}");
     }
-    // SAFETY: the pointer is valid for as many bytes as are named.
-    let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
-    // SAFETY: the descriptor was opened above, and nobody else has it.
-    unsafe {
-        libc::close(file);
+
+    #[test]
+    fn the_clocksources_are_what_the_files_say() {
+        let current = Fixture::new(b"kvm-clock\n");
+        let available = Fixture::new(b"kvm-clock tsc acpi_pm \n");
+        let expected = (Some("kvm-clock"), Some("kvm-clock tsc acpi_pm"));
+        check(current.path(), available.path(), expected);
     }
-    let text = buffer.get(..usize::try_from(length).ok()?)?;
-    let line = str::from_utf8(text).ok()?.lines().next()?.trim();
-    (!line.is_empty()).then_some(line)
+
+    #[test]
+    fn a_kernel_on_the_counter_is_asked_once() {
+        let current = Fixture::new(b"tsc\n");
+        check(current.path(), missing(), (Some("tsc"), Some("tsc")));
+    }
+
+    #[test]
+    fn each_file_can_fail_alone() {
+        let good = Fixture::new(b"hpet\n");
+        let long = Fixture::new(&[b'x'; CLOCKSOURCE_BYTES]);
+        let [empty, garbage] = [Fixture::new(b""), Fixture::new(b"\xff\x00\xfe")];
+        for bad in [missing(), empty.path(), garbage.path(), long.path()] {
+            check(bad, good.path(), (None, Some("hpet")));
+            check(good.path(), bad, (Some("hpet"), None));
+            check(bad, bad, (None, None));
+        }
+    }
 }

@@ -25,6 +25,14 @@ fn every_type_is_a_plain_value() {
     assert_free::<UnixTime>();
 }
 
+#[cfg(feature = "recalibrator")]
+#[test]
+fn the_recalibrator_and_its_error_can_be_sent_and_shared() {
+    fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
+    assert_shared::<tach_core::Recalibrator>();
+    assert_shared::<tach_core::RecalibratorError>();
+}
+
 #[test]
 fn points_in_time_are_eight_bytes() {
     assert_eq!(size_of::<Instant>(), 8);

@@ -1,0 +1,84 @@
+//! The start of a small file, without the standard library.
+#![expect(unsafe_code, reason = "calls open, read and close")]
+
+use core::ffi::{CStr, c_int};
+use core::str;
+
+/// The bytes that one read gives, as many as the buffer can hold; `None` if it can't be read.
+///
+/// The kernel makes what it tells here anew for each read, and whole: reading on could join two
+/// versions.
+pub(super) fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let file = open(path)?;
+    // SAFETY: the pointer is valid for as many bytes as are named.
+    let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+    // SAFETY: the descriptor was opened above, and nobody else has it.
+    unsafe {
+        libc::close(file);
+    }
+    buffer.get(..usize::try_from(length).ok()?)
+}
+
+/// The first line of a file, without the blanks around it; `None` if it can't be read, holds nothing
+/// but blanks, is not UTF-8, or is too long for the buffer, since half a word can mean another.
+pub(super) fn read_line<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a str> {
+    let room = buffer.len();
+    let bytes = read(path, buffer)?;
+    let (line, ended) = match bytes.iter().position(|&byte| byte == b'\n') {
+        Some(end) => (&bytes[..end], true),
+        None => (bytes, bytes.len() < room),
+    };
+    let line = str::from_utf8(line).ok()?.trim();
+    (ended && !line.is_empty()).then_some(line)
+}
+
+fn open(path: &CStr) -> Option<c_int> {
+    // SAFETY: the path ends with a NUL byte.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    (file >= 0).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{Fixture, missing};
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_to_its_end_or_the_buffers() {
+        let cases: [(&[u8], &[u8]); 4] =
+            [(b"", b""), (b"abc", b"abc"), (b"abcd", b"abcd"), (b"abcde", b"abcd")];
+        for (content, expected) in cases {
+            let file = Fixture::new(content);
+            assert_eq!(read(file.path(), &mut [0; 4]), Some(expected), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_whole_or_nothing() {
+        let cases: [(&[u8], Option<&str>); 11] = [
+            (b"tsc\n", Some("tsc")),
+            (b"tsc", Some("tsc")),
+            (b" tsc \n", Some("tsc")),
+            (b"tsc\nhpet\n", Some("tsc")),
+            (b"tsc\n\xff\xfe\xfd", Some("tsc")),
+            (b"", None),
+            (b"\n", None),
+            (b" \ntsc\n", None),
+            (b"\xff\xfe\n", None),
+            (b"tsc tsc-early\n", None),
+            (b"12345678", None),
+        ];
+        for (content, expected) in cases {
+            let file = Fixture::new(content);
+            assert_eq!(read_line(file.path(), &mut [0; 8]), expected, "{content:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_readable_file_gives_nothing() {
+        for path in [missing(), c"/"] {
+            assert_eq!(read(path, &mut [0; 8]), None);
+            assert_eq!(read_line(path, &mut [0; 8]), None);
+        }
+    }
+}

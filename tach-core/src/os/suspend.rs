@@ -1,0 +1,137 @@
+//! How long Linux has been suspended, by the two clocks that differ in just that.
+#![expect(unsafe_code, reason = "calls clock_gettime")]
+
+use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC, clockid_t, timespec};
+
+/// A bracket this narrow is good enough: the result is then within half of it, a microsecond.
+const NARROW_NS: u64 = 2_000;
+/// A bracket this wide says nothing: a suspend can be shorter than the doubt.
+const WIDE_NS: u64 = 1_000_000;
+/// How often a narrow bracket is hoped for. An interruption is rare; where reading a clock is itself
+/// slow, more attempts would not help.
+const ATTEMPTS: usize = 8;
+
+/// A reading of the boot-time clock between two of the monotonic one.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
+struct Bracket {
+    before_ns: u64,
+    boot_ns: u64,
+    after_ns: u64,
+}
+
+impl Bracket {
+    fn read() -> Option<Self> {
+        Some(Self {
+            before_ns: read(CLOCK_MONOTONIC)?,
+            boot_ns: read(CLOCK_BOOTTIME)?,
+            after_ns: read(CLOCK_MONOTONIC)?,
+        })
+    }
+
+    fn width_ns(self) -> u64 {
+        self.after_ns.saturating_sub(self.before_ns)
+    }
+
+    /// What the boot-time clock is ahead; `None` if it is behind, as it can be in a time namespace
+    /// (`time_namespaces(7)`), which sets each clock off by an amount of its own.
+    fn suspended_ns(self) -> Option<u64> {
+        if self.boot_ns < self.before_ns {
+            return None;
+        }
+        Some(self.boot_ns.saturating_sub(self.before_ns + self.width_ns() / 2))
+    }
+}
+
+/// `CLOCK_BOOTTIME` counts on in a suspend, `CLOCK_MONOTONIC` does not; NTP slews both alike.
+///
+/// In a time namespace the difference of its offsets is part of the result, which then says
+/// something only by its changes.
+pub(crate) fn suspended_ns() -> Option<u64> {
+    narrowest(Bracket::read)?.suspended_ns()
+}
+
+/// The first narrow bracket, or else the narrowest of all attempts, unless that is wide too.
+fn narrowest(mut read: impl FnMut() -> Option<Bracket>) -> Option<Bracket> {
+    let mut best = read()?;
+    for _ in 1..ATTEMPTS {
+        if best.width_ns() <= NARROW_NS {
+            break;
+        }
+        let next = read()?;
+        if next.width_ns() < best.width_ns() {
+            best = next;
+        }
+    }
+    (best.width_ns() <= WIDE_NS).then_some(best)
+}
+
+/// `None` where the kernel does not have the clock.
+fn read(clock: clockid_t) -> Option<u64> {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid for one timespec.
+    let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    if answer != 0 {
+        return None;
+    }
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_NS: u64 = 3_600_000_000_000;
+
+    /// A bracket in which the boot-time clock was read `at_ns` after the first reading.
+    fn bracket(suspended_ns: u64, at_ns: u64, width_ns: u64) -> Bracket {
+        let before_ns = 5 * HOUR_NS;
+        let boot_ns = before_ns + suspended_ns + at_ns;
+        Bracket { before_ns, boot_ns, after_ns: before_ns + width_ns }
+    }
+
+    #[test]
+    fn the_result_is_within_half_the_bracket() {
+        for suspended_ns in [0, 1, 900, 1_000_000, HOUR_NS] {
+            for width_ns in [0, 1, 100, 2_000] {
+                for at_ns in [0, width_ns / 2, width_ns] {
+                    let found = bracket(suspended_ns, at_ns, width_ns).suspended_ns();
+                    let found = found.expect("a clock that is ahead");
+                    assert!(found.abs_diff(suspended_ns) <= width_ns.div_ceil(2), "{found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_interruption_is_not_a_suspend() {
+        let mut readings =
+            [bracket(0, 9_000_000_000, 9_000_000_100), bracket(0, 50, 40_000), bracket(0, 50, 100)]
+                .into_iter();
+        let found = narrowest(|| readings.next()).expect("a narrow bracket");
+        assert_eq!(found.suspended_ns(), Some(0));
+    }
+
+    #[test]
+    fn a_slow_clock_is_read_as_well_as_can_be() {
+        let widths_ns = [9_000, 8_000, 5_000, 7_000, 6_000, 9_000, 9_000, 9_000];
+        let mut readings = widths_ns.into_iter().map(|width_ns| bracket(0, 0, width_ns));
+        let found = narrowest(|| readings.next()).expect("a bracket");
+        assert_eq!(found.width_ns(), 5_000);
+    }
+
+    #[test]
+    fn nothing_is_said_where_nothing_is_known() {
+        assert!(narrowest(|| Some(bracket(0, 0, WIDE_NS + 1))).is_none());
+        assert!(narrowest(|| None).is_none());
+        let behind = Bracket { before_ns: HOUR_NS, boot_ns: 1, after_ns: HOUR_NS + 50 };
+        assert_eq!(behind.suspended_ns(), None);
+    }
+
+    #[test]
+    fn the_clocks_can_be_read() {
+        assert!(Bracket::read().is_some(), "both clocks are in Linux since 2.6.39");
+        assert_eq!(read(100), None, "there is no such clock");
+    }
+}
