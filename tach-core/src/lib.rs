@@ -76,6 +76,7 @@ pub use crate::budget::{Budget, BudgetExhausted};
 pub use crate::instant::Instant;
 pub use crate::monotonic::MonotonicInstant;
 pub use crate::ordered::OrderedInstant;
+pub use crate::os::ClockError;
 #[cfg(feature = "recalibrator")]
 pub use crate::recalibrator::{Recalibrator, RecalibratorError};
 pub use crate::source::{ForceError, Order, Reason, Source};

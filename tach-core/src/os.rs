@@ -19,7 +19,7 @@
 //! - `fn requested_source() -> Request`: what the environment variable `TACH_SOURCE` asks for.
 //! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
 
-use core::fmt;
+use core::time::Duration;
 
 use cfg_if::cfg_if;
 
@@ -145,41 +145,32 @@ pub(crate) struct KernelView<'a> {
     pub(crate) available: Option<&'a str>,
 }
 
-/// How far the real-time clock may be off true time, as the kernel reckons it.
+/// How far the OS's real-time clock may be from UTC, as the kernel reckons it.
 ///
-/// Its figures are as good as what the program that disciplines the clock tells the kernel.
+/// The figures are as good as what the program that disciplines the clock (an NTP or PTP daemon) tells
+/// the kernel. On Linux they are `maxerror` and `esterror` of `adjtimex(2)`.
+///
+/// # Examples
+///
+/// ```
+/// if let Some(error) = tach_core::status().os_clock_error {
+///     println!("UTC to {:?}, at worst {:?}", error.estimated, error.max);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClockError {
-    /// A bound, which grows while nobody sets the clock.
-    pub(crate) max_ns: u64,
+#[non_exhaustive]
+pub struct ClockError {
+    /// A bound, which grows while nobody disciplines the clock.
+    pub max: Duration,
     /// The likely error.
-    pub(crate) estimated_ns: u64,
+    pub estimated: Duration,
     /// Somebody disciplines the clock, and the kernel believes it.
-    pub(crate) synchronized: bool,
-}
-
-/// The back end's facts that `status()` does not tell yet, in one line.
-#[cfg_attr(not(test), expect(dead_code, reason = "status() will tell them"))]
-fn write_facts(f: &mut impl fmt::Write) -> fmt::Result {
-    let (resolution, suspended, marker) = (resolution_ns(), suspended_ns(), disruption_marker());
-    write!(f, "resolution {resolution} ns, suspended {suspended:?}, marker {marker:?}")?;
-    if let Some(ClockError { max_ns, estimated_ns, synchronized }) = clock_error() {
-        write!(f, ", error {estimated_ns} to {max_ns} ns, synchronized {synchronized}")?;
-    }
-    Ok(())
+    pub synchronized: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_fact_can_be_asked() {
-        let mut line = String::new();
-        write_facts(&mut line).expect("a string takes everything");
-        assert!(line.starts_with("resolution "), "{line}");
-        assert!(resolution_ns() >= 1);
-    }
 
     #[test]
     fn only_two_words_ask_for_a_source() {

@@ -51,6 +51,9 @@ pub(crate) struct Sample {
     pub(crate) ns: u64,
     /// The bracket's width: the OS clock was read at `tick` plus or minus half of it.
     pub(crate) width_ticks: u64,
+    /// How much wider that is than the narrowest seen lately: an interruption, before or after the
+    /// OS clock was read.
+    pub(crate) excess_ticks: u64,
     /// The step in which the OS clock rises.
     pub(crate) resolution_ns: u64,
 }
@@ -63,26 +66,30 @@ impl Sample {
     /// `best_width_ticks`, the best seen before (0: none was).
     pub(crate) fn take(reference: &impl Reference, best_width_ticks: u64) -> Self {
         let good_enough = best_width_ticks.saturating_add(best_width_ticks / 8);
-        let mut narrowest = Self::bracket(reference);
+        let resolution_ns = reference.resolution_ns();
+        let bracket = || Self::bracket(reference, resolution_ns);
+        let mut narrowest = bracket();
         for _ in 1..Self::ATTEMPTS {
             if narrowest.width_ticks <= good_enough {
                 break;
             }
-            let next = Self::bracket(reference);
+            let next = bracket();
             if next.width_ticks < narrowest.width_ticks {
                 narrowest = next;
             }
         }
+        if best_width_ticks != 0 {
+            narrowest.excess_ticks = narrowest.width_ticks.saturating_sub(best_width_ticks);
+        }
         narrowest
     }
 
-    fn bracket(reference: &impl Reference) -> Self {
+    fn bracket(reference: &impl Reference, resolution_ns: u64) -> Self {
         let before = reference.ticks();
         let ns = reference.os_ns();
         // A counter that went back in between counts as one that stood still.
         let width_ticks = reference.ticks().saturating_sub(before);
-        let resolution_ns = reference.resolution_ns();
-        Self { tick: before + width_ticks / 2, ns, width_ticks, resolution_ns }
+        Self { tick: before + width_ticks / 2, ns, width_ticks, excess_ticks: 0, resolution_ns }
     }
 }
 
@@ -122,7 +129,10 @@ mod tests {
     fn the_narrowest_bracket_wins() {
         let reference = Scripted::new(&[90, 60, 5000, 40, 70, 80, 90, 100]);
         let sample = Sample::take(&reference, 0);
-        assert_eq!(sample, Sample { tick: 6170, ns: 6170, width_ticks: 40, resolution_ns: 1 });
+        assert_eq!(
+            sample,
+            Sample { tick: 6170, ns: 6170, width_ticks: 40, excess_ticks: 0, resolution_ns: 1 }
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::os::{self, ClockError};
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
 use crate::timeline::{Record, Timeline};
@@ -38,6 +39,8 @@ pub struct Status {
     pub restores: u32,
     /// When the last of all these, or of the timelines' steps and changes of rate, was found.
     pub last_disruption: Option<UnixTime>,
+    /// How far the OS's real-time clock itself may be off, where the kernel tells.
+    pub os_clock_error: Option<ClockError>,
     /// The timeline that follows the OS's monotonic clock.
     pub monotonic: TimelineStatus,
     /// The timeline that follows the OS's real-time clock.
@@ -104,6 +107,7 @@ pub fn status() -> Status {
         suspends: system::HOST.suspends(),
         restores: system::HOST.disruptions(),
         last_disruption: last_disruption(),
+        os_clock_error: os::clock_error(),
         monotonic: timeline_status(&system::MONOTONIC, tick),
         realtime: timeline_status(&system::REALTIME, tick),
     }
@@ -161,7 +165,14 @@ impl fmt::Display for Status {
             )?;
         }
         writeln!(f, "monotonic: {}", self.monotonic)?;
-        write!(f, "real time: {}", self.realtime)
+        write!(f, "real time: {}", self.realtime)?;
+        match self.os_clock_error {
+            Some(error) if error.synchronized => {
+                write!(f, "\nOS clock:  ±{:?} from UTC, at worst {:?}", error.estimated, error.max)
+            }
+            Some(_) => write!(f, "\nOS clock:  not synchronized with UTC"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -205,6 +205,7 @@ impl Timeline {
         if record.is_identity() || !record.has_rate() || tick < record.piece.knee().tick {
             return;
         }
+        let record = record.seeded(|| reference.known_rate());
         let sample = Sample::take(reference, u64::from(record.best_width_ticks));
         let estimate = &record.estimate;
         if sample.tick <= estimate.tick && sample.ns.saturating_sub(estimate.ns) > STOPPED_NS {
@@ -274,12 +275,9 @@ impl Timeline {
     /// The successor of `record`, made for the sake of `tick`.
     fn make_next(&self, id: Id, record: &Record, tick: u64, reference: &impl Reference) -> Record {
         let sample = || Sample::take(reference, u64::from(record.best_width_ticks));
+        let record = record.seeded(|| reference.known_rate());
         if record.has_rate() {
             return record.next(id, tick, &sample(), self.backward_step());
-        }
-        if let Some((rate, error_ppb)) = reference.known_rate() {
-            let seeded = record.seeded(rate, error_ppb);
-            return seeded.next(id, tick, &sample(), self.backward_step());
         }
         // A clock that rises in long steps tells a rate after two of them.
         let spin_ns = SPIN_NS.max(2 * reference.resolution_ns());
@@ -324,11 +322,14 @@ impl Timeline {
         }
         let Some(newest) = self.newest() else { return };
         let recent_ticks = newest.estimate.rate.ticks(RECENT_NS).unwrap_or(u64::MAX);
-        let recent_tick = newest.estimate.tick.saturating_sub(recent_ticks);
+        let recent = Point {
+            tick: newest.estimate.tick.saturating_sub(recent_ticks),
+            ns: newest.estimate.ns.saturating_sub(RECENT_NS),
+        };
         room[..count].sort_unstable_by_key(|kept| kept.id);
         for _ in 0..GIVEN_UP {
             let kept = &mut room[..count];
-            let Some((index, error_ns)) = thinning::choose(kept, recent_tick) else { return };
+            let Some((index, error_ns)) = thinning::choose(kept, recent) else { return };
             self.history.give_up(kept[index].id);
             self.history.set_note(kept[index + 1].id, error_ns);
             kept[index + 1].error_ns = error_ns;

@@ -3,6 +3,7 @@
 
 use core::ffi::c_int;
 use core::mem;
+use core::time::Duration;
 
 use libc::timex;
 
@@ -27,15 +28,15 @@ fn from_state(answer: c_int, state: &timex) -> Option<ClockError> {
         return None;
     }
     Some(ClockError {
-        max_ns: us_to_ns(state.maxerror)?,
-        estimated_ns: us_to_ns(state.esterror)?,
+        max: from_us(state.maxerror)?,
+        estimated: from_us(state.esterror)?,
         synchronized: answer != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0,
     })
 }
 
 /// The fields' type is not the same on all targets.
-fn us_to_ns(us: impl TryInto<u64>) -> Option<u64> {
-    us.try_into().ok()?.checked_mul(1_000)
+fn from_us(us: impl TryInto<u64>) -> Option<Duration> {
+    us.try_into().ok().map(Duration::from_micros)
 }
 
 #[cfg(test)]
@@ -47,8 +48,12 @@ mod tests {
     }
 
     #[test]
-    fn microseconds_become_nanoseconds() {
-        let expected = ClockError { max_ns: 7_000, estimated_ns: 3_000, synchronized: true };
+    fn the_fields_are_microseconds() {
+        let expected = ClockError {
+            max: Duration::from_micros(7),
+            estimated: Duration::from_micros(3),
+            synchronized: true,
+        };
         assert_eq!(from_state(0, &state(7, 3, 0)), Some(expected));
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct Estimate {
     pub(crate) ns: u64,
     /// [`Rate::UNKNOWN`] after the first sample.
     pub(crate) rate: Rate,
-    /// Standard error of `ns`.
+    /// Standard error of `ns`; of `tick`, while no rate is known.
     pub(crate) offset_error_ns: u32,
     /// Standard error of `rate`.
     pub(crate) rate_error_ppb: u32,
@@ -27,6 +27,9 @@ pub(crate) struct Estimate {
 pub(crate) enum Finding {
     /// As expected.
     Expected,
+    /// Off by more than expected, but by too little in too short a time for a change of rate: cores
+    /// whose counters differ.
+    Jitter,
     /// The OS clock's rate has changed.
     RateChanged,
     /// The OS clock was set, by more than any slew explains.
@@ -40,6 +43,12 @@ const WANDER_PPB_PER_S: u64 = 3;
 const MAX_WANDER_PPB: u64 = 1000;
 /// The fastest slew that is taken for one: twice what Linux allows in `adjtimex`.
 const MAX_SLEW_PPM: u64 = 1000;
+/// An error of no more than this is taken for the counters' of two cores, if it would need a change of
+/// rate by more than one part in that many (20 ppm).
+const MAX_JITTER_NS: u64 = 2_000;
+const JITTER_DIVISOR: u64 = 50_000;
+/// The error of a rate after a step: a tenth.
+const UNCERTAIN_PPB: u32 = 100_000_000;
 /// The smallest error that is taken for a step. A smaller one is slewed away.
 const MIN_STEP_NS: u64 = 1_000_000;
 
@@ -54,9 +63,25 @@ impl Estimate {
             tick: sample.tick,
             ns: sample.ns,
             rate: Rate::UNKNOWN,
-            offset_error_ns: 0,
+            // Nothing to compare its width with: it may have been interrupted.
+            offset_error_ns: narrow(sample.width_ticks / 4),
             rate_error_ppb: u32::MAX,
         }
+    }
+
+    /// Whether it could do with a rate that is known from elsewhere.
+    pub(crate) fn wants_rate(&self) -> bool {
+        !self.rate.is_known() || self.rate_error_ppb == UNCERTAIN_PPB
+    }
+
+    /// This estimate with a rate that is known from elsewhere.
+    pub(crate) fn seeded(&self, rate: Rate, rate_error_ppb: u32) -> Self {
+        let offset_error_ns = if self.rate.is_known() {
+            self.offset_error_ns
+        } else {
+            narrow(rate.ns(u64::from(self.offset_error_ns)))
+        };
+        Self { rate, rate_error_ppb, offset_error_ns, ..*self }
     }
 
     /// The OS clock's time at `tick`, as far as is known.
@@ -79,17 +104,7 @@ impl Estimate {
         let magnitude = error_ns.unsigned_abs();
         let finding = self.finding(magnitude, elapsed_ns, sample);
         if finding == Finding::Stepped {
-            // A step says nothing of the rate; but what looks like one may be a rate that is far off
-            // (a virtual machine on another host), so the next sample may change it by as much.
-            let error_ppb = ppb(magnitude, elapsed_ns).max(u64::from(self.rate_error_ppb));
-            let stepped = Self {
-                tick: sample.tick,
-                ns: sample.ns,
-                rate: self.rate,
-                offset_error_ns: narrow(noise_ns(sample, self.rate)),
-                rate_error_ppb: narrow(error_ppb),
-            };
-            return (stepped, finding);
+            return (self.with_step(sample), finding);
         }
         let mut offset_prior = self.error_after(elapsed_ns);
         let mut rate_prior = self.rate_error_after(elapsed_ns);
@@ -97,15 +112,23 @@ impl Estimate {
             offset_prior = offset_prior.max(magnitude);
             rate_prior = rate_prior.max(ppb(magnitude, elapsed_ns));
         }
-        let noise = noise_ns(sample, self.rate);
+        let mut noise = noise_ns(sample, self.rate);
+        if finding == Finding::Jitter {
+            noise = noise.max(magnitude);
+        }
         let slope_noise = ppb(hypot(u64::from(self.offset_error_ns), noise), elapsed_ns);
-        let ns = self.ns_at(sample.tick).saturating_add_signed(gain(error_ns, offset_prior, noise));
-        let rate_error_ns = gain(error_ns, rate_prior, slope_noise);
+        let correction_ns = rounded(gain_q16(error_ns, offset_prior, noise));
+        let ns = self.ns_at(sample.tick).saturating_add_signed(correction_ns);
+        let rate_error_q16 = gain_q16(error_ns, rate_prior, slope_noise);
+        let mut offset_error_ns = combined_error(offset_prior, noise);
+        if finding == Finding::Jitter {
+            offset_error_ns = offset_error_ns.max(magnitude / 4);
+        }
         let updated = Self {
             tick: sample.tick,
             ns,
-            rate: self.rate.changed_by(rate_error_ns, elapsed_ns),
-            offset_error_ns: narrow(combined_error(offset_prior, noise)),
+            rate: self.rate.changed_by(rate_error_q16, elapsed_ns),
+            offset_error_ns: narrow(offset_error_ns),
             rate_error_ppb: narrow(combined_error(rate_prior, slope_noise)),
         };
         (updated, finding)
@@ -123,6 +146,24 @@ impl Estimate {
         u64::from(self.rate_error_ppb).saturating_add(wander.min(MAX_WANDER_PPB)).max(1)
     }
 
+    /// A step says nothing of the rate. But what looks like one may be a rate that is far off (a virtual
+    /// machine that goes on elsewhere), so the next sample may change it by much; and if that is a step
+    /// as well, the two tell the rate.
+    fn with_step(&self, sample: &Sample) -> Self {
+        let slope = Rate::from_slope(
+            sample.ns.saturating_sub(self.ns),
+            sample.tick.saturating_sub(self.tick),
+        );
+        let again = self.rate_error_ppb == UNCERTAIN_PPB;
+        Self {
+            tick: sample.tick,
+            ns: sample.ns,
+            rate: if again { slope.max(Rate::SLOWEST) } else { self.rate },
+            offset_error_ns: narrow(noise_ns(sample, self.rate)),
+            rate_error_ppb: UNCERTAIN_PPB,
+        }
+    }
+
     /// Two samples give the first rate.
     fn with_second(&self, sample: &Sample) -> Self {
         let ticks = sample.tick.saturating_sub(self.tick);
@@ -134,12 +175,13 @@ impl Estimate {
             Rate::from_slope(elapsed_ns, ticks.max(1)).max(Rate::SLOWEST)
         };
         let noise = noise_ns(sample, rate);
+        let slope_noise = hypot(rate.ns(u64::from(self.offset_error_ns)), noise);
         Self {
             tick: sample.tick,
             ns: sample.ns,
             rate,
             offset_error_ns: narrow(noise),
-            rate_error_ppb: narrow(ppb(noise.saturating_mul(2), elapsed_ns)),
+            rate_error_ppb: narrow(ppb(slope_noise, elapsed_ns)),
         }
     }
 
@@ -150,6 +192,8 @@ impl Estimate {
         let expected = error.saturating_mul(4).saturating_add(half_width);
         if error_ns <= expected {
             Finding::Expected
+        } else if error_ns <= MAX_JITTER_NS && error_ns > elapsed_ns / JITTER_DIVISOR {
+            Finding::Jitter
         } else if error_ns <= MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
             Finding::RateChanged
         } else {
@@ -158,21 +202,32 @@ impl Estimate {
     }
 }
 
-/// The standard error of a sample: the OS clock was read anywhere in the bracket, in practice at
-/// much the same place in each, so a quarter of the half-width; and it shows the last of its ticks,
-/// anywhere in one.
+/// The standard error of a sample. The OS clock was read anywhere in the bracket, in practice at much
+/// the same place in each, so a quarter of the half-width; an interruption was before or after, so half
+/// of what it made the bracket wider; and the clock shows the last of its steps, anywhere in one.
 fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
-    (rate.ns(sample.width_ticks) / 8).saturating_add(sample.resolution_ns / 4).max(1)
+    let bracket_ns = rate.ns((sample.width_ticks - sample.excess_ticks) / 8);
+    let interruption_ns = rate.ns(sample.excess_ticks / 2);
+    (bracket_ns + interruption_ns).saturating_add(sample.resolution_ns / 2).saturating_add(1)
 }
 
-/// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`.
-fn gain(error: i64, prior: u64, noise: u64) -> i64 {
+/// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`,
+/// with 16 fractional bits: a rate is worth corrections of less than a ns.
+fn gain_q16(error: i64, prior: u64, noise: u64) -> i128 {
     // Kept below 2^47, so that a square and 32 fractional bits fit.
     let square = |error: u64| u128::from(error.min(1 << 47)).pow(2);
     let (prior, noise) = (square(prior), square(noise));
-    let gain_q32 = (prior << 32) / (prior + noise).max(1);
-    let part = (i128::from(error) * i128::try_from(gain_q32).unwrap_or(1 << 32)) >> 32;
-    i64::try_from(part).unwrap_or(error)
+    let part_q16 = |of: u128| {
+        let part_q32 = (of << 32) / (prior + noise).max(1);
+        i128::from(error) * i128::try_from(part_q32).unwrap_or(1 << 32) / (1 << 16)
+    };
+    // By the smaller of the two, so that what is nearly all is not rounded.
+    if prior > noise { (i128::from(error) << 16) - part_q16(noise) } else { part_q16(prior) }
+}
+
+/// To the nearest whole number, from 16 fractional bits.
+fn rounded(value_q16: i128) -> i64 {
+    i64::try_from((value_q16 + (1 << 15)) >> 16).unwrap_or(0)
 }
 
 /// The standard error of two values with these errors, weighed together.

@@ -66,9 +66,13 @@ impl Rate {
         self.ticks(1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// This rate moved by `error_ns` in every `duration_ns`, at least [`SLOWEST`](Self::SLOWEST).
-    pub(crate) fn changed_by(self, error_ns: i64, duration_ns: u64) -> Self {
-        let change = i128::from(self.q48) * i128::from(error_ns) / i128::from(duration_ns.max(1));
+    /// This rate moved by an error in every `duration_ns`, at least [`SLOWEST`](Self::SLOWEST). The
+    /// error is in ns with 16 fractional bits.
+    pub(crate) fn changed_by(self, error_q16: i128, duration_ns: u64) -> Self {
+        // Kept below 2^62, or 19 hours, so that the product fits.
+        let error_q16 = error_q16.clamp(-1 << 62, 1 << 62);
+        let duration_q16 = i128::from(duration_ns.max(1)) << 16;
+        let change = i128::from(self.q48) * error_q16 / duration_q16;
         let q48 = (i128::from(self.q48) + change)
             .clamp(i128::from(Self::SLOWEST.q48), i128::from(u64::MAX));
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
@@ -218,7 +222,7 @@ mod tests {
         #[test]
         fn a_changed_rate_ends_where_the_error_was(error_ns in -400_000_i64..400_000) {
             let second = RATE.ticks(1_000_000_000).unwrap();
-            let moved = RATE.changed_by(error_ns, 1_000_000_000).ns(second);
+            let moved = RATE.changed_by(i128::from(error_ns) << 16, 1_000_000_000).ns(second);
             let wanted = 1_000_000_000_i64 + error_ns;
             prop_assert!(moved.abs_diff(u64::try_from(wanted).unwrap()) <= 1);
         }

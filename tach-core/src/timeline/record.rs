@@ -89,9 +89,13 @@ impl Record {
         }
     }
 
-    /// This record, if it is the first, with a rate that is known from elsewhere.
-    pub(super) fn seeded(self, rate: Rate, rate_error_ppb: u32) -> Self {
-        Self { estimate: Estimate { rate, rate_error_ppb, ..self.estimate }, ..self }
+    /// This record with a rate that is known from elsewhere, if it could do with one.
+    pub(super) fn seeded(self, known_rate: impl FnOnce() -> Option<(Rate, u32)>) -> Self {
+        if !self.estimate.wants_rate() {
+            return self;
+        }
+        let Some((rate, error_ppb)) = known_rate() else { return self };
+        Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
     }
 
     /// The record that follows this one, whose id is `id`, once `sample` is known.
@@ -105,11 +109,11 @@ impl Record {
         let truth_ns = estimate.ns_at(knee_tick);
         let natural = Line { start_tick: start.tick, start_ns: start.ns, rate: estimate.rate };
         let (gap_rate, knee_ns) = gap(natural, knee_tick, truth_ns, finding, backward);
-        let length_ns = self.next_length_ns(finding);
+        let event = self.event(&estimate, finding, sample);
+        let length_ns = self.next_length_ns(event);
         let length_ticks = estimate.rate.ticks(length_ns).unwrap_or(u64::MAX).max(8);
         let end_tick = knee_tick.saturating_add(length_ticks);
         let aim_ns = estimate.ns_at(end_tick);
-        let event = self.event(&estimate, finding, sample);
         Self {
             piece: Piece {
                 previous: id,
@@ -138,7 +142,7 @@ impl Record {
     /// What to count of a sample that made `estimate` the successor of this record's.
     fn event(&self, estimate: &Estimate, finding: Finding, sample: &Sample) -> Option<Event> {
         match finding {
-            Finding::Expected => None,
+            Finding::Expected | Finding::Jitter => None,
             Finding::RateChanged => {
                 let (before, after) = (self.estimate.rate.q48(), estimate.rate.q48());
                 let counted = before.abs_diff(after) > before / COUNTED_CHANGE_DIVISOR;
@@ -175,7 +179,7 @@ impl Record {
     }
 
     /// How far `told_ns` may be from the OS clock's time at `tick`, unless that was set since the last
-    /// sample: four standard errors, half the bracket, the clock's resolution, and what is
+    /// sample: six standard errors, half the bracket, the clock's resolution, and what is
     /// still to be slewed away.
     pub(crate) fn uncertainty_ns(&self, tick: u64, told_ns: u64, resolution_ns: u64) -> u64 {
         if self.is_identity() {
@@ -186,7 +190,7 @@ impl Record {
         let half_width_ns = self.estimate.rate.ns(u64::from(self.best_width_ticks)) / 2;
         self.estimate
             .error_after(age_ns)
-            .saturating_mul(4)
+            .saturating_mul(6)
             .saturating_add(deviation_ns)
             .saturating_add(half_width_ns)
             .saturating_add(resolution_ns)
@@ -239,15 +243,11 @@ impl Record {
     }
 
     /// Doubles while the clock does what was expected, and begins anew when it did not.
-    fn next_length_ns(&self, finding: Finding) -> u64 {
+    fn next_length_ns(&self, event: Option<Event>) -> u64 {
         let main = &self.piece.main;
         let doubled = main.rate.ns(self.piece.end_tick - main.start_tick).saturating_mul(2);
-        match finding {
-            Finding::Expected => doubled.clamp(MIN_LENGTH_NS, MAX_LENGTH_NS),
-            Finding::RateChanged | Finding::Stepped => {
-                (doubled / 16).clamp(MIN_LENGTH_NS, MAX_LENGTH_NS)
-            }
-        }
+        let length_ns = if event.is_some() { doubled / 8 } else { doubled };
+        length_ns.clamp(MIN_LENGTH_NS, MAX_LENGTH_NS)
     }
 }
 

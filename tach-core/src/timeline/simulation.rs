@@ -101,7 +101,7 @@ impl Machine {
     /// From now on the OS clock runs `ppb` faster than the machine's nominal rate.
     pub(super) fn set_drift(&self, ppb: i64) {
         let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
-        let rate = self.nominal.changed_by(ppb, NS_PER_S);
+        let rate = self.nominal.changed_by(i128::from(ppb) << 16, NS_PER_S);
         self.os.set(Line { start_tick: tick, start_ns: ns, rate });
     }
 
@@ -226,6 +226,9 @@ impl Reference for MonotonicClock<'_> {
     }
 
     fn counter_failed(&self, failure: CounterFailure) {
+        if !self.0.mode.get().reads_counter() {
+            return;
+        }
         let os_ns = self.os_ns();
         let Some(expected_tick) = self.0.monotonic.expected_tick(os_ns) else { return };
         let (rate, _) = self.0.monotonic.rate(self).unwrap();

@@ -24,17 +24,23 @@ impl Kept {
 const TOLERANCE_NS: f64 = 1000.0;
 const TOLERANCE_OF_AGE: f64 = 1e-8;
 
+/// More records than this are made in a minute only if the clock is disturbed several times.
+const RECENT: usize = 40;
 /// The records that tell how the timeline begins: they are never given up.
 const FIRST: usize = 2;
 
 /// The index in `kept` of the record to give up, and how far the chord in its place is off; `None`
 /// if there is none to choose from. `kept` is in the order of time.
 ///
-/// Records after `recent_tick` are given up only if there are no others.
-pub(super) fn choose(kept: &[Kept], recent_tick: u64) -> Option<(usize, u64)> {
+/// Records after `recent`, by its tick or its ns, are given up only if there are no others, and of
+/// those the last [`RECENT`] not at all.
+pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
     let now = kept.last()?.piece.end();
-    let candidates = FIRST..kept.len() - 1;
-    let old = candidates.clone().filter(|&i| kept[i + 1].piece.start().tick < recent_tick);
+    // By both, since a clock that was set makes all before it look old by ns, and a rate that is not
+    // known again yet by ticks.
+    let is_old = |point: Point| point.tick < recent.tick && point.ns < recent.ns;
+    let old = (FIRST..kept.len() - 1).filter(|&i| is_old(kept[i + 1].piece.start()));
+    let many = FIRST..kept.len().saturating_sub(RECENT);
     let cheapest = |candidates: &mut dyn Iterator<Item = usize>| {
         candidates
             .map(|i| (i, error_without(kept, i)))
@@ -42,7 +48,7 @@ pub(super) fn choose(kept: &[Kept], recent_tick: u64) -> Option<(usize, u64)> {
             .min_by(|a, b| a.2.total_cmp(&b.2))
     };
     let (index, error, _) =
-        cheapest(&mut old.into_iter()).or_else(|| cheapest(&mut candidates.into_iter()))?;
+        cheapest(&mut old.into_iter()).or_else(|| cheapest(&mut many.into_iter()))?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -90,6 +96,9 @@ mod tests {
     use super::super::line::{Line, Rate};
     use super::*;
 
+    const START: Point = Point { tick: 0, ns: 0 };
+    const END: Point = Point { tick: u64::MAX, ns: u64::MAX };
+
     /// Records of 100 ticks, each as high as `heights` says at its start.
     fn kept(heights: &[u64]) -> Vec<Kept> {
         let piece = |i: usize| {
@@ -109,7 +118,7 @@ mod tests {
     fn what_lies_on_a_straight_line_goes_before_a_bend() {
         // The clock runs faster for one record, the sixth.
         let heights = [0, 100, 200, 300, 400, 500, 700, 800, 900, 1000];
-        let (index, error) = choose(&kept(&heights), u64::MAX).unwrap();
+        let (index, error) = choose(&kept(&heights), END).unwrap();
         assert!([2, 3, 7, 8].contains(&index), "{index}");
         assert!(error <= 1, "{error}");
     }
@@ -120,21 +129,23 @@ mod tests {
         for (i, error_ns) in [(2, 50), (3, 50), (4, 0), (5, 0)] {
             all[i].error_ns = error_ns;
         }
-        assert_eq!(choose(&all, u64::MAX).map(|(index, _)| index), Some(4));
+        assert_eq!(choose(&all, END).map(|(index, _)| index), Some(4));
     }
 
     #[test]
     fn the_first_two_and_the_newest_stay() {
-        assert!(choose(&kept(&[0, 100, 200]), u64::MAX).is_none());
-        assert_eq!(choose(&kept(&[0, 100, 200, 300]), u64::MAX).unwrap().0, 2);
-        assert!(choose(&kept(&[0]), u64::MAX).is_none());
-        assert!(choose(&[], u64::MAX).is_none());
+        assert!(choose(&kept(&[0, 100, 200]), END).is_none());
+        assert_eq!(choose(&kept(&[0, 100, 200, 300]), END).unwrap().0, FIRST);
+        assert!(choose(&kept(&[0]), END).is_none());
+        assert!(choose(&[], END).is_none());
     }
 
     #[test]
     fn what_is_recent_stays_while_there_is_something_older() {
         let all = kept(&[0, 100, 200, 350, 400, 500, 600, 700, 800]);
-        assert!(choose(&all, 401).unwrap().0 < 4);
-        assert!(choose(&all, 0).is_some());
+        assert!(choose(&all, Point { tick: 401, ns: 401 }).unwrap().0 < 4);
+        assert!(choose(&all, START).is_none());
+        let many: Vec<u64> = (0..RECENT as u64 + 3).map(|i| 100 * i).collect();
+        assert_eq!(choose(&kept(&many), START).unwrap().0, FIRST);
     }
 }
