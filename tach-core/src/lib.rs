@@ -38,7 +38,7 @@
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(all(test, loom), allow(dead_code, unused_imports, reason = "the rest is not compiled"))]
+#![cfg_attr(all(test, loom), allow(dead_code, reason = "the rest is not compiled"))]
 
 #[cfg(feature = "std")]
 extern crate std;

@@ -1,41 +1,34 @@
 //! The atomics everything else uses, in one place so that loom's can stand in for them.
+//!
+//! Loom's are made at run time only, so what is made of atomics goes by the two macros here:
+//! `const_fn!` around a constructor, `array_of!` in place of an array of constants.
 
-#[cfg(not(all(test, loom)))]
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
-#[cfg(all(test, loom))]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+cfg_if::cfg_if! {
+    if #[cfg(all(test, loom))] {
+        pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Defines a `const fn`, which under loom is none: loom's atomics are made at run time.
-macro_rules! const_fn {
-    ($(#[$attribute:meta])* $visibility:vis const fn $($rest:tt)+) => {
-        $(#[$attribute])*
-        #[cfg(not(all(test, loom)))]
-        $visibility const fn $($rest)+
+        macro_rules! const_fn {
+            ($(#[$attribute:meta])* $visibility:vis const fn $($rest:tt)+) => {
+                $(#[$attribute])* $visibility fn $($rest)+
+            };
+        }
+        macro_rules! array_of {
+            ($value:expr; $length:expr) => { core::array::from_fn::<_, $length, _>(|_| $value) };
+        }
+    } else {
+        pub(crate) use core::sync::atomic::{
+            AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence,
+        };
 
-        $(#[$attribute])*
-        #[cfg(all(test, loom))]
-        $visibility fn $($rest)+
-    };
-}
-pub(crate) use const_fn;
-
-/// An atomic for each of `values`.
-#[cfg(not(all(test, loom)))]
-pub(crate) const fn atomics<const N: usize>(values: [u64; N]) -> [AtomicU64; N] {
-    let mut atomics = [const { AtomicU64::new(0) }; N];
-    let mut i = 0;
-    while i < N {
-        atomics[i] = AtomicU64::new(values[i]);
-        i += 1;
+        macro_rules! const_fn {
+            ($($function:tt)+) => { $($function)+ };
+        }
+        macro_rules! array_of {
+            ($value:expr; $length:expr) => { [const { $value }; $length] };
+        }
     }
-    atomics
 }
-
-/// An atomic for each of `values`.
-#[cfg(all(test, loom))]
-pub(crate) fn atomics<const N: usize>(values: [u64; N]) -> [AtomicU64; N] {
-    values.map(AtomicU64::new)
-}
+pub(crate) use {array_of, const_fn};
 
 /// A value alone on its cache lines.
 ///

@@ -3,7 +3,7 @@
 //! This is a sequence lock whose readers do not spin: one that meets a write gets `None` and goes
 //! elsewhere. Writers do not wait either: of two at once, one is refused.
 
-use crate::sync::{AtomicU64, Ordering, atomics, const_fn, fence};
+use crate::sync::{AtomicU64, Ordering, array_of, const_fn, fence};
 
 /// `W` words that change together, under a version that only rises.
 #[derive(Debug)]
@@ -24,7 +24,14 @@ impl<const W: usize> Versioned<W> {
     const_fn! {
         /// Nothing has been written yet; the words are `words`.
         pub(super) const fn new(words: [u64; W]) -> Self {
-            Self { version: AtomicU64::new(EMPTY), words: atomics(words) }
+            let mut cell =
+                Self { version: AtomicU64::new(EMPTY), words: array_of![AtomicU64::new(0); W] };
+            let mut i = 0;
+            while i < W {
+                cell.words[i] = AtomicU64::new(words[i]);
+                i += 1;
+            }
+            cell
         }
     }
 
@@ -141,8 +148,8 @@ mod tests {
 
 /// Each `ORDERING` above is needed for one of these to hold: `cargo xtask loom` weakens them in turn.
 ///
-/// What a model checks against stays on its main thread and the rest is spawned: the other way
-/// round, loom 0.7.2 does not see a weakened fence.
+/// The writer is on the model's main thread and the reader is spawned: the other way round, loom
+/// 0.7.2 does not notice when the Acquire load or the Release store is weakened.
 #[cfg(all(test, loom))]
 mod loom_models {
     use loom::sync::Arc;
@@ -186,18 +193,6 @@ mod loom_models {
             assert!(write(&cell, 3));
             reader.join().unwrap();
             assert_eq!(checked_read(&cell), Some(3));
-        });
-    }
-
-    #[test]
-    fn versions_rise_for_a_reader() {
-        loom::model(|| {
-            let cell = written();
-            let reader = spawn(&cell, |cell| (checked_read(cell), checked_read(cell)));
-            write(&cell, 3);
-            if let (Some(first), Some(second)) = reader.join().unwrap() {
-                assert!(first <= second);
-            }
         });
     }
 
