@@ -40,47 +40,59 @@
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(all(test, loom), allow(dead_code, reason = "the rest is not compiled"))]
 
 #[cfg(feature = "std")]
 extern crate std;
 
-mod anchor;
-mod bounded_time;
-mod budget;
-mod counter;
-mod digits;
-mod host;
-mod instant;
-mod monotonic;
-mod ops;
-mod ordered;
-mod os;
-pub mod rfc3339;
-mod sample;
-pub mod seconds;
-mod source;
-mod status;
 mod sync;
-mod system;
-mod timeline;
-mod unix_time;
 
-#[cfg(feature = "recalibrator")]
-mod recalibrator;
-#[cfg(feature = "std")]
-mod std_time;
+cfg_if::cfg_if! {
+    if #[cfg(all(test, loom))] {
+        // Loom's atomics can't stand in a static, so its models are compiled without the rest.
+        mod timeline {
+            mod history;
+            mod versioned;
+        }
+    } else {
+        mod anchor;
+        mod bounded_time;
+        mod budget;
+        mod counter;
+        mod digits;
+        mod host;
+        mod instant;
+        mod monotonic;
+        mod ops;
+        mod ordered;
+        mod os;
+        pub mod rfc3339;
+        mod sample;
+        pub mod seconds;
+        mod source;
+        mod status;
+        mod system;
+        mod timeline;
+        mod unix_time;
 
-pub use crate::anchor::Anchor;
-pub use crate::bounded_time::BoundedTime;
-pub use crate::budget::{Budget, BudgetExhausted};
-pub use crate::instant::Instant;
-pub use crate::monotonic::MonotonicInstant;
-pub use crate::ordered::OrderedInstant;
-pub use crate::os::ClockError;
-#[cfg(feature = "recalibrator")]
-pub use crate::recalibrator::{Recalibrator, RecalibratorError};
-pub use crate::source::{ForceError, Order, Reason, Source};
-pub use crate::status::{Status, TimelineStatus, status};
-pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};
-pub use crate::timeline::BackwardStep;
-pub use crate::unix_time::{UnixTime, unix_nanos};
+        #[cfg(feature = "recalibrator")]
+        mod recalibrator;
+        #[cfg(feature = "std")]
+        mod std_time;
+
+        pub use crate::anchor::Anchor;
+        pub use crate::bounded_time::BoundedTime;
+        pub use crate::budget::{Budget, BudgetExhausted};
+        pub use crate::instant::Instant;
+        pub use crate::monotonic::MonotonicInstant;
+        pub use crate::ordered::OrderedInstant;
+        pub use crate::os::ClockError;
+        #[cfg(feature = "recalibrator")]
+        pub use crate::recalibrator::{Recalibrator, RecalibratorError};
+        pub use crate::source::{ForceError, Order, Reason, Source};
+        pub use crate::status::{Status, TimelineStatus, status};
+        pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};
+        pub use crate::timeline::BackwardStep;
+        pub use crate::unix_time::{UnixTime, unix_nanos};
+    }
+}

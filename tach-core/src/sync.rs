@@ -1,6 +1,34 @@
-//! The atomics everything else uses, in one place so that a model checker's can stand in for them.
+//! The atomics everything else uses, in one place so that loom's can stand in for them.
+//!
+//! Loom's are made at run time only, so what is made of atomics goes by the two macros here:
+//! `const_fn!` around a constructor, `array_of!` in place of an array of constants.
 
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+cfg_if::cfg_if! {
+    if #[cfg(all(test, loom))] {
+        pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+
+        macro_rules! const_fn {
+            ($(#[$attribute:meta])* $visibility:vis const fn $($rest:tt)+) => {
+                $(#[$attribute])* $visibility fn $($rest)+
+            };
+        }
+        macro_rules! array_of {
+            ($value:expr; $length:expr) => { core::array::from_fn::<_, $length, _>(|_| $value) };
+        }
+    } else {
+        pub(crate) use core::sync::atomic::{
+            AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence,
+        };
+
+        macro_rules! const_fn {
+            ($($function:tt)+) => { $($function)+ };
+        }
+        macro_rules! array_of {
+            ($value:expr; $length:expr) => { [const { $value }; $length] };
+        }
+    }
+}
+pub(crate) use {array_of, const_fn};
 
 /// A value alone on its cache lines.
 ///
@@ -9,14 +37,3 @@ pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, 
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
-
-/// A constructor that is `const`, but for the model checker, whose atomics have none that is.
-macro_rules! const_unless_loom {
-    ($visibility:vis fn $name:ident($($argument:tt)*) -> $result:ty $body:block) => {
-        #[cfg(not(loom))]
-        $visibility const fn $name($($argument)*) -> $result $body
-        #[cfg(loom)]
-        $visibility fn $name($($argument)*) -> $result $body
-    };
-}
-pub(crate) use const_unless_loom;

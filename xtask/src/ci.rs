@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::codegen;
+use crate::loom;
 use crate::run::{cargo, program, root, run};
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
@@ -31,6 +32,7 @@ const STEPS: &[Step] = &[
     }),
     ("no_std", no_std),
     ("code generation", codegen::check),
+    ("loom models", loom::check),
     ("MSRV", msrv),
 ];
 

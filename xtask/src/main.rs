@@ -2,6 +2,7 @@
 
 mod ci;
 mod codegen;
+mod loom;
 mod run;
 
 use std::env;
@@ -12,6 +13,7 @@ use crate::run::cargo;
 const USAGE: &str = "usage: cargo xtask TASK
   ci               what CI runs, in order
   codegen          check the assembly of the hot paths
+  loom             run the models, and check that they need every memory ordering
   no-std           build tach-core for a program without std
   msrv             check the published crates with Rust 1.85, if that is installed
   bench [--quick]  all clocks side by side, as one table of ratios
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let result = match task.as_str() {
         "ci" => ci::all(),
         "codegen" => codegen::check(),
+        "loom" => loom::check(),
         "no-std" => ci::no_std(),
         "msrv" => ci::msrv(),
         "bench" => measure("table", rest),

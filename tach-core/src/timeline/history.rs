@@ -8,7 +8,7 @@
 //! so its slot is free again; one that is given up is marked so, and readers pass over it.
 
 use super::versioned::Versioned;
-use crate::sync::{AtomicU64, Ordering, Padded, const_unless_loom};
+use crate::sync::{AtomicU64, Ordering, Padded, array_of, const_fn};
 
 /// A record's id: its generation, then its slot. It rises with every record.
 pub(super) type Id = u64;
@@ -35,12 +35,12 @@ struct Slot<const WORDS: usize> {
 pub(super) struct Full;
 
 impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
-    const_unless_loom! {
-        pub(super) fn new() -> Self {
+    const_fn! {
+        pub(super) const fn new() -> Self {
             const { assert!(SLOTS <= 1 << SLOT_BITS) };
             Self {
                 head: Padded(AtomicU64::new(0)),
-                slots: [const { Slot::new() }; SLOTS],
+                slots: array_of![Slot::new(); SLOTS],
             }
         }
     }
@@ -139,8 +139,8 @@ impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
 }
 
 impl<const WORDS: usize> Slot<WORDS> {
-    const_unless_loom! {
-        fn new() -> Self {
+    const_fn! {
+        const fn new() -> Self {
             Self {
                 record: Versioned::new([0; WORDS]),
                 mark: Mark::new(),
@@ -166,8 +166,8 @@ impl<const WORDS: usize> Slot<WORDS> {
 struct Mark(AtomicU64);
 
 impl Mark {
-    const_unless_loom! {
-        fn new() -> Self {
+    const_fn! {
+        const fn new() -> Self {
             Self(AtomicU64::new(1))
         }
     }
