@@ -52,8 +52,8 @@ cfg_if::cfg_if! {
         // Loom's atomics can't stand in a static, so its models are compiled without the rest.
         mod timeline {
             mod history;
-            mod versioned;
         }
+        mod versioned;
     } else {
         mod anchor;
         mod bounded_time;
@@ -74,6 +74,7 @@ cfg_if::cfg_if! {
         mod system;
         mod timeline;
         mod unix_time;
+        mod versioned;
 
         #[cfg(feature = "recalibrator")]
         mod recalibrator;

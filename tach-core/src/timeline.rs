@@ -18,7 +18,6 @@ mod line;
 mod piece;
 mod record;
 mod thinning;
-mod versioned;
 
 use self::history::{History, Id};
 use self::line::{FAST_NS, FastRate};
@@ -28,9 +27,9 @@ pub use self::record::BackwardStep;
 pub(crate) use self::record::Record;
 use self::record::{RECORD_WORDS, SPIN_NS};
 use self::thinning::Kept;
-pub(crate) use self::versioned::{FIRST_VERSION, Versioned};
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::sync::{AtomicBool, Ordering, Padded};
+use crate::versioned::Versioned;
 
 /// Records in memory. In a busy process each covers two seconds, so that more than a minute is
 /// told by the very records that told it first; in an idle one any time.

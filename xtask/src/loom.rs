@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::run::{cargo, root};
 
 /// The files whose orderings the models answer for.
-const SOURCES: &[&str] = &["timeline/versioned.rs"];
+const SOURCES: &[&str] = &["versioned.rs", "timeline/history.rs"];
 
 /// The models need no more than this, so each weakening is compiled in a moment.
 const MANIFEST: &str = r#"

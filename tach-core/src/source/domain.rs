@@ -6,7 +6,8 @@
 
 use super::verdict::Mode;
 use crate::sample::CounterFailure;
-use crate::timeline::{FIRST_VERSION, Line, Rate, Versioned};
+use crate::timeline::{Line, Rate};
+use crate::versioned::{FIRST_VERSION, Versioned};
 
 /// The lines from raw readings to ticks, each written once.
 #[derive(Debug)]

@@ -7,8 +7,8 @@
 //! A slot's mark says whether the record in it is kept. A record that lost its race was never kept,
 //! so its slot is free again; one that is given up is marked so, and readers pass over it.
 
-use super::versioned::Versioned;
 use crate::sync::{AtomicU64, Ordering, Padded, array_of, const_fn};
+use crate::versioned::Versioned;
 
 /// A record's id: its generation, then its slot. It rises with every record.
 pub(super) type Id = u64;
@@ -196,4 +196,77 @@ fn successor(after: Id, index: usize) -> Id {
 #[expect(clippy::cast_possible_truncation, reason = "takes the low bits")]
 fn slot_index(id: Id) -> usize {
     (id & ((1 << SLOT_BITS) - 1)) as usize
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use loom::model;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    type Small = History<4, 2>;
+
+    /// A history of one record, and its id.
+    fn begun() -> (Arc<Small>, Id) {
+        let history = Small::new();
+        history.publish(0, &[1, 1]).expect("there is room");
+        let first = history.head();
+        (Arc::new(history), first)
+    }
+
+    #[test]
+    fn whoever_sees_an_id_finds_its_record() {
+        model(|| {
+            let (history, first) = begun();
+            let reader = thread::spawn({
+                let history = Arc::clone(&history);
+                move || {
+                    let id = history.head();
+                    let words = history.read(id);
+                    let generation = id >> SLOT_BITS;
+                    assert_eq!(words, Some([generation, generation]));
+                }
+            });
+            history.publish(first, &[2, 2]).expect("there is room");
+            reader.join().expect("the reader ends");
+        });
+    }
+
+    #[test]
+    fn whoever_sees_a_successor_finds_its_predecessor_kept() {
+        model(|| {
+            let (history, first) = begun();
+            let reader = thread::spawn({
+                let history = Arc::clone(&history);
+                move || {
+                    if history.head() != first {
+                        let kept: Vec<(Id, [u64; 2])> = history.kept().collect();
+                        assert!(kept.contains(&(first, [1, 1])), "{kept:?}");
+                    }
+                }
+            });
+            history.publish(first, &[2, 2]).expect("there is room");
+            reader.join().expect("the reader ends");
+        });
+    }
+
+    #[test]
+    fn of_two_successors_one_wins() {
+        model(|| {
+            let (history, first) = begun();
+            let other = thread::spawn({
+                let history = Arc::clone(&history);
+                move || {
+                    history.publish(first, &[2, 20]).expect("there is room");
+                    history.newest().expect("it has begun")
+                }
+            });
+            history.publish(first, &[2, 30]).expect("there is room");
+            let (id, words) = history.newest().expect("it has begun");
+            assert_eq!(id >> SLOT_BITS, 2);
+            assert_eq!(other.join().expect("the other ends"), (id, words));
+        });
+    }
 }
