@@ -26,8 +26,11 @@ pub(crate) struct Host {
     suspends: AtomicU32,
     disruptions: AtomicU32,
     last_event_tick: AtomicU64,
+    reviewed_ns: AtomicU64,
 }
 
+/// Asking the machine takes some system calls, so `sync` does it no more often than this.
+const REVIEW_INTERVAL_NS: u64 = 1_000_000_000;
 /// A shorter suspend can't be told from the error of reading two clocks.
 const SHORTEST_SUSPEND_NS: u64 = 1_000_000;
 
@@ -41,7 +44,18 @@ impl Host {
             suspends: AtomicU32::new(0),
             disruptions: AtomicU32::new(0),
             last_event_tick: AtomicU64::new(0),
+            reviewed_ns: AtomicU64::new(0),
         }
+    }
+
+    /// Whether it is time for a review; the first of several who ask at once is told so.
+    pub(crate) fn review_is_due(&self, now_ns: u64) -> bool {
+        let reviewed_ns = self.reviewed_ns.load(Ordering::Relaxed);
+        now_ns.saturating_sub(reviewed_ns) >= REVIEW_INTERVAL_NS
+            && self
+                .reviewed_ns
+                .compare_exchange(reviewed_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// Takes down how things are.

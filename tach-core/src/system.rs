@@ -13,6 +13,9 @@ use crate::source::{self, Chosen, ForceError, Mode, Reason, Source, Verdict};
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::timeline::{BackwardStep, Rate, Record, Timeline};
 
+/// What both timelines, and all else that is kept, may take.
+const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 16 * 1024);
+
 /// Ticks to the OS's monotonic clock.
 pub(crate) static MONOTONIC: Timeline = Timeline::new(BackwardStep::Hold);
 /// Ticks to Unix time.
@@ -347,7 +350,7 @@ pub fn set_backward_step(backward: BackwardStep) {
 /// Nobody needs to: a conversion does so when it is due. But a process that is idle, or whose counter
 /// stands still, learns of a disruption only then, and this is how to learn of it at once.
 /// [`status`](crate::status) and [`epoch`] tell what was found. What has been converted stays as it is,
-/// so a clock that was set is followed from the end of the present record on, in two seconds at most.
+/// so a clock that was set is followed from the end of the present record on, in four seconds at most.
 ///
 /// # Examples
 ///
@@ -362,6 +365,9 @@ pub fn sync() {
     in_force();
     MONOTONIC.sync(&MonotonicReference);
     REALTIME.sync(&RealtimeReference);
+    if HOST.review_is_due(os::monotonic_ns()) {
+        review();
+    }
 }
 
 /// How many disruptions have been found so far: clocks that were set, rates that changed, suspends, a

@@ -25,15 +25,15 @@ pub(crate) use self::line::{Line, Rate};
 use self::piece::{PIECE_WORDS, Piece, Point};
 pub use self::record::BackwardStep;
 pub(crate) use self::record::Record;
-use self::record::{RECORD_WORDS, SPIN_NS};
+use self::record::{KNOWLEDGE_WORDS, SPIN_NS};
 use self::thinning::Kept;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::sync::{AtomicBool, Ordering, Padded};
 use crate::versioned::Versioned;
 
-/// Records in memory. In a busy process each covers two seconds, so that more than a minute is
+/// Records in memory. In a busy process each covers over three seconds, so that more than a minute is
 /// told by the very records that told it first; in an idle one any time.
-const SLOTS: usize = 48;
+const SLOTS: usize = 76;
 /// How many records are given up at a time, when there is no room.
 const GIVEN_UP: usize = 3;
 /// What is younger than this is given up last: a minute, and what a record may be longer than that.
@@ -43,10 +43,11 @@ const RECENT_NS: u64 = 65_000_000_000;
 const MAX_SPINS: u64 = 10_000;
 /// A counter that is further back than this has gone back: less is another core's.
 const MAX_SKEW_NS: u64 = 100_000;
-/// The OS clock must have gone on by this much for a counter that has not to count as stopped.
-const STOPPED_NS: u64 = 1_000_000;
+/// A counter that has not moved while the OS clock went on by so much has stopped: one of 1 MHz makes
+/// ten ticks.
+const STOPPED_NS: u64 = 10_000;
 /// The host is reviewed at every event, and once in so many syncs: about a minute of a busy process.
-const REVIEW_EVERY: u32 = 32;
+const REVIEW_EVERY: u32 = 16;
 
 #[derive(Debug)]
 pub(crate) struct Timeline {
@@ -58,7 +59,7 @@ pub(crate) struct Timeline {
     preparing: AtomicBool,
     /// Whether the timeline goes back when the OS clock is set back.
     follows_back: AtomicBool,
-    history: History<SLOTS, RECORD_WORDS>,
+    history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS>,
 }
 
 impl Timeline {
@@ -175,7 +176,8 @@ impl Timeline {
     }
 
     fn newest_with_id(&self) -> Option<(Id, Record)> {
-        self.history.newest().map(|(id, words)| (id, Record::from_words(words)))
+        let (id, piece, knowledge) = self.history.newest()?;
+        Some((id, Record::from_words(piece, knowledge)))
     }
 
     /// Where it began; `None` before [`begin`](Self::begin).
@@ -206,14 +208,30 @@ impl Timeline {
         }
         let record = record.seeded(|| reference.known_rate());
         let sample = Sample::take(reference, u64::from(record.best_width_ticks));
-        let estimate = &record.estimate;
-        if sample.tick <= estimate.tick && sample.ns.saturating_sub(estimate.ns) > STOPPED_NS {
-            reference.counter_failed(CounterFailure::Stopped);
-        } else if record.sees_event(&sample) {
-            let next = record.next(id, tick, &sample, self.backward_step());
-            self.append(id, &record, &next, reference);
-            self.current.0.install(record.piece.main, record.piece.end_tick);
+        if !record.sees_event(&sample) {
+            return;
         }
+        if Self::counter_stands(reference) {
+            reference.counter_failed(CounterFailure::Stopped);
+            return;
+        }
+        let next = record.next(id, tick, &sample, self.backward_step());
+        self.append(id, &record, &next, reference);
+        self.current.0.install(record.piece.main, record.piece.end_tick);
+    }
+
+    /// Whether the counter stands still while the OS clock goes on.
+    fn counter_stands(reference: &impl Reference) -> bool {
+        let (tick, ns) = (reference.ticks(), reference.os_ns());
+        for _ in 0..MAX_SPINS {
+            if reference.ticks() != tick {
+                return false;
+            }
+            if reference.os_ns().saturating_sub(ns) >= STOPPED_NS {
+                return true;
+            }
+        }
+        false
     }
 
     /// The line that tells the time at `tick`, from a record that is made now if need be.
@@ -302,10 +320,10 @@ impl Timeline {
     }
 
     fn publish(&self, after: Id, record: &Record) -> bool {
-        let words = record.to_words();
-        self.history.publish(after, &words).is_ok() || {
+        let (piece, knowledge) = record.to_words();
+        self.history.publish(after, &piece, &knowledge).is_ok() || {
             self.make_room();
-            self.history.publish(after, &words).is_ok()
+            self.history.publish(after, &piece, &knowledge).is_ok()
         }
     }
 
@@ -473,6 +491,8 @@ impl Current {
     }
 }
 
+#[cfg(test)]
+mod disruptions;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]

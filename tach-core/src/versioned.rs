@@ -57,9 +57,15 @@ impl<const W: usize> Versioned<W> {
 
     /// Writes the words unless somebody else is writing or the version has been reached.
     pub(crate) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
+        self.try_write_below(version, version, words)
+    }
+
+    /// Writes the words unless somebody else is writing or the version has reached `limit`, which is
+    /// `version` or less.
+    pub(crate) fn try_write_below(&self, limit: u64, version: u64, words: &[u64; W]) -> bool {
         // ORDERING: Relaxed, since the exchange below checks it.
         let seen = self.version.load(Ordering::Relaxed);
-        if seen == WRITING || seen >= version {
+        if seen == WRITING || seen >= limit {
             return false;
         }
         // ORDERING: Acquire, with the Release store of the writer before, so that its words come
@@ -111,6 +117,15 @@ mod tests {
         assert!(!cell.try_write(5, &[2]));
         assert!(!cell.try_write(4, &[3]));
         assert_eq!(cell.read(), Some((5, [1])));
+    }
+
+    #[test]
+    fn a_version_below_the_limit_is_overwritten() {
+        let cell = Versioned::new([0]);
+        assert!(cell.try_write(8, &[1]));
+        assert!(!cell.try_write_below(8, 9, &[2]));
+        assert!(cell.try_write_below(9, 9, &[3]));
+        assert_eq!(cell.read(), Some((9, [3])));
     }
 
     #[test]

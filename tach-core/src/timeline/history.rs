@@ -1,8 +1,9 @@
 //! Where records are published, and which of them are kept: fixed memory, without locks.
 //!
-//! A record lies in a [`Versioned`] slot under its id, which names its generation and its slot. The
-//! head holds the id of the newest. Whoever has a successor for it writes that to a free slot and
-//! moves the head by a compare-exchange; of several at once one wins, and nobody waits.
+//! A record's piece lies in a [`Versioned`] slot under its id, which names its generation and its slot.
+//! The knowledge behind it is needed only while it is the newest, and lies in one of a few other
+//! slots. The head holds the id of the newest. Whoever has a successor for it writes that to free slots
+//! and moves the head by a compare-exchange; of several at once one wins, and nobody waits.
 //!
 //! A slot's mark says whether the record in it is kept. A record that lost its race was never kept,
 //! so its slot is free again; one that is given up is marked so, and readers pass over it.
@@ -15,17 +16,23 @@ pub(super) type Id = u64;
 
 const SLOT_BITS: u32 = 8;
 
+/// Slots for knowledge: as many appenders at once less one, all stopped in the middle, would make the
+/// next convert by a record that is not published.
+const KNOWLEDGE_SLOTS: usize = 8;
+
 #[derive(Debug)]
-pub(super) struct History<const SLOTS: usize, const WORDS: usize> {
+pub(super) struct History<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize> {
     /// The id of the newest record; 0 before the first.
     head: Padded<AtomicU64>,
-    slots: [Slot<WORDS>; SLOTS],
+    slots: [Slot<PIECE>; SLOTS],
+    /// A record's is where its slot's index falls, modulo their number.
+    knowledge: [Versioned<KNOWLEDGE>; KNOWLEDGE_SLOTS],
 }
 
 #[derive(Debug)]
 struct Slot<const WORDS: usize> {
     /// The version is the record's id.
-    record: Versioned<WORDS>,
+    piece: Versioned<WORDS>,
     mark: Mark,
     note: AtomicU64,
 }
@@ -34,13 +41,16 @@ struct Slot<const WORDS: usize> {
 #[derive(Debug)]
 pub(super) struct Full;
 
-impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
+impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize>
+    History<SLOTS, PIECE, KNOWLEDGE>
+{
     const_fn! {
         pub(super) const fn new() -> Self {
             const { assert!(SLOTS <= 1 << SLOT_BITS) };
             Self {
                 head: Padded(AtomicU64::new(0)),
                 slots: array_of![Slot::new(); SLOTS],
+                knowledge: array_of![Versioned::new([0; KNOWLEDGE]); KNOWLEDGE_SLOTS],
             }
         }
     }
@@ -51,37 +61,51 @@ impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
         self.head.0.load(Ordering::Acquire)
     }
 
-    /// The newest record; `None` before the first.
-    pub(super) fn newest(&self) -> Option<(Id, [u64; WORDS])> {
+    /// The newest record's piece and knowledge; `None` before the first.
+    pub(super) fn newest(&self) -> Option<(Id, [u64; PIECE], [u64; KNOWLEDGE])> {
         loop {
             let id = self.head();
             if id == 0 {
                 return None;
             }
-            // Its slot is reused only after the head has moved on.
-            if let Some(words) = self.read(id) {
-                return Some((id, words));
+            // Its slots are reused only after the head has moved on.
+            let knowledge = self.knowledge[slot_index(id) % KNOWLEDGE_SLOTS].read();
+            if let (Some(piece), Some((version, knowledge))) = (self.read(id), knowledge) {
+                if version == id {
+                    return Some((id, piece, knowledge));
+                }
             }
         }
     }
 
-    /// The first words of a record; `None` if its slot has been reused.
+    /// The first words of a record's piece; `None` if its slot has been reused.
     pub(super) fn read<const N: usize>(&self, id: Id) -> Option<[u64; N]> {
-        let (version, words) = self.slot(id)?.record.read()?;
+        let (version, words) = self.slot(id)?.piece.read()?;
         (version == id).then_some(words)
     }
 
-    /// Makes `words` the successor of `after`, unless that has one already.
-    pub(super) fn publish(&self, after: Id, words: &[u64; WORDS]) -> Result<(), Full> {
+    /// Makes a record the successor of `after`, unless that has one already.
+    pub(super) fn publish(
+        &self,
+        after: Id,
+        piece: &[u64; PIECE],
+        knowledge: &[u64; KNOWLEDGE],
+    ) -> Result<(), Full> {
         if let Some(slot) = self.slot(after) {
             slot.mark.keep(after);
         }
         let first = slot_index(after) + 1;
-        // All slots but that of `after`.
+        // All slots but that of `after`, and those whose knowledge would take the place of its.
         for index in (first..first + SLOTS - 1).map(|index| index % SLOTS) {
             let slot = &self.slots[index];
             let id = successor(after, index);
-            if slot.is_kept() || !slot.record.try_write(id, words) {
+            let knowledge_slot = &self.knowledge[index % KNOWLEDGE_SLOTS];
+            if index % KNOWLEDGE_SLOTS == slot_index(after) % KNOWLEDGE_SLOTS
+                || slot.is_kept()
+                || !slot.piece.try_write(id, piece)
+                // Another of this generation may be about to win: its knowledge stays.
+                || !knowledge_slot.try_write_below(first_of_generation(id), id, knowledge)
+            {
                 continue;
             }
             slot.set_note(0);
@@ -93,10 +117,10 @@ impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
         if self.head() == after { Err(Full) } else { Ok(()) }
     }
 
-    /// The first words of every record that is kept, but for the newest, with its id; in no order.
+    /// The first words of every piece that is kept, but for the newest, with its id; in no order.
     pub(super) fn kept<const N: usize>(&self) -> impl Iterator<Item = (Id, [u64; N])> {
         self.slots.iter().filter_map(|slot| {
-            let (id, words) = slot.record.read()?;
+            let (id, words) = slot.piece.read()?;
             slot.mark.is_kept(id).then_some((id, words))
         })
     }
@@ -127,13 +151,13 @@ impl<const SLOTS: usize, const WORDS: usize> History<SLOTS, WORDS> {
         let slot = &self.slots[index];
         let free = !slot.is_kept() && slot_index(self.head()) != index;
         if free {
-            slot.record.stall();
+            slot.piece.stall();
         }
         free
     }
 
     /// `None` for the id of no record.
-    fn slot(&self, id: Id) -> Option<&Slot<WORDS>> {
+    fn slot(&self, id: Id) -> Option<&Slot<PIECE>> {
         (id != 0).then(|| self.slots.get(slot_index(id)))?
     }
 }
@@ -142,7 +166,7 @@ impl<const WORDS: usize> Slot<WORDS> {
     const_fn! {
         const fn new() -> Self {
             Self {
-                record: Versioned::new([0; WORDS]),
+                piece: Versioned::new([0; WORDS]),
                 mark: Mark::new(),
                 note: AtomicU64::new(0),
             }
@@ -151,7 +175,7 @@ impl<const WORDS: usize> Slot<WORDS> {
 
     /// Whether the record in it is kept; it may be the newest even if not.
     fn is_kept(&self) -> bool {
-        self.record.read().is_some_and(|(id, [])| self.mark.is_kept(id))
+        self.piece.read().is_some_and(|(id, [])| self.mark.is_kept(id))
     }
 
     fn set_note(&self, note: u64) {
@@ -193,6 +217,11 @@ fn successor(after: Id, index: usize) -> Id {
     ((after >> SLOT_BITS) + 1) << SLOT_BITS | index as u64
 }
 
+/// The least id of the same generation.
+fn first_of_generation(id: Id) -> Id {
+    id >> SLOT_BITS << SLOT_BITS
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "takes the low bits")]
 fn slot_index(id: Id) -> usize {
     (id & ((1 << SLOT_BITS) - 1)) as usize
@@ -206,12 +235,12 @@ mod loom_models {
 
     use super::*;
 
-    type Small = History<4, 2>;
+    type Small = History<4, 2, 1>;
 
     /// A history of one record, and its id.
     fn begun() -> (Arc<Small>, Id) {
         let history = Small::new();
-        history.publish(0, &[1, 1]).expect("there is room");
+        history.publish(0, &[1, 1], &[1]).expect("there is room");
         let first = history.head();
         (Arc::new(history), first)
     }
@@ -229,7 +258,7 @@ mod loom_models {
                     assert_eq!(words, Some([generation, generation]));
                 }
             });
-            history.publish(first, &[2, 2]).expect("there is room");
+            history.publish(first, &[2, 2], &[2]).expect("there is room");
             reader.join().expect("the reader ends");
         });
     }
@@ -247,7 +276,7 @@ mod loom_models {
                     }
                 }
             });
-            history.publish(first, &[2, 2]).expect("there is room");
+            history.publish(first, &[2, 2], &[2]).expect("there is room");
             reader.join().expect("the reader ends");
         });
     }
@@ -259,14 +288,14 @@ mod loom_models {
             let other = thread::spawn({
                 let history = Arc::clone(&history);
                 move || {
-                    history.publish(first, &[2, 20]).expect("there is room");
+                    history.publish(first, &[2, 20], &[20]).expect("there is room");
                     history.newest().expect("it has begun")
                 }
             });
-            history.publish(first, &[2, 30]).expect("there is room");
-            let (id, words) = history.newest().expect("it has begun");
-            assert_eq!(id >> SLOT_BITS, 2);
-            assert_eq!(other.join().expect("the other ends"), (id, words));
+            history.publish(first, &[2, 30], &[30]).expect("there is room");
+            let (id, [_, mine], [knowledge]) = history.newest().expect("it has begun");
+            assert_eq!((id >> SLOT_BITS, mine), (2, knowledge));
+            assert_eq!(other.join().expect("the other ends"), (id, [2, mine], [knowledge]));
         });
     }
 }

@@ -20,8 +20,8 @@ use crate::sample::Sample;
 pub enum BackwardStep {
     /// It goes back at once.
     Follow,
-    /// It never goes back, and slows until the truth has caught up: by 500 ppm, or to half the rate
-    /// while it is more than a second ahead.
+    /// It never goes back, and slows until the truth has caught up: to half the rate while it is more
+    /// than a millisecond ahead, and by 500 ppm then.
     Hold,
 }
 
@@ -46,19 +46,19 @@ pub(crate) struct Counts {
     pub(crate) rate_changes: u32,
 }
 
-/// How many words [`Record::to_words`] gives.
-pub(super) const RECORD_WORDS: usize = PIECE_WORDS + 8;
+/// How many words the knowledge behind a record takes.
+pub(super) const KNOWLEDGE_WORDS: usize = 8;
 
 /// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
 /// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
 /// The longest record: what is known of the OS clock is at most this old in a busy process. It is
-/// also below what a `FastRate` serves, and long enough for the history to hold a minute.
-pub(super) const MAX_LENGTH_NS: u64 = 1 << 31;
+/// also below what a `FastRate` serves, and long enough for a minute to take a third of the history.
+pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 /// An error is slewed away at no more than one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
 /// A timeline that is further ahead than this, and may not go back, runs at half its rate.
-const FAR_AHEAD_NS: u64 = 1_000_000_000;
+const FAR_AHEAD_NS: u64 = 1_000_000;
 /// A rate that changed by more than one part in this many (20 ppm) is counted: temperature does less.
 const COUNTED_CHANGE_DIVISOR: u64 = 50_000;
 /// Before this much time has passed since the first sample, no rate can be told.
@@ -196,18 +196,10 @@ impl Record {
             .saturating_add(resolution_ns)
     }
 
-    pub(super) fn to_words(self) -> [u64; RECORD_WORDS] {
+    /// The piece, and the knowledge behind it.
+    pub(super) fn to_words(self) -> ([u64; PIECE_WORDS], [u64; KNOWLEDGE_WORDS]) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        let [p0, p1, p2, p3, p4, p5, p6, p7] = self.piece.to_words();
-        [
-            p0,
-            p1,
-            p2,
-            p3,
-            p4,
-            p5,
-            p6,
-            p7,
+        let knowledge = [
             self.estimate.tick,
             self.estimate.ns,
             self.estimate.rate.q48(),
@@ -216,29 +208,26 @@ impl Record {
             pair(self.counts.forward_steps, self.counts.backward_steps),
             u64::from(self.counts.rate_changes),
             self.last_event_tick,
-        ]
+        ];
+        (self.piece.to_words(), knowledge)
     }
 
-    pub(super) fn from_words(words: [u64; RECORD_WORDS]) -> Self {
+    pub(super) fn from_words(piece: [u64; PIECE_WORDS], knowledge: [u64; KNOWLEDGE_WORDS]) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "takes the halves of a pair")]
         let halves = |word: u64| ((word >> 32) as u32, word as u32);
-        let [p0, p1, p2, p3, p4, p5, p6, p7, tick, ns, q48, errors, w12, w13, w14, w15] = words;
+        let [tick, ns, q48, errors, width_and_syncs, steps, rate_changes, last_event_tick] =
+            knowledge;
         let (offset_error_ns, rate_error_ppb) = halves(errors);
-        let (best_width_ticks, syncs) = halves(w12);
-        let (forward_steps, backward_steps) = halves(w13);
-        let (_, rate_changes) = halves(w14);
+        let (best_width_ticks, syncs) = halves(width_and_syncs);
+        let (forward_steps, backward_steps) = halves(steps);
+        let (_, rate_changes) = halves(rate_changes);
+        let rate = Rate::from_q48(q48);
         Self {
-            piece: Piece::from_words([p0, p1, p2, p3, p4, p5, p6, p7]),
-            estimate: Estimate {
-                tick,
-                ns,
-                rate: Rate::from_q48(q48),
-                offset_error_ns,
-                rate_error_ppb,
-            },
+            piece: Piece::from_words(piece),
+            estimate: Estimate { tick, ns, rate, offset_error_ns, rate_error_ppb },
             best_width_ticks,
             counts: Counts { syncs, forward_steps, backward_steps, rate_changes },
-            last_event_tick: w15,
+            last_event_tick,
         }
     }
 

@@ -172,7 +172,7 @@ fn a_busy_process_never_waits_for_a_successor() {
 }
 
 #[test]
-fn records_double_up_to_about_a_second() {
+fn records_double_up_to_four_seconds() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(6) };
     let timeline = Timeline::new(BackwardStep::Hold);
     let mut lengths = vec![100_000];
@@ -188,7 +188,7 @@ fn records_double_up_to_about_a_second() {
     assert!(lengths.len() > 10, "{lengths:?}");
     let doubled = lengths.iter().zip(&lengths[1..]).take(10);
     assert!(doubled.clone().all(|(a, b)| b.abs_diff(2 * a) < 1000), "{lengths:?}");
-    assert!(lengths.iter().all(|&ns| ns <= 1 << 31));
+    assert!(lengths.iter().all(|&ns| ns <= 4_001_000_000));
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn a_slew_is_followed() {
         };
         run(10);
         machine.set_drift(ppb);
-        // The change is found at the end of a record of two seconds, by then 1 ms off.
-        assert!(run(10) < 1_200_000);
+        // The change is found at the end of a record of four seconds, by then 2 ms off.
+        assert!(run(20) < 2_200_000);
         assert!(run(10) <= 100);
         assert_eq!(steps(&timeline), 0);
     }
@@ -226,7 +226,7 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
             timeline.ns_at(machine.ticks(), &machine);
         }
         machine.step(step * i64::try_from(NS_PER_S).unwrap());
-        machine.pass_ns(2 * NS_PER_S);
+        machine.pass_ns(5 * NS_PER_S);
         timeline.ns_at(machine.ticks(), &machine);
         machine.pass_ns(1_000_000);
         let tick = machine.ticks();
@@ -474,7 +474,7 @@ fn an_appender_that_was_stopped_costs_one_slot() {
         let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
         assert!(error <= 100, "off by {error} ns");
     }
-    assert!(generation(&timeline) > 5 * SLOTS as u64, "appending has stopped");
+    assert!(generation(&timeline) > 3 * SLOTS as u64, "appending has stopped");
 }
 
 /// A machine for several threads: every read moves the counter on.
