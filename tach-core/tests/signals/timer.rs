@@ -30,10 +30,11 @@ impl Timer {
         assert_eq!(created, 0, "a timer is created");
         // A delay of zero would disarm it.
         let first = timespec(delay.max(Duration::from_nanos(1)));
-        let times = libc::itimerspec { it_interval: timespec(period), it_value: first };
-        // SAFETY: the timer was just created, `times` is valid, and a null pointer is allowed where
+        let schedule = libc::itimerspec { it_interval: timespec(period), it_value: first };
+        // SAFETY: the timer was just created, `schedule` is valid, and a null pointer is allowed where
         // the former times are not wanted.
-        let started = unsafe { libc::timer_settime(timer, 0, &raw const times, ptr::null_mut()) };
+        let started =
+            unsafe { libc::timer_settime(timer, 0, &raw const schedule, ptr::null_mut()) };
         assert_eq!(started, 0, "a timer is started");
         Self(timer)
     }
