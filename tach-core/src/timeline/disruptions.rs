@@ -68,7 +68,7 @@ fn a_counter_that_goes_back_again_and_again_is_left() {
         let displaced = process.machine.displaced_ticks.get();
         process.machine.displaced_ticks.set(displaced - 100_000_000_000);
         process.ns_at(process.tick());
-        seen.extend(run(&process, 10));
+        seen.extend(run(&process, 30));
     }
     assert_eq!(process.mode.get(), Mode::Replaced);
     assert_in_order(&seen);

@@ -1,0 +1,67 @@
+//! What was seen, as text.
+
+use core::fmt;
+
+use crate::bracket::WIDEST_NS;
+use crate::clock::Clocks;
+use crate::histogram::Histogram;
+use crate::watch::Watch;
+
+/// The tables of a run.
+pub(crate) struct Tables<'a> {
+    pub(crate) clocks: &'a Clocks,
+    pub(crate) seen: &'a Watch,
+}
+
+impl fmt::Display for Tables<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors = Errors::HEADER;
+        writeln!(
+            f,
+            "{:14} {:>11} {errors} {:>9} {:>8} {:>6}",
+            "|error| in ns", "comparisons", "wide", "backward", "syncs"
+        )?;
+        for (clock, tally) in self.clocks.iter().zip(&self.seen.tallies) {
+            let errors = Errors(&tally.errors_ns);
+            writeln!(
+                f,
+                "{:14} {:>11} {errors} {:>9} {:>8} {:>6}",
+                clock.name,
+                tally.comparisons,
+                tally.wide,
+                tally.backward,
+                clock.syncs()
+            )?;
+        }
+        writeln!(f, "wide: brackets of more than {WIDEST_NS} ns, whose errors are left out\n")?;
+        writeln!(f, "{:14} {:>11} {}", "intervals of", "measured", Errors::HEADER)?;
+        for (length, errors_ns) in self.seen.intervals.errors() {
+            // Longer than the run, for the most part.
+            if errors_ns.count() > 0 {
+                writeln!(f, "{length:14} {:>11} {}", errors_ns.count(), Errors(errors_ns))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Four columns.
+struct Errors<'a>(&'a Histogram);
+
+impl Errors<'_> {
+    const HEADER: &'static str = "   mean     p50   p99.9      max";
+}
+
+impl fmt::Display for Errors<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors_ns = self.0;
+        let columns =
+            (errors_ns.mean(), errors_ns.per_mille(500), errors_ns.per_mille(999), errors_ns.max());
+        match columns {
+            (Some(mean), Some(p50), Some(p999), Some(max)) => {
+                write!(f, "{mean:>7.1} {p50:>7} {p999:>7} {max:>8}")
+            }
+            _ => write!(f, "{:>7} {:>7} {:>7} {:>8}", "-", "-", "-", "-"),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Conversions in the children of a process that forks while its threads convert.
+//!
+//! A child has only the thread that forked: whatever the others were in the middle of stays half
+//! done for ever. Appends are most frequent at the start of a process, so many processes are
+//! started: this program again, with the run as its arguments. Without `fork` it does nothing.
+
+#[cfg(unix)]
+#[path = "../support/again.rs"]
+mod again;
+#[cfg(unix)]
+mod child;
+#[cfg(unix)]
+mod forked;
+#[cfg(unix)]
+#[path = "../support/os.rs"]
+mod os;
+#[cfg(unix)]
+#[path = "../support/reading.rs"]
+mod reading;
+#[cfg(unix)]
+mod runs;
+
+fn main() {
+    #[cfg(unix)]
+    runs::main();
+}

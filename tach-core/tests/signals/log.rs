@@ -1,0 +1,59 @@
+//! What the signal handler has read, in the order in which it has. One handler at a time writes,
+//! since the signal is blocked while it runs and is sent to one thread only.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
+
+use crate::os::Os;
+use crate::reading::{Reading, Witnessed};
+
+const CAPACITY: usize = 1 << 15;
+const WORDS: usize = 7;
+
+static SLOTS: [[AtomicU64; WORDS]; CAPACITY] =
+    [const { [const { AtomicU64::new(0) }; WORDS] }; CAPACITY];
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+
+/// How many entries there are.
+pub(crate) fn len() -> usize {
+    // The counter's instruction is no access to memory, so the compiler is told where it belongs:
+    // the handler interrupts between two instructions of this thread.
+    compiler_fence(Ordering::SeqCst);
+    // ORDERING: Acquire, with the Release in `push`.
+    let length = LENGTH.load(Ordering::Acquire);
+    compiler_fence(Ordering::SeqCst);
+    length
+}
+
+/// Adds an entry, unless the log is full.
+pub(crate) fn push(entry: &Witnessed) {
+    let Witnessed { before, reading, after } = entry;
+    let words = [
+        reading.tick,
+        reading.unix_ns,
+        reading.since_ns,
+        before.monotonic_ns,
+        before.unix_ns,
+        after.monotonic_ns,
+        after.unix_ns,
+    ];
+    // ORDERING: Relaxed, since only this function writes it.
+    let length = LENGTH.load(Ordering::Relaxed);
+    let Some(slot) = SLOTS.get(length) else { return };
+    for (atomic, word) in slot.iter().zip(words) {
+        // ORDERING: Relaxed: the length publishes it.
+        atomic.store(word, Ordering::Relaxed);
+    }
+    // ORDERING: Release, with the Acquire in `len`: what is counted is written.
+    LENGTH.store(length + 1, Ordering::Release);
+}
+
+/// The entry at `index`, which is less than [`len`].
+pub(crate) fn entry(index: usize) -> Witnessed {
+    // ORDERING: Relaxed: whoever knows the index has acquired the length.
+    let word = |which: usize| SLOTS[index][which].load(Ordering::Relaxed);
+    Witnessed {
+        reading: Reading { tick: word(0), unix_ns: word(1), since_ns: word(2) },
+        before: Os { monotonic_ns: word(3), unix_ns: word(4) },
+        after: Os { monotonic_ns: word(5), unix_ns: word(6) },
+    }
+}

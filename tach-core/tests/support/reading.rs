@@ -1,0 +1,97 @@
+//! A tick, what tach made of it, and what must be true of that.
+//!
+//! All of it may run in a signal handler and in the child of a `fork`: it neither allocates nor
+//! locks nor panics.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use tach_core::{Instant, MonotonicInstant, OrderedInstant, unix_nanos};
+
+use crate::os::{Os, nanos};
+
+/// How far tach may be from the OS clock. It is a thousand times what it achieves: what is looked
+/// for is a line that was torn or half made, which is off by any amount.
+const ALLOWED_NS: u64 = 1_000_000;
+
+/// Every way to read a tick.
+pub(crate) const READS: [fn() -> u64; 3] = [
+    || Instant::now().as_ticks(),
+    || MonotonicInstant::now().as_ticks(),
+    || OrderedInstant::now().as_ticks(),
+];
+
+/// The tick from which intervals are counted: the first that anybody converts; 0 before that.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+
+/// A tick and its conversions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Reading {
+    pub(crate) tick: u64,
+    pub(crate) unix_ns: u64,
+    /// The time since the first tick that was converted.
+    pub(crate) since_ns: u64,
+}
+
+impl Reading {
+    /// Converts `tick`.
+    pub(crate) fn at(tick: u64) -> Self {
+        let instant = Instant::from_ticks(tick);
+        Self {
+            tick,
+            unix_ns: instant.unix_time().as_nanos(),
+            since_ns: nanos(instant - first_or(tick)),
+        }
+    }
+
+    /// Whether this is no earlier than `other`, by every measure.
+    pub(crate) fn is_not_before(&self, other: &Self) -> bool {
+        self.tick >= other.tick && self.unix_ns >= other.unix_ns && self.since_ns >= other.since_ns
+    }
+
+    /// Whether the tick still converts to the same.
+    pub(crate) fn is_pure(&self) -> bool {
+        Self::at(self.tick) == *self
+    }
+
+    /// Whether the conversions that read the clock themselves, called now, tell no earlier time.
+    pub(crate) fn is_past(&self) -> bool {
+        let (unix_ns, since_ns) = (unix_nanos(), nanos(first_or(self.tick).elapsed()));
+        let elapsed = Instant::from_ticks(self.tick).elapsed();
+        unix_ns >= self.unix_ns && since_ns >= self.since_ns && nanos(elapsed) < u64::MAX / 2
+    }
+}
+
+fn first_or(tick: u64) -> Instant {
+    // ORDERING: Relaxed, since the tick stands for itself and the first one stays.
+    let first = FIRST.compare_exchange(0, tick, Ordering::Relaxed, Ordering::Relaxed);
+    Instant::from_ticks(first.err().unwrap_or(tick))
+}
+
+/// A reading between two of the OS clocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Witnessed {
+    pub(crate) before: Os,
+    pub(crate) reading: Reading,
+    pub(crate) after: Os,
+}
+
+impl Witnessed {
+    pub(crate) fn take(read: fn() -> u64) -> Self {
+        let before = Os::now();
+        let tick = read();
+        let after = Os::now();
+        Self { before, reading: Reading::at(tick), after }
+    }
+
+    /// Whether Unix time is the OS clock's, and the time since `base` too.
+    pub(crate) fn is_true(&self, base: &Self) -> bool {
+        let shortest = self.before.monotonic_ns.saturating_sub(base.after.monotonic_ns);
+        let longest = self.after.monotonic_ns.saturating_sub(base.before.monotonic_ns);
+        let since_ns = self.reading.since_ns.saturating_sub(base.reading.since_ns);
+        let within = |ns: u64, low: u64, high: u64| {
+            ns.saturating_add(ALLOWED_NS) >= low && ns <= high.saturating_add(ALLOWED_NS)
+        };
+        within(self.reading.unix_ns, self.before.unix_ns, self.after.unix_ns)
+            && within(since_ns, shortest, longest)
+    }
+}
