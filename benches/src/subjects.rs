@@ -41,7 +41,7 @@ macro_rules! subject {
 /// Every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    vec![reads(), elapsed(), unix(), text()]
+    vec![reads(), elapsed(), unix(), text(), upkeep()]
 }
 
 fn reads() -> Group {
@@ -119,6 +119,16 @@ fn text() -> Group {
             subject!("tach UnixTime::to_string", UnixTime::now().to_string()),
         ],
     }
+}
+
+fn upkeep() -> Group {
+    let subjects = vec![
+        subject!("tach sync", tach_core::sync()),
+        subject!("tach now_with_uncertainty", UnixTime::now_with_uncertainty()),
+        subject!("tach epoch", tach_core::epoch()),
+        subject!("tach status", tach_core::status()),
+    ];
+    Group { name: "upkeep", subjects }
 }
 
 fn format_into_string(timer: &impl FormatTime, iterations: u64) {

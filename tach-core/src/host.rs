@@ -1,7 +1,7 @@
 //! What happens to the machine under a clock: suspends, restored virtual machines.
 
 use crate::os;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What the machine tells of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +18,10 @@ impl Facts {
     }
 }
 
-/// What has been seen of the machine since the process first used its clock.
+/// What has been seen of the machine since the first review.
 #[derive(Debug)]
 pub(crate) struct Host {
+    reviewed: AtomicBool,
     suspended_ns: AtomicU64,
     disruption_marker: AtomicU64,
     suspends: AtomicU32,
@@ -39,6 +40,7 @@ const SHORTEST_SUSPEND_NS: u64 = 1_000_000;
 impl Host {
     pub(crate) const fn new() -> Self {
         Self {
+            reviewed: AtomicBool::new(false),
             suspended_ns: AtomicU64::new(0),
             disruption_marker: AtomicU64::new(0),
             suspends: AtomicU32::new(0),
@@ -58,14 +60,13 @@ impl Host {
                 .is_ok()
     }
 
-    /// Takes down how things are.
-    pub(crate) fn begin(&self, facts: &Facts) {
-        self.suspended_ns.fetch_max(facts.suspended_ns.unwrap_or(0), Ordering::Relaxed);
-        self.disruption_marker.store(facts.disruption_marker.unwrap_or(0), Ordering::Relaxed);
-    }
-
-    /// Counts what has happened since things were taken down.
+    /// Counts what has happened since the review before; the first takes down how things are.
     pub(crate) fn review(&self, facts: &Facts, tick: u64) {
+        if !self.reviewed.swap(true, Ordering::Relaxed) {
+            self.suspended_ns.fetch_max(facts.suspended_ns.unwrap_or(0), Ordering::Relaxed);
+            self.disruption_marker.store(facts.disruption_marker.unwrap_or(0), Ordering::Relaxed);
+            return;
+        }
         if let Some(suspended_ns) = facts.suspended_ns {
             // Of several who see it at once, the one that raises the mark by so much counts it.
             let before = self.suspended_ns.fetch_max(suspended_ns, Ordering::Relaxed);
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn suspends_and_disruptions_are_counted_once_each() {
         let host = Host::new();
-        host.begin(&AT_START);
+        host.review(&AT_START, 5);
         host.review(&AT_START, 10);
         assert_eq!((host.events(), host.last_event_tick()), (0, 0));
         let suspended = Facts { suspended_ns: Some(9_000_000_000), ..AT_START };
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn the_error_of_two_reads_is_no_suspend() {
         let host = Host::new();
-        host.begin(&AT_START);
+        host.review(&AT_START, 1);
         for late in [400, 900_000, 1_200_000] {
             let facts = Facts { suspended_ns: Some(5_000_000_000 + late), ..AT_START };
             host.review(&facts, 1);
@@ -143,7 +144,7 @@ mod tests {
     fn what_is_not_told_is_not_counted() {
         let host = Host::new();
         let unknown = Facts { suspended_ns: None, disruption_marker: None };
-        host.begin(&unknown);
+        host.review(&unknown, 1);
         host.review(&unknown, 1);
         assert_eq!(host.events(), 0);
     }

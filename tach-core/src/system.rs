@@ -223,9 +223,6 @@ fn enforced(tick: u64) -> u64 {
 /// Chooses the source and begins both timelines, so that whatever is measured from now on lies
 /// between two known points. Called by many threads at once it still happens only once.
 pub(crate) fn start() {
-    if source::mode() == Mode::Undecided {
-        HOST.begin(&host::Facts::now());
-    }
     source::choose();
     MONOTONIC.begin(&MonotonicReference);
     REALTIME.begin(&RealtimeReference);
@@ -341,6 +338,14 @@ pub(crate) fn uncertainty_ns(timeline: &Timeline, tick: u64, told_ns: u64) -> Op
 
 /// What the process's Unix time does when the OS's real-time clock is set back by more than a
 /// millisecond: [`BackwardStep::Follow`] unless this says otherwise.
+///
+/// It counts from the next sync on, wherever it is called.
+///
+/// # Examples
+///
+/// ```
+/// tach_core::set_backward_step(tach_core::BackwardStep::Hold);
+/// ```
 pub fn set_backward_step(backward: BackwardStep) {
     REALTIME.set_backward_step(backward);
 }

@@ -48,6 +48,8 @@ const MAX_SKEW_NS: u64 = 100_000;
 const STOPPED_NS: u64 = 10_000;
 /// The host is reviewed at every event, and once in so many syncs: about a minute of a busy process.
 const REVIEW_EVERY: u32 = 16;
+/// The first time soon, to know how things were; but not in the very first conversion.
+const FIRST_REVIEW: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Timeline {
@@ -313,7 +315,7 @@ impl Timeline {
     fn append(&self, id: Id, record: &Record, next: &Record, reference: &impl Reference) -> bool {
         let published = self.publish(id, next);
         let event = next.counts.events() != record.counts.events();
-        if event || next.counts.syncs % REVIEW_EVERY == 0 {
+        if event || next.counts.syncs % REVIEW_EVERY == FIRST_REVIEW {
             reference.review();
         }
         published
