@@ -1,0 +1,126 @@
+//! The kernel leaves the counter while a process uses it: seen by a process for which another file is
+//! mounted where the kernel tells its clocksource.
+//!
+//! It runs in a child with a mount namespace of its own. A system that grants none can't run it, which is
+//! said; with `TACH_TESTS=all` in the environment it is a failure.
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::env;
+    use std::fs;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant as StdInstant};
+
+    use tach_core::{
+        Instant, MonotonicInstant, Order, Reason, Source, UnixTime, epoch, status, sync,
+    };
+
+    const CHILD: &str = "in-a-namespace";
+    const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+    pub(crate) fn main() {
+        if env::args().any(|argument| argument == CHILD) {
+            the_kernel_leaves_the_counter();
+            return;
+        }
+        if let Some(obstacle) = obstacle() {
+            assert!(env::var_os("TACH_TESTS").is_none(), "can't be run here: {obstacle}");
+            eprintln!("0 passed, 1 NOT RUN: {obstacle}");
+            return;
+        }
+        let program = env::current_exe().expect("this program has a path");
+        let status = unshare().arg(program).arg(CHILD).status().expect("unshare was there");
+        assert!(status.success(), "the child failed: {status}");
+        eprintln!("1 passed, 0 failed");
+    }
+
+    fn unshare() -> Command {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount"]).env_remove("TACH_SOURCE");
+        command
+    }
+
+    /// Why it can't be run here.
+    fn obstacle() -> Option<&'static str> {
+        if status().source != Source::Counter {
+            return Some("the counter is not used on this machine");
+        }
+        let granted = unshare().arg("true").status().is_ok_and(|status| status.success());
+        (!granted).then_some("this system grants no mount namespace")
+    }
+
+    /// From now on the kernel says that it keeps its time by the HPET.
+    fn pretend_hpet() {
+        let pretence = env::temp_dir().join(format!("tach-clocksource-{}", std::process::id()));
+        fs::write(&pretence, "hpet\n").expect("a temporary file can be written");
+        let mounted = Command::new("mount").arg("--bind").arg(&pretence).arg(CLOCKSOURCE).status();
+        fs::remove_file(&pretence).expect("the file was there");
+        assert!(mounted.is_ok_and(|status| status.success()), "the pretence can't be mounted");
+    }
+
+    fn the_kernel_leaves_the_counter() {
+        let start = Instant::now();
+        let std_start = StdInstant::now();
+        let start_unix = start.unix_time();
+        sync();
+        let before = epoch();
+        assert_eq!(status().source, Source::Counter);
+        let inversions = while_others_read(|| {
+            pretend_hpet();
+            while status().reason != Reason::KernelLeftCounter {
+                assert!(std_start.elapsed() < Duration::from_secs(60), "it was never noticed");
+                thread::sleep(Duration::from_millis(50));
+                sync();
+            }
+            thread::sleep(Duration::from_millis(200));
+        });
+        assert_eq!(inversions, 0, "strict order was broken");
+        let status = status();
+        assert_eq!((status.source, status.order), (Source::Os, Order::OsClock), "{status}");
+        assert_eq!(status.counter_failures, 1, "{status}");
+        assert!(status.last_disruption.is_some_and(|time| time > start_unix), "{status}");
+        assert!(epoch() > before);
+        // What was read by the counter keeps its meaning, and intervals go across.
+        assert_eq!(start.unix_time(), start_unix);
+        let (std_elapsed, elapsed) = (std_start.elapsed(), start.elapsed());
+        let off = elapsed.abs_diff(std_elapsed);
+        assert!(off < Duration::from_millis(1), "{elapsed:?}, where std has {std_elapsed:?}");
+        let system = UnixTime::from_system_time(std::time::SystemTime::now());
+        let off_ns = UnixTime::now().as_nanos().abs_diff(system.as_nanos());
+        assert!(off_ns < 1_000_000, "{off_ns} ns from the system's time");
+    }
+
+    /// Runs `work` while two threads hand instants to each other; how often one was before what it had
+    /// been handed.
+    fn while_others_read(work: impl FnOnce()) -> u64 {
+        let (last, done) = (AtomicU64::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let read = || {
+                let mut inversions = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let handed = last.load(Ordering::Acquire);
+                    let now = MonotonicInstant::now().as_ticks();
+                    inversions += u64::from(now < handed);
+                    last.fetch_max(now, Ordering::Release);
+                }
+                inversions
+            };
+            let readers = [scope.spawn(read), scope.spawn(read)];
+            work();
+            done.store(true, Ordering::Relaxed);
+            readers.into_iter().map(|reader| reader.join().expect("a reader ends")).sum()
+        })
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("0 passed, 1 NOT RUN: only Linux tells its clocksource");
+}
