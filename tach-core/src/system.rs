@@ -93,9 +93,8 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
     if !seen.verdict.mode.reads_counter() {
         return;
     }
-    let Some((rate, _)) = MONOTONIC.rate(&MonotonicReference) else { return };
     let (raw, os_ns) = (counter::ticks_fenced(), os::monotonic_ns());
-    let Some(expected_tick) = MONOTONIC.expected_tick(os_ns) else { return };
+    let Some((expected_tick, rate)) = MONOTONIC.expected(os_ns) else { return };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected_tick, rate);
     source::replace(seen, Verdict { mode, reason }, line);
     HOST.event_at(expected_tick);

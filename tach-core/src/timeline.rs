@@ -209,17 +209,25 @@ impl Timeline {
             return;
         }
         let record = record.seeded(|| reference.known_rate());
-        let sample = Sample::take(reference, u64::from(record.best_width_ticks));
+        let sample = Self::sample(&record, reference);
         if !record.sees_event(&sample) {
-            return;
-        }
-        if Self::counter_stands(reference) {
-            reference.counter_failed(CounterFailure::Stopped);
             return;
         }
         let next = record.next(id, tick, &sample, self.backward_step());
         self.append(id, &record, &next, reference);
         self.current.0.install(record.piece.main, record.piece.end_tick);
+    }
+
+    /// A sample of both clocks; if the counter has stopped, of that which is read from now on.
+    fn sample(record: &Record, reference: &impl Reference) -> Sample {
+        let take = || Sample::take(reference, u64::from(record.best_width_ticks));
+        let sample = take();
+        // A slow counter may not move within a bracket either.
+        if sample.width_ticks == 0 && Self::counter_stands(reference) {
+            reference.counter_failed(CounterFailure::Stopped);
+            return take();
+        }
+        sample
     }
 
     /// Whether the counter stands still while the OS clock goes on.
@@ -246,7 +254,7 @@ impl Timeline {
             };
             if record.has_rate() {
                 if tick < record.piece.start().tick {
-                    self.check_counter(&record, reference);
+                    Self::check_counter(&record, reference);
                     return self.older_line(&record.piece, |point| point.tick <= tick);
                 }
                 if tick < record.piece.end_tick {
@@ -256,7 +264,7 @@ impl Timeline {
                 // Another core's counter may be a little ahead of this one's: that is not the
                 // future yet, since a successor can be made already.
                 if reference.ticks() < record.due_tick() {
-                    self.check_counter(&record, reference);
+                    Self::check_counter(&record, reference);
                     return record.piece.main;
                 }
             }
@@ -293,7 +301,7 @@ impl Timeline {
 
     /// The successor of `record`, made for the sake of `tick`.
     fn make_next(&self, id: Id, record: &Record, tick: u64, reference: &impl Reference) -> Record {
-        let sample = || Sample::take(reference, u64::from(record.best_width_ticks));
+        let sample = || Self::sample(record, reference);
         let record = record.seeded(|| reference.known_rate());
         if record.has_rate() {
             return record.next(id, tick, &sample(), self.backward_step());
@@ -358,7 +366,7 @@ impl Timeline {
     }
 
     /// Checks that the counter has not gone back; if it has, it is replaced for the reads to come.
-    fn check_counter(&self, record: &Record, reference: &impl Reference) {
+    fn check_counter(record: &Record, reference: &impl Reference) {
         let estimate = &record.estimate;
         let skew_ticks = estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(u64::MAX);
         if !record.is_identity() && reference.ticks().saturating_add(skew_ticks) < estimate.tick {
@@ -366,9 +374,15 @@ impl Timeline {
         }
     }
 
-    /// The tick at which the OS clock should have had the time `os_ns`; `None` if no rate is known.
-    pub(crate) fn expected_tick(&self, os_ns: u64) -> Option<u64> {
-        self.newest().filter(Record::has_rate)?.estimate.tick_at(os_ns)
+    /// The tick that should be read when the OS clock says `os_ns`, and the rate; those of nanoseconds
+    /// that begin here if no rate is known. `None` before [`begin`](Self::begin).
+    pub(crate) fn expected(&self, os_ns: u64) -> Option<(u64, Rate)> {
+        let Record { estimate, .. } = self.newest()?;
+        if estimate.rate.is_known() {
+            Some((estimate.tick_at(os_ns)?, estimate.rate))
+        } else {
+            Some((estimate.tick, Rate::ONE))
+        }
     }
 
     /// The line on which the last point is whose place is as `wanted`, if it is older than `newest`.

@@ -6,12 +6,13 @@
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use core::time::Duration;
     use std::env;
     use std::fs;
     use std::process::Command;
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use std::thread;
-    use std::time::{Duration, Instant as StdInstant};
+    use std::time::Instant as StdInstant;
 
     use tach_core::{
         Instant, MonotonicInstant, Order, Reason, Source, UnixTime, epoch, status, sync,

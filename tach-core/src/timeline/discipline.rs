@@ -49,6 +49,8 @@ const MAX_JITTER_NS: u64 = 2_000;
 const JITTER_DIVISOR: u64 = 50_000;
 /// The error of a rate after a step: a tenth.
 const UNCERTAIN_PPB: u32 = 100_000_000;
+/// The error of a rate after a step that would have told an unlikely one.
+const UNLIKELY_PPB: u32 = UNCERTAIN_PPB + 1;
 /// The smallest error that is taken for a step. A smaller one is slewed away.
 const MIN_STEP_NS: u64 = 1_000_000;
 
@@ -71,7 +73,7 @@ impl Estimate {
 
     /// Whether it could do with a rate that is known from elsewhere.
     pub(crate) fn wants_rate(&self) -> bool {
-        !self.rate.is_known() || self.rate_error_ppb == UNCERTAIN_PPB
+        !self.rate.is_known() || self.rate_error_ppb >= UNCERTAIN_PPB
     }
 
     /// This estimate with a rate that is known from elsewhere.
@@ -81,7 +83,7 @@ impl Estimate {
         } else {
             narrow(rate.ns(u64::from(self.offset_error_ns)))
         };
-        Self { rate, rate_error_ppb, offset_error_ns, ..*self }
+        Self { rate, offset_error_ns, rate_error_ppb, ..*self }
     }
 
     /// The OS clock's time at `tick`, as far as is known.
@@ -122,7 +124,7 @@ impl Estimate {
         let rate_error_q16 = gain_q16(error_ns, rate_prior, slope_noise);
         let mut offset_error_ns = combined_error(offset_prior, noise);
         if finding == Finding::Jitter {
-            offset_error_ns = offset_error_ns.max(magnitude / 4);
+            offset_error_ns = offset_error_ns.max(magnitude / 2);
         }
         let updated = Self {
             tick: sample.tick,
@@ -147,20 +149,28 @@ impl Estimate {
     }
 
     /// A step says nothing of the rate. But what looks like one may be a rate that is far off (a virtual
-    /// machine that goes on elsewhere), so the next sample may change it by much; and if that is a step
-    /// as well, the two tell the rate.
+    /// machine that goes on elsewhere), so the next sample may change it by much. If that is a step as
+    /// well, the two tell the rate, if it is anything like the one before; the third step in a row
+    /// tells any.
     fn with_step(&self, sample: &Sample) -> Self {
         let slope = Rate::from_slope(
             sample.ns.saturating_sub(self.ns),
             sample.tick.saturating_sub(self.tick),
-        );
-        let again = self.rate_error_ppb == UNCERTAIN_PPB;
+        )
+        .max(Rate::SLOWEST);
+        let likely = self.rate.q48() / 4..=self.rate.q48().saturating_mul(4);
+        let (rate, rate_error_ppb) = match self.rate_error_ppb {
+            UNLIKELY_PPB => (slope, UNCERTAIN_PPB),
+            UNCERTAIN_PPB if likely.contains(&slope.q48()) => (slope, UNCERTAIN_PPB),
+            UNCERTAIN_PPB => (self.rate, UNLIKELY_PPB),
+            _ => (self.rate, UNCERTAIN_PPB),
+        };
         Self {
             tick: sample.tick,
             ns: sample.ns,
-            rate: if again { slope.max(Rate::SLOWEST) } else { self.rate },
+            rate,
             offset_error_ns: narrow(noise_ns(sample, self.rate)),
-            rate_error_ppb: UNCERTAIN_PPB,
+            rate_error_ppb,
         }
     }
 
@@ -204,11 +214,15 @@ impl Estimate {
 
 /// The standard error of a sample. The OS clock was read anywhere in the bracket, in practice at much
 /// the same place in each, so a quarter of the half-width; an interruption was before or after, so half
-/// of what it made the bracket wider; and the clock shows the last of its steps, anywhere in one.
+/// of what it made the bracket wider; and clock and counter show the last of their steps, anywhere in
+/// one.
 fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
     let bracket_ns = rate.ns((sample.width_ticks - sample.excess_ticks) / 8);
     let interruption_ns = rate.ns(sample.excess_ticks / 2);
-    (bracket_ns + interruption_ns).saturating_add(sample.resolution_ns / 2).saturating_add(1)
+    (bracket_ns + interruption_ns)
+        .saturating_add(sample.resolution_ns / 2)
+        .saturating_add(rate.ns(1))
+        .saturating_add(1)
 }
 
 /// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`,

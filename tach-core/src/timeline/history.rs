@@ -222,7 +222,6 @@ fn first_of_generation(id: Id) -> Id {
     id >> SLOT_BITS << SLOT_BITS
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "takes the low bits")]
 fn slot_index(id: Id) -> usize {
     (id & ((1 << SLOT_BITS) - 1)) as usize
 }

@@ -59,6 +59,12 @@ pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 const SLEW_DIVISOR: u64 = 2000;
 /// A timeline that is further ahead than this, and may not go back, runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
+/// What is told, what is estimated and what the OS clock says are each rounded down, and an error's
+/// square root as well.
+const ROUNDING_NS: u64 = 4;
+/// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
+/// slew is found that late.
+const MAX_STRAY_NS: u64 = 10_000_000;
 /// A rate that changed by more than one part in this many (20 ppm) is counted: temperature does less.
 const COUNTED_CHANGE_DIVISOR: u64 = 50_000;
 /// Before this much time has passed since the first sample, no rate can be told.
@@ -104,12 +110,23 @@ impl Record {
     pub(super) fn next(&self, id: u64, tick: u64, sample: &Sample, backward: BackwardStep) -> Self {
         let (estimate, finding) = self.estimate.with(sample);
         let start = self.piece.end();
-        let stepped = finding == Finding::Stepped;
+        let strayed = start.ns.abs_diff(self.estimate.ns_at(start.tick)) > MAX_STRAY_NS;
+        let stepped = self.has_rate() && strayed || finding == Finding::Stepped;
         let knee_tick = if stepped { sample.tick.min(tick) } else { sample.tick }.max(start.tick);
         let truth_ns = estimate.ns_at(knee_tick);
         let natural = Line { start_tick: start.tick, start_ns: start.ns, rate: estimate.rate };
-        let (gap_rate, knee_ns) = gap(natural, knee_tick, truth_ns, finding, backward);
-        let event = self.event(&estimate, finding, sample);
+        let natural_ns = natural.ns_at(knee_tick);
+        let jumps = stepped && (truth_ns > natural_ns || backward == BackwardStep::Follow);
+        let (gap_rate, knee_ns) = if jumps {
+            (natural.rate, truth_ns)
+        } else {
+            gap(natural, knee_tick, truth_ns, finding)
+        };
+        let event = match (jumps, truth_ns < natural_ns) {
+            (true, true) => Some(Event::BackwardStep),
+            (true, false) => Some(Event::ForwardStep),
+            (false, _) => self.event(&estimate, finding, sample),
+        };
         let length_ns = self.next_length_ns(event);
         let length_ticks = estimate.rate.ticks(length_ns).unwrap_or(u64::MAX).max(8);
         let end_tick = knee_tick.saturating_add(length_ticks);
@@ -179,8 +196,8 @@ impl Record {
     }
 
     /// How far `told_ns` may be from the OS clock's time at `tick`, unless that was set since the last
-    /// sample: six standard errors, half the bracket, the clock's resolution, and what is
-    /// still to be slewed away.
+    /// sample: six standard errors, half the bracket, the clock's and the counter's resolution, and
+    /// what is still to be slewed away.
     pub(crate) fn uncertainty_ns(&self, tick: u64, told_ns: u64, resolution_ns: u64) -> u64 {
         if self.is_identity() {
             return 0;
@@ -194,6 +211,8 @@ impl Record {
             .saturating_add(deviation_ns)
             .saturating_add(half_width_ns)
             .saturating_add(resolution_ns)
+            .saturating_add(self.estimate.rate.ns(1))
+            .saturating_add(ROUNDING_NS)
     }
 
     /// The piece, and the knowledge behind it.
@@ -233,8 +252,8 @@ impl Record {
 
     /// Doubles while the clock does what was expected, and begins anew when it did not.
     fn next_length_ns(&self, event: Option<Event>) -> u64 {
-        let main = &self.piece.main;
-        let doubled = main.rate.ns(self.piece.end_tick - main.start_tick).saturating_mul(2);
+        let ticks = self.piece.end_tick - self.piece.main.start_tick;
+        let doubled = self.estimate.rate.ns(ticks).saturating_mul(2);
         let length_ns = if event.is_some() { doubled / 8 } else { doubled };
         length_ns.clamp(MIN_LENGTH_NS, MAX_LENGTH_NS)
     }
@@ -267,23 +286,11 @@ impl Counts {
     }
 }
 
-/// The gap line's rate, and where it arrives or where the main line begins after a step.
+/// The gap line's rate, and where it arrives.
 ///
 /// `natural` begins at the gap's start and has the OS clock's own rate.
-fn gap(
-    natural: Line,
-    knee_tick: u64,
-    truth_ns: u64,
-    finding: Finding,
-    backward: BackwardStep,
-) -> (Rate, u64) {
+fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate, u64) {
     let ticks = knee_tick - natural.start_tick;
-    let natural_end_ns = natural.ns_at(knee_tick);
-    if finding == Finding::Stepped
-        && (truth_ns > natural_end_ns || backward == BackwardStep::Follow)
-    {
-        return (natural.rate, truth_ns);
-    }
     if ticks == 0 {
         return (natural.rate, natural.start_ns);
     }

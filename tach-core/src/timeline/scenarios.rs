@@ -121,19 +121,13 @@ impl Scenario {
             // chrony begins or ends a slew.
             0 => self.drift_ppb = machine.random.within(500_000),
             // The wall clock is set.
-            1 => {
-                self.process.realtime_offset_ns.set(self.process.realtime_offset_ns.get() + step_ns)
-            }
-            2 => {
-                self.process.realtime_offset_ns.set(self.process.realtime_offset_ns.get() - step_ns)
-            }
+            1 => self.process.set_realtime(step_ns),
+            2 => self.process.set_realtime(-step_ns),
             // A suspend through which the counter runs on: the monotonic clock does not.
             3 => {
                 machine.pass_ns(step_ns.unsigned_abs());
                 machine.step(-step_ns);
-                self.process
-                    .realtime_offset_ns
-                    .set(self.process.realtime_offset_ns.get() + step_ns);
+                self.process.set_realtime(step_ns);
             }
             // The counter jumps ahead.
             4 => machine.displaced_ticks.set(machine.displaced_ticks.get() + step_ns),
@@ -143,11 +137,16 @@ impl Scenario {
                 .set(machine.displaced_ticks.get() - step_ns.min(signed(machine.counter() / 2))),
             // The virtual machine goes on elsewhere, where the counter runs at another rate.
             6 => self.drift_ppb += machine.random.within(50_000_000),
-            _ => self.process.sync(),
+            // The counter stops, which only a sync can find.
+            _ => {
+                machine.stopped_at.set(Some(machine.counter()));
+                machine.pass_ns(NS_PER_S);
+                self.process.sync();
+            }
         }
         machine.set_drift(self.drift_ppb);
         let syncs = |timeline: &Timeline| timeline.newest().unwrap().counts.syncs;
-        self.disturbed = [syncs(&self.process.monotonic) + 8, syncs(&self.process.realtime) + 8];
+        self.disturbed = [syncs(&self.process.monotonic) + 12, syncs(&self.process.realtime) + 12];
     }
 
     fn convert_one(&mut self) -> Result<(), String> {
@@ -204,8 +203,12 @@ impl Scenario {
             let records = self.records();
             for (i, again_ns) in [again.0, again.1].into_iter().enumerate() {
                 let change_ns = again_ns.abs_diff(seen.ns[i]);
-                // More records are made in a minute only if the clock is disturbed several times.
-                let recent = age_ns < 60 * NS_PER_S && records[i] - seen.records[i] < 36;
+                let recent = age_ns < 60 * NS_PER_S;
+                // More records are made in a minute only if the clock is disturbed again and again: then
+                // there may be more bends than slots.
+                if recent && records[i] - seen.records[i] >= 36 {
+                    continue;
+                }
                 let allowed_ns = if recent { 0 } else { 1000 + age_ns / 100_000_000 };
                 if change_ns > allowed_ns {
                     return Err(format!(
@@ -269,10 +272,10 @@ fn honestly(process: &Process, tick: u64) -> (u64, u64) {
 
 #[test]
 fn ten_thousand_scenarios_hold() {
-    let seed = env::var("TACH_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let seed = env::var("TACH_SEED").ok().map(|seed| seed.parse::<u64>().expect("a number"));
     let ranges = match seed {
-        Some(seed) => vec![seed..seed + 1],
-        None => vec![0..SCENARIOS / 2, SCENARIOS / 2..SCENARIOS],
+        Some(seed) => [seed..seed + 1, 0..0],
+        None => [0..SCENARIOS / 2, SCENARIOS / 2..SCENARIOS],
     };
     let years: u64 = thread::scope(|scope| {
         let threads: Vec<_> = ranges
@@ -317,6 +320,9 @@ fn a_timeline_that_goes_back_is_caught() {
         // It goes back by 2 us every quarter of a millisecond.
         (monotonic_ns - (tick >> 20 & 1) * 2_000, realtime_ns)
     };
-    let caught = (0..100).filter(|&seed| first_violation(seed..seed + 1, |_| (), jumpy).is_err());
-    assert!(caught.count() > 50);
+    let undisturbed = |scenario: &mut Scenario| scenario.event_one_in = 0;
+    let caught =
+        (0..100).filter(|&seed| first_violation(seed..seed + 1, undisturbed, jumpy).is_err());
+    let caught = caught.count();
+    assert!(caught > 50, "{caught}");
 }

@@ -153,7 +153,7 @@ pub(super) struct Process {
     pub(super) monotonic: Timeline,
     pub(super) realtime: Timeline,
     /// The real-time clock less the monotonic one.
-    pub(super) realtime_offset_ns: Cell<i64>,
+    realtime_offset_ns: Cell<i64>,
     /// What the OS clock tells wrongly to the timelines, but not to the test: the broken control.
     pub(super) lie_ns: Cell<i64>,
     pub(super) mode: Cell<Mode>,
@@ -194,6 +194,11 @@ impl Process {
         (monotonic_ns, monotonic_ns.checked_add_signed(self.realtime_offset_ns.get()).unwrap())
     }
 
+    /// Sets the real-time clock.
+    pub(super) fn set_realtime(&self, by_ns: i64) {
+        self.realtime_offset_ns.set(self.realtime_offset_ns.get() + by_ns);
+    }
+
     /// Both timelines at `tick`.
     pub(super) fn ns_at(&self, tick: u64) -> (u64, u64) {
         let monotonic_ns = self.monotonic.ns_at(tick, &MonotonicClock(self));
@@ -230,8 +235,7 @@ impl Reference for MonotonicClock<'_> {
             return;
         }
         let os_ns = self.os_ns();
-        let Some(expected_tick) = self.0.monotonic.expected_tick(os_ns) else { return };
-        let (rate, _) = self.0.monotonic.rate(self).unwrap();
+        let Some((expected_tick, rate)) = self.0.monotonic.expected(os_ns) else { return };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
         let raw = self.0.machine.counter();
