@@ -12,32 +12,29 @@
 //! In the last eighth of a record one reader prepares the successor, so a busy process never gets
 //! past an end.
 
+mod current;
 mod discipline;
 mod history;
 mod line;
+mod past;
 mod piece;
 mod record;
 mod thinning;
 
+use self::current::Current;
 use self::history::{History, Id};
-use self::line::{FAST_NS, FastRate};
+use self::line::FAST_NS;
 pub(crate) use self::line::{Line, Rate};
-use self::piece::{PIECE_WORDS, Piece, Point};
+use self::piece::{PIECE_WORDS, Point};
 pub use self::record::BackwardStep;
 pub(crate) use self::record::Record;
 use self::record::{KNOWLEDGE_WORDS, SPIN_NS};
-use self::thinning::Kept;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::sync::{AtomicBool, Ordering, Padded};
-use crate::versioned::Versioned;
 
 /// Records in memory. In a busy process each covers over three seconds, so that more than a minute is
 /// told by the very records that told it first; in an idle one any time.
 const SLOTS: usize = 76;
-/// How many records are given up at a time, when there is no room.
-const GIVEN_UP: usize = 3;
-/// What is younger than this is given up last: a minute, and what a record may be longer than that.
-const RECENT_NS: u64 = 65_000_000_000;
 /// Samples that the start-up spin takes at most, should the OS clock stand still; more of them if
 /// it rises in long steps.
 const MAX_SPINS: u64 = 10_000;
@@ -337,34 +334,6 @@ impl Timeline {
         }
     }
 
-    /// Gives up the records that are missed least.
-    #[cold]
-    fn make_room(&self) {
-        let mut room = [Kept::NONE; SLOTS];
-        let mut count = 0;
-        for (kept, (id, words)) in room.iter_mut().zip(self.history.kept()) {
-            let error_ns = self.history.note(id);
-            *kept = Kept { id, piece: Piece::from_words(words), error_ns };
-            count += 1;
-        }
-        let Some(newest) = self.newest() else { return };
-        let recent_ticks = newest.estimate.rate.ticks(RECENT_NS).unwrap_or(u64::MAX);
-        let recent = Point {
-            tick: newest.estimate.tick.saturating_sub(recent_ticks),
-            ns: newest.estimate.ns.saturating_sub(RECENT_NS),
-        };
-        room[..count].sort_unstable_by_key(|kept| kept.id);
-        for _ in 0..GIVEN_UP {
-            let kept = &mut room[..count];
-            let Some((index, error_ns)) = thinning::choose(kept, recent) else { return };
-            self.history.give_up(kept[index].id);
-            self.history.set_note(kept[index + 1].id, error_ns);
-            kept[index + 1].error_ns = error_ns;
-            kept.copy_within(index + 1.., index);
-            count -= 1;
-        }
-    }
-
     /// Checks that the counter has not gone back; if it has, it is replaced for the reads to come.
     fn check_counter(record: &Record, reference: &impl Reference) {
         let estimate = &record.estimate;
@@ -383,64 +352,6 @@ impl Timeline {
         } else {
             Some((estimate.tick, Rate::ONE))
         }
-    }
-
-    /// The line on which the last point is whose place is as `wanted`, if it is older than `newest`.
-    ///
-    /// Over records that have been given up a chord leads from the one before to the one after, and
-    /// what was before the first is told by the first line.
-    #[cold]
-    fn older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Line {
-        let mut after = *newest;
-        // The recent ones, each by the one after it.
-        while let Some(words) = self.history.read(after.previous) {
-            after = Piece::from_words(words);
-            if wanted(after.start()) {
-                return after.line(wanted);
-            }
-        }
-        if after.previous == 0 {
-            return self.first_line(newest);
-        }
-        let mut before: Option<(Id, Piece)> = None;
-        let mut after_id = Id::MAX;
-        for (id, words) in self.history.kept::<PIECE_WORDS>() {
-            let piece = Piece::from_words(words);
-            if wanted(piece.start()) {
-                if before.is_none_or(|(best, _)| id > best) {
-                    before = Some((id, piece));
-                }
-            } else if id < after_id && piece.start().tick <= after.start().tick {
-                (after_id, after) = (id, piece);
-            }
-        }
-        let Some((id, before)) = before else { return self.first_line(newest) };
-        let end = before.end();
-        if after.previous == id || !wanted(end) {
-            return before.line(wanted);
-        }
-        let ticks = after.start().tick.saturating_sub(end.tick);
-        let rate = Rate::from_slope(after.start().ns.saturating_sub(end.ns), ticks);
-        Line { start_tick: end.tick, start_ns: end.ns, rate }
-    }
-
-    /// The first line, by which what was before it is told as well.
-    fn first_line(&self, newest: &Piece) -> Line {
-        let Some((first_id, first)) = self.first_piece() else { return newest.gap };
-        let second = self
-            .history
-            .kept()
-            .map(|(id, words)| (id, Piece::from_words(words)))
-            .filter(|(id, _)| *id > first_id)
-            .min_by_key(|(id, _)| *id);
-        let second = second.map_or(*newest, |(_, piece)| piece);
-        Line { rate: second.gap.rate, ..first.gap }
-    }
-
-    /// The oldest record, if it is not the newest as well.
-    fn first_piece(&self) -> Option<(Id, Piece)> {
-        let kept = self.history.kept().map(|(id, words)| (id, Piece::from_words(words)));
-        kept.min_by_key(|(id, _)| *id)
     }
 
     /// The first tick at which the time is `ns` or later.
@@ -462,48 +373,6 @@ impl Timeline {
     fn end_preparing(&self) {
         // ORDERING: Relaxed, since a hint orders nothing.
         self.preparing.store(false, Ordering::Relaxed);
-    }
-}
-
-/// The line in use: start tick, rate, and start ns. Its version is the tick up to which it may be
-/// used, which rises with every line: so whoever has compared that tick with his own has checked
-/// that there is a line at all.
-#[derive(Debug)]
-struct Current(Versioned<3>);
-
-impl Current {
-    /// No line, and a start that no tick reaches.
-    const fn new() -> Self {
-        Self(Versioned::new([u64::MAX, 0, 0]))
-    }
-
-    /// The time at `tick`, if the line covers it.
-    #[inline]
-    fn ns_at(&self, tick: u64) -> Option<u64> {
-        let (until, [start_tick, q32, start_ns]) = self.0.read()?;
-        let covered = start_tick <= tick && tick < until;
-        covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
-    }
-
-    /// The time from `earlier` to `later`, if the line covers both and they come in this order. It
-    /// needs no start ns, and so reads two words only.
-    #[inline]
-    fn ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
-        let (until, [start_tick, q32]) = self.0.read()?;
-        let covered = start_tick <= earlier && earlier <= later && later < until;
-        covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
-    }
-
-    /// The line, if it covers `tick`.
-    fn line_at(&self, tick: u64) -> Option<Line> {
-        let (until, [start_tick, q32, start_ns]) = self.0.read()?;
-        let rate = FastRate::from_q32(q32).into();
-        (start_tick <= tick && tick < until).then_some(Line { start_tick, start_ns, rate })
-    }
-
-    /// Uses `line` from its start to the tick `until`.
-    fn install(&self, line: Line, until: u64) {
-        self.0.try_write(until, &[line.start_tick, FastRate::of(line.rate).q32(), line.start_ns]);
     }
 }
 

@@ -467,7 +467,7 @@ fn an_appender_that_was_stopped_costs_one_slot() {
     let timeline = Timeline::new(BackwardStep::Hold);
     timeline.ns_at(machine.ticks(), &machine);
     assert!(timeline.history.stall(7));
-    timeline.current.0.0.stall();
+    timeline.current.0.stall();
     for _ in 0..1000 {
         machine.pass_ns(NS_PER_S);
         let tick = machine.ticks();

@@ -1,0 +1,127 @@
+//! Ticks to durations and to Unix time.
+
+use core::time::Duration;
+
+use super::read::{Bare, Read, in_force, ticks};
+use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference};
+use crate::os;
+use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::timeline::{Record, Timeline};
+
+/// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
+#[inline]
+pub(crate) fn between(earlier: u64, later: u64) -> Duration {
+    duration(MONOTONIC.ns_between(earlier, later, &MonotonicReference))
+}
+
+/// The time from `earlier` to now.
+#[inline]
+pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
+    if R::is_instruction() {
+        between(earlier, R::instruction())
+    } else {
+        elapsed_otherwise::<R>(earlier)
+    }
+}
+
+/// Apart from [`elapsed`], so that this one holds no call between the loads of the line and the
+/// instruction, and needs to save no registers.
+#[inline(never)]
+fn elapsed_otherwise<R: Read>(earlier: u64) -> Duration {
+    between(earlier, R::otherwise())
+}
+
+#[inline]
+fn duration(ns: u64) -> Duration {
+    const NS_PER_S: u64 = 1_000_000_000;
+    // Most intervals are shorter than a second and need no division.
+    if ns < NS_PER_S {
+        #[expect(clippy::cast_possible_truncation, reason = "less than a second")]
+        Duration::new(0, ns as u32)
+    } else {
+        long_duration(ns)
+    }
+}
+
+#[cold]
+fn long_duration(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+
+/// The tick `duration` after `tick`; `None` past the range of ticks.
+pub(crate) fn after(tick: u64, duration: Duration) -> Option<u64> {
+    let ns = u64::try_from(duration.as_nanos()).ok()?;
+    started().tick_after(tick, ns, &MonotonicReference)
+}
+
+/// The tick `duration` before `tick`; `None` before the range of ticks.
+pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
+    let ns = u64::try_from(duration.as_nanos()).ok()?;
+    started().tick_before(tick, ns, &MonotonicReference)
+}
+
+/// The Unix time now, in ns.
+#[inline]
+pub(crate) fn unix_ns_now() -> u64 {
+    if Bare::is_instruction() { unix_ns_at(Bare::instruction()) } else { unix_ns_otherwise() }
+}
+
+/// Apart from [`unix_ns_now`] for the reason that [`elapsed_otherwise`] has.
+#[inline(never)]
+fn unix_ns_otherwise() -> u64 {
+    unix_ns_at(Bare::otherwise())
+}
+
+/// The Unix time at `tick`, in ns.
+#[inline]
+pub(crate) fn unix_ns_at(tick: u64) -> u64 {
+    REALTIME.ns_at(tick, &RealtimeReference)
+}
+
+/// The Unix time now, and how far it may be off, both in ns.
+pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
+    let tick = ticks::<Bare>();
+    let ns = unix_ns_at(tick);
+    (ns, uncertainty_ns(&REALTIME, tick, ns).unwrap_or(u64::MAX))
+}
+
+/// How far `told_ns` may be off, which `timeline` told at `tick`; `None` before the first conversion.
+pub(crate) fn uncertainty_ns(timeline: &Timeline, tick: u64, told_ns: u64) -> Option<u64> {
+    let record = timeline.newest().filter(Record::has_rate)?;
+    Some(record.uncertainty_ns(tick, told_ns, os::resolution_ns()))
+}
+
+/// The time since this process first used tach.
+///
+/// # Examples
+///
+/// ```
+/// let earlier = tach_core::uptime();
+/// assert!(tach_core::uptime() >= earlier);
+/// ```
+#[inline]
+pub fn uptime() -> Duration {
+    let now_ns = MONOTONIC.ns_at(ticks::<Bare>(), &MonotonicReference);
+    Duration::from_nanos(now_ns.saturating_sub(origin_ns()))
+}
+
+/// The OS's monotonic clock at the first use of tach.
+#[inline]
+fn origin_ns() -> u64 {
+    static ORIGIN_NS: Padded<AtomicU64> = Padded(AtomicU64::new(u64::MAX));
+    // ORDERING: Relaxed, since the value stands alone and whoever stores it stores the same.
+    let known = ORIGIN_NS.0.load(Ordering::Relaxed);
+    if known != u64::MAX {
+        return known;
+    }
+    let origin_ns = started().origin_ns().unwrap_or(0);
+    // ORDERING: Relaxed, as above.
+    ORIGIN_NS.0.store(origin_ns, Ordering::Relaxed);
+    origin_ns
+}
+
+/// The monotonic timeline once it has begun.
+fn started() -> &'static Timeline {
+    in_force();
+    &MONOTONIC
+}

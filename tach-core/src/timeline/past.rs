@@ -1,0 +1,99 @@
+//! What was told before the newest record: by the records that are kept, and by chords between them.
+
+use super::history::Id;
+use super::piece::{PIECE_WORDS, Piece, Point};
+use super::thinning::{self, Kept};
+use super::{Line, Rate, SLOTS, Timeline};
+
+/// How many records are given up at a time, when there is no room.
+const GIVEN_UP: usize = 3;
+/// What is younger than this is given up last: a minute, and what a record may be longer than that.
+const RECENT_NS: u64 = 65_000_000_000;
+
+impl Timeline {
+    /// The line on which the last point is whose place is as `wanted`, if it is older than `newest`.
+    ///
+    /// Over records that have been given up a chord leads from the one before to the one after, and
+    /// what was before the first is told by the first line.
+    #[cold]
+    pub(super) fn older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Line {
+        let mut after = *newest;
+        // The recent ones, each by the one after it.
+        while let Some(words) = self.history.read(after.previous) {
+            after = Piece::from_words(words);
+            if wanted(after.start()) {
+                return after.line(wanted);
+            }
+        }
+        if after.previous == 0 {
+            return self.first_line(newest);
+        }
+        let mut before: Option<(Id, Piece)> = None;
+        let mut after_id = Id::MAX;
+        for (id, words) in self.history.kept::<PIECE_WORDS>() {
+            let piece = Piece::from_words(words);
+            if wanted(piece.start()) {
+                if before.is_none_or(|(best, _)| id > best) {
+                    before = Some((id, piece));
+                }
+            } else if id < after_id && piece.start().tick <= after.start().tick {
+                (after_id, after) = (id, piece);
+            }
+        }
+        let Some((id, before)) = before else { return self.first_line(newest) };
+        let end = before.end();
+        if after.previous == id || !wanted(end) {
+            return before.line(wanted);
+        }
+        let ticks = after.start().tick.saturating_sub(end.tick);
+        let rate = Rate::from_slope(after.start().ns.saturating_sub(end.ns), ticks);
+        Line { start_tick: end.tick, start_ns: end.ns, rate }
+    }
+
+    /// The first line, by which what was before it is told as well.
+    fn first_line(&self, newest: &Piece) -> Line {
+        let Some((first_id, first)) = self.first_piece() else { return newest.gap };
+        let second = self
+            .history
+            .kept()
+            .map(|(id, words)| (id, Piece::from_words(words)))
+            .filter(|(id, _)| *id > first_id)
+            .min_by_key(|(id, _)| *id);
+        let second = second.map_or(*newest, |(_, piece)| piece);
+        Line { rate: second.gap.rate, ..first.gap }
+    }
+
+    /// The oldest record, if it is not the newest as well.
+    pub(super) fn first_piece(&self) -> Option<(Id, Piece)> {
+        let kept = self.history.kept().map(|(id, words)| (id, Piece::from_words(words)));
+        kept.min_by_key(|(id, _)| *id)
+    }
+
+    /// Gives up the records that are missed least.
+    #[cold]
+    pub(super) fn make_room(&self) {
+        let mut room = [Kept::NONE; SLOTS];
+        let mut count = 0;
+        for (kept, (id, words)) in room.iter_mut().zip(self.history.kept()) {
+            let error_ns = self.history.note(id);
+            *kept = Kept { id, piece: Piece::from_words(words), error_ns };
+            count += 1;
+        }
+        let Some(newest) = self.newest() else { return };
+        let recent_ticks = newest.estimate.rate.ticks(RECENT_NS).unwrap_or(u64::MAX);
+        let recent = Point {
+            tick: newest.estimate.tick.saturating_sub(recent_ticks),
+            ns: newest.estimate.ns.saturating_sub(RECENT_NS),
+        };
+        room[..count].sort_unstable_by_key(|kept| kept.id);
+        for _ in 0..GIVEN_UP {
+            let kept = &mut room[..count];
+            let Some((index, error_ns)) = thinning::choose(kept, recent) else { return };
+            self.history.give_up(kept[index].id);
+            self.history.set_note(kept[index + 1].id, error_ns);
+            kept[index + 1].error_ns = error_ns;
+            kept.copy_within(index + 1.., index);
+            count -= 1;
+        }
+    }
+}
