@@ -219,7 +219,8 @@ impl Estimate {
 fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
     let bracket_ns = rate.ns((sample.width_ticks - sample.excess_ticks) / 8);
     let interruption_ns = rate.ns(sample.excess_ticks / 2);
-    (bracket_ns + interruption_ns)
+    bracket_ns
+        .saturating_add(interruption_ns)
         .saturating_add(sample.resolution_ns / 2)
         .saturating_add(rate.ns(1))
         .saturating_add(1)
