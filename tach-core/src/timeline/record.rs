@@ -322,3 +322,62 @@ fn aimed(natural: Rate, from_ns: u64, to_ns: u64, ticks: u64) -> Rate {
 fn narrow(ticks: u64) -> u32 {
     u32::try_from(ticks).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS_PER_S: u64 = 1_000_000_000;
+
+    fn sample(ns: u64) -> Sample {
+        Sample { tick: ns, ns, width_ticks: 40, excess_ticks: 0, resolution_ns: 1 }
+    }
+
+    /// A record in the middle of a process, for a counter of 1 GHz, whose timeline is `ahead_ns` from
+    /// what is known of the OS clock.
+    fn record(ahead_ns: i64) -> Record {
+        let first = Record::first(&sample(NS_PER_S)).seeded(|| Some((Rate::ONE, 10)));
+        let mut record = first.next(1, 0, &sample(2 * NS_PER_S), BackwardStep::Follow);
+        let start_ns = record.piece.main.start_ns.checked_add_signed(ahead_ns).unwrap();
+        record.piece.main.start_ns = start_ns;
+        record
+    }
+
+    #[test]
+    fn a_timeline_that_strayed_jumps_to_the_truth_and_that_is_counted() {
+        for ahead_ns in [-20_000_000, 20_000_000] {
+            let next =
+                record(ahead_ns).next(2, 3 * NS_PER_S, &sample(3 * NS_PER_S), BackwardStep::Follow);
+            assert_eq!(next.piece.knee().ns, 3 * NS_PER_S);
+            let counted = (next.counts.forward_steps, next.counts.backward_steps);
+            assert_eq!(counted, if ahead_ns < 0 { (1, 0) } else { (0, 1) });
+        }
+    }
+
+    #[test]
+    fn one_that_must_not_go_back_does_not() {
+        let next =
+            record(20_000_000).next(2, 3 * NS_PER_S, &sample(3 * NS_PER_S), BackwardStep::Hold);
+        assert!(next.piece.knee().ns >= record(20_000_000).piece.end().ns);
+    }
+
+    #[test]
+    fn what_a_slew_can_mend_is_slewed() {
+        let next =
+            record(900_000).next(2, 3 * NS_PER_S, &sample(3 * NS_PER_S), BackwardStep::Follow);
+        assert_eq!(next.counts.events(), 0);
+        assert_eq!(next.piece.gap.ns_at(next.piece.knee().tick), next.piece.knee().ns);
+    }
+
+    #[test]
+    fn a_record_survives_its_words() {
+        let all = Record {
+            best_width_ticks: 7,
+            counts: Counts { syncs: 1, forward_steps: 2, backward_steps: 3, rate_changes: 4 },
+            last_event_tick: 5,
+            ..record(0)
+        };
+        let (piece, knowledge) = all.to_words();
+        assert_eq!(Record::from_words(piece, knowledge), all);
+    }
+}

@@ -7,6 +7,7 @@
 use std::env;
 use std::thread;
 
+use super::piece::Piece;
 use super::simulation::{Machine, NS_PER_S, Process, Random};
 use super::*;
 use core::cell::Cell;
@@ -155,6 +156,7 @@ impl Scenario {
         let (monotonic_ns, realtime_ns) = (self.convert)(process, tick);
         let seen =
             Seen { tick, ns: [monotonic_ns, realtime_ns], at_ns: truth.0, records: self.records() };
+        self.check_joins()?;
         self.check_truth(&seen, [truth.0, truth.1])?;
         self.check_purity()?;
         self.seen.push(seen);
@@ -188,6 +190,23 @@ impl Scenario {
                 return Err(format!(
                     "timeline {i} is {error_ns} ns off, and says {bound_ns}: {record:?}"
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest record begins where the one before ends, and its lines meet, unless that is a step.
+    fn check_joins(&self) -> Result<(), String> {
+        for timeline in [&self.process.monotonic, &self.process.realtime] {
+            let newest = timeline.newest().unwrap();
+            let piece = newest.piece;
+            let Some(before) = timeline.history.read(piece.previous).map(Piece::from_words) else {
+                continue;
+            };
+            let gap_end_ns = piece.gap.ns_at(piece.knee().tick);
+            let meet = gap_end_ns == piece.knee().ns || newest.counts.events() > 0;
+            if piece.start() != before.end() || !meet {
+                return Err(format!("{before:?} ends elsewhere than {piece:?} begins"));
             }
         }
         Ok(())
