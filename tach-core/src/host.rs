@@ -1,7 +1,7 @@
 //! What happens to the machine under a clock: suspends, restored virtual machines.
 
 use crate::os;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// What the machine tells of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +18,9 @@ impl Facts {
     }
 }
 
-/// What has been seen of the machine since the first review.
+/// What has been seen of the machine since each fact was first known.
 #[derive(Debug)]
 pub(crate) struct Host {
-    reviewed: AtomicBool,
     suspended_ns: AtomicU64,
     disruption_marker: AtomicU64,
     suspends: AtomicU32,
@@ -30,6 +29,8 @@ pub(crate) struct Host {
     reviewed_ns: AtomicU64,
 }
 
+/// A fact that has not been told yet.
+const UNKNOWN: u64 = u64::MAX;
 /// Asking the machine takes some system calls, so `sync` does it no more often than this.
 const REVIEW_INTERVAL_NS: u64 = 1_000_000_000;
 /// A shorter suspend can't be told from the error of reading two clocks.
@@ -40,9 +41,8 @@ const SHORTEST_SUSPEND_NS: u64 = 1_000_000;
 impl Host {
     pub(crate) const fn new() -> Self {
         Self {
-            reviewed: AtomicBool::new(false),
-            suspended_ns: AtomicU64::new(0),
-            disruption_marker: AtomicU64::new(0),
+            suspended_ns: AtomicU64::new(UNKNOWN),
+            disruption_marker: AtomicU64::new(UNKNOWN),
             suspends: AtomicU32::new(0),
             disruptions: AtomicU32::new(0),
             last_event_tick: AtomicU64::new(0),
@@ -54,29 +54,31 @@ impl Host {
     pub(crate) fn review_is_due(&self, now_ns: u64) -> bool {
         let reviewed_ns = self.reviewed_ns.load(Ordering::Relaxed);
         now_ns.saturating_sub(reviewed_ns) >= REVIEW_INTERVAL_NS
-            && self
-                .reviewed_ns
-                .compare_exchange(reviewed_ns, now_ns, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+            && exchange(&self.reviewed_ns, reviewed_ns, now_ns)
     }
 
-    /// Counts what has happened since the review before; the first takes down how things are.
-    pub(crate) fn review(&self, facts: &Facts, tick: u64) {
-        if !self.reviewed.swap(true, Ordering::Relaxed) {
-            self.suspended_ns.fetch_max(facts.suspended_ns.unwrap_or(0), Ordering::Relaxed);
-            self.disruption_marker.store(facts.disruption_marker.unwrap_or(0), Ordering::Relaxed);
-            return;
-        }
+    /// Counts what has happened since the review before, by the facts that `read` gives.
+    ///
+    /// What was known is loaded before they are read: of several that see the same at once, one
+    /// takes it down and counts it.
+    pub(crate) fn review(&self, read: impl FnOnce() -> Facts, tick: u64) {
+        let suspended_before_ns = self.suspended_ns.load(Ordering::Relaxed);
+        let marker_before = self.disruption_marker.load(Ordering::Relaxed);
+        let facts = read();
         if let Some(suspended_ns) = facts.suspended_ns {
-            // Of several who see it at once, the one that raises the mark by so much counts it.
-            let before = self.suspended_ns.fetch_max(suspended_ns, Ordering::Relaxed);
-            if suspended_ns.saturating_sub(before) > SHORTEST_SUSPEND_NS {
+            let known = suspended_before_ns != UNKNOWN;
+            let by_ns = suspended_ns.saturating_sub(suspended_before_ns);
+            let is_new = !known || by_ns > SHORTEST_SUSPEND_NS;
+            if is_new && exchange(&self.suspended_ns, suspended_before_ns, suspended_ns) && known {
                 self.suspends.fetch_add(1, Ordering::Relaxed);
                 self.event_at(tick);
             }
         }
         if let Some(marker) = facts.disruption_marker {
-            if self.disruption_marker.swap(marker, Ordering::Relaxed) != marker {
+            if marker != marker_before
+                && exchange(&self.disruption_marker, marker_before, marker)
+                && marker_before != UNKNOWN
+            {
                 self.disruptions.fetch_add(1, Ordering::Relaxed);
                 self.event_at(tick);
             }
@@ -108,6 +110,12 @@ impl Host {
     }
 }
 
+/// Puts `new` in the place of `seen`; whether that was still there.
+fn exchange(cell: &AtomicU64, seen: u64, new: u64) -> bool {
+    // ORDERING: Relaxed, as all of them.
+    cell.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,35 +125,57 @@ mod tests {
     #[test]
     fn suspends_and_disruptions_are_counted_once_each() {
         let host = Host::new();
-        host.review(&AT_START, 5);
-        host.review(&AT_START, 10);
+        host.review(|| AT_START, 5);
+        host.review(|| AT_START, 10);
         assert_eq!((host.events(), host.last_event_tick()), (0, 0));
         let suspended = Facts { suspended_ns: Some(9_000_000_000), ..AT_START };
-        host.review(&suspended, 20);
-        host.review(&suspended, 30);
+        host.review(|| suspended, 20);
+        host.review(|| suspended, 30);
         assert_eq!((host.suspends(), host.last_event_tick()), (1, 20));
         let restored = Facts { disruption_marker: Some(4), ..suspended };
-        host.review(&restored, 40);
+        host.review(|| restored, 40);
         assert_eq!((host.disruptions(), host.events(), host.last_event_tick()), (1, 2, 40));
     }
 
     #[test]
     fn the_error_of_two_reads_is_no_suspend() {
         let host = Host::new();
-        host.review(&AT_START, 1);
-        for late in [400, 900_000, 1_200_000] {
+        host.review(|| AT_START, 1);
+        for late in [400, 900_000, 300] {
             let facts = Facts { suspended_ns: Some(5_000_000_000 + late), ..AT_START };
-            host.review(&facts, 1);
+            host.review(|| facts, 1);
         }
         assert_eq!(host.suspends(), 0);
+    }
+
+    #[test]
+    fn what_becomes_known_late_is_no_event() {
+        let host = Host::new();
+        host.review(|| Facts { suspended_ns: None, disruption_marker: None }, 1);
+        host.review(|| AT_START, 2);
+        assert_eq!(host.events(), 0);
+    }
+
+    #[test]
+    fn of_two_reviews_of_the_same_event_one_counts_it() {
+        let host = Host::new();
+        host.review(|| AT_START, 1);
+        let restored = Facts { suspended_ns: Some(9_000_000_000), disruption_marker: Some(4) };
+        // The outer one has loaded what was known before the inner one counts.
+        let outer = || {
+            host.review(|| restored, 2);
+            restored
+        };
+        host.review(outer, 3);
+        assert_eq!((host.suspends(), host.disruptions()), (1, 1));
     }
 
     #[test]
     fn what_is_not_told_is_not_counted() {
         let host = Host::new();
         let unknown = Facts { suspended_ns: None, disruption_marker: None };
-        host.review(&unknown, 1);
-        host.review(&unknown, 1);
+        host.review(|| unknown, 1);
+        host.review(|| unknown, 1);
         assert_eq!(host.events(), 0);
     }
 }

@@ -16,6 +16,7 @@
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
 //!   restored this machine; `None` where there is none, or this process may not read it. Costs three
 //!   system calls: to be asked now and then.
+//! - `fn keeping_errno(f: impl FnOnce())`: runs `f` and leaves `errno` as it was.
 //! - `fn requested_source() -> Request`: what the environment variable `TACH_SOURCE` asks for.
 //! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
 
@@ -65,11 +66,13 @@ cfg_if! {
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
-        pub(crate) use linux::kernel_view;
+        pub(crate) use linux::{keeping_errno, kernel_view};
         pub(crate) use suspend::suspended_ns;
         pub(crate) use vmclock::disruption_marker;
     } else {
-        pub(crate) use unknown_kernel::{disruption_marker, kernel_view, suspended_ns};
+        pub(crate) use unknown_kernel::{
+            disruption_marker, keeping_errno, kernel_view, suspended_ns,
+        };
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) use self::convert::{
 pub(crate) use self::read::{Bare, Ordered, Strict, ticks};
 pub use self::upkeep::{epoch, force_source, set_backward_step, sync};
 use crate::counter;
-use crate::host::{self, Host};
+use crate::host::{Facts, Host};
 use crate::os;
 use crate::sample::{CounterFailure, Reference};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
@@ -100,19 +100,26 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
         return;
     }
     let (raw, os_ns) = (counter::ticks_fenced(), os::monotonic_ns());
-    let Some((expected_tick, rate)) = MONOTONIC.expected(os_ns) else { return };
-    let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected_tick, rate);
+    let Some(expected) = MONOTONIC.expected(os_ns) else { return };
+    // Of several that see it go back, one moves it: for the others it is where it should be by now.
+    let is_back = || read::tick_by(seen, || raw) < expected.tick;
+    if failure == CounterFailure::Regressed && !is_back() {
+        return;
+    }
+    let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);
-    HOST.event_at(expected_tick);
+    HOST.event_at(expected.tick);
 }
 
 /// Looks whether the machine is as it was: still trusted, not suspended, not restored.
 fn review() {
-    let chosen = source::choose();
-    HOST.review(&host::Facts::now(), ticks::<Bare>());
-    if source::kernel_left_counter(chosen) {
-        replace_counter(chosen, CounterFailure::Stopped, Reason::KernelLeftCounter);
-    }
+    os::keeping_errno(|| {
+        let chosen = source::choose();
+        HOST.review(Facts::now, ticks::<Bare>());
+        if source::kernel_left_counter(chosen) {
+            replace_counter(chosen, CounterFailure::Stopped, Reason::KernelLeftCounter);
+        }
+    });
 }
 
 /// Chooses the source and begins both timelines, so that whatever is measured from now on lies

@@ -22,7 +22,7 @@ mod record;
 mod thinning;
 
 use self::current::Current;
-use self::history::{History, Id};
+use self::history::{Full, History, Id};
 use self::line::FAST_NS;
 pub(crate) use self::line::{Line, Rate};
 use self::piece::{PIECE_WORDS, Point};
@@ -35,11 +35,11 @@ use crate::sync::{AtomicBool, Ordering, Padded};
 /// Records in memory. In a busy process each covers over three seconds, so that more than a minute is
 /// told by the very records that told it first; in an idle one any time.
 const SLOTS: usize = 76;
+/// Records whose knowledge is in memory: the newest's, and room for those that are being made.
+const NEWEST: usize = 8;
 /// Samples that the start-up spin takes at most, should the OS clock stand still; more of them if
 /// it rises in long steps.
 const MAX_SPINS: u64 = 10_000;
-/// A counter that is further back than this has gone back: less is another core's.
-const MAX_SKEW_NS: u64 = 100_000;
 /// A counter that has not moved while the OS clock went on by so much has stopped: one of 1 MHz makes
 /// ten ticks.
 const STOPPED_NS: u64 = 10_000;
@@ -47,6 +47,16 @@ const STOPPED_NS: u64 = 10_000;
 const REVIEW_EVERY: u32 = 16;
 /// The first time soon, to know how things were; but not in the very first conversion.
 const FIRST_REVIEW: u32 = 4;
+
+/// What a counter should read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Expected {
+    pub(crate) tick: u64,
+    /// In ns per tick.
+    pub(crate) rate: Rate,
+    /// Standard error of `tick`.
+    pub(crate) error_ns: u64,
+}
 
 #[derive(Debug)]
 pub(crate) struct Timeline {
@@ -58,7 +68,7 @@ pub(crate) struct Timeline {
     preparing: AtomicBool,
     /// Whether the timeline goes back when the OS clock is set back.
     follows_back: AtomicBool,
-    history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS>,
+    history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
 impl Timeline {
@@ -86,16 +96,17 @@ impl Timeline {
         }
     }
 
-    /// Begins here, unless it has begun already.
-    pub(crate) fn begin(&self, reference: &impl Reference) {
-        if self.history.head() == 0 {
-            let first = if reference.is_identity() {
-                Record::identity(reference.os_ns())
-            } else {
-                Record::first(&Sample::take(reference, 0))
-            };
-            self.publish(0, &first);
+    /// Begins here, unless it has begun already. The first record, if it could not be published.
+    pub(crate) fn begin(&self, reference: &impl Reference) -> Option<Record> {
+        if self.history.head() != 0 {
+            return None;
         }
+        let first = if reference.is_identity() {
+            Record::identity(reference.os_ns())
+        } else {
+            Record::first(&Sample::take(reference, 0))
+        };
+        (!self.publish(0, &first)).then_some(first)
     }
 
     /// The time at `tick`.
@@ -215,16 +226,20 @@ impl Timeline {
         self.current.0.install(record.piece.main, record.piece.end_tick);
     }
 
-    /// A sample of both clocks; if the counter has stopped, of that which is read from now on.
+    /// A sample of both clocks; if the counter has failed, of that which is read from now on.
     fn sample(record: &Record, reference: &impl Reference) -> Sample {
         let take = || Sample::take(reference, u64::from(record.best_width_ticks));
         let sample = take();
-        // A slow counter may not move within a bracket either.
-        if sample.width_ticks == 0 && Self::counter_stands(reference) {
-            reference.counter_failed(CounterFailure::Stopped);
-            return take();
-        }
-        sample
+        let failure = if record.is_behind(sample.tick) {
+            CounterFailure::Regressed
+        } else if sample.width_ticks == 0 && Self::counter_stands(reference) {
+            // A slow counter may not move within a bracket either, so it was looked at for longer.
+            CounterFailure::Stopped
+        } else {
+            return sample;
+        };
+        reference.counter_failed(failure);
+        take()
     }
 
     /// Whether the counter stands still while the OS clock goes on.
@@ -246,8 +261,14 @@ impl Timeline {
     fn find(&self, tick: u64, reference: &impl Reference) -> Line {
         loop {
             let Some((id, record)) = self.newest_with_id() else {
-                self.begin(reference);
-                continue;
+                let Some(first) = self.begin(reference) else { continue };
+                // Nobody can publish: this conversion is good for itself alone.
+                let told = if first.has_rate() {
+                    first
+                } else {
+                    self.make_next(0, &first, tick, reference)
+                };
+                return told.line_at(tick);
             };
             if record.has_rate() {
                 if tick < record.piece.start().tick {
@@ -328,30 +349,33 @@ impl Timeline {
 
     fn publish(&self, after: Id, record: &Record) -> bool {
         let (piece, knowledge) = record.to_words();
-        self.history.publish(after, &piece, &knowledge).is_ok() || {
-            self.make_room();
-            self.history.publish(after, &piece, &knowledge).is_ok()
+        let publish = || self.history.publish(after, &piece, &knowledge);
+        match publish() {
+            Ok(()) => true,
+            Err(Full::Knowledge) => false,
+            Err(Full::Pieces) => {
+                self.make_room();
+                publish().is_ok()
+            }
         }
     }
 
     /// Checks that the counter has not gone back; if it has, it is replaced for the reads to come.
     fn check_counter(record: &Record, reference: &impl Reference) {
-        let estimate = &record.estimate;
-        let skew_ticks = estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(u64::MAX);
-        if !record.is_identity() && reference.ticks().saturating_add(skew_ticks) < estimate.tick {
+        if record.is_behind(reference.ticks()) {
             reference.counter_failed(CounterFailure::Regressed);
         }
     }
 
-    /// The tick that should be read when the OS clock says `os_ns`, and the rate; those of nanoseconds
-    /// that begin here if no rate is known. `None` before [`begin`](Self::begin).
-    pub(crate) fn expected(&self, os_ns: u64) -> Option<(u64, Rate)> {
+    /// What should be read when the OS clock says `os_ns`; nanoseconds that begin here if no rate is
+    /// known. `None` before [`begin`](Self::begin).
+    pub(crate) fn expected(&self, os_ns: u64) -> Option<Expected> {
         let Record { estimate, .. } = self.newest()?;
-        if estimate.rate.is_known() {
-            Some((estimate.tick_at(os_ns)?, estimate.rate))
-        } else {
-            Some((estimate.tick, Rate::ONE))
+        if !estimate.rate.is_known() {
+            return Some(Expected { tick: estimate.tick, rate: Rate::ONE, error_ns: 0 });
         }
+        let error_ns = estimate.error_after(os_ns.saturating_sub(estimate.ns));
+        Some(Expected { tick: estimate.tick_at(os_ns)?, rate: estimate.rate, error_ns })
     }
 
     /// The first tick at which the time is `ns` or later.

@@ -1,5 +1,5 @@
 //! What Linux says of the counter.
-#![expect(unsafe_code, reason = "calls prctl")]
+#![expect(unsafe_code, reason = "accesses errno, calls prctl")]
 
 use core::ffi::{CStr, c_int, c_ulong};
 
@@ -8,6 +8,20 @@ use super::{CLOCKSOURCE_BYTES, KernelView};
 
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// Runs `f` and leaves `errno` as it was: a signal handler that converts must not be noticed by what
+/// it interrupted.
+pub(crate) fn keeping_errno(f: impl FnOnce()) {
+    // SAFETY: the address of this thread's errno is always valid.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above, and only this thread accesses it.
+    let before = unsafe { *errno };
+    f();
+    // SAFETY: as above.
+    unsafe {
+        *errno = before;
+    }
+}
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     let (current, available) = clocksources(buffer, CURRENT, AVAILABLE);

@@ -13,3 +13,7 @@ pub(crate) fn suspended_ns() -> Option<u64> {
 pub(crate) fn disruption_marker() -> Option<u64> {
     None
 }
+
+pub(crate) fn keeping_errno(f: impl FnOnce()) {
+    f();
+}

@@ -73,11 +73,12 @@ impl Choice {
 
     /// Publishes another verdict in the place of `seen`, with ticks told by `line` from now on.
     fn replace(&self, seen: Chosen, verdict: Verdict, line: Line) {
-        let next = Chosen { verdict, moves: seen.moves + 1, ..seen };
-        if usize::from(seen.moves) == DOMAINS || !self.domains.write(usize::from(seen.moves), line)
-        {
+        // A line that is written already is another thread's, which puts it in force or never will.
+        let free = (usize::from(seen.moves)..DOMAINS).zip(seen.moves + 1..);
+        let Some((_, moves)) = free.into_iter().find(|&(i, _)| self.domains.write(i, line)) else {
             return;
-        }
+        };
+        let next = Chosen { verdict, moves, ..seen };
         // ORDERING: Release, with the Acquire in `chosen`. Relaxed on failure: nothing is done then.
         let _ = self.word.compare_exchange(
             seen.to_word(),

@@ -6,14 +6,15 @@
 
 use super::verdict::Mode;
 use crate::sample::CounterFailure;
-use crate::timeline::{Line, Rate};
+use crate::timeline::{Expected, Line, Rate};
 use crate::versioned::{FIRST_VERSION, Versioned};
 
 /// The lines from raw readings to ticks, each written once.
 #[derive(Debug)]
 pub(crate) struct Domains([Versioned<3>; DOMAINS]);
 
-/// How often the ticks can be moved.
+/// Lines in memory: one for each time that ticks can be moved or replaced, and a few for threads that
+/// a `fork` left behind between writing a line and putting it in force.
 pub(crate) const DOMAINS: usize = 7;
 
 /// A counter that has gone back more often is left.
@@ -45,7 +46,7 @@ impl Domains {
 }
 
 /// The mode in which ticks go on after `failure`, and their line. They have been moved `moves` times
-/// before; the counter and the OS clock read `raw` and `os_ns` now, where `expected_tick` should be.
+/// before; the counter and the OS clock read `raw` and `os_ns` now, where `expected` should be.
 ///
 /// A counter that goes back again and again is left.
 pub(crate) fn after_failure(
@@ -53,15 +54,15 @@ pub(crate) fn after_failure(
     moves: u8,
     raw: u64,
     os_ns: u64,
-    expected_tick: u64,
-    ns_per_tick: Rate,
+    expected: Expected,
 ) -> (Mode, Line) {
-    let ahead_ticks = ns_per_tick.ticks(AHEAD_NS).unwrap_or(0);
-    let start_ns = expected_tick.saturating_add(ahead_ticks);
+    let ahead_ns = AHEAD_NS.max(expected.error_ns.saturating_mul(6));
+    let ahead_ticks = expected.rate.ticks(ahead_ns).unwrap_or(0);
+    let start_ns = expected.tick.saturating_add(ahead_ticks);
     if failure == CounterFailure::Regressed && moves < MOST_REGRESSIONS {
         (Mode::Moved, Line { start_tick: raw, start_ns, rate: Rate::ONE })
     } else {
-        (Mode::Replaced, Line { start_tick: os_ns, start_ns, rate: ns_per_tick.inverse() })
+        (Mode::Replaced, Line { start_tick: os_ns, start_ns, rate: expected.rate.inverse() })
     }
 }
 
@@ -75,7 +76,8 @@ mod tests {
     const AHEAD_TICKS: u64 = 1_251;
 
     fn line(failure: CounterFailure, moves: u8) -> (Mode, Line) {
-        after_failure(failure, moves, 1_000, 1_000_000, 5_000_000, RATE)
+        let expected = Expected { tick: 5_000_000, rate: RATE, error_ns: 20 };
+        after_failure(failure, moves, 1_000, 1_000_000, expected)
     }
 
     #[test]
@@ -90,7 +92,9 @@ mod tests {
 
     #[test]
     fn the_os_clock_goes_on_at_the_counters_rate() {
-        for (failure, moves) in [(CounterFailure::Stopped, 0), (CounterFailure::Regressed, 6)] {
+        for (failure, moves) in
+            [(CounterFailure::Stopped, 0), (CounterFailure::Regressed, MOST_REGRESSIONS)]
+        {
             let domains = Domains::new();
             let (mode, line) = line(failure, moves);
             assert_eq!(mode, Mode::Replaced);

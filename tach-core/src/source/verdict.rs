@@ -61,17 +61,8 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Whether the kernel's opinion could change it.
     pub(super) fn heeds_kernel(self) -> bool {
-        use Reason::{
-            CounterRegressed, KernelClockBuiltOnCounter, KernelUsesCounter, KernelVerdictUnknown,
-        };
-        self.mode.reads_counter()
-            && matches!(
-                self.reason,
-                KernelUsesCounter
-                    | KernelClockBuiltOnCounter
-                    | KernelVerdictUnknown
-                    | CounterRegressed
-            )
+        use Reason::{KernelClockBuiltOnCounter, KernelUsesCounter, KernelVerdictUnknown};
+        matches!(self.reason, KernelUsesCounter | KernelClockBuiltOnCounter | KernelVerdictUnknown)
     }
 
     /// The counter may have been asked for, but can't be had: no force overrules that.

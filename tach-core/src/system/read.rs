@@ -93,7 +93,7 @@ pub(crate) fn ticks<R: Read>() -> u64 {
 }
 
 /// The tick by the chosen source, whose counter `read` reads.
-fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
+pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
     match chosen.verdict.mode {
         Mode::Undecided | Mode::Os => os::monotonic_ns(),
         Mode::Replaced => source::tick_of(chosen, os::monotonic_ns()),

@@ -101,6 +101,10 @@ impl Estimate {
         if !self.rate.is_known() {
             return (self.with_second(sample), Finding::Expected);
         }
+        if sample.tick < self.tick {
+            // Another core's counter, or one that went back for good: it tells nothing new.
+            return (*self, Finding::Expected);
+        }
         let elapsed_ns = self.rate.ns(sample.tick.saturating_sub(self.tick)).max(1);
         let error_ns = signed_difference(sample.ns, self.ns_at(sample.tick));
         let magnitude = error_ns.unsigned_abs();

@@ -61,6 +61,25 @@ fn a_counter_that_goes_back_goes_on_where_it_should_be() {
 }
 
 #[test]
+fn a_counter_may_go_back_at_any_read() {
+    for reads in 0..30 {
+        let process = busy(11, BackwardStep::Follow);
+        let mut seen = run(&process, 10);
+        process.machine.goes_back.set(Some((reads, 1 << 39)));
+        while process.machine.goes_back.get().is_some() {
+            process.machine.pass_ns(NS_PER_S);
+            process.ns_at(process.tick());
+        }
+        // One more finds it, if that one has not; its own tick is the past's.
+        process.ns_at(process.tick());
+        assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed], "{reads} reads");
+        seen.extend(run(&process, 20));
+        assert_in_order(&seen);
+        assert_true(&process);
+    }
+}
+
+#[test]
 fn a_counter_that_goes_back_again_and_again_is_left() {
     let process = busy(2, BackwardStep::Follow);
     let mut seen = run(&process, 10);

@@ -16,17 +16,21 @@ pub(super) type Id = u64;
 
 const SLOT_BITS: u32 = 8;
 
-/// Slots for knowledge: as many appenders at once less one, all stopped in the middle, would make the
-/// next convert by a record that is not published.
-const KNOWLEDGE_SLOTS: usize = 8;
-
+/// `SLOTS` pieces of `PIECE` words, and `KNOWLEDGE` words behind each of the `NEWEST` ones: as many
+/// appenders at once less one, all stopped in the middle, make the next convert by a record that is not
+/// published.
 #[derive(Debug)]
-pub(super) struct History<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize> {
+pub(super) struct History<
+    const SLOTS: usize,
+    const PIECE: usize,
+    const KNOWLEDGE: usize,
+    const NEWEST: usize,
+> {
     /// The id of the newest record; 0 before the first.
     head: Padded<AtomicU64>,
     slots: [Slot<PIECE>; SLOTS],
     /// A record's is where its slot's index falls, modulo their number.
-    knowledge: [Versioned<KNOWLEDGE>; KNOWLEDGE_SLOTS],
+    knowledge: [Versioned<KNOWLEDGE>; NEWEST],
 }
 
 #[derive(Debug)]
@@ -38,11 +42,16 @@ struct Slot<const WORDS: usize> {
 }
 
 /// There is no free slot.
-#[derive(Debug)]
-pub(super) struct Full;
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// For the piece: some record must be given up.
+    Pieces,
+    /// For the knowledge: so many appenders are stopped in the middle.
+    Knowledge,
+}
 
-impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize>
-    History<SLOTS, PIECE, KNOWLEDGE>
+impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWEST: usize>
+    History<SLOTS, PIECE, KNOWLEDGE, NEWEST>
 {
     const_fn! {
         pub(super) const fn new() -> Self {
@@ -50,7 +59,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize>
             Self {
                 head: Padded(AtomicU64::new(0)),
                 slots: array_of![Slot::new(); SLOTS],
-                knowledge: array_of![Versioned::new([0; KNOWLEDGE]); KNOWLEDGE_SLOTS],
+                knowledge: array_of![Versioned::new([0; KNOWLEDGE]); NEWEST],
             }
         }
     }
@@ -69,7 +78,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize>
                 return None;
             }
             // Its slots are reused only after the head has moved on.
-            let knowledge = self.knowledge[slot_index(id) % KNOWLEDGE_SLOTS].read();
+            let knowledge = self.knowledge[slot_index(id) % NEWEST].read();
             if let (Some(piece), Some((version, knowledge))) = (self.read(id), knowledge) {
                 if version == id {
                     return Some((id, piece, knowledge));
@@ -94,18 +103,22 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize>
         if let Some(slot) = self.slot(after) {
             slot.mark.keep(after);
         }
+        let mut full = Full::Pieces;
         let first = slot_index(after) + 1;
         // All slots but that of `after`, and those whose knowledge would take the place of its.
         for index in (first..first + SLOTS - 1).map(|index| index % SLOTS) {
             let slot = &self.slots[index];
             let id = successor(after, index);
-            let knowledge_slot = &self.knowledge[index % KNOWLEDGE_SLOTS];
-            if index % KNOWLEDGE_SLOTS == slot_index(after) % KNOWLEDGE_SLOTS
+            let knowledge_slot = &self.knowledge[index % NEWEST];
+            if index % NEWEST == slot_index(after) % NEWEST
                 || slot.is_kept()
                 || !slot.piece.try_write(id, piece)
-                // Another of this generation may be about to win: its knowledge stays.
-                || !knowledge_slot.try_write_below(first_of_generation(id), id, knowledge)
             {
+                continue;
+            }
+            // Another of this generation may be about to win: its knowledge stays.
+            if !knowledge_slot.try_write_below(first_of_generation(id), id, knowledge) {
+                full = Full::Knowledge;
                 continue;
             }
             slot.set_note(0);
@@ -114,10 +127,11 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize>
             let _ = self.head.0.compare_exchange(after, id, Ordering::Release, Ordering::Relaxed);
             return Ok(());
         }
-        if self.head() == after { Err(Full) } else { Ok(()) }
+        if self.head() == after { Err(full) } else { Ok(()) }
     }
 
-    /// The first words of every piece that is kept, but for the newest, with its id; in no order.
+    /// The first words of every piece that is kept, with its id; in no order. The newest is among them
+    /// only if somebody has tried to publish its successor.
     pub(super) fn kept<const N: usize>(&self) -> impl Iterator<Item = (Id, [u64; N])> {
         self.slots.iter().filter_map(|slot| {
             let (id, words) = slot.piece.read()?;
@@ -234,7 +248,8 @@ mod loom_models {
 
     use super::*;
 
-    type Small = History<4, 2, 1>;
+    /// Of its three free slots two share a slot for knowledge.
+    type Small = History<4, 2, 1, 3>;
 
     /// A history of one record, and its id.
     fn begun() -> (Arc<Small>, Id) {
@@ -295,6 +310,26 @@ mod loom_models {
             let (id, [_, mine], [knowledge]) = history.newest().expect("it has begun");
             assert_eq!((id >> SLOT_BITS, mine), (2, knowledge));
             assert_eq!(other.join().expect("the other ends"), (id, [2, mine], [knowledge]));
+        });
+    }
+
+    #[test]
+    fn what_is_newest_is_never_overwritten() {
+        model(|| {
+            let (history, first) = begun();
+            let reader = thread::spawn({
+                let history = Arc::clone(&history);
+                move || {
+                    let (id, [generation, _], [knowledge]) =
+                        history.newest().expect("it has begun");
+                    assert_eq!((id >> SLOT_BITS, generation), (generation, knowledge));
+                }
+            });
+            history.publish(first, &[2, 2], &[2]).expect("there is room");
+            let second = history.head();
+            history.give_up(first);
+            history.publish(second, &[3, 3], &[3]).expect("there is room");
+            reader.join().expect("the reader ends");
         });
     }
 }

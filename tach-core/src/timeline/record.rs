@@ -62,6 +62,8 @@ const FAR_AHEAD_NS: u64 = 1_000_000;
 /// What is told, what is estimated and what the OS clock says are each rounded down, and an error's
 /// square root as well.
 const ROUNDING_NS: u64 = 4;
+/// A counter that is further back than this has gone back: less is another core's.
+const MAX_SKEW_NS: u64 = 100_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
 /// slew is found that late.
 const MAX_STRAY_NS: u64 = 10_000_000;
@@ -180,6 +182,14 @@ impl Record {
     /// Whether it has lines at all: the first record is a point without a rate.
     pub(crate) fn has_rate(&self) -> bool {
         self.estimate.rate.is_known()
+    }
+
+    /// Whether `tick`, read now, is so far back that the counter has gone back.
+    pub(super) fn is_behind(&self, tick: u64) -> bool {
+        let skew_ticks = self.estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(u64::MAX);
+        self.has_rate()
+            && !self.is_identity()
+            && tick.saturating_add(skew_ticks) < self.estimate.tick
     }
 
     /// The tick from which on a successor is wanted: the last eighth.

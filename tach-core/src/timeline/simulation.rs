@@ -60,6 +60,8 @@ pub(super) struct Machine {
     pub(super) skew_ticks: Cell<i64>,
     /// How far the counter is from where it should be: it jumped or went back.
     pub(super) displaced_ticks: Cell<i64>,
+    /// The counter goes back by so many ticks when it has been read so many times more.
+    pub(super) goes_back: Cell<Option<(u32, i64)>>,
     /// Where the counter stands still.
     pub(super) stopped_at: Cell<Option<u64>>,
     pub(super) nominal: Rate,
@@ -81,6 +83,7 @@ impl Machine {
             resolution_ns: 1,
             skew_ticks: Cell::new(0),
             displaced_ticks: Cell::new(0),
+            goes_back: Cell::new(None),
             stopped_at: Cell::new(None),
             nominal,
         }
@@ -117,6 +120,17 @@ impl Machine {
         self.stopped_at
             .get()
             .unwrap_or_else(|| self.tick.get().checked_add_signed(displaced).unwrap())
+    }
+
+    fn count_read(&self) {
+        match self.goes_back.get() {
+            Some((0, ticks)) => {
+                self.displaced_ticks.set(self.displaced_ticks.get() - ticks);
+                self.goes_back.set(None);
+            }
+            Some((reads, ticks)) => self.goes_back.set(Some((reads - 1, ticks))),
+            None => {}
+        }
     }
 
     fn a_read_takes(&self, ticks: u64) {
@@ -217,6 +231,7 @@ struct RealtimeClock<'a>(&'a Process);
 impl Reference for MonotonicClock<'_> {
     fn ticks(&self) -> u64 {
         self.0.machine.a_read_takes(25);
+        self.0.machine.count_read();
         let tick = self.0.tick();
         self.0.machine.a_read_takes(25);
         tick
@@ -235,12 +250,12 @@ impl Reference for MonotonicClock<'_> {
             return;
         }
         let os_ns = self.os_ns();
-        let Some((expected_tick, rate)) = self.0.monotonic.expected(os_ns) else { return };
+        let Some(expected) = self.0.monotonic.expected(os_ns) else { return };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
         let raw = self.0.machine.counter();
         let (mode, line) =
-            after_failure(failure, u8::try_from(moves).unwrap(), raw, os_ns, expected_tick, rate);
+            after_failure(failure, u8::try_from(moves).unwrap(), raw, os_ns, expected);
         assert!(self.0.domains.write(moves, line));
         failures.push(failure);
         self.0.mode.set(mode);
