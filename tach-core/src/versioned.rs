@@ -1,7 +1,7 @@
 //! A few words that are written rarely and read often, without a torn read and without waiting.
 //!
-//! This is a sequence lock whose readers do not spin: one that meets a write gets `None` and goes
-//! elsewhere. Writers do not wait either: of two at once, one is refused.
+//! This is a sequence lock whose readers do not spin: one that meets a write gets `None`, or a version
+//! that is no record's, and goes elsewhere. Writers do not wait either: of two at once, one is refused.
 
 use crate::sync::{AtomicU64, Ordering, array_of, const_fn, fence};
 

@@ -2,6 +2,8 @@
 
 mod allocation;
 mod auto_traits;
+#[cfg(target_os = "linux")]
+mod errno;
 mod instants;
 mod order;
 mod truth;
