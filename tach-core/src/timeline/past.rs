@@ -1,7 +1,7 @@
 //! What was told before the newest record: by the records that are kept, and by chords between them.
 
 use super::history::Id;
-use super::piece::{PIECE_WORDS, Piece, Point};
+use super::piece::{Piece, Point};
 use super::thinning::{self, Kept};
 use super::{Line, Rate, SLOTS, Timeline};
 
@@ -10,6 +10,20 @@ const GIVEN_UP: usize = 3;
 /// What is younger than this is given up last: a minute, and what a record may be longer than that.
 const RECENT_NS: u64 = 65_000_000_000;
 
+/// Where a record starts, and the id of the one before.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    previous: Id,
+    point: Point,
+}
+
+impl Start {
+    /// From the first words of a piece.
+    fn from_words([previous, tick, ns]: [u64; 3]) -> Self {
+        Self { previous, point: Point { tick, ns } }
+    }
+}
+
 impl Timeline {
     /// The line on which the last point is whose place is as `wanted`, if it is older than `newest`.
     ///
@@ -17,37 +31,49 @@ impl Timeline {
     /// what was before the first is told by the first line.
     #[cold]
     pub(super) fn older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Line {
-        let mut after = *newest;
+        loop {
+            if let Some(line) = self.try_older_line(newest, &wanted) {
+                return line;
+            }
+        }
+    }
+
+    /// `None` if a record that it needs was given up meanwhile, and its slot reused.
+    ///
+    /// It reads of each record no more than where it starts: an interval that began a while ago asks for
+    /// this every time.
+    fn try_older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Option<Line> {
+        let whole = |id| self.history.read(id).map(Piece::from_words);
+        let mut after = Start { previous: newest.previous, point: newest.start() };
         // The recent ones, each by the one after it.
         while let Some(words) = self.history.read(after.previous) {
-            after = Piece::from_words(words);
-            if wanted(after.start()) {
-                return after.line(wanted);
+            let start = Start::from_words(words);
+            if wanted(start.point) {
+                return Some(whole(after.previous)?.line(wanted));
             }
+            after = start;
         }
         if after.previous == 0 {
-            return self.first_line(newest);
+            return Some(self.first_line(newest));
         }
-        let mut before: Option<(Id, Piece)> = None;
-        let mut after_id = Id::MAX;
-        for (id, words) in self.history.kept::<PIECE_WORDS>() {
-            let piece = Piece::from_words(words);
-            if wanted(piece.start()) {
-                if before.is_none_or(|(best, _)| id > best) {
-                    before = Some((id, piece));
-                }
-            } else if id < after_id && piece.start().tick <= after.start().tick {
-                (after_id, after) = (id, piece);
+        let (mut before, mut after_id) = (None, Id::MAX);
+        for (id, words) in self.history.kept() {
+            let start = Start::from_words(words);
+            if wanted(start.point) {
+                before = before.max(Some(id));
+            } else if id < after_id && start.point.tick <= after.point.tick {
+                (after_id, after) = (id, start);
             }
         }
-        let Some((id, before)) = before else { return self.first_line(newest) };
+        let Some(id) = before else { return Some(self.first_line(newest)) };
+        let before = whole(id)?;
         let end = before.end();
         if after.previous == id || !wanted(end) {
-            return before.line(wanted);
+            return Some(before.line(wanted));
         }
-        let ticks = after.start().tick.saturating_sub(end.tick);
-        let rate = Rate::from_slope(after.start().ns.saturating_sub(end.ns), ticks);
-        Line { start_tick: end.tick, start_ns: end.ns, rate }
+        let ticks = after.point.tick.saturating_sub(end.tick);
+        let rate = Rate::from_slope(after.point.ns.saturating_sub(end.ns), ticks);
+        Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
     }
 
     /// The first line, by which what was before it is told as well.
