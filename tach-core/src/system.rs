@@ -17,9 +17,9 @@ pub use self::upkeep::{epoch, force_source, set_backward_step, sync};
 use crate::counter;
 use crate::host::{Facts, Host};
 use crate::os;
-use crate::sample::{CounterFailure, Reference};
+use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
-use crate::timeline::{BackwardStep, Rate, Timeline};
+use crate::timeline::{BackwardStep, Expected, Rate, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 16 * 1024);
@@ -94,18 +94,33 @@ impl Reference for RealtimeReference {
     }
 }
 
+/// The counter as it is, beside the OS's monotonic clock.
+struct RawCounter;
+
+impl Reference for RawCounter {
+    fn ticks(&self) -> u64 {
+        counter::ticks_fenced()
+    }
+
+    fn os_ns(&self) -> u64 {
+        os::monotonic_ns()
+    }
+}
+
 /// Lets ticks go on without the counter as it is, unless the source is no longer as `seen`.
 fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
     if !seen.verdict.mode.reads_counter() {
         return;
     }
-    let (raw, os_ns) = (counter::ticks_fenced(), os::monotonic_ns());
+    let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter, 0);
     let Some(expected) = MONOTONIC.expected(os_ns) else { return };
+    let told = read::tick_by(seen, || raw);
     // Of several that see it go back, one moves it: for the others it is where it should be by now.
-    let is_back = || read::tick_by(seen, || raw) < expected.tick;
-    if failure == CounterFailure::Regressed && !is_back() {
+    if failure == CounterFailure::Regressed && told >= expected.tick {
         return;
     }
+    // No strict read comes before one that was taken by now, whatever the estimate.
+    let expected = Expected { tick: expected.tick.max(told).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);
     HOST.event_at(expected.tick);

@@ -207,13 +207,13 @@ impl Timeline {
     }
 
     /// Samples the OS clock now, and takes down what that shows. What has been converted stays as it
-    /// is, so a change of the OS clock is followed from the end of the present record.
+    /// is, so a change of the OS clock is followed from the end of the newest record on, which may be one
+    /// that was prepared already.
     pub(crate) fn sync(&self, reference: &impl Reference) {
         let tick = reference.ticks();
         self.ns_at(tick, reference);
         let Some((id, record)) = self.newest_with_id() else { return };
-        // A successor that is prepared already has been told of it, or will be after its start.
-        if record.is_identity() || !record.has_rate() || tick < record.piece.knee().tick {
+        if record.is_identity() || !record.has_rate() {
             return;
         }
         let record = record.seeded(|| reference.known_rate());
@@ -223,7 +223,9 @@ impl Timeline {
         }
         let next = record.next(id, tick, &sample, self.backward_step());
         self.append(id, &record, &next, reference);
-        self.current.0.install(record.piece.main, record.piece.end_tick);
+        if tick >= record.piece.knee().tick {
+            self.current.0.install(record.piece.main, record.piece.end_tick);
+        }
     }
 
     /// A sample of both clocks; if the counter has failed, of that which is read from now on.

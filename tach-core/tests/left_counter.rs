@@ -79,7 +79,7 @@ mod linux {
         });
         assert_eq!(inversions, 0, "strict order was broken");
         let status = status();
-        assert_eq!((status.source, status.order), (Source::Os, Order::OsClock), "{status}");
+        assert_eq!((status.source, status.order), (Source::Os, Order::Enforced), "{status}");
         assert_eq!(status.counter_failures, 1, "{status}");
         assert!(status.last_disruption.is_some_and(|time| time > start_unix), "{status}");
         assert!(epoch() > before);

@@ -16,6 +16,8 @@ pub(crate) struct Chosen {
     pub(crate) verdict: Verdict,
     /// `TACH_SOURCE` had a value that means nothing.
     pub(crate) request_ignored: bool,
+    /// The user asked for this source, so the kernel's opinion does not count.
+    pub(crate) forced: bool,
     /// How often the ticks have been moved or replaced.
     pub(crate) moves: u8,
 }
@@ -24,11 +26,14 @@ impl Chosen {
     const REASON_BITS: u32 = 0x0f;
     const REQUEST_IGNORED: u32 = 0x10;
     const MOVES_SHIFT: u32 = 5;
-    const MODE_SHIFT: u32 = 8;
+    const FORCED: u32 = 0x100;
+    const MODE_SHIFT: u32 = 16;
 
     fn to_word(self) -> u32 {
         let ignored = if self.request_ignored { Self::REQUEST_IGNORED } else { 0 };
+        let forced = if self.forced { Self::FORCED } else { 0 };
         (self.verdict.mode as u32) << Self::MODE_SHIFT
+            | forced
             | u32::from(self.moves) << Self::MOVES_SHIFT
             | ignored
             | self.verdict.reason as u32
@@ -41,6 +46,7 @@ impl Chosen {
                 reason: Reason::ALL[(word & Self::REASON_BITS) as usize],
             },
             request_ignored: word & Self::REQUEST_IGNORED != 0,
+            forced: word & Self::FORCED != 0,
             moves: (word >> Self::MOVES_SHIFT & 7) as u8,
         }
     }
@@ -153,7 +159,8 @@ pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
 /// Whether the kernel, asked again, has left the counter that `chosen` relies on.
 pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
     let words = &mut [0; CLOCKSOURCE_BYTES];
-    chosen.verdict.heeds_kernel()
+    chosen.verdict.mode.reads_counter()
+        && !chosen.forced
         && decide(counter::features(), &os::kernel_view(words), None, Request::Unset).reason
             == Reason::KernelAvoidsCounter
 }
@@ -168,8 +175,10 @@ pub(crate) fn choose() -> Chosen {
     let request = os::requested_source();
     let kernel_words = &mut [0; CLOCKSOURCE_BYTES];
     let kernel = os::kernel_view(kernel_words);
+    let verdict = decide(counter::features(), &kernel, CHOICE.0.call(), request);
     let chosen = Chosen {
-        verdict: decide(counter::features(), &kernel, CHOICE.0.call(), request),
+        verdict,
+        forced: matches!(verdict.reason, Reason::Call | Reason::Environment),
         request_ignored: request == Request::Invalid,
         moves: 0,
     };
@@ -228,9 +237,11 @@ mod tests {
         for mode in Mode::ALL {
             for (index, reason) in Reason::ALL.into_iter().enumerate() {
                 assert_eq!(reason as usize, index);
-                for (request_ignored, moves) in [(false, 0), (true, 7), (false, 5)] {
+                for (request_ignored, forced, moves) in
+                    [(false, false, 0), (true, false, 7), (false, true, 5)]
+                {
                     let verdict = Verdict { mode, reason };
-                    let chosen = Chosen { verdict, request_ignored, moves };
+                    let chosen = Chosen { verdict, request_ignored, forced, moves };
                     assert_eq!(Chosen::from_word(chosen.to_word()), chosen);
                 }
             }

@@ -11,7 +11,8 @@ use crate::os::{KernelView, Request};
 pub(crate) enum Mode {
     Undecided = 0,
     Os = 1,
-    /// OS clock, in the ticks of a counter that it took the place of.
+    /// OS clock, in the ticks of a counter that it took the place of; strict order must be enforced,
+    /// since that counter may have been ahead.
     Replaced = 2,
     /// Counter that went back, moved to where it should be; strict order must be enforced.
     Moved = 3,
@@ -44,8 +45,8 @@ impl Mode {
 
     pub(crate) fn order(self) -> Order {
         match self {
-            Self::Undecided | Self::Os | Self::Replaced => Order::OsClock,
-            Self::Moved | Self::Enforced => Order::Enforced,
+            Self::Undecided | Self::Os => Order::OsClock,
+            Self::Replaced | Self::Moved | Self::Enforced => Order::Enforced,
             Self::Fenced | Self::SelfOrdered => Order::OrderedRead,
         }
     }
@@ -59,12 +60,6 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the kernel's opinion could change it.
-    pub(super) fn heeds_kernel(self) -> bool {
-        use Reason::{KernelClockBuiltOnCounter, KernelUsesCounter, KernelVerdictUnknown};
-        matches!(self.reason, KernelUsesCounter | KernelClockBuiltOnCounter | KernelVerdictUnknown)
-    }
-
     /// The counter may have been asked for, but can't be had: no force overrules that.
     pub(super) fn source_was_impossible(self) -> bool {
         matches!(self.reason, Reason::NoCounter | Reason::CounterDisabled | Reason::Build)

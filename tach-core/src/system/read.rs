@@ -80,7 +80,9 @@ impl Read for Strict {
     fn otherwise() -> u64 {
         let chosen = in_force();
         match chosen.verdict.mode {
-            Mode::Enforced | Mode::Moved => enforced(tick_by(chosen, counter::ticks)),
+            Mode::Enforced | Mode::Moved | Mode::Replaced => {
+                enforced(tick_by(chosen, counter::ticks))
+            }
             _ => Ordered::otherwise(),
         }
     }
@@ -108,6 +110,12 @@ pub(super) fn in_force() -> Chosen {
         start();
     }
     source::choose()
+}
+
+/// The highest tick that an enforced read has given; 0 if there was none.
+pub(super) fn last() -> u64 {
+    // ORDERING: Relaxed, see `enforced`.
+    LAST.0.load(Ordering::Relaxed)
 }
 
 /// Raises the maximum that all enforced reads share.

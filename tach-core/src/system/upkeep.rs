@@ -50,7 +50,8 @@ pub fn set_backward_step(backward: BackwardStep) {
 /// Nobody needs to: a conversion does so when it is due. But a process that is idle, or whose counter
 /// stands still, learns of a disruption only then, and this is how to learn of it at once.
 /// [`status`](crate::status) and [`epoch`] tell what was found. What has been converted stays as it is,
-/// so a clock that was set is followed from the end of the present record on, in four seconds at most.
+/// so a clock that was set is followed from the end of the newest record on: in four seconds, or in eight if
+/// that was prepared already.
 ///
 /// # Examples
 ///

@@ -30,6 +30,9 @@ pub(crate) enum Finding {
     /// Off by more than expected, but by too little in too short a time for a change of rate: cores
     /// whose counters differ.
     Jitter,
+    /// Off by less than a step, but by more in this time than any slew explains, or in too short a time to
+    /// tell: the clock was set by a little. It says nothing of the rate.
+    Shifted,
     /// The OS clock's rate has changed.
     RateChanged,
     /// The OS clock was set, by more than any slew explains.
@@ -47,6 +50,9 @@ const MAX_SLEW_PPM: u64 = 1000;
 /// rate by more than one part in that many (20 ppm).
 const MAX_JITTER_NS: u64 = 2_000;
 const JITTER_DIVISOR: u64 = 50_000;
+/// A change of rate is not told from a little step in less time than this. What is taken for one is
+/// extrapolated over seconds.
+const SHORTEST_SLEW_NS: u64 = 400_000_000;
 /// The error of a rate after a step: a tenth.
 const UNCERTAIN_PPB: u32 = 100_000_000;
 /// The error of a rate after a step that would have told an unlikely one.
@@ -114,8 +120,10 @@ impl Estimate {
         }
         let mut offset_prior = self.error_after(elapsed_ns);
         let mut rate_prior = self.rate_error_after(elapsed_ns);
-        if finding == Finding::RateChanged {
+        if matches!(finding, Finding::RateChanged | Finding::Shifted) {
             offset_prior = offset_prior.max(magnitude);
+        }
+        if finding == Finding::RateChanged {
             rate_prior = rate_prior.max(ppb(magnitude, elapsed_ns));
         }
         let mut noise = noise_ns(sample, self.rate);
@@ -125,7 +133,10 @@ impl Estimate {
         let slope_noise = ppb(hypot(u64::from(self.offset_error_ns), noise), elapsed_ns);
         let correction_ns = rounded(gain_q16(error_ns, offset_prior, noise));
         let ns = self.ns_at(sample.tick).saturating_add_signed(correction_ns);
-        let rate_error_q16 = gain_q16(error_ns, rate_prior, slope_noise);
+        let rate_error_q16 = match finding {
+            Finding::Shifted => 0,
+            _ => gain_q16(error_ns, rate_prior, slope_noise),
+        };
         let mut offset_error_ns = combined_error(offset_prior, noise);
         if finding == Finding::Jitter {
             offset_error_ns = offset_error_ns.max(magnitude / 2);
@@ -208,8 +219,12 @@ impl Estimate {
             Finding::Expected
         } else if error_ns <= MAX_JITTER_NS && error_ns > elapsed_ns / JITTER_DIVISOR {
             Finding::Jitter
-        } else if error_ns <= MIN_STEP_NS.max(widest_slew).saturating_add(half_width) {
+        } else if error_ns <= widest_slew.saturating_add(half_width)
+            && elapsed_ns >= SHORTEST_SLEW_NS
+        {
             Finding::RateChanged
+        } else if error_ns <= MIN_STEP_NS.saturating_add(half_width) {
+            Finding::Shifted
         } else {
             Finding::Stepped
         }

@@ -154,15 +154,36 @@ fn a_sync_finds_a_step_at_once_and_the_end_of_the_record_follows_it() {
     for step_ns in [7_000_000_000, -7_000_000_000] {
         let process = busy(7, BackwardStep::Follow);
         process.set_realtime(step_ns);
-        // The first may come when a successor is prepared already, which knows nothing of the step.
-        for _ in 0..3 {
-            process.machine.pass_ns(NS_PER_S);
-            process.sync();
-        }
+        process.sync();
+        assert_eq!(counts(&process.realtime).events(), 1);
+        // It is known now, though it is not followed yet.
+        process.sync();
         assert_eq!(counts(&process.realtime).events(), 1);
         assert_eq!(counts(&process.monotonic).events(), 0);
-        run(&process, 3);
+        run(&process, 9);
         assert_true(&process);
+    }
+}
+
+#[test]
+fn a_small_step_soon_after_a_sample_bends_no_rate() {
+    for step_us in [-900, -100, -10, 10, 100, 900] {
+        for after_ns in [5_000, 100_000, 1_000_000, 30_000_000, 100_000_000, NS_PER_S] {
+            let process = busy(12, BackwardStep::Follow);
+            process.machine.pass_ns(60 * NS_PER_S);
+            process.ns_at(process.tick());
+            process.set_realtime(step_us * 1000);
+            process.machine.pass_ns(after_ns);
+            process.sync();
+            let mut worst_ns = 0;
+            for _ in 0..3_000 {
+                process.machine.pass_ns(10_000_000);
+                worst_ns = worst_ns.max(errors_ns(&process).1);
+            }
+            let allowed_ns = 5 * 1000 * step_us.unsigned_abs();
+            assert!(worst_ns <= allowed_ns, "{step_us} us after {after_ns} ns: {worst_ns} ns off");
+            assert_true(&process);
+        }
     }
 }
 

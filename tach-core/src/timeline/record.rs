@@ -161,7 +161,7 @@ impl Record {
     /// What to count of a sample that made `estimate` the successor of this record's.
     fn event(&self, estimate: &Estimate, finding: Finding, sample: &Sample) -> Option<Event> {
         match finding {
-            Finding::Expected | Finding::Jitter => None,
+            Finding::Expected | Finding::Jitter | Finding::Shifted => None,
             Finding::RateChanged => {
                 let (before, after) = (self.estimate.rate.q48(), estimate.rate.q48());
                 let counted = before.abs_diff(after) > before / COUNTED_CHANGE_DIVISOR;

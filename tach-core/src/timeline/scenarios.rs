@@ -86,7 +86,7 @@ impl Scenario {
             wander_ppb: random.pick(&[0, 2, 10]),
             drift_ppb,
             event_one_in: random.pick(&[0, 0, 20, 60]),
-            disturbed: if skew_ns == 0 { [0; 2] } else { [12; 2] },
+            disturbed: if skew_ns == 0 { [0; 2] } else { [20; 2] },
             passed_ns: 0,
         }
     }
@@ -147,7 +147,7 @@ impl Scenario {
         }
         machine.set_drift(self.drift_ppb);
         let syncs = |timeline: &Timeline| timeline.newest().unwrap().counts.syncs;
-        self.disturbed = [syncs(&self.process.monotonic) + 12, syncs(&self.process.realtime) + 12];
+        self.disturbed = [syncs(&self.process.monotonic) + 20, syncs(&self.process.realtime) + 20];
     }
 
     fn convert_one(&mut self) -> Result<(), String> {
@@ -173,7 +173,7 @@ impl Scenario {
     fn check_truth(&self, seen: &Seen, truth: [u64; 2]) -> Result<(), String> {
         let machine = &self.process.machine;
         let skew_ticks = self.skews.iter().map(|skew| skew.unsigned_abs()).max().unwrap();
-        let skew_ns = machine.os.get().rate.ns(8 * skew_ticks);
+        let skew_ns = machine.os.get().rate.ns(10 * skew_ticks);
         // By the timeline itself, whatever the conversion under test made of it.
         let told_ns: [u64; 2] = self.process.ns_at(seen.tick).into();
         for (i, timeline) in
@@ -339,7 +339,11 @@ fn a_timeline_that_goes_back_is_caught() {
         // It goes back by 2 us every quarter of a millisecond.
         (monotonic_ns - (tick >> 20 & 1) * 2_000, realtime_ns)
     };
-    let undisturbed = |scenario: &mut Scenario| scenario.event_one_in = 0;
+    let undisturbed = |scenario: &mut Scenario| {
+        scenario.event_one_in = 0;
+        scenario.disturbed = [0; 2];
+        scenario.process.machine.resolution_ns = 1;
+    };
     let caught =
         (0..100).filter(|&seed| first_violation(seed..seed + 1, undisturbed, jumpy).is_err());
     let caught = caught.count();
