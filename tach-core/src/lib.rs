@@ -29,6 +29,7 @@
 //! why. Setting `TACH_SOURCE=os` (or `counter`) in the environment, calling [`force_source`] before
 //! the first read, or building with `--cfg tach_source="os"` overrides that choice. The counter is
 //! read on `x86_64` Linux so far; every other target takes its ticks from the OS clock.
+//! `TACH_ORDER=enforced` or [`enforce_order`] has [`MonotonicInstant`] trust no counter across CPUs.
 //!
 //! # Features
 //!
@@ -50,6 +51,8 @@ mod sync;
 cfg_if::cfg_if! {
     if #[cfg(all(test, loom))] {
         // Loom's atomics can't stand in a static, so its models are compiled without the rest.
+        mod maximum;
+        mod succession;
         mod timeline {
             mod history;
         }
@@ -62,6 +65,7 @@ cfg_if::cfg_if! {
         mod digits;
         mod host;
         mod instant;
+        mod maximum;
         mod monotonic;
         mod ops;
         mod ordered;
@@ -71,6 +75,7 @@ cfg_if::cfg_if! {
         pub mod seconds;
         mod source;
         mod status;
+        mod succession;
         mod system;
         mod timeline;
         mod unix_time;
@@ -92,7 +97,9 @@ cfg_if::cfg_if! {
         pub use crate::recalibrator::{Recalibrator, RecalibratorError};
         pub use crate::source::{ForceError, Order, Reason, Source};
         pub use crate::status::{Status, TimelineStatus, status};
-        pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};
+        pub use crate::system::{
+            enforce_order, epoch, force_source, set_backward_step, sync, uptime,
+        };
         pub use crate::timeline::BackwardStep;
         pub use crate::unix_time::{UnixTime, unix_nanos};
     }

@@ -17,7 +17,8 @@
 //!   restored this machine; `None` where there is none, or this process may not read it. Costs three
 //!   system calls: to be asked now and then.
 //! - `fn keeping_errno(f: impl FnOnce())`: runs `f` and leaves `errno` as it was.
-//! - `fn requested_source() -> Request`: what the environment variable `TACH_SOURCE` asks for.
+//! - `fn with_variable<R>(name: &str, f: impl FnOnce(Option<&str>) -> R) -> R`: calls `f` with the
+//!   value of an environment variable.
 //! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
 
 use core::time::Duration;
@@ -94,9 +95,9 @@ cfg_if! {
 
 cfg_if! {
     if #[cfg(feature = "std")] {
-        pub(crate) use environment::{report, requested_source};
+        pub(crate) use environment::{report, with_variable};
     } else {
-        pub(crate) use no_environment::{report, requested_source};
+        pub(crate) use no_environment::{report, with_variable};
     }
 }
 
@@ -111,31 +112,6 @@ cfg_if! {
 
 /// Room for the names of the current and of the available clocksources.
 pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
-
-/// What the person who runs the process asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Request {
-    /// Nothing, or nothing that can be asked here.
-    Unset,
-    /// `TACH_SOURCE=os`.
-    Os,
-    /// `TACH_SOURCE=counter`.
-    Counter,
-    /// `TACH_SOURCE` has another value.
-    Invalid,
-}
-
-impl Request {
-    /// What a value of `TACH_SOURCE` asks for; `None` if it is not set.
-    pub(crate) fn parse(value: Option<&str>) -> Self {
-        match value {
-            None => Self::Unset,
-            Some("os") => Self::Os,
-            Some("counter") => Self::Counter,
-            Some(_) => Self::Invalid,
-        }
-    }
-}
 
 /// What the kernel says of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,16 +150,6 @@ pub struct ClockError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_two_words_ask_for_a_source() {
-        assert_eq!(Request::parse(None), Request::Unset);
-        assert_eq!(Request::parse(Some("os")), Request::Os);
-        assert_eq!(Request::parse(Some("counter")), Request::Counter);
-        for word in ["", "OS", "tsc", "counter "] {
-            assert_eq!(Request::parse(Some(word)), Request::Invalid, "{word:?}");
-        }
-    }
 
     #[test]
     fn the_monotonic_clock_rises() {

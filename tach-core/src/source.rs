@@ -1,23 +1,24 @@
 //! Trust: whether ticks come from the CPU's counter or from the OS clock, and why.
 //!
 //! `verdict` weighs what the CPU, the kernel and the user say, and is pure. `choice` collects that
-//! evidence at the first read and publishes the verdict. That changes only if the counter fails later
-//! on; then `domain` makes the ticks go on.
+//! evidence at the first read, the user's by `request`, and publishes the verdict. That changes only if
+//! the counter fails later on; then `domain` makes the ticks go on.
 
 mod choice;
 mod domain;
+mod request;
 mod verdict;
 
 use core::fmt;
 
 pub use self::choice::ForceError;
 pub(crate) use self::choice::{
-    Chosen, check, choose, kernel_left_counter, mode, moves, reads_counter,
-    reads_self_ordered_counter, replace, request, tick_of,
+    Chosen, check_enforced_order, check_source, choose, enforces_counter, kernel_left_counter,
+    mode, moves, reads_counter, reads_self_ordered_counter, replace, request_enforced_order,
+    request_source, tick_of,
 };
-#[cfg(test)]
-pub(crate) use self::domain::Domains;
 pub(crate) use self::domain::after_failure;
+pub(crate) use self::request::{ORDER, SOURCE};
 pub(crate) use self::verdict::{Mode, Verdict};
 
 /// Where ticks come from.
@@ -129,7 +130,8 @@ pub enum Order {
     /// The read waits for earlier loads, and the kernel trusts the counter on all CPUs. Nothing is
     /// shared between threads.
     OrderedRead,
-    /// Every read raises a maximum that all threads share.
+    /// Every read raises a maximum that all threads share. `TACH_ORDER=enforced` and
+    /// [`enforce_order`](crate::enforce_order) ask for it.
     Enforced,
     /// The OS clock gives the order.
     OsClock,

@@ -28,7 +28,9 @@ pub struct Status {
     /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order.
     pub order: Order,
     /// `TACH_SOURCE` was set to a value that means nothing, and was ignored.
-    pub request_ignored: bool,
+    pub source_request_ignored: bool,
+    /// `TACH_ORDER` was set to a value that means nothing, and was ignored.
+    pub order_request_ignored: bool,
     /// Ticks per second as measured; `None` until something was converted.
     pub frequency_hz: Option<u64>,
     /// How often ticks went on by other means, because the counter failed or lost the kernel's trust.
@@ -101,7 +103,8 @@ pub fn status() -> Status {
         source: chosen.verdict.mode.source(),
         reason: chosen.verdict.reason,
         order: chosen.verdict.mode.order(),
-        request_ignored: chosen.request_ignored,
+        source_request_ignored: chosen.source_ignored,
+        order_request_ignored: chosen.order_ignored,
         frequency_hz: newest.map(|record| record.estimate.rate.hz()),
         counter_failures: chosen.moves,
         suspends: system::HOST.suspends(),
@@ -149,10 +152,13 @@ impl fmt::Display for Status {
             Order::OsClock => "by the OS clock",
         };
         writeln!(f, "source:    {source} ({})", self.reason)?;
-        if self.request_ignored {
-            writeln!(f, "           TACH_SOURCE is neither \"os\" nor \"counter\" and is ignored")?;
+        if self.source_request_ignored {
+            writeln!(f, "           {}", source::SOURCE)?;
         }
         writeln!(f, "order:     {order}")?;
+        if self.order_request_ignored {
+            writeln!(f, "           {}", source::ORDER)?;
+        }
         match self.frequency_hz {
             Some(hz) => writeln!(f, "frequency: {}.{:06} MHz", hz / 1_000_000, hz % 1_000_000)?,
             None => writeln!(f, "frequency: not measured yet")?,

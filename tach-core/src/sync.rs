@@ -5,7 +5,7 @@
 
 cfg_if::cfg_if! {
     if #[cfg(all(test, loom))] {
-        pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+        pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
         macro_rules! const_fn {
             ($(#[$attribute:meta])* $visibility:vis const fn $($rest:tt)+) => {

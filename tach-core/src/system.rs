@@ -13,7 +13,7 @@ pub(crate) use self::convert::{
     unix_ns_with_uncertainty,
 };
 pub(crate) use self::read::{Bare, Ordered, Strict, ticks};
-pub use self::upkeep::{epoch, force_source, set_backward_step, sync};
+pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
 use crate::host::{Facts, Host};
 use crate::os;

@@ -4,24 +4,43 @@
 use std::env;
 use std::process::{Command, Output};
 
-use tach_core::{Instant, MonotonicInstant, Order, Reason, Source, UnixTime, force_source, status};
+use tach_core::{
+    Instant, MonotonicInstant, Order, Reason, Source, Status, UnixTime, enforce_order,
+    force_source, status,
+};
 
-/// A case: what the child has in `TACH_SOURCE`, what it does, and what its standard error holds.
+/// A case: what the child has in its environment, what it does, and what its standard error holds.
 struct Case {
     name: &'static str,
     tach_source: Option<&'static str>,
+    tach_order: Option<&'static str>,
     run: fn(),
     complaints: usize,
 }
 
+/// The case of this name, with nothing in its environment.
+const fn case(name: &'static str, run: fn()) -> Case {
+    Case { name, tach_source: None, tach_order: None, run, complaints: 0 }
+}
+
 const CASES: &[Case] = &[
-    Case { name: "unset", tach_source: None, run: unset, complaints: 0 },
-    Case { name: "os", tach_source: Some("os"), run: os, complaints: 0 },
-    Case { name: "counter", tach_source: Some("counter"), run: counter, complaints: 0 },
-    Case { name: "misspelt", tach_source: Some("tsc"), run: misspelt, complaints: 1 },
-    Case { name: "empty", tach_source: Some(""), run: misspelt, complaints: 1 },
-    Case { name: "call", tach_source: Some("counter"), run: call, complaints: 0 },
-    Case { name: "call_too_late", tach_source: None, run: call_too_late, complaints: 0 },
+    case("unset", unset),
+    Case { tach_source: Some("os"), ..case("os", os) },
+    Case { tach_source: Some("counter"), ..case("counter", counter) },
+    Case { tach_source: Some("tsc"), complaints: 1, ..case("misspelt", misspelt) },
+    Case { tach_source: Some(""), complaints: 1, ..case("empty", misspelt) },
+    Case { tach_source: Some("counter"), ..case("call", call) },
+    case("call_too_late", call_too_late),
+    Case { tach_order: Some("enforced"), ..case("enforced", enforced) },
+    Case { tach_order: Some("strict"), complaints: 1, ..case("misspelt_order", misspelt_order) },
+    Case {
+        tach_source: Some("tsc"),
+        tach_order: Some("1"),
+        complaints: 2,
+        ..case("both_misspelt", both_misspelt)
+    },
+    case("enforce_call", enforce_call),
+    case("enforce_call_too_late", enforce_call_too_late),
 ];
 
 fn main() {
@@ -35,16 +54,19 @@ fn main() {
         let complaints = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "case {}: {complaints}", case.name);
         assert_eq!(complaints.lines().count(), case.complaints, "case {}: {complaints}", case.name);
-        assert!(complaints.lines().all(|line| line.contains("TACH_SOURCE")), "{complaints}");
+        assert!(complaints.lines().all(|line| line.contains("TACH_")), "{complaints}");
     }
     eprintln!("{} passed, 0 failed", CASES.len());
 }
 
 fn child(case: &Case) -> Output {
     let mut command = Command::new(env::current_exe().expect("this program has a path"));
-    command.arg(case.name).env_remove("TACH_SOURCE");
-    if let Some(value) = case.tach_source {
-        command.env("TACH_SOURCE", value);
+    command.arg(case.name);
+    for (name, value) in [("TACH_SOURCE", case.tach_source), ("TACH_ORDER", case.tach_order)] {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
     }
     command.output().expect("this program starts again")
 }
@@ -63,7 +85,7 @@ fn use_the_clock() {
 fn unset() {
     use_the_clock();
     let status = status();
-    assert!(!status.request_ignored);
+    assert!(!status.source_request_ignored && !status.order_request_ignored);
     assert!(!matches!(status.reason, Reason::Environment | Reason::Call), "{status}");
 }
 
@@ -90,7 +112,7 @@ fn counter() {
 fn misspelt() {
     use_the_clock();
     let status = status();
-    assert!(status.request_ignored);
+    assert!(status.source_request_ignored && !status.order_request_ignored);
     assert!(status.to_string().contains("TACH_SOURCE"), "{status}");
     assert_ne!(status.reason, Reason::Environment);
 }
@@ -108,4 +130,47 @@ fn call_too_late() {
     use_the_clock();
     assert!(force_source(Source::Os).is_err());
     assert_ne!(status().reason, Reason::Call);
+}
+
+/// What keeps the order if it is enforced: the OS clock needs no maximum.
+fn enforced_order(status: &Status) -> Order {
+    match status.source {
+        Source::Counter => Order::Enforced,
+        Source::Os => Order::OsClock,
+    }
+}
+
+fn enforced() {
+    use_the_clock();
+    let status = status();
+    assert_eq!(status.order, enforced_order(&status), "{status}");
+    assert!(!matches!(status.reason, Reason::Environment | Reason::Call), "{status}");
+}
+
+fn misspelt_order() {
+    use_the_clock();
+    let status = status();
+    assert!(status.order_request_ignored && !status.source_request_ignored);
+    assert!(status.to_string().contains("TACH_ORDER is ignored: it must be \"enforced\""));
+}
+
+fn both_misspelt() {
+    use_the_clock();
+    let status = status();
+    assert!(status.order_request_ignored && status.source_request_ignored);
+}
+
+fn enforce_call() {
+    enforce_order().expect("nothing has read the clock yet");
+    use_the_clock();
+    let status = status();
+    assert_eq!(status.order, enforced_order(&status), "{status}");
+    assert!(enforce_order().is_ok(), "it is in force");
+}
+
+fn enforce_call_too_late() {
+    use_the_clock();
+    let order = status().order;
+    assert_eq!(enforce_order().is_err(), order == Order::OrderedRead);
+    assert_eq!(status().order, order);
 }

@@ -5,13 +5,9 @@ use std::env;
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 
-use super::Request;
-
-const VARIABLE: &str = "TACH_SOURCE";
-
-pub(crate) fn requested_source() -> Request {
-    let value = env::var_os(VARIABLE);
-    Request::parse(value.as_deref().map(OsStr::to_string_lossy).as_deref())
+pub(crate) fn with_variable<R>(name: &str, f: impl FnOnce(Option<&str>) -> R) -> R {
+    let value = env::var_os(name);
+    f(value.as_deref().map(OsStr::to_string_lossy).as_deref())
 }
 
 /// Writes one line to standard error. Where that is closed, nobody can be told.

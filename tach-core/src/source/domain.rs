@@ -7,15 +7,10 @@
 use super::verdict::Mode;
 use crate::sample::CounterFailure;
 use crate::timeline::{Expected, Line, Rate};
-use crate::versioned::{FIRST_VERSION, Versioned};
-
-/// The lines from raw readings to ticks, each written once.
-#[derive(Debug)]
-pub(crate) struct Domains([Versioned<3>; DOMAINS]);
 
 /// Lines in memory: one for each time that ticks can be moved or replaced, and a few for threads that
 /// a `fork` left behind between writing a line and putting it in force.
-pub(crate) const DOMAINS: usize = 7;
+pub(super) const DOMAINS: usize = 7;
 
 /// A counter that has gone back more often is left.
 const MOST_REGRESSIONS: u8 = 3;
@@ -24,25 +19,16 @@ const MOST_REGRESSIONS: u8 = 3;
 /// not behind one that still reads by the old: a few times what an estimate may be off.
 const AHEAD_NS: u64 = 500;
 
-impl Domains {
-    pub(crate) const fn new() -> Self {
-        Self([const { Versioned::new([0; 3]) }; DOMAINS])
-    }
+/// The words by which a domain's line is kept.
+pub(super) const LINE_WORDS: usize = 3;
 
-    /// Writes the line of a domain that nobody reads by yet. Whether nobody else has written it.
-    pub(crate) fn write(&self, index: usize, line: Line) -> bool {
-        let words = [line.start_tick, line.start_ns, line.rate.q48()];
-        self.0.get(index).is_some_and(|domain| domain.try_write(FIRST_VERSION, &words))
-    }
+pub(super) fn to_words(line: Line) -> [u64; LINE_WORDS] {
+    [line.start_tick, line.start_ns, line.rate.q48()]
+}
 
-    /// The tick of a raw reading, in a domain that has been written.
-    pub(crate) fn tick(&self, index: usize, raw: u64) -> u64 {
-        let Some((_, [start_tick, start_ns, q48])) = self.0.get(index).and_then(Versioned::read)
-        else {
-            return raw;
-        };
-        Line { start_tick, start_ns, rate: Rate::from_q48(q48) }.ns_at(raw)
-    }
+/// The line from raw readings to ticks.
+pub(super) fn from_words([start_tick, start_ns, q48]: [u64; LINE_WORDS]) -> Line {
+    Line { start_tick, start_ns, rate: Rate::from_q48(q48) }
 }
 
 /// The mode in which ticks go on after `failure`, and their line. They have been moved `moves` times
@@ -82,12 +68,10 @@ mod tests {
 
     #[test]
     fn a_counter_that_went_back_goes_on_where_it_should_be() {
-        let domains = Domains::new();
         let (mode, line) = line(CounterFailure::Regressed, 0);
         assert_eq!(mode, Mode::Moved);
-        assert!(domains.write(0, line));
-        assert_eq!(domains.tick(0, 1_000), 5_000_000 + AHEAD_TICKS);
-        assert_eq!(domains.tick(0, 1_100), 5_000_100 + AHEAD_TICKS);
+        assert_eq!(line.ns_at(1_000), 5_000_000 + AHEAD_TICKS);
+        assert_eq!(line.ns_at(1_100), 5_000_100 + AHEAD_TICKS);
     }
 
     #[test]
@@ -95,23 +79,17 @@ mod tests {
         for (failure, moves) in
             [(CounterFailure::Stopped, 0), (CounterFailure::Regressed, MOST_REGRESSIONS)]
         {
-            let domains = Domains::new();
             let (mode, line) = line(failure, moves);
             assert_eq!(mode, Mode::Replaced);
-            assert!(domains.write(6, line));
-            assert_eq!(domains.tick(6, 1_000_000), 5_000_000 + AHEAD_TICKS);
-            let second = domains.tick(6, 1_001_000_000) - domains.tick(6, 1_000_000);
+            assert_eq!(line.ns_at(1_000_000), 5_000_000 + AHEAD_TICKS);
+            let second = line.ns_at(1_001_000_000) - line.ns_at(1_000_000);
             assert!(second.abs_diff(2_500_000_000) <= 1, "{second}");
         }
     }
 
     #[test]
-    fn a_domain_is_written_once() {
-        let domains = Domains::new();
-        let (_, line) = line(CounterFailure::Regressed, 0);
-        assert!(domains.write(1, line));
-        assert!(!domains.write(1, Line { start_ns: 9, ..line }));
-        assert!(!domains.write(DOMAINS, line));
-        assert_eq!(domains.tick(1, 1_000), 5_000_000 + AHEAD_TICKS);
+    fn a_line_is_kept_whole() {
+        let (_, line) = line(CounterFailure::Stopped, 0);
+        assert_eq!(from_words(to_words(line)), line);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Order, Reason, Source};
 use crate::counter::Features;
-use crate::os::{KernelView, Request};
+use crate::os::KernelView;
 
 /// The choice. The bare read asks only whether it is at least [`Mode::Enforced`], the ordered ones
 /// whether it is [`Mode::SelfOrdered`], the highest.
@@ -66,24 +66,34 @@ impl Verdict {
     }
 }
 
+/// What the user asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Wish {
+    /// A source, and by which of the reasons [`Reason::Call`] and [`Reason::Environment`].
+    pub(super) source: Option<(Source, Reason)>,
+    /// Strict order by a shared maximum, also where the counter is trusted.
+    pub(super) enforced: bool,
+}
+
 /// Weighs the evidence. `features` is `None` where there is no counter.
-pub(super) fn decide(
+pub(super) fn decide(features: Option<Features>, kernel: &KernelView<'_>, wish: Wish) -> Verdict {
+    let verdict = decide_source(features, kernel, wish.source);
+    if wish.enforced && verdict.mode.order() == Order::OrderedRead {
+        return Verdict { mode: Mode::Enforced, ..verdict };
+    }
+    verdict
+}
+
+fn decide_source(
     features: Option<Features>,
     kernel: &KernelView<'_>,
-    call: Option<Source>,
-    request: Request,
+    wish: Option<(Source, Reason)>,
 ) -> Verdict {
     let os = |reason| Verdict { mode: Mode::Os, reason };
     if cfg!(tach_source = "os") {
         return os(Reason::Build);
     }
-    let forced = match (call, request) {
-        (Some(source), _) => Some((source, Reason::Call)),
-        (None, Request::Os) => Some((Source::Os, Reason::Environment)),
-        (None, Request::Counter) => Some((Source::Counter, Reason::Environment)),
-        (None, Request::Unset | Request::Invalid) => None,
-    };
-    if let Some((Source::Os, reason)) = forced {
+    if let Some((Source::Os, reason)) = wish {
         return os(reason);
     }
     let Some(features) = features else { return os(Reason::NoCounter) };
@@ -97,7 +107,7 @@ pub(super) fn decide(
         (true, Some(reason)) => Verdict { mode: trusted_mode, reason },
         (true, None) => Verdict { mode: Mode::Enforced, reason: Reason::KernelVerdictUnknown },
     };
-    match forced {
+    match wish {
         // A counter that nobody vouches for is read all the same, but its order is enforced.
         Some((_, reason)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), reason },
         None => by_merit,
@@ -127,7 +137,7 @@ mod tests {
     }
 
     fn by_merit(features: Option<Features>, kernel: &KernelView<'_>) -> (Mode, Reason) {
-        let verdict = decide(features, kernel, None, Request::Unset);
+        let verdict = decide(features, kernel, Wish::default());
         (verdict.mode, verdict.reason)
     }
 
@@ -181,32 +191,30 @@ mod tests {
         let good = kernel(Some("tsc"), "tsc");
         let bad = kernel(Some("hpet"), "hpet");
         let unreadable = KernelView { counter_readable: false, ..good };
-        let found = |features, kernel: &KernelView<'_>, call, request| {
-            let verdict = decide(features, kernel, call, request);
-            (verdict.mode, verdict.reason)
-        };
-        let counter = Some(Source::Counter);
-        let env = Reason::Environment;
+        let (counter, os) = (Source::Counter, Source::Os);
         let cases = [
-            (Some(TRUSTED), &good, None, Request::Os, Mode::Os, env),
-            (Some(TRUSTED), &good, None, Request::Counter, Mode::SelfOrdered, env),
-            (Some(TRUSTED), &bad, None, Request::Counter, Mode::Enforced, env),
-            (Some(TRUSTED), &bad, counter, Request::Os, Mode::Enforced, Reason::Call),
-            (Some(TRUSTED), &good, Some(Source::Os), Request::Counter, Mode::Os, Reason::Call),
-            (
-                Some(TRUSTED),
-                &unreadable,
-                counter,
-                Request::Unset,
-                Mode::Os,
-                Reason::CounterDisabled,
-            ),
-            (None, &good, counter, Request::Unset, Mode::Os, Reason::NoCounter),
-            (Some(TRUSTED), &bad, None, Request::Invalid, Mode::Os, Reason::KernelAvoidsCounter),
+            (Some(TRUSTED), &good, os, Mode::Os, Reason::Call),
+            (Some(TRUSTED), &good, counter, Mode::SelfOrdered, Reason::Call),
+            (Some(TRUSTED), &bad, counter, Mode::Enforced, Reason::Call),
+            (Some(TRUSTED), &unreadable, counter, Mode::Os, Reason::CounterDisabled),
+            (None, &good, counter, Mode::Os, Reason::NoCounter),
         ];
-        for (features, view, call, request, mode, reason) in cases {
-            let case = format!("{features:?} {view:?} {call:?} {request:?}");
-            assert_eq!(found(features, view, call, request), (mode, reason), "{case}");
+        for (features, view, source, mode, reason) in cases {
+            let wish = Wish { source: Some((source, Reason::Call)), ..Wish::default() };
+            let verdict = decide(features, view, wish);
+            assert_eq!((verdict.mode, verdict.reason), (mode, reason), "{view:?} {source:?}");
         }
+    }
+
+    #[test]
+    fn enforced_order_can_be_had_of_a_trusted_counter() {
+        let enforced = Wish { enforced: true, ..Wish::default() };
+        let fenced = Features { invariant: true, self_ordered: false };
+        for features in [TRUSTED, fenced] {
+            let verdict = decide(Some(features), &kernel(Some("tsc"), "tsc"), enforced);
+            assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
+        }
+        let verdict = decide(Some(TRUSTED), &kernel(Some("hpet"), "hpet"), enforced);
+        assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
     }
 }

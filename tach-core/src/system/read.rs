@@ -2,12 +2,14 @@
 
 use super::start;
 use crate::counter;
+use crate::maximum::Maximum;
 use crate::os;
-use crate::source::{self, Chosen, Mode};
-use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::source::{self, Chosen, Mode, Order};
+use crate::sync::Padded;
 
 /// The highest tick that an enforced read has given.
-static LAST: Padded<AtomicU64> = Padded(AtomicU64::new(0));
+static LAST: Padded<Maximum> = Padded(Maximum::new());
+
 /// A way to read the clock: one instruction where that will do, decided by one comparison.
 pub(crate) trait Read {
     /// Whether [`instruction`](Self::instruction) will do.
@@ -78,13 +80,10 @@ impl Read for Strict {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        let chosen = in_force();
-        match chosen.verdict.mode {
-            Mode::Enforced | Mode::Moved | Mode::Replaced => {
-                enforced(tick_by(chosen, counter::ticks))
-            }
-            _ => Ordered::otherwise(),
+        if source::enforces_counter() {
+            return LAST.0.raise(counter::ticks());
         }
+        strict_elsewhere()
     }
 }
 
@@ -112,16 +111,17 @@ pub(super) fn in_force() -> Chosen {
     source::choose()
 }
 
-/// The highest tick that an enforced read has given; 0 if there was none.
-pub(super) fn last() -> u64 {
-    // ORDERING: Relaxed, see `enforced`.
-    LAST.0.load(Ordering::Relaxed)
+/// The strict read of ticks that are not a counter's as it is.
+#[cold]
+fn strict_elsewhere() -> u64 {
+    let chosen = in_force();
+    match chosen.verdict.mode.order() {
+        Order::Enforced => LAST.0.raise(tick_by(chosen, counter::ticks)),
+        Order::OrderedRead | Order::OsClock => Ordered::otherwise(),
+    }
 }
 
-/// Raises the maximum that all enforced reads share.
-#[inline]
-fn enforced(tick: u64) -> u64 {
-    // ORDERING: Relaxed is enough: if one read happens before another, so do their exchanges in
-    // LAST's modification order, and the later one gets a maximum that holds the earlier one.
-    LAST.0.fetch_max(tick, Ordering::Relaxed).max(tick)
+/// The highest tick that an enforced read has given; 0 if there was none.
+pub(super) fn last() -> u64 {
+    LAST.0.get()
 }

@@ -26,9 +26,35 @@ use crate::timeline::{BackwardStep, Timeline};
 /// # Ok::<(), tach_core::ForceError>(())
 /// ```
 pub fn force_source(source: Source) -> Result<(), ForceError> {
-    source::request(source)?;
+    source::request_source(source)?;
     start();
-    source::check(source)
+    source::check_source(source)
+}
+
+/// Has [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, also where the
+/// kernel trusts the counter on all CPUs. Call it before anything reads the clock.
+///
+/// It is for hosts whose kernel is trusted less than it trusts its counter: a read then costs what
+/// threads that write one word cost each other. `TACH_ORDER=enforced` in the environment does the same.
+/// Where ticks come from the OS clock, that keeps the order and nothing changes.
+///
+/// # Errors
+///
+/// Fails once the source has been chosen without it, which the first read does.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Order, enforce_order, status};
+///
+/// enforce_order()?;
+/// assert_ne!(status().order, Order::OrderedRead);
+/// # Ok::<(), tach_core::ForceError>(())
+/// ```
+pub fn enforce_order() -> Result<(), ForceError> {
+    source::request_enforced_order();
+    start();
+    source::check_enforced_order()
 }
 
 /// What the process's Unix time does when the OS's real-time clock is set back by more than a

@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 
 use super::{BackwardStep, Line, Rate, Timeline};
 use crate::sample::{CounterFailure, Reference};
-use crate::source::{Domains, Mode, after_failure};
+use crate::source::{Mode, after_failure};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
 
@@ -172,7 +172,8 @@ pub(super) struct Process {
     pub(super) lie_ns: Cell<i64>,
     pub(super) mode: Cell<Mode>,
     pub(super) failures: RefCell<Vec<CounterFailure>>,
-    domains: Domains,
+    /// The lines from raw readings to ticks, one for each time that ticks were moved or replaced.
+    domains: RefCell<Vec<Line>>,
 }
 
 impl Process {
@@ -185,7 +186,7 @@ impl Process {
             lie_ns: Cell::new(0),
             mode: Cell::new(Mode::Enforced),
             failures: RefCell::default(),
-            domains: Domains::new(),
+            domains: RefCell::default(),
         };
         process.monotonic.begin(&MonotonicClock(&process));
         process.realtime.begin(&RealtimeClock(&process));
@@ -198,8 +199,7 @@ impl Process {
             Mode::Replaced => self.machine.os_ns_at(self.machine.tick.get()),
             _ => self.machine.counter(),
         };
-        let moves = self.failures.borrow().len();
-        if moves == 0 { raw } else { self.domains.tick(moves - 1, raw) }
+        self.domains.borrow().last().map_or(raw, |line| line.ns_at(raw))
     }
 
     /// What the monotonic and the real-time clock say, exactly.
@@ -256,7 +256,7 @@ impl Reference for MonotonicClock<'_> {
         let raw = self.0.machine.counter();
         let (mode, line) =
             after_failure(failure, u8::try_from(moves).unwrap(), raw, os_ns, expected);
-        assert!(self.0.domains.write(moves, line));
+        self.0.domains.borrow_mut().push(line);
         failures.push(failure);
         self.0.mode.set(mode);
     }

@@ -1,0 +1,90 @@
+//! What the person who runs the process asks for, by environment variables.
+
+use core::fmt;
+
+use super::{Order, Source};
+use crate::os;
+
+/// An environment variable and what its values stand for.
+#[derive(Debug)]
+pub(crate) struct Variable<T: 'static> {
+    name: &'static str,
+    values: &'static [(&'static str, T)],
+}
+
+/// The source of all ticks.
+pub(crate) const SOURCE: Variable<Source> =
+    Variable { name: "TACH_SOURCE", values: &[("os", Source::Os), ("counter", Source::Counter)] };
+
+/// How strict order is kept.
+pub(crate) const ORDER: Variable<Order> =
+    Variable { name: "TACH_ORDER", values: &[("enforced", Order::Enforced)] };
+
+/// What a variable asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked<T> {
+    Nothing,
+    For(T),
+    /// It has a value that stands for nothing.
+    Nonsense,
+}
+
+impl<T: Copy> Variable<T> {
+    /// What the environment asks for.
+    pub(super) fn read(&self) -> Asked<T> {
+        os::with_variable(self.name, |value| self.parse(value))
+    }
+
+    fn parse(&self, value: Option<&str>) -> Asked<T> {
+        let Some(value) = value else { return Asked::Nothing };
+        let known = self.values.iter().find(|(name, _)| *name == value);
+        known.map_or(Asked::Nonsense, |&(_, asked)| Asked::For(asked))
+    }
+}
+
+/// The complaint about a value that stands for nothing.
+impl<T> fmt::Display for Variable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is ignored: it must be ", self.name)?;
+        for (i, (value, _)) in self.values.iter().enumerate() {
+            write!(f, "{}\"{value}\"", if i == 0 { "" } else { " or " })?;
+        }
+        Ok(())
+    }
+}
+
+impl<T> Asked<T> {
+    pub(super) fn get(self) -> Option<T> {
+        match self {
+            Self::For(asked) => Some(asked),
+            Self::Nothing | Self::Nonsense => None,
+        }
+    }
+
+    pub(super) const fn is_nonsense(&self) -> bool {
+        matches!(self, Self::Nonsense)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_these_words_ask_for_something() {
+        assert_eq!(SOURCE.parse(None), Asked::Nothing);
+        assert_eq!(SOURCE.parse(Some("os")), Asked::For(Source::Os));
+        assert_eq!(SOURCE.parse(Some("counter")), Asked::For(Source::Counter));
+        assert_eq!(ORDER.parse(Some("enforced")), Asked::For(Order::Enforced));
+        for word in ["", "OS", "tsc", "counter ", "ordered"] {
+            assert_eq!(SOURCE.parse(Some(word)), Asked::Nonsense, "{word:?}");
+            assert_eq!(ORDER.parse(Some(word)), Asked::Nonsense, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn the_complaint_says_what_would_be_right() {
+        assert_eq!(SOURCE.to_string(), "TACH_SOURCE is ignored: it must be \"os\" or \"counter\"");
+        assert_eq!(ORDER.to_string(), "TACH_ORDER is ignored: it must be \"enforced\"");
+    }
+}
