@@ -1,6 +1,7 @@
 //! A frozen relation between ticks and Unix time.
 
-use crate::{Instant, UnixTime, system};
+use crate::clock::{Clock, SystemClock};
+use crate::{Instant, UnixTime};
 
 /// A point whose Unix time is fixed once, and by which others are told by elapsed time alone.
 ///
@@ -58,6 +59,22 @@ impl Anchor {
         Self { tick: instant.as_ticks(), time: instant.unix_time() }
     }
 
+    /// Fixes the Unix time that `clock` tells now, in strict order.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{Anchor, Clock, SystemClock};
+    ///
+    /// let anchor = Anchor::with_clock(&SystemClock);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn with_clock(clock: &(impl Clock + ?Sized)) -> Self {
+        let instant = clock.monotonic_now().as_unordered();
+        Self { tick: instant.as_ticks(), time: clock.unix_time_at(instant) }
+    }
+
     /// The anchored point.
     ///
     /// # Examples
@@ -72,6 +89,21 @@ impl Anchor {
         Instant::from_ticks(self.tick)
     }
 
+    /// The Unix time of the anchored point.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{Anchor, Instant};
+    ///
+    /// let start = Instant::now();
+    /// assert_eq!(Anchor::at(start).time(), start.unix_time());
+    /// ```
+    #[must_use]
+    pub const fn time(&self) -> UnixTime {
+        self.time
+    }
+
     /// The Unix time of `instant`, as far from the anchor as the two are apart.
     ///
     /// # Examples
@@ -84,11 +116,36 @@ impl Anchor {
     #[must_use]
     #[inline]
     pub fn unix_time(&self, instant: impl Into<Instant>) -> UnixTime {
-        let tick = instant.into().as_ticks();
-        if tick >= self.tick {
-            self.time.saturating_add(system::between(self.tick, tick))
+        self.unix_time_by(&SystemClock, instant)
+    }
+
+    /// The Unix time of `instant`, as far from the anchor as the two are apart by `clock`, which must
+    /// be the anchor's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Anchor, Clock, ManualClock, UnixTime};
+    ///
+    /// let clock = ManualClock::new(UnixTime::EPOCH);
+    /// let anchor = Anchor::with_clock(&clock);
+    /// clock.advance(Duration::from_nanos(7));
+    /// clock.step_forward(Duration::from_secs(3600));
+    /// assert_eq!(anchor.unix_time_by(&clock, clock.now()).as_nanos(), 7);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn unix_time_by(
+        &self,
+        clock: &(impl Clock + ?Sized),
+        instant: impl Into<Instant>,
+    ) -> UnixTime {
+        let (anchored, instant) = (self.instant(), instant.into());
+        if instant >= anchored {
+            self.time.saturating_add(clock.duration_between(anchored, instant))
         } else {
-            self.time.saturating_sub(system::between(tick, self.tick))
+            self.time.saturating_sub(clock.duration_between(instant, anchored))
         }
     }
 }

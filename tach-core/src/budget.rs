@@ -2,9 +2,11 @@
 
 use core::error::Error;
 use core::fmt;
+use core::ptr;
 use core::time::Duration;
 
 use crate::MonotonicInstant;
+use crate::clock::{Clock, SystemClock};
 
 /// How much time there is for a task, and how much of it is left.
 ///
@@ -36,10 +38,12 @@ use crate::MonotonicInstant;
 /// assert_eq!(rows(Budget::new(Duration::from_secs(60))), Ok(1_000));
 /// assert!(rows(Budget::new(Duration::ZERO)).is_err());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Budget {
     start: MonotonicInstant,
     total: Duration,
+    /// Another clock than the system's, which needs no call through a pointer.
+    clock: Option<&'static dyn Clock>,
 }
 
 impl Budget {
@@ -55,7 +59,26 @@ impl Budget {
     #[must_use]
     #[inline]
     pub fn new(total: Duration) -> Self {
-        Self { start: MonotonicInstant::now(), total }
+        Self { start: MonotonicInstant::now(), total, clock: None }
+    }
+
+    /// A budget of `total` that begins now by `clock`, and is judged by it: for tests.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Budget, ManualClock, UnixTime};
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let budget = Budget::with_clock(Duration::from_secs(2), &CLOCK);
+    /// CLOCK.advance(Duration::from_secs(2));
+    /// assert!(budget.is_exhausted());
+    /// ```
+    #[must_use]
+    pub fn with_clock(total: Duration, clock: &'static dyn Clock) -> Self {
+        Self { start: clock.monotonic_now(), total, clock: Some(clock) }
     }
 
     /// What the budget was at its beginning.
@@ -87,7 +110,7 @@ impl Budget {
     #[must_use]
     #[inline]
     pub fn elapsed(&self) -> Duration {
-        self.start.elapsed()
+        self.elapsed_at(self.now())
     }
 
     /// What is left; zero once it is exhausted.
@@ -104,7 +127,7 @@ impl Budget {
     #[must_use]
     #[inline]
     pub fn remaining(&self) -> Duration {
-        self.remaining_at(MonotonicInstant::now())
+        self.remaining_at(self.now())
     }
 
     /// Whether nothing is left.
@@ -160,15 +183,49 @@ impl Budget {
     #[must_use]
     pub fn child(&self, limit: Duration) -> Self {
         // One reading serves both, so that no time between two is lost or given twice.
-        let start = MonotonicInstant::now();
-        Self { start, total: limit.min(self.remaining_at(start)) }
+        let start = self.now();
+        Self { start, total: limit.min(self.remaining_at(start)), clock: self.clock }
+    }
+
+    #[inline]
+    fn now(&self) -> MonotonicInstant {
+        match self.clock {
+            None => SystemClock.monotonic_now(),
+            Some(clock) => clock.monotonic_now(),
+        }
+    }
+
+    #[inline]
+    fn elapsed_at(&self, now: MonotonicInstant) -> Duration {
+        let (start, now) = (self.start.as_unordered(), now.as_unordered());
+        match self.clock {
+            None => SystemClock.duration_between(start, now),
+            Some(clock) => clock.duration_between(start, now),
+        }
     }
 
     #[inline]
     fn remaining_at(&self, now: MonotonicInstant) -> Duration {
-        self.total.saturating_sub(now.duration_since(self.start))
+        self.total.saturating_sub(self.elapsed_at(now))
     }
 }
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { start, total, .. } = self;
+        f.debug_struct("Budget").field("start", start).field("total", total).finish_non_exhaustive()
+    }
+}
+
+/// Budgets are equal if they began at one point of one clock with one total.
+impl PartialEq for Budget {
+    fn eq(&self, other: &Self) -> bool {
+        let address = |budget: &Self| budget.clock.map(|clock| ptr::from_ref(clock).cast::<()>());
+        (self.start, self.total) == (other.start, other.total) && address(self) == address(other)
+    }
+}
+
+impl Eq for Budget {}
 
 /// The error of a task that has no time left.
 ///
@@ -195,18 +252,23 @@ impl Error for BudgetExhausted {}
 
 #[cfg(test)]
 mod tests {
+    use std::boxed::Box;
+
     use super::*;
+    use crate::ManualClock;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A budget that began so long ago.
-    fn begun(ago: Duration, total: Duration) -> Budget {
-        Budget { start: MonotonicInstant::now() - ago, total }
+    /// A budget that began so long ago, and its clock.
+    fn begun(ago: Duration, total: Duration) -> (Budget, &'static ManualClock) {
+        let clock: &ManualClock = Box::leak(Box::default());
+        let budget = Budget::with_clock(total, clock);
+        clock.advance(ago);
+        (budget, clock)
     }
 
     #[test]
     fn what_is_left_is_the_total_less_the_elapsed() {
-        let now = MonotonicInstant::now();
         let half_second = Duration::from_millis(500);
         let cases = [
             (Duration::ZERO, Duration::ZERO),
@@ -216,35 +278,62 @@ mod tests {
             (Duration::MAX, Duration::MAX.saturating_sub(SECOND)),
         ];
         for (total, left) in cases {
-            let budget = Budget { start: now, total };
-            let rounding = budget.remaining_at(now + SECOND).abs_diff(left);
-            assert!(rounding <= Duration::from_nanos(2), "{total:?} was off by {rounding:?}");
-            assert_eq!(budget.remaining_at(now), total, "nothing has elapsed yet");
+            let (budget, _) = begun(SECOND, total);
+            assert_eq!((budget.elapsed(), budget.remaining()), (SECOND, left));
+            assert_eq!(begun(Duration::ZERO, total).0.remaining(), total, "nothing has elapsed");
         }
     }
 
     #[test]
     fn an_exhausted_budget_says_so_everywhere() {
-        let budget = begun(2 * SECOND, SECOND);
-        assert!(budget.is_exhausted());
-        assert_eq!(budget.remaining(), Duration::ZERO);
-        assert_eq!(budget.check(), Err(BudgetExhausted { total: SECOND }));
-        assert!(budget.elapsed() > SECOND, "elapsed goes on past the total");
-        assert!(budget.child(Duration::MAX).is_exhausted());
+        let (budget, clock) = begun(Duration::from_nanos(999_999_999), SECOND);
+        assert_eq!(budget.check(), Ok(()));
+        for late in [Duration::from_nanos(1), SECOND] {
+            clock.advance(late);
+            assert!(budget.is_exhausted());
+            assert_eq!(budget.remaining(), Duration::ZERO);
+            assert_eq!(budget.check(), Err(BudgetExhausted { total: SECOND }));
+            assert!(budget.child(Duration::MAX).is_exhausted());
+        }
+        assert_eq!(budget.elapsed(), 2 * SECOND, "elapsed goes on past the total");
     }
 
     #[test]
     fn a_child_gets_the_lesser_of_limit_and_rest() {
-        let parent = begun(SECOND, 3600 * SECOND);
+        let (parent, clock) = begun(SECOND, 3600 * SECOND);
         assert_eq!(parent.child(60 * SECOND).total(), 60 * SECOND);
-        assert!(parent.child(Duration::MAX).total() <= 3599 * SECOND);
+        let child = parent.child(Duration::MAX);
+        assert_eq!(child.total(), 3599 * SECOND);
         assert!(parent.child(Duration::ZERO).is_exhausted());
+        clock.advance(3599 * SECOND);
+        assert!(child.is_exhausted() && parent.is_exhausted(), "they run out together");
     }
 
     #[test]
     fn the_largest_duration_never_runs_out() {
-        let budget = begun(SECOND, Duration::MAX);
+        let (budget, clock) = begun(SECOND, Duration::MAX);
+        clock.advance(Duration::MAX);
         assert_eq!(budget.check(), Ok(()));
         assert!(!budget.child(Duration::MAX).is_exhausted());
+    }
+
+    #[test]
+    fn without_a_clock_it_is_the_systems() {
+        let budget = Budget::new(60 * SECOND);
+        assert!(budget.remaining() > 30 * SECOND);
+        assert!(budget.elapsed() < 30 * SECOND);
+        assert!(!budget.child(SECOND).is_exhausted());
+        let past = Budget { start: MonotonicInstant::now() - SECOND, ..Budget::new(SECOND) };
+        assert!(past.is_exhausted());
+    }
+
+    #[test]
+    fn budgets_of_two_clocks_are_not_equal() {
+        let ((one, _), (other, _)) = (begun(SECOND, SECOND), begun(SECOND, SECOND));
+        let copy = one;
+        assert_eq!(one, copy);
+        assert_ne!(one, other);
+        assert_ne!(one, Budget { total: 2 * SECOND, ..one });
+        assert_ne!(one, Budget { clock: None, ..one });
     }
 }

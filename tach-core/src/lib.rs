@@ -22,6 +22,7 @@
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
 //! | timestamps that no clock step can bend | [`Anchor`] |
 //! | to know how much time is left | [`Budget`] |
+//! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
 //! # Where the ticks come from
 //!
@@ -33,8 +34,8 @@
 //!
 //! # Features
 //!
-//! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE`, and a per-thread cache
-//!   for formatted timestamps. Without it the crate is `no_std`; it never allocates either way, but for
+//! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE`, `ManualClock`, and a
+//!   per-thread cache for formatted timestamps. Without it the crate is `no_std`; it never allocates either way, but for
 //!   the first read of a process in whose environment `TACH_SOURCE` is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
 //!   interval, so that a process that reads no clock for long learns of a step in time.
@@ -61,6 +62,7 @@ cfg_if::cfg_if! {
         mod anchor;
         mod bounded_time;
         mod budget;
+        mod clock;
         mod counter;
         mod digits;
         mod host;
@@ -84,12 +86,17 @@ cfg_if::cfg_if! {
         #[cfg(feature = "recalibrator")]
         mod recalibrator;
         #[cfg(feature = "std")]
+        mod manual_clock;
+        #[cfg(feature = "std")]
         mod std_time;
 
         pub use crate::anchor::Anchor;
         pub use crate::bounded_time::BoundedTime;
         pub use crate::budget::{Budget, BudgetExhausted};
+        pub use crate::clock::{Clock, SystemClock};
         pub use crate::instant::Instant;
+        #[cfg(feature = "std")]
+        pub use crate::manual_clock::ManualClock;
         pub use crate::monotonic::MonotonicInstant;
         pub use crate::ordered::OrderedInstant;
         pub use crate::os::ClockError;

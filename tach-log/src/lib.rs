@@ -14,6 +14,9 @@
 //!     .init();
 //! ```
 //!
+//! [`timestamp_by`] asks another clock, such as a [`ManualClock`](tach_core::ManualClock) in a test that
+//! compares whole lines.
+//!
 //! # Features
 //!
 //! - `slog`: the module `slog`, with timestamps for `slog-term` and `slog-json`.
@@ -25,4 +28,4 @@
 pub mod slog;
 mod timestamp;
 
-pub use crate::timestamp::{Timestamp, timestamp};
+pub use crate::timestamp::{Timestamp, timestamp, timestamp_by};

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use tach_core::{UnixTime, rfc3339};
+use tach_core::{Clock, SystemClock, rfc3339};
 
 use crate::timestamp::DIGITS;
 
@@ -28,7 +28,30 @@ use crate::timestamp::DIGITS;
 /// slog::info!(log, "starting");
 /// ```
 pub fn term(io: &mut dyn io::Write) -> io::Result<()> {
-    rfc3339::with_text::<DIGITS, _>(UnixTime::now(), |text| io.write_all(text.as_bytes()))
+    write_time(&SystemClock, io)
+}
+
+/// As [`term`], by `clock`.
+///
+/// # Examples
+///
+/// ```
+/// use slog_term::{FullFormat, PlainSyncDecorator};
+/// use tach_core::{ManualClock, UnixTime};
+///
+/// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+///
+/// let drain = FullFormat::new(PlainSyncDecorator::new(std::io::stderr()))
+///     .use_custom_timestamp(tach_log::slog::term_by(&CLOCK))
+///     .build();
+/// # drop(drain);
+/// ```
+pub fn term_by<C: Clock>(clock: C) -> impl Fn(&mut dyn io::Write) -> io::Result<()> {
+    move |io| write_time(&clock, io)
+}
+
+fn write_time(clock: &impl Clock, io: &mut dyn io::Write) -> io::Result<()> {
+    rfc3339::with_text::<DIGITS, _>(clock.unix_time(), |text| io.write_all(text.as_bytes()))
 }
 
 /// A value that is the time at which a record is written, anew for each record.
@@ -55,10 +78,26 @@ pub fn term(io: &mut dyn io::Write) -> io::Result<()> {
 /// ```
 #[must_use]
 pub const fn ts() -> Ts {
-    Ts(())
+    ts_by(SystemClock)
 }
 
-/// What [`ts`] gives: a [`slog::Value`] that reads the clock whenever it is serialized.
+/// As [`ts`], by `clock`.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{ManualClock, UnixTime};
+///
+/// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+///
+/// let values = slog::o!("ts" => tach_log::slog::ts_by(&CLOCK));
+/// ```
+#[must_use]
+pub const fn ts_by<C: Clock>(clock: C) -> Ts<C> {
+    Ts { clock }
+}
+
+/// What [`ts`] and [`ts_by`] give: a [`slog::Value`] that reads the clock whenever it is serialized.
 ///
 /// # Examples
 ///
@@ -66,15 +105,19 @@ pub const fn ts() -> Ts {
 /// let values = slog::o!("ts" => tach_log::slog::ts());
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Ts(());
+pub struct Ts<C = SystemClock> {
+    clock: C,
+}
 
-impl slog::Value for Ts {
+impl<C: Clock> slog::Value for Ts<C> {
     fn serialize(
         &self,
         _record: &slog::Record<'_>,
         key: slog::Key,
         serializer: &mut dyn slog::Serializer,
     ) -> slog::Result {
-        rfc3339::with_text::<DIGITS, _>(UnixTime::now(), |text| serializer.emit_str(key, text))
+        rfc3339::with_text::<DIGITS, _>(self.clock.unix_time(), |text| {
+            serializer.emit_str(key, text)
+        })
     }
 }

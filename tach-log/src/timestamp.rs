@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tach_core::{UnixTime, rfc3339};
+use tach_core::{Clock, SystemClock, UnixTime, rfc3339};
 
 /// The digits of a second that a timestamp shows if it is not told otherwise.
 pub(crate) const DIGITS: usize = 6;
@@ -45,7 +45,23 @@ pub struct Timestamp {
 #[must_use]
 #[inline]
 pub fn timestamp() -> Timestamp {
-    Timestamp { time: UnixTime::now() }
+    timestamp_by(&SystemClock)
+}
+
+/// The time now by `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{ManualClock, UnixTime};
+///
+/// let clock = ManualClock::new(UnixTime::EPOCH);
+/// assert_eq!(tach_log::timestamp_by(&clock).to_string(), "1970-01-01T00:00:00.000000Z");
+/// ```
+#[must_use]
+#[inline]
+pub fn timestamp_by(clock: &(impl Clock + ?Sized)) -> Timestamp {
+    Timestamp { time: clock.unix_time() }
 }
 
 impl Timestamp {

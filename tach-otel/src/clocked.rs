@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use opentelemetry::trace::{SpanBuilder, Tracer, TracerProvider};
 use opentelemetry::{Context, InstrumentationScope};
 
+use tach_core::{Clock, SystemClock};
+
 use crate::{ClockedSpan, Incoming};
 
 /// A provider or a tracer whose spans take their times from tach.
@@ -40,9 +42,10 @@ use crate::{ClockedSpan, Incoming};
 /// assert!(spans[0].start_time <= spans[0].end_time);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Clocked<T> {
+pub struct Clocked<T, C = SystemClock> {
     inner: T,
     incoming: Incoming,
+    clock: C,
 }
 
 impl<T> Clocked<T> {
@@ -58,7 +61,42 @@ impl<T> Clocked<T> {
     /// ```
     #[must_use]
     pub fn new(inner: T) -> Self {
-        Self { inner, incoming: Incoming::default() }
+        Self { inner, incoming: Incoming::default(), clock: SystemClock }
+    }
+}
+
+impl<T, C> Clocked<T, C> {
+    /// Takes times from `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test of what
+    /// is exported.
+    ///
+    /// It holds for the tracers that are made, and the spans that are started, from now on. What
+    /// [`Incoming`] compares given times with is the OS's wall clock as before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    ///
+    /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
+    /// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_otel::Clocked;
+    ///
+    /// let exporter = InMemorySpanExporter::default();
+    /// let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    /// let tracer = Clocked::new(provider).with_clock(clock.clone()).tracer("checkout");
+    ///
+    /// let mut span = tracer.start("pay");
+    /// clock.advance(Duration::from_secs(5));
+    /// span.end();
+    /// let span = &exporter.get_finished_spans().unwrap()[0];
+    /// assert_eq!(span.end_time.duration_since(span.start_time), Ok(Duration::from_secs(5)));
+    /// ```
+    #[must_use]
+    pub fn with_clock<D: Clock>(self, clock: D) -> Clocked<T, D> {
+        Clocked { inner: self.inner, incoming: self.incoming, clock }
     }
 
     /// Chooses what becomes of times that callers give.
@@ -96,21 +134,27 @@ impl<T> Clocked<T> {
     }
 }
 
-impl<T: TracerProvider> TracerProvider for Clocked<T> {
-    type Tracer = Clocked<T::Tracer>;
+impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
+    type Tracer = Clocked<T::Tracer, C>;
 
     fn tracer(&self, name: impl Into<Cow<'static, str>>) -> Self::Tracer {
-        Clocked { inner: self.inner.tracer(name), incoming: self.incoming }
+        self.around(self.inner.tracer(name))
     }
 
     fn tracer_with_scope(&self, scope: InstrumentationScope) -> Self::Tracer {
-        Clocked { inner: self.inner.tracer_with_scope(scope), incoming: self.incoming }
+        self.around(self.inner.tracer_with_scope(scope))
+    }
+}
+
+impl<T, C: Clone> Clocked<T, C> {
+    fn around<U>(&self, inner: U) -> Clocked<U, C> {
+        Clocked { inner, incoming: self.incoming, clock: self.clock.clone() }
     }
 }
 
 /// All ways to start a span that are not here end in `build_with_context`.
-impl<T: Tracer> Tracer for Clocked<T> {
-    type Span = ClockedSpan<T::Span>;
+impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
+    type Span = ClockedSpan<T::Span, C>;
 
     fn span_builder<N>(&self, name: N) -> SpanBuilder
     where
@@ -120,7 +164,7 @@ impl<T: Tracer> Tracer for Clocked<T> {
     }
 
     fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {
-        ClockedSpan::start(self.incoming, builder, |stamped| {
+        ClockedSpan::start(self.clock.clone(), self.incoming, builder, |stamped| {
             self.inner.build_with_context(stamped, parent_cx)
         })
     }

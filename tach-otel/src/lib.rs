@@ -40,6 +40,11 @@
 //! clock on their own and pass the time on as if a caller had chosen it. [`Incoming`] says what
 //! becomes of such times. By default they are moved onto the clock that stamps the rest of the span.
 //!
+//! # Tests
+//!
+//! [`Clocked::with_clock`] takes another clock, such as a [`ManualClock`](tach_core::ManualClock): the
+//! times that are exported are then what the test makes them.
+//!
 //! # What is out of reach
 //!
 //! A `SpanProcessor` that adds an event in `on_start` is given the SDK's own span: that event has

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status};
-use tach_core::{Anchor, MonotonicInstant};
+use tach_core::{Anchor, Clock, SystemClock};
 
 use crate::Incoming;
 
@@ -49,24 +49,26 @@ use crate::Incoming;
 /// assert!(span.start_time <= event.timestamp && event.timestamp <= span.end_time);
 /// ```
 #[derive(Debug)]
-pub struct ClockedSpan<S: Span> {
+pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     inner: S,
+    clock: C,
     anchor: Anchor,
     start: SystemTime,
     incoming: Incoming,
 }
 
-impl<S: Span> ClockedSpan<S> {
+impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Puts times into `builder` and has `build` make the span of it.
     pub(crate) fn start(
+        clock: C,
         incoming: Incoming,
         mut builder: SpanBuilder,
         build: impl FnOnce(SpanBuilder) -> S,
     ) -> Self {
-        let anchor = Anchor::at(MonotonicInstant::now());
-        let mut start = anchor.unix_time(anchor.instant()).to_system_time();
+        let anchor = Anchor::with_clock(&clock);
+        let mut start = anchor.time().to_system_time();
         if builder.start_time.is_some() || builder.events.is_some() {
-            let ruling = incoming.ruling(|| now(&anchor));
+            let ruling = incoming.ruling(|| now(&anchor, &clock));
             if let Some(given) = builder.start_time {
                 // A start has nothing to come after but the epoch, before which OTLP has no times.
                 start = ruling.settle(given, UNIX_EPOCH);
@@ -76,28 +78,28 @@ impl<S: Span> ClockedSpan<S> {
             }
         }
         builder.start_time = Some(start);
-        Self { inner: build(builder), anchor, start, incoming }
+        Self { inner: build(builder), clock, anchor, start, incoming }
     }
 
     /// The time now. A start that was given may lie ahead of it, and is then what is told.
     fn now(&self) -> SystemTime {
-        now(&self.anchor).max(self.start)
+        now(&self.anchor, &self.clock).max(self.start)
     }
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling(|| now(&self.anchor)).settle(given, self.start)
+        self.incoming.ruling(|| now(&self.anchor, &self.clock)).settle(given, self.start)
     }
 }
 
-/// The time that `anchor` gives to this moment.
-fn now(anchor: &Anchor) -> SystemTime {
-    anchor.unix_time(MonotonicInstant::now()).to_system_time()
+/// The time that `anchor` gives to this moment by its clock.
+fn now(anchor: &Anchor, clock: &impl Clock) -> SystemTime {
+    anchor.unix_time_by(clock, clock.monotonic_now()).to_system_time()
 }
 
 /// What has no time is passed on. `record_error` is not: the trait's own ends in `add_event`, and
 /// the wrapped span's would read the wall clock.
-impl<S: Span> Span for ClockedSpan<S> {
+impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     fn add_event<T>(&mut self, name: T, attributes: Vec<KeyValue>)
     where
         T: Into<Cow<'static, str>>,
@@ -168,7 +170,7 @@ impl<S: Span> Span for ClockedSpan<S> {
     }
 }
 
-impl<S: Span> Drop for ClockedSpan<S> {
+impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     /// Ends the span while it can still be given the time: the wrapped span's own drop would read
     /// the wall clock.
     fn drop(&mut self) {

@@ -1,9 +1,10 @@
 //! The settings, and the budget that a request gets by them.
 
+use core::fmt;
 use core::time::Duration;
 
 use http::{Extensions, HeaderMap, HeaderName};
-use tach_core::Budget;
+use tach_core::{Budget, Clock};
 use tower_layer::Layer;
 
 use crate::{BudgetService, Stats, header};
@@ -27,10 +28,12 @@ use crate::{BudgetService, Stats, header};
 /// let layer = BudgetLayer::new(Duration::from_secs(30))
 ///     .with_header(HeaderName::from_static("x-request-budget"));
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BudgetLayer {
     total: Duration,
     header: Option<HeaderName>,
+    /// Another clock than the system's.
+    clock: Option<&'static dyn Clock>,
     stats: Stats,
 }
 
@@ -46,7 +49,7 @@ impl BudgetLayer {
     /// ```
     #[must_use]
     pub fn new(total: Duration) -> Self {
-        Self { total, header: None, stats: Stats::default() }
+        Self { total, header: None, clock: None, stats: Stats::default() }
     }
 
     /// Lets a request ask for less by the header `name`; more than the total it never gets.
@@ -71,6 +74,29 @@ impl BudgetLayer {
         self
     }
 
+    /// Has budgets begin and end by `clock`: for tests of services and handlers.
+    ///
+    /// A request that brings a budget of another clock along keeps to that one. What wakes a request
+    /// at the end of its budget is tokio's timer all the same, which knows nothing of `clock`: in a
+    /// test, move both, by [`tokio::time::advance`] or by a clock that tokio's paused time drives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_tower::BudgetLayer;
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let layer = BudgetLayer::new(Duration::from_secs(30)).with_clock(&CLOCK);
+    /// ```
+    #[must_use]
+    pub fn with_clock(mut self, clock: &'static dyn Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// The counts of all services of this layer and its clones.
     ///
     /// # Examples
@@ -89,9 +115,10 @@ impl BudgetLayer {
     /// The budget of a request with these headers and extensions, beginning now.
     pub(crate) fn budget(&self, headers: &HeaderMap, extensions: &Extensions) -> Budget {
         let limit = self.asked(headers).map_or(self.total, |asked| asked.min(self.total));
-        match extensions.get::<Budget>() {
-            Some(outer) => outer.child(limit),
-            None => Budget::new(limit),
+        match (extensions.get::<Budget>(), self.clock) {
+            (Some(outer), _) => outer.child(limit),
+            (None, Some(clock)) => Budget::with_clock(limit, clock),
+            (None, None) => Budget::new(limit),
         }
     }
 
@@ -103,6 +130,16 @@ impl BudgetLayer {
             self.stats.count_unparsable_header();
         }
         asked
+    }
+}
+
+impl fmt::Debug for BudgetLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BudgetLayer")
+            .field("total", &self.total)
+            .field("header", &self.header)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
     }
 }
 

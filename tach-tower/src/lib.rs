@@ -34,7 +34,8 @@
 //! A budget is tach's to judge, so what a handler reads from it and when the layer ends it agree.
 //! But a clock acts only when it is asked, and a task that nothing wakes asks no more: a timer of
 //! tokio's wakes it when the budget should be gone. That is why tokio is no optional feature here.
-//! `tokio::time::pause` stops that timer only; it does not move tach's clock.
+//! `tokio::time::pause` stops that timer only; it does not move tach's clock. A test gives the layer a
+//! clock of its own by [`BudgetLayer::with_clock`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

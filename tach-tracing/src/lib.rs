@@ -13,9 +13,14 @@
 //! | [`Utc`] | `2026-11-21T09:30:00.123456Z` | `SystemTime` |
 //!
 //! A timer never fails: a layer that gets an error from its timer may lose the event.
+//!
+//! Each takes another clock by `with_clock`, such as a [`ManualClock`](tach_core::ManualClock) in a
+//! test that compares whole lines.
 
 #![forbid(unsafe_code)]
 
 mod timers;
+mod with_clock;
 
 pub use crate::timers::{Uptime, Utc};
+pub use crate::with_clock::WithClock;

@@ -68,6 +68,6 @@ impl<const DIGITS: usize> FormatTime for Utc<DIGITS> {
 
 /// Writes `text`, and swallows what the writer says: the JSON format drops an event whose timer
 /// fails, and a line without its time is better than no line.
-fn write(writer: &mut Writer<'_>, text: &str) {
+pub(crate) fn write(writer: &mut Writer<'_>, text: &str) {
     let _ = writer.write_str(text);
 }
