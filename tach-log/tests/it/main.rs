@@ -4,5 +4,6 @@ mod allocation;
 mod auto_traits;
 mod bracket;
 mod env_logger;
+mod manual;
 #[cfg(feature = "slog")]
 mod slog;

@@ -5,6 +5,7 @@ mod direct;
 mod given;
 mod global;
 mod layer;
+mod manual;
 mod stamped;
 mod support;
 mod threads;

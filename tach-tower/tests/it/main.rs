@@ -5,3 +5,4 @@ mod exhausted;
 mod header;
 mod in_time;
 mod kit;
+mod manual;

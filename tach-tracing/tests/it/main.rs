@@ -2,4 +2,5 @@
 
 mod allocation;
 mod formats;
+mod manual;
 mod support;

@@ -1,19 +1,14 @@
 //! The example service as a user runs it: a process of its own.
 
-use std::env;
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
-/// The example, which cargo builds beside this test.
+use crate::example;
+
 fn service() -> Command {
-    let test = env::current_exe().unwrap();
-    let profile = test.ancestors().nth(2).unwrap();
-    let program: PathBuf = profile.join("examples").join("service");
-    let mut command = Command::new(program.with_extension(env::consts::EXE_EXTENSION));
-    command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").env_remove("TACH_SOURCE");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = example("service");
+    command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
     command
 }
 

@@ -1,0 +1,60 @@
+//! tokio's paused time as the clock of logs and budgets: a day of retries, told in no time.
+//!
+//! ```text
+//! cargo run --example paused_time
+//! ```
+//!
+//! In a runtime that is paused, tokio's time stands still while any task has work and leaps to the next
+//! timer when none has. A clock that is built on it makes timestamps and budgets leap along, so that a
+//! test of a service sees the times that the service would have seen.
+
+use core::time::Duration;
+
+use tach_core::{Budget, Clock, Instant, MonotonicInstant, UnixTime};
+use tach_tracing::Utc;
+use tokio::time::{self, sleep};
+
+/// tokio's time as tach's clock.
+struct TokioClock {
+    /// The ticks of its instants are the nanoseconds since then.
+    start: time::Instant,
+    start_unix: UnixTime,
+}
+
+impl Clock for TokioClock {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        MonotonicInstant::from_ticks(ns)
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        Duration::from_nanos(later.as_ticks().saturating_sub(earlier.as_ticks()))
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        self.start_unix.saturating_add(Duration::from_nanos(instant.as_ticks()))
+    }
+}
+
+#[tokio::main(flavor = "current_thread", start_paused = true)]
+async fn main() {
+    // Budgets hold a reference that lives for ever, so that they can be copied.
+    let clock: &TokioClock = Box::leak(Box::new(TokioClock {
+        start: time::Instant::now(),
+        start_unix: UnixTime::from_nanos(1_700_000_000_000_000_000),
+    }));
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_target(false)
+        .with_timer(Utc::<3>.with_clock(clock))
+        .init();
+
+    let budget = Budget::with_clock(Duration::from_secs(86_400), clock);
+    let mut pause = Duration::from_millis(250);
+    while budget.check().is_ok() {
+        tracing::info!(left = ?budget.remaining(), "no answer; trying again in {pause:?}");
+        sleep(pause.min(budget.remaining())).await;
+        pause *= 4;
+    }
+    tracing::error!("giving up after {:?}", budget.elapsed());
+}

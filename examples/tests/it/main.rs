@@ -1,0 +1,18 @@
+//! The examples as a user runs them: processes of their own.
+
+mod paused_time;
+mod service;
+
+use std::env;
+use std::process::{Command, Stdio};
+
+/// An example, which cargo builds beside this test.
+fn example(name: &str) -> Command {
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).unwrap();
+    let program = profile.join("examples").join(name);
+    let mut command = Command::new(program.with_extension(env::consts::EXE_EXTENSION));
+    command.env_remove("TACH_SOURCE").env_remove("TACH_ORDER");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}

@@ -1,0 +1,63 @@
+//! Exact times of exported spans, by a clock that the test moves and steps.
+
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use opentelemetry::Context;
+use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
+use opentelemetry_sdk::trace::SpanData;
+use tach_core::{ManualClock, UnixTime};
+use tach_otel::{Clocked, Incoming};
+
+use crate::support::Sdk;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// 2023-11-14T22:13:20Z.
+const START: Duration = Duration::from_secs(1_700_000_000);
+
+fn clock() -> Arc<ManualClock> {
+    let start = UnixTime::EPOCH.saturating_add(START);
+    Arc::new(ManualClock::new(start))
+}
+
+/// Start and end of a span, as time since [`START`].
+fn times(span: &SpanData) -> (Duration, Duration) {
+    let since_start =
+        |time: std::time::SystemTime| time.duration_since(UNIX_EPOCH + START).unwrap();
+    (since_start(span.start_time), since_start(span.end_time))
+}
+
+#[test]
+fn a_span_is_as_long_as_the_clock_went_on_whatever_the_wall_clock_did() {
+    for step in [ManualClock::step_back, ManualClock::step_forward] {
+        let (sdk, clock) = (Sdk::new(), clock());
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+        clock.advance(SECOND);
+        let mut span = tracer.start("work");
+        clock.advance(3 * SECOND);
+        step(&clock, 3600 * SECOND);
+        span.add_event("stepped", vec![]);
+        clock.advance(Duration::from_nanos(7));
+        span.end();
+        let exported = sdk.span("work");
+        assert_eq!(times(&exported), (SECOND, 4 * SECOND + Duration::from_nanos(7)));
+        assert_eq!(exported.events.events[0].timestamp, UNIX_EPOCH + START + 4 * SECOND);
+    }
+}
+
+#[test]
+fn a_span_in_a_context_and_a_dropped_one_end_by_the_clock() {
+    let (sdk, clock) = (Sdk::new(), clock());
+    let provider = Clocked::new(sdk.provider.clone()).with_incoming(Incoming::Restamp);
+    let tracer = provider.with_clock(clock.clone()).tracer("it");
+    let parent = Context::new().with_span(tracer.start("parent"));
+    clock.advance(SECOND);
+    let child = tracer.start_with_context("child", &parent);
+    clock.advance(SECOND);
+    drop(child);
+    clock.advance(SECOND);
+    parent.span().end();
+    assert_eq!(times(&sdk.span("child")), (SECOND, 2 * SECOND));
+    assert_eq!(times(&sdk.span("parent")), (Duration::ZERO, 3 * SECOND));
+}

@@ -1,0 +1,97 @@
+//! Budgets by another clock: no test here sleeps.
+
+use core::convert::Infallible;
+use core::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_tower::{Budget, BudgetLayer};
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, budget_seen, never, request};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A clock of the test's own.
+fn manual() -> &'static ManualClock {
+    Box::leak(Box::default())
+}
+
+#[tokio::test]
+async fn the_handler_s_budget_is_by_the_layer_s_clock() {
+    let clock = manual();
+    let layer = BudgetLayer::new(HOUR).with_clock(clock);
+    let budget = budget_seen(&layer, request()).await.unwrap();
+    clock.advance(HOUR / 4);
+    assert_eq!(budget.remaining(), HOUR / 4 * 3);
+    assert_eq!(budget.child(HOUR).total(), HOUR / 4 * 3);
+    clock.advance(HOUR);
+    assert!(budget.is_exhausted());
+}
+
+#[tokio::test]
+async fn a_budget_from_further_out_keeps_its_clock() {
+    let (outer, inner) = (manual(), manual());
+    let layer = BudgetLayer::new(PLENTY).with_clock(inner);
+    let mut incoming = request();
+    incoming.extensions_mut().insert(Budget::with_clock(HOUR, outer));
+    outer.advance(HOUR / 2);
+    let budget = budget_seen(&layer, incoming).await.unwrap();
+    assert_eq!(budget.total(), HOUR / 2);
+    inner.advance(HOUR);
+    assert!(!budget.is_exhausted());
+    outer.advance(HOUR);
+    assert!(budget.is_exhausted());
+}
+
+/// Time goes by in the handler, and its answer is late; what is finished is not thrown away.
+#[tokio::test]
+async fn time_that_a_handler_takes_is_counted() {
+    let clock = manual();
+    let layer = BudgetLayer::new(HOUR).with_clock(clock);
+    let inner = service_fn(|request: Request<()>| async move {
+        let budget = *request.extensions().get::<Budget>().unwrap();
+        clock.advance(2 * HOUR);
+        Ok::<_, Infallible>(Response::new(format!("{}", budget.check().unwrap_err())))
+    });
+    let response = layer.layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(response.into_body(), "the time budget of 3600s is exhausted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_comes_when_both_clocks_have_moved() {
+    let clock = manual();
+    let layer = BudgetLayer::new(HOUR).with_clock(clock);
+    let answer = tokio::spawn(layer.layer(never()).oneshot(request()));
+    tokio::task::yield_now().await;
+    clock.advance(HOUR);
+    assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(layer.stats().exhausted(), 1);
+}
+
+/// tokio's time, which stands still and leaps in a runtime that is paused.
+struct TokioClock(tokio::time::Instant);
+
+impl Clock for TokioClock {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        MonotonicInstant::from_ticks(u64::try_from(self.0.elapsed().as_nanos()).unwrap())
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        Duration::from_nanos(later.as_ticks().saturating_sub(earlier.as_ticks()))
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        UnixTime::from_nanos(instant.as_ticks())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokio_s_paused_time_can_be_the_clock() {
+    let start = tokio::time::Instant::now();
+    let layer = BudgetLayer::new(HOUR).with_clock(Box::leak(Box::new(TokioClock(start))));
+    let response = layer.layer(never()).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    let waited = start.elapsed();
+    assert!(waited >= HOUR && waited < HOUR + Duration::from_secs(1), "{waited:?} of tokio's time");
+}
