@@ -49,7 +49,7 @@ async fn main() {
         .with_timer(Utc::<3>.with_clock(clock))
         .init();
 
-    let budget = Budget::with_clock(Duration::from_secs(86_400), clock);
+    let budget = Budget::with_clock(Duration::from_secs(24 * 60 * 60), clock);
     let mut pause = Duration::from_millis(250);
     while budget.check().is_ok() {
         tracing::info!(left = ?budget.remaining(), "no answer; trying again in {pause:?}");
