@@ -14,6 +14,9 @@ use tach_core::{Budget, Clock, Instant, MonotonicInstant, UnixTime};
 use tach_tracing::Utc;
 use tokio::time::{self, sleep};
 
+/// In seconds.
+const DAY_S: u64 = 24 * 60 * 60;
+
 /// tokio's time as tach's clock.
 struct TokioClock {
     /// The ticks of its instants are the nanoseconds since then.
@@ -49,7 +52,7 @@ async fn main() {
         .with_timer(Utc::<3>.with_clock(clock))
         .init();
 
-    let budget = Budget::with_clock(Duration::from_secs(24 * 60 * 60), clock);
+    let budget = Budget::with_clock(Duration::from_secs(DAY_S), clock);
     let mut pause = Duration::from_millis(250);
     while budget.check().is_ok() {
         tracing::info!(left = ?budget.remaining(), "no answer; trying again in {pause:?}");

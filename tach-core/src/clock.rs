@@ -197,8 +197,7 @@ impl Clock for SystemClock {
 /// Makes what points to a clock one too. All methods are passed on, so that none is answered by a
 /// default where the clock has a better answer.
 macro_rules! impl_clock_for_pointer {
-    ($(#[$attribute:meta])* $Pointer:ty) => {
-        $(#[$attribute])*
+    ($Pointer:ty) => {
         impl<C: Clock + ?Sized> Clock for $Pointer {
             #[inline]
             fn monotonic_now(&self) -> MonotonicInstant {
@@ -233,6 +232,8 @@ macro_rules! impl_clock_for_pointer {
     };
 }
 
-pub(crate) use impl_clock_for_pointer;
-
 impl_clock_for_pointer!(&C);
+#[cfg(feature = "std")]
+impl_clock_for_pointer!(std::sync::Arc<C>);
+#[cfg(feature = "std")]
+impl_clock_for_pointer!(std::boxed::Box<C>);

@@ -88,6 +88,8 @@ cfg_if::cfg_if! {
         #[cfg(feature = "std")]
         mod manual_clock;
         #[cfg(feature = "std")]
+        mod std_instant;
+        #[cfg(feature = "std")]
         mod std_time;
 
         pub use crate::anchor::Anchor;

@@ -1,17 +1,16 @@
 //! A clock for tests.
 
 use core::time::Duration;
-use std::boxed::Box;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
-use crate::clock::{Clock, impl_clock_for_pointer};
+use crate::clock::Clock;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Instant, MonotonicInstant, UnixTime};
 
 /// A clock that stands still until it is moved by hand.
 ///
-/// It goes from thread to thread by `&`, by [`Arc`], or as a `static`:
+/// It goes from thread to thread by `&`, by `Arc`, or as a `static`:
 ///
 /// ```
 /// use std::time::Duration;
@@ -227,17 +226,9 @@ impl Clock for ManualClock {
     }
 }
 
-impl_clock_for_pointer!(
-    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
-    Arc<C>
-);
-impl_clock_for_pointer!(
-    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
-    Box<C>
-);
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::thread;
 
     use proptest::prelude::*;

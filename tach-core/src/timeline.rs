@@ -381,7 +381,7 @@ impl Timeline {
     }
 
     /// The first tick at which the time is `ns` or later.
-    fn tick_at(&self, ns: u64) -> Option<u64> {
+    pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
         let newest = self.newest()?.piece;
         let wanted = |point: Point| point.ns <= ns;
         if wanted(newest.start()) {

@@ -60,6 +60,21 @@ pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
     started().tick_before(tick, ns, &MonotonicReference)
 }
 
+/// The OS's monotonic clock at `tick`, in ns.
+#[inline]
+pub(crate) fn monotonic_ns_at(tick: u64) -> u64 {
+    MONOTONIC.ns_at(tick, &MonotonicReference)
+}
+
+/// The first tick at which the OS's monotonic clock says `ns` or more; the nearest there is.
+#[cfg(feature = "std")]
+pub(crate) fn tick_at_monotonic_ns(ns: u64) -> u64 {
+    // What lies behind the end of the newest record is told better once that has a successor.
+    let now = ticks::<Bare>();
+    let now_ns = monotonic_ns_at(now);
+    MONOTONIC.tick_at(ns).unwrap_or(if ns < now_ns { 0 } else { u64::MAX })
+}
+
 /// The Unix time now, in ns.
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
@@ -99,9 +114,10 @@ pub(crate) fn uncertainty_ns(timeline: &Timeline, tick: u64, told_ns: u64) -> Op
 /// let earlier = tach_core::uptime();
 /// assert!(tach_core::uptime() >= earlier);
 /// ```
+#[expect(clippy::must_use_candidate, reason = "also called to begin the count")]
 #[inline]
 pub fn uptime() -> Duration {
-    let now_ns = MONOTONIC.ns_at(ticks::<Bare>(), &MonotonicReference);
+    let now_ns = monotonic_ns_at(ticks::<Bare>());
     Duration::from_nanos(now_ns.saturating_sub(origin_ns()))
 }
 
