@@ -94,6 +94,6 @@ cfg_if::cfg_if! {
         pub use crate::status::{Status, TimelineStatus, status};
         pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};
         pub use crate::timeline::BackwardStep;
-        pub use crate::unix_time::{UnixTime, unix_nanos};
+        pub use crate::unix_time::{UnixTime, UnixTimeError, unix_nanos};
     }
 }
