@@ -37,6 +37,8 @@
 //!   the first read of a process in whose environment `TACH_SOURCE` is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
 //!   interval, so that a process that reads no clock for long learns of a step in time.
+//! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the
+//!   format, as nanoseconds elsewhere. It needs no `std`.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -78,6 +80,8 @@ cfg_if::cfg_if! {
 
         #[cfg(feature = "recalibrator")]
         mod recalibrator;
+        #[cfg(feature = "serde")]
+        mod serde_impls;
         #[cfg(feature = "std")]
         mod std_time;
 
