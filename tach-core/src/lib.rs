@@ -39,6 +39,7 @@
 //!   interval, so that a process that reads no clock for long learns of a step in time.
 //! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the
 //!   format, as nanoseconds elsewhere. It needs no `std`.
+//! - `jiff`: conversions between [`UnixTime`] and `jiff::Timestamp`. It needs no `std`.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -78,6 +79,8 @@ cfg_if::cfg_if! {
         mod unix_time;
         mod versioned;
 
+        #[cfg(feature = "jiff")]
+        mod jiff_time;
         #[cfg(feature = "recalibrator")]
         mod recalibrator;
         #[cfg(feature = "serde")]
