@@ -156,6 +156,18 @@ fn a_second_60_is_a_leap_second_or_an_error() {
 }
 
 #[test]
+fn a_leap_second_ends_each_june_and_december_and_no_other_month_or_day() {
+    const PER_DAY: u64 = SECONDS_PER_DAY as u64;
+    for midnight in (PER_DAY..UnixTime::MAX.as_secs()).step_by(SECONDS_PER_DAY as usize) {
+        let last_second = UnixTime::from_secs(midnight - 1).unwrap();
+        let text = format!("{last_second:.0}").replace(":59Z", ":60Z");
+        let may_be = text.contains("-06-30T") || text.contains("-12-31T");
+        let expected = UnixTime::from_secs(midnight).filter(|_| may_be);
+        assert_eq!(text.parse().ok(), expected, "{text}");
+    }
+}
+
+#[test]
 fn times_out_of_range_are_errors() {
     let early = [
         "0000-01-01T00:00:00+23:59",
