@@ -33,7 +33,10 @@ impl Serialize for UnixTime {
 /// From the text or the number that `Serialize` writes; the text may be any that
 /// [`FromStr`](UnixTime#impl-FromStr-for-UnixTime) reads.
 ///
-/// A number is not taken in place of text, since it could as well be seconds or milliseconds.
+/// A number is not taken in place of text, since it could as well be seconds or milliseconds. *Not*
+/// promised, therefore: to be read from a binary format within an enum that is untagged or has its
+/// tag inside, or within a field that is flattened. There serde's derive keeps a copy of the data
+/// that passes for human-readable, so that text is asked for and the number is an error.
 ///
 /// # Errors
 ///
