@@ -39,6 +39,9 @@
 //!   the first read of a process in whose environment `TACH_SOURCE` is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
 //!   interval, so that a process that reads no clock for long learns of a step in time.
+//! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the
+//!   format, as nanoseconds elsewhere. It needs no `std`.
+//! - `jiff`: conversions between [`UnixTime`] and `jiff::Timestamp`. It needs no `std`.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -83,8 +86,12 @@ cfg_if::cfg_if! {
         mod unix_time;
         mod versioned;
 
+        #[cfg(feature = "jiff")]
+        mod jiff_time;
         #[cfg(feature = "recalibrator")]
         mod recalibrator;
+        #[cfg(feature = "serde")]
+        mod serde_impls;
         #[cfg(feature = "std")]
         mod manual_clock;
         #[cfg(feature = "std")]
@@ -110,6 +117,6 @@ cfg_if::cfg_if! {
             enforce_order, epoch, force_source, set_backward_step, sync, uptime,
         };
         pub use crate::timeline::BackwardStep;
-        pub use crate::unix_time::{UnixTime, unix_nanos};
+        pub use crate::unix_time::{UnixTime, UnixTimeError, unix_nanos};
     }
 }

@@ -1,13 +1,17 @@
-//! RFC 3339 text in UTC, `2026-11-21T09:30:00.123456Z`, at a fixed width.
+//! RFC 3339 text: written in UTC, `2026-11-21T09:30:00.123456Z`, at a fixed width, and read with any
+//! offset by [`UnixTime`]'s [`FromStr`](core::str::FromStr).
 //!
 //! A formatter keeps the text of the last second, and only the fraction is written anew: most
 //! timestamps of a service fall into the second of the one before.
 
 #[cfg(feature = "std")]
 mod cached;
+mod error;
+mod parse;
 
 #[cfg(feature = "std")]
 pub use self::cached::{with_text, with_text_digits};
+pub use self::error::ParseError;
 use crate::UnixTime;
 use crate::digits::write_padded;
 
@@ -16,6 +20,8 @@ pub const MAX_LEN: usize = "2554-07-21T23:34:33.709551615Z".len();
 
 /// The length of the text down to the second.
 const SECOND_LEN: usize = "2554-07-21T23:34:33".len();
+
+const SECONDS_PER_DAY: u32 = 86_400;
 
 /// How many ns the last digit stands for, by the number of digits.
 const UNITS_NS: [u32; 10] =
@@ -118,9 +124,9 @@ impl Formatter {
     /// Writes the text down to the second.
     #[inline(never)]
     fn write_second(&mut self, second: u64) {
-        const SECONDS_PER_DAY: u64 = 86_400;
+        const PER_DAY: u64 = SECONDS_PER_DAY as u64;
         #[expect(clippy::cast_possible_truncation, reason = "u64 ns end after 213,504 days")]
-        let (days, of_day) = ((second / SECONDS_PER_DAY) as u32, (second % SECONDS_PER_DAY) as u32);
+        let (days, of_day) = ((second / PER_DAY) as u32, (second % PER_DAY) as u32);
         let (year, month, day) = civil_from_days(days);
         let fields = [
             (0..4, year),

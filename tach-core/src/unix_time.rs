@@ -1,18 +1,24 @@
 //! Points in Unix time.
 
+mod error;
+mod ops;
+
 use core::fmt;
 use core::time::Duration;
 
+pub use self::error::UnixTimeError;
 use crate::bounded_time::BoundedTime;
 use crate::rfc3339::Formatter;
 use crate::system;
 
+const NS_PER_US: u64 = 1_000;
+const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// The time since 1970-01-01 00:00:00 UTC in nanoseconds, without leap seconds.
 ///
 /// It reaches to 2554-07-21. Its `Display` is RFC 3339 in UTC with nine digits of fraction, or as
-/// many as the format's precision asks for (`{:.3}`).
+/// many as the format's precision asks for (`{:.3}`). [`str::parse`] reads it back.
 ///
 /// # Guarantees
 ///
@@ -96,6 +102,81 @@ impl UnixTime {
         Self { nanos }
     }
 
+    /// The time so many microseconds after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::UnixTime;
+    ///
+    /// assert_eq!(UnixTime::from_micros(1), Some(UnixTime::from_nanos(1_000)));
+    /// assert_eq!(UnixTime::from_micros(u64::MAX), None);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn from_micros(micros: u64) -> Option<Self> {
+        match micros.checked_mul(NS_PER_US) {
+            Some(nanos) => Some(Self { nanos }),
+            None => None,
+        }
+    }
+
+    /// The time so many milliseconds after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::UnixTime;
+    ///
+    /// assert_eq!(UnixTime::from_millis(1), Some(UnixTime::from_nanos(1_000_000)));
+    /// assert_eq!(UnixTime::from_millis(u64::MAX), None);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn from_millis(millis: u64) -> Option<Self> {
+        match millis.checked_mul(NS_PER_MS) {
+            Some(nanos) => Some(Self { nanos }),
+            None => None,
+        }
+    }
+
+    /// The time so many seconds after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::UnixTime;
+    ///
+    /// assert_eq!(UnixTime::from_secs(1), Some(UnixTime::from_nanos(1_000_000_000)));
+    /// assert_eq!(UnixTime::from_secs(u64::MAX), None);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn from_secs(secs: u64) -> Option<Self> {
+        match secs.checked_mul(NS_PER_S) {
+            Some(nanos) => Some(Self { nanos }),
+            None => None,
+        }
+    }
+
+    /// The time that long after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::UnixTime;
+    ///
+    /// const TIME: Option<UnixTime> = UnixTime::from_duration(Duration::from_millis(1));
+    /// assert_eq!(TIME, Some(UnixTime::from_nanos(1_000_000)));
+    /// assert_eq!(UnixTime::from_duration(Duration::MAX), None);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn from_duration(since_epoch: Duration) -> Option<Self> {
+        Self::EPOCH.checked_add(since_epoch)
+    }
+
     /// Nanoseconds since the epoch.
     ///
     /// # Examples
@@ -119,7 +200,7 @@ impl UnixTime {
     #[must_use]
     #[inline]
     pub const fn as_micros(self) -> u64 {
-        self.nanos / 1_000
+        self.nanos / NS_PER_US
     }
 
     /// Milliseconds since the epoch, rounded down.
@@ -132,7 +213,7 @@ impl UnixTime {
     #[must_use]
     #[inline]
     pub const fn as_millis(self) -> u64 {
-        self.nanos / 1_000_000
+        self.nanos / NS_PER_MS
     }
 
     /// Seconds since the epoch, rounded down.
@@ -161,7 +242,7 @@ impl UnixTime {
         (self.nanos % NS_PER_S) as u32
     }
 
-    /// The time since `earlier`; `None` if `earlier` is later.
+    /// The time since the epoch.
     ///
     /// # Examples
     ///
@@ -169,57 +250,12 @@ impl UnixTime {
     /// use std::time::Duration;
     /// use tach_core::UnixTime;
     ///
-    /// let later = UnixTime::from_nanos(7);
-    /// assert_eq!(later.checked_duration_since(UnixTime::EPOCH), Some(Duration::from_nanos(7)));
-    /// assert_eq!(UnixTime::EPOCH.checked_duration_since(later), None);
+    /// assert_eq!(UnixTime::from_nanos(7).as_duration(), Duration::from_nanos(7));
     /// ```
     #[must_use]
-    pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
-        match self.nanos.checked_sub(earlier.nanos) {
-            Some(nanos) => Some(Duration::from_nanos(nanos)),
-            None => None,
-        }
-    }
-
-    /// This plus `duration`, at most [`MAX`](Self::MAX).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::UnixTime;
-    ///
-    /// assert_eq!(UnixTime::EPOCH.saturating_add(Duration::from_micros(1)).as_nanos(), 1_000);
-    /// assert_eq!(UnixTime::EPOCH.saturating_add(Duration::MAX), UnixTime::MAX);
-    /// ```
-    #[must_use]
-    pub const fn saturating_add(self, duration: Duration) -> Self {
-        Self { nanos: self.nanos.saturating_add(saturated_nanos(duration)) }
-    }
-
-    /// This minus `duration`, at least [`EPOCH`](Self::EPOCH).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::UnixTime;
-    ///
-    /// let time = UnixTime::from_nanos(5_000);
-    /// assert_eq!(time.saturating_sub(Duration::from_micros(1)).as_nanos(), 4_000);
-    /// assert_eq!(time.saturating_sub(Duration::MAX), UnixTime::EPOCH);
-    /// ```
-    #[must_use]
-    pub const fn saturating_sub(self, duration: Duration) -> Self {
-        Self { nanos: self.nanos.saturating_sub(saturated_nanos(duration)) }
-    }
-}
-
-/// The duration in ns, or `u64::MAX` (584 years) if it is longer.
-const fn saturated_nanos(duration: Duration) -> u64 {
-    match duration.as_secs().checked_mul(NS_PER_S) {
-        Some(nanos) => nanos.saturating_add(duration.subsec_nanos() as u64),
-        None => u64::MAX,
+    #[inline]
+    pub const fn as_duration(self) -> Duration {
+        Duration::from_nanos(self.nanos)
     }
 }
 
@@ -228,6 +264,28 @@ impl fmt::Display for UnixTime {
         let mut formatter = Formatter::new();
         let digits = f.precision().unwrap_or(9);
         f.write_str(formatter.format_digits(*self, digits))
+    }
+}
+
+/// The time that long after the epoch.
+///
+/// # Errors
+///
+/// If it is after [`UnixTime::MAX`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_core::UnixTime;
+///
+/// assert_eq!(UnixTime::try_from(Duration::from_nanos(7)), Ok(UnixTime::from_nanos(7)));
+/// ```
+impl TryFrom<Duration> for UnixTime {
+    type Error = UnixTimeError;
+
+    fn try_from(since_epoch: Duration) -> Result<Self, UnixTimeError> {
+        Self::from_duration(since_epoch).ok_or(UnixTimeError::AFTER_MAX)
     }
 }
 
@@ -252,5 +310,27 @@ mod tests {
         assert_eq!(time.as_millis(), 18_446_744_073_709);
         assert_eq!(time.as_secs(), 18_446_744_073);
         assert_eq!(time.subsec_nanos(), 709_551_615);
+    }
+
+    #[test]
+    fn the_last_of_each_unit_is_told_and_the_next_is_not() {
+        let max = UnixTime::MAX;
+        let (last, next) = (max.as_micros(), max.as_micros() + 1);
+        let time = UnixTime::from_nanos(last * NS_PER_US);
+        assert_eq!((UnixTime::from_micros(last), UnixTime::from_micros(next)), (Some(time), None));
+        let (last, next) = (max.as_millis(), max.as_millis() + 1);
+        let time = UnixTime::from_nanos(last * NS_PER_MS);
+        assert_eq!((UnixTime::from_millis(last), UnixTime::from_millis(next)), (Some(time), None));
+        let (last, next) = (max.as_secs(), max.as_secs() + 1);
+        let time = UnixTime::from_nanos(last * NS_PER_S);
+        assert_eq!((UnixTime::from_secs(last), UnixTime::from_secs(next)), (Some(time), None));
+    }
+
+    #[test]
+    fn durations_past_the_last_time_are_an_error() {
+        let last = UnixTime::MAX.as_duration();
+        assert_eq!(UnixTime::try_from(last), Ok(UnixTime::MAX));
+        let error = UnixTime::try_from(last + Duration::from_nanos(1)).unwrap_err();
+        assert!(error.is_after_max() && !error.is_before_epoch());
     }
 }
