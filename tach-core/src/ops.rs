@@ -126,6 +126,23 @@ println!(\"started at {}\", start.unix_time());
                 $crate::UnixTime::from_nanos($crate::system::unix_ns_at(self.ticks))
             }
 
+            #[doc = concat!("The same Unix time as the standard library has it.
+
+# Examples
+
+```
+use std::time::{Duration, UNIX_EPOCH};
+use tach_core::", stringify!($Instant), ";
+
+let since_epoch = ", stringify!($Instant), "::now().to_system_time().duration_since(UNIX_EPOCH);
+assert!(since_epoch.unwrap() > Duration::ZERO);
+```")]
+            #[cfg(feature = "std")]
+            #[must_use]
+            pub fn to_system_time(&self) -> std::time::SystemTime {
+                self.unix_time().to_system_time()
+            }
+
             #[doc = concat!("The counter's value: of meaning only in this process.
 
 # Examples

@@ -1,28 +1,48 @@
 //! Size and thread safety of every public type.
 
 use core::mem::size_of;
+use core::panic::UnwindSafe;
+use std::sync::Arc;
 
 use tach_core::{
-    Anchor, ForceError, Instant, MonotonicInstant, Order, OrderedInstant, Reason, Source, Status,
-    TimelineStatus, UnixTime, rfc3339::Formatter,
+    Anchor, Budget, BudgetExhausted, Clock, ForceError, Instant, ManualClock, MonotonicInstant,
+    Order, OrderedInstant, Reason, Source, Status, SystemClock, TimelineStatus, UnixTime,
+    UnixTimeError,
+    rfc3339::{Formatter, ParseError},
 };
 
-fn assert_free<T: Send + Sync + Unpin + Copy + 'static>() {}
+fn assert_free<T: Send + Sync + Unpin + UnwindSafe + Copy + 'static>() {}
 
 #[test]
 fn every_type_is_a_plain_value() {
     assert_free::<Anchor>();
+    assert_free::<Budget>();
+    assert_free::<BudgetExhausted>();
     assert_free::<ForceError>();
     assert_free::<Formatter>();
     assert_free::<Instant>();
     assert_free::<MonotonicInstant>();
     assert_free::<Order>();
     assert_free::<OrderedInstant>();
+    assert_free::<ParseError>();
     assert_free::<Reason>();
     assert_free::<Source>();
     assert_free::<Status>();
+    assert_free::<SystemClock>();
     assert_free::<TimelineStatus>();
     assert_free::<UnixTime>();
+    assert_free::<UnixTimeError>();
+}
+
+#[test]
+fn clocks_are_shared_by_threads() {
+    fn assert_clock<C: Clock + Send + Sync + Unpin + UnwindSafe + 'static>() {}
+    assert_clock::<SystemClock>();
+    assert_clock::<ManualClock>();
+    assert_clock::<Arc<ManualClock>>();
+    assert_clock::<Arc<dyn Clock>>();
+    assert_clock::<&'static dyn Clock>();
+    assert_eq!(size_of::<SystemClock>(), 0);
 }
 
 #[cfg(feature = "recalibrator")]

@@ -1,7 +1,48 @@
-//! What `std::time::Instant` does, all three instants do.
+//! What `std::time::Instant` does, all three instants do: what the standard library tests of it, and
+//! what it documents.
 
+use core::fmt::Debug;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use tach_core::{Instant, MonotonicInstant, OrderedInstant, status};
+
+const SECOND: Duration = Duration::from_secs(1);
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+/// Runs `check` until it ran with no new segment in between, within which sums are exact.
+fn within_one_segment(check: impl Fn() -> Result<(), String>) {
+    for _ in 0..1000 {
+        let syncs = status().monotonic.syncs;
+        let found = check();
+        if status().monotonic.syncs == syncs {
+            return found.unwrap_or_else(|problem| panic!("{problem}"));
+        }
+    }
+    panic!("a segment began in each of 1000 runs");
+}
+
+/// An error that shows both values, unless they are equal.
+fn equal<T: PartialEq + Debug + Copy>(what: &str, left: T, right: T) -> Result<(), String> {
+    if left == right { Ok(()) } else { Err(format!("{what}: {left:?} is not {right:?}")) }
+}
+
+/// What a sum may be off within a segment: nothing where a tick lasts a nanosecond or less, so that every
+/// duration has a tick of its own, and a tick elsewhere.
+fn grain() -> Duration {
+    let _ = Instant::now().elapsed();
+    let hz = status().frequency_hz.expect("something was converted");
+    if hz >= 1_000_000_000 { Duration::ZERO } else { Duration::from_nanos(1_000_000_000 / hz + 1) }
+}
+
+/// An error that shows both durations, unless they are as near as [`grain`] says.
+fn near(what: &str, left: Duration, right: Duration, grain: Duration) -> Result<(), String> {
+    let problem = || Err(format!("{what}: {left:?} is not {right:?}"));
+    if left.abs_diff(right) <= grain { Ok(()) } else { problem() }
+}
 
 /// One module of tests a type.
 macro_rules! like_std {
@@ -11,6 +52,34 @@ macro_rules! like_std {
             use tach_core::$Instant;
 
             #[test]
+            fn it_rises() {
+                let a = $Instant::now();
+                loop {
+                    let b = $Instant::now();
+                    assert!(b >= a);
+                    if b > a {
+                        break;
+                    }
+                }
+            }
+
+            #[test]
+            fn it_rises_on_every_thread() {
+                thread::scope(|scope| {
+                    for _ in 0..8 {
+                        scope.spawn(|| {
+                            let mut old = $Instant::now();
+                            for _ in 0..200_000 {
+                                let new = $Instant::now();
+                                assert!(new >= old);
+                                old = new;
+                            }
+                        });
+                    }
+                });
+            }
+
+            #[test]
             fn time_passes() {
                 let start = $Instant::now();
                 while start.elapsed() == Duration::ZERO {}
@@ -18,47 +87,43 @@ macro_rules! like_std {
             }
 
             #[test]
-            fn a_later_one_minus_an_earlier_is_positive_and_the_reverse_is_zero() {
-                let earlier = $Instant::now();
-                let later = earlier + Duration::from_micros(1);
-                assert_eq!(later - earlier, Duration::from_micros(1));
-                assert_eq!(later.duration_since(earlier), Duration::from_micros(1));
-                assert_eq!(earlier - later, Duration::ZERO);
-                assert_eq!(earlier.duration_since(later), Duration::ZERO);
-                assert_eq!(earlier.saturating_duration_since(later), Duration::ZERO);
-                assert_eq!(earlier.checked_duration_since(later), None);
-                assert_eq!(earlier.checked_duration_since(earlier), Some(Duration::ZERO));
+            fn differences_and_sums_agree() {
+                let (a, b) = ($Instant::now(), $Instant::now());
+                let duration = b.duration_since(a);
+                let near =
+                    |x: $Instant, y: $Instant| (x - y).max(y - x) <= Duration::from_micros(1);
+                assert!(near(b - duration, a));
+                assert!(near(a + duration, b));
+                assert!(near(a - SECOND + SECOND, a));
+                assert!(near(a.checked_sub(SECOND).unwrap().checked_add(SECOND).unwrap(), a));
             }
 
             #[test]
-            fn sums_beyond_the_range_are_none() {
-                let now = $Instant::now();
-                assert_eq!(now.checked_add(Duration::MAX), None);
-                assert_eq!(now.checked_sub(Duration::MAX), None);
-                assert!(now.checked_add(Duration::from_secs(100 * 365 * 86_400)).is_some());
+            fn sums_are_associative() {
+                let grain = grain();
+                for ns in [0, 1, 2, 3, 999, 5_000_000, 3_600_000_000_000, 86_400_000_000_001] {
+                    let offset = Duration::from_nanos(ns);
+                    within_one_segment(|| {
+                        let now = $Instant::now();
+                        near("what is added", (now + offset) - now, (now - now) + offset, grain)?;
+                        let mut moved = now;
+                        moved += offset;
+                        equal("adding in place", moved, now + offset)?;
+                        moved -= offset;
+                        let off = moved.as_ticks().abs_diff(now.as_ticks());
+                        equal("a tick at most between there and back", off > 1, false)
+                    });
+                }
             }
 
-            #[test]
-            #[should_panic(expected = "overflow when adding duration to instant")]
-            fn adding_beyond_the_range_panics_as_std_does() {
-                let _ = $Instant::now() + Duration::MAX;
-            }
-
-            #[test]
-            #[should_panic(expected = "overflow when subtracting duration from instant")]
-            fn subtracting_beyond_the_range_panics_as_std_does() {
-                let _ = $Instant::now() - Duration::MAX;
-            }
-
+            /// Whatever segments begin in between: within a tick and the slew that they may have.
             #[test]
             fn what_is_added_comes_back() {
                 let now = $Instant::now();
                 for ns in [0, 1, 2, 999, 1_000_001, 3_600_000_000_000] {
                     let duration = Duration::from_nanos(ns);
-                    // Both from one segment, unless a successor comes just between the two calls:
-                    // then within the slew that a segment may have.
-                    let there = (now + duration) - now;
                     let tolerance = Duration::from_nanos(1 + ns / 1000);
+                    let there = (now + duration) - now;
                     assert!(there.abs_diff(duration) <= tolerance, "{duration:?} became {there:?}");
                     let mut moved = now;
                     moved += duration;
@@ -68,14 +133,112 @@ macro_rules! like_std {
             }
 
             #[test]
+            fn an_earlier_one_minus_a_later_is_zero() {
+                let now = $Instant::now();
+                let (earlier, later) = (now.checked_sub(SECOND).unwrap(), now + SECOND);
+                assert_eq!(earlier.duration_since(now), Duration::ZERO);
+                assert_eq!(earlier.saturating_duration_since(now), Duration::ZERO);
+                assert_eq!(earlier - now, Duration::ZERO);
+                assert_eq!(later.elapsed(), Duration::ZERO);
+                assert_eq!(earlier.checked_duration_since(now), None);
+                assert_eq!(now.checked_duration_since(now), Some(Duration::ZERO));
+                assert!(later.checked_duration_since(now).is_some());
+                assert!(later.saturating_duration_since(now) > Duration::ZERO);
+            }
+
+            #[test]
+            fn a_second_later_is_a_second() {
+                let grain = grain();
+                within_one_segment(|| {
+                    let now = $Instant::now();
+                    let later = now + SECOND;
+                    near("plain", later.duration_since(now), SECOND, grain)?;
+                    let plain = later.duration_since(now);
+                    equal("checked", later.checked_duration_since(now), Some(plain))?;
+                    equal("saturating", later.saturating_duration_since(now), plain)?;
+                    equal("by the operator", later - now, plain)
+                });
+            }
+
+            #[test]
+            fn sums_beyond_the_range_are_none() {
+                let mut maybe = Some($Instant::now());
+                for _ in 0..2 {
+                    maybe = maybe.and_then(|now| now.checked_add(Duration::from_secs(u64::MAX)));
+                }
+                assert_eq!(maybe, None);
+                let now = $Instant::now();
+                assert_eq!(now.checked_add(Duration::MAX), None);
+                assert_eq!(now.checked_sub(Duration::MAX), None);
+                assert_eq!(now + YEAR, now.checked_add(YEAR).unwrap());
+                assert!(now.checked_add(100 * YEAR).is_some());
+            }
+
+            /// All at once or one after the other, as far as the range goes.
+            #[test]
+            fn long_sums_agree() {
+                let now = $Instant::now();
+                let steps = [YEAR, 50 * SECOND, 70 * YEAR];
+                let after = |start: Option<$Instant>, by| start.and_then(|at| at.checked_add(by));
+                let at_once = after(Some(now), steps.iter().sum()).unwrap();
+                let one_by_one = steps.into_iter().fold(Some(now), after).unwrap();
+                let off = at_once.as_ticks().abs_diff(one_by_one.as_ticks());
+                assert!(off <= 3, "{off} ticks");
+                let back = steps.into_iter().try_fold(one_by_one, |at, by| at.checked_sub(by));
+                let off = back.unwrap().as_ticks().abs_diff(now.as_ticks());
+                assert!(off <= 6, "{off} ticks");
+            }
+
+            #[test]
+            #[should_panic(expected = "overflow when adding duration to instant")]
+            fn adding_beyond_the_range_panics_as_std_does() {
+                let _ = $Instant::now() + Duration::MAX;
+            }
+
+            #[test]
+            #[should_panic(expected = "overflow when adding duration to instant")]
+            fn adding_in_place_beyond_the_range_panics_as_std_does() {
+                let mut now = $Instant::now();
+                now += Duration::MAX;
+            }
+
+            #[test]
+            #[should_panic(expected = "overflow when subtracting duration from instant")]
+            fn subtracting_beyond_the_range_panics_as_std_does() {
+                let _ = $Instant::now() - Duration::MAX;
+            }
+
+            #[test]
+            #[should_panic(expected = "overflow when subtracting duration from instant")]
+            fn subtracting_in_place_beyond_the_range_panics_as_std_does() {
+                let mut now = $Instant::now();
+                now -= Duration::MAX;
+            }
+
+            #[test]
             fn it_can_be_hashed_compared_copied_and_shown() {
                 let now = $Instant::now();
-                let set: HashSet<$Instant> = [now, now, now + Duration::from_secs(1)].into();
-                assert_eq!(set.len(), 2);
-                assert!(now < now + Duration::from_secs(1));
+                let later = now + SECOND;
+                assert_eq!(HashSet::from([now, now, later]).len(), 2);
+                assert_eq!(BTreeSet::from([later, now]).first(), Some(&now));
+                assert!(now < later && now.max(later) == later && now.clamp(later, later) == later);
                 let shown = format!("{now:?}");
                 assert!(shown.starts_with(stringify!($Instant)), "{shown}");
                 assert!(shown.contains(&now.as_ticks().to_string()), "{shown}");
+            }
+
+            #[test]
+            fn it_has_the_traits_of_std() {
+                fn assert_like<T>()
+                where
+                    T: Copy + Debug + Ord + core::hash::Hash + Send + Sync + Unpin + 'static,
+                    T: UnwindSafe + RefUnwindSafe + core::ops::Sub<Output = Duration>,
+                    T: core::ops::Add<Duration, Output = T> + core::ops::AddAssign<Duration>,
+                    T: core::ops::Sub<Duration, Output = T> + core::ops::SubAssign<Duration>,
+                {
+                }
+                assert_like::<StdInstant>();
+                assert_like::<$Instant>();
             }
 
             #[test]
@@ -86,9 +249,19 @@ macro_rules! like_std {
 
             #[test]
             fn unix_time_keeps_the_order() {
-                let earlier = $Instant::now();
-                let later = $Instant::now();
+                let (earlier, later) = ($Instant::now(), $Instant::now());
                 assert!(earlier.unix_time() <= later.unix_time());
+                assert_eq!(later.to_system_time(), later.unix_time().to_system_time());
+            }
+
+            /// The conversion is as good as its narrowest bracket, which an emulator may make a wide one.
+            #[test]
+            fn std_instants_there() {
+                let before = StdInstant::now();
+                let ours = StdInstant::from($Instant::now());
+                let after = StdInstant::now();
+                let slack = Duration::from_micros(100);
+                assert!(before <= ours + slack && ours <= after + slack, "{before:?} {ours:?}");
             }
         }
     };
@@ -100,10 +273,36 @@ like_std!(ordered, OrderedInstant);
 
 #[test]
 fn conversions_drop_a_promise_and_never_add_one() {
-    use tach_core::{Instant, MonotonicInstant, OrderedInstant};
-
     let strict = MonotonicInstant::now();
     assert_eq!(OrderedInstant::from(strict).as_ticks(), strict.as_ticks());
     assert_eq!(Instant::from(strict).as_ticks(), strict.as_ticks());
     assert!(Instant::from(OrderedInstant::now()).as_ticks() > strict.as_ticks());
+}
+
+#[test]
+fn std_instants_there_and_back() {
+    let most = grain() + Duration::from_nanos(2);
+    within_one_segment(|| {
+        let now = Instant::now();
+        for duration in [Duration::ZERO, Duration::from_nanos(1), SECOND, 1000 * SECOND] {
+            let there = now + duration;
+            let back = Instant::from(StdInstant::from(there));
+            // A nanosecond is what the standard library keeps, and a tick what we do.
+            let off = (back - there).max(there - back);
+            equal("at most a tick and a nanosecond", off > most, false)?;
+            let apart = StdInstant::from(there) - StdInstant::from(now);
+            equal("the distance", apart.abs_diff(duration) > most, false)?;
+        }
+        Ok(())
+    });
+    let std = StdInstant::now();
+    let earlier = Instant::from(std);
+    assert!(earlier <= Instant::now() + Duration::from_micros(100));
+    assert!(earlier < Instant::from(std + SECOND));
+    if let Some(ancient) = std.checked_sub(1000 * YEAR) {
+        assert_eq!(Instant::from(ancient).as_ticks(), 0);
+    }
+    if let Some(far) = std.checked_add(1000 * YEAR) {
+        assert!(Instant::from(far) > Instant::now() + YEAR);
+    }
 }
