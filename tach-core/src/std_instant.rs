@@ -99,7 +99,7 @@ impl From<MonotonicInstant> for StdInstant {
 /// The same point, to some tens of ns; see the conversion the other way. The error may put it before
 /// an instant that was taken earlier, so none of the ordered types can be had.
 ///
-/// A time before that of tick 0 becomes tick 0.
+/// A time before the OS's clock started becomes its start, or tick 0 if that is later.
 ///
 /// # Examples
 ///

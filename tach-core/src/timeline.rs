@@ -23,7 +23,7 @@ mod thinning;
 
 use self::current::Current;
 use self::history::{Full, History, Id};
-use self::line::FAST_NS;
+use self::line::{ExactNs, FAST_NS};
 pub(crate) use self::line::{Line, Rate};
 use self::piece::{PIECE_WORDS, Point};
 pub use self::record::BackwardStep;
@@ -153,7 +153,7 @@ impl Timeline {
         }
     }
 
-    /// The first tick that is `ns` or more after `tick`; `None` past the range of ticks.
+    /// The tick that is `ns` after `tick`; `None` past the range of ticks.
     pub(crate) fn tick_after(&self, tick: u64, ns: u64, reference: &impl Reference) -> Option<u64> {
         let line = self.find(tick, reference);
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_add(ticks)) {
@@ -161,10 +161,12 @@ impl Timeline {
                 return Some(target);
             }
         }
-        self.tick_at(line.ns_at(tick).checked_add(ns)?)
+        let told_ns = line.ns_at(tick).checked_add(ns)?;
+        let time = line.exact_ns_at(tick).checked_add(ns)?;
+        self.tick_telling(told_ns, time, [Line::first_tick_at, Line::last_tick_at])
     }
 
-    /// The last tick that is `ns` or more before `tick`; `None` before the range of ticks.
+    /// The tick that is `ns` before `tick`; `None` before the range of ticks.
     pub(crate) fn tick_before(
         &self,
         tick: u64,
@@ -177,7 +179,9 @@ impl Timeline {
                 return Some(target);
             }
         }
-        self.tick_at(line.ns_at(tick).checked_sub(ns)?)
+        let told_ns = line.ns_at(tick).checked_sub(ns)?;
+        let time = line.exact_ns_at(tick).checked_sub(ns)?;
+        self.tick_telling(told_ns, time, [Line::last_tick_at, Line::first_tick_at])
     }
 
     /// The newest record; `None` before [`begin`](Self::begin).
@@ -382,12 +386,34 @@ impl Timeline {
 
     /// The first tick at which the time is `ns` or later.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
+        self.line_telling(ns)?.tick_at(ns)
+    }
+
+    /// The first of the ticks `beside` a time that is told as `told_ns`.
+    ///
+    /// So a sum differs from its summand by just what was added; and as `time` was not rounded on the way,
+    /// adding and subtracting lead back to within a tick. Where a tick is longer than a nanosecond no tick
+    /// may be told so, and it is the first beside `time`.
+    fn tick_telling(
+        &self,
+        told_ns: u64,
+        time: ExactNs,
+        beside: [fn(&Line, ExactNs) -> Option<u64>; 2],
+    ) -> Option<u64> {
+        let line = self.line_telling(told_ns)?;
+        let [first, second] = beside.map(|tick_beside| tick_beside(&line, time));
+        let is_told_so = |tick: &u64| line.ns_at(*tick) == told_ns;
+        [first, second, line.tick_at(told_ns)].into_iter().flatten().find(is_told_so).or(first)
+    }
+
+    /// The line on which the time is `ns`; `None` before [`begin`](Self::begin).
+    fn line_telling(&self, ns: u64) -> Option<Line> {
         let newest = self.newest()?.piece;
         let wanted = |point: Point| point.ns <= ns;
         if wanted(newest.start()) {
-            newest.line(wanted).tick_at(ns)
+            Some(newest.line(wanted))
         } else {
-            self.older_line(&newest, wanted).tick_at(ns)
+            Some(self.older_line(&newest, wanted))
         }
     }
 

@@ -141,11 +141,62 @@ impl Line {
 
     /// The first tick at which the time is `ns` or later; `None` outside `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
-        if ns >= self.start_ns {
-            self.start_tick.checked_add(self.rate.ticks(ns - self.start_ns)?)
+        self.first_tick_at(ExactNs::from_ns(ns))
+    }
+
+    /// The time at `tick`, not rounded; saturates at both ends.
+    pub(crate) fn exact_ns_at(&self, tick: u64) -> ExactNs {
+        let start = ExactNs::from_ns(self.start_ns);
+        if tick >= self.start_tick {
+            ExactNs(start.0.saturating_add(self.rate.product(tick - self.start_tick)))
         } else {
-            self.start_tick.checked_sub(self.rate.ticks(self.start_ns - ns)?)
+            ExactNs(start.0.saturating_sub(self.rate.product(self.start_tick - tick)))
         }
+    }
+
+    /// The first tick at which the time is `exact` or later; `None` outside `u64`.
+    pub(crate) fn first_tick_at(&self, exact: ExactNs) -> Option<u64> {
+        self.tick_beside(exact, u128::div_ceil, core::ops::Div::div)
+    }
+
+    /// The last tick at which the time is `exact` or earlier; `None` outside `u64`.
+    pub(crate) fn last_tick_at(&self, exact: ExactNs) -> Option<u64> {
+        self.tick_beside(exact, core::ops::Div::div, u128::div_ceil)
+    }
+
+    /// The tick at `exact`, where `later` divides by the rate behind the start and `earlier` before it.
+    fn tick_beside(
+        &self,
+        exact: ExactNs,
+        later: fn(u128, u128) -> u128,
+        earlier: fn(u128, u128) -> u128,
+    ) -> Option<u64> {
+        let (start, rate) = (ExactNs::from_ns(self.start_ns), u128::from(self.rate.q48.max(1)));
+        if exact >= start {
+            self.start_tick.checked_add(u64::try_from(later(exact.0 - start.0, rate)).ok()?)
+        } else {
+            self.start_tick.checked_sub(u64::try_from(earlier(start.0 - exact.0, rate)).ok()?)
+        }
+    }
+}
+
+/// A time in ns that is not rounded, with the fractional bits of a [`Rate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ExactNs(u128);
+
+impl ExactNs {
+    pub(crate) const fn from_ns(ns: u64) -> Self {
+        Self((ns as u128) << FRACTION_BITS)
+    }
+
+    /// `None` past what `u64` holds in ns.
+    pub(crate) fn checked_add(self, ns: u64) -> Option<Self> {
+        let sum = self.0.checked_add(Self::from_ns(ns).0)?;
+        (sum <= Self::from_ns(u64::MAX).0).then_some(Self(sum))
+    }
+
+    pub(crate) fn checked_sub(self, ns: u64) -> Option<Self> {
+        self.0.checked_sub(Self::from_ns(ns).0).map(Self)
     }
 }
 
@@ -211,11 +262,36 @@ mod tests {
         }
 
         #[test]
-        fn the_inverse_is_the_first_tick_of_its_time(ns in 0..1_u64 << 62) {
-            let line = Line { start_tick: 1 << 40, start_ns: 1 << 20, rate: RATE };
-            if let Some(tick) = line.tick_at(ns).filter(|&tick| tick > line.start_tick) {
-                prop_assert!(line.ns_at(tick) >= ns);
-                prop_assert!(line.ns_at(tick - 1) < ns);
+        fn the_inverse_is_the_first_tick_of_its_time(ns in 0..1_u64 << 62, start_ns in 0..1_u64 << 62) {
+            let line = Line { start_tick: 1 << 63, start_ns, rate: RATE };
+            if let Some(tick) = line.tick_at(ns) {
+                let exact = ExactNs::from_ns(ns);
+                prop_assert!(line.exact_ns_at(tick) >= exact);
+                prop_assert!(line.exact_ns_at(tick - 1) < exact);
+            }
+        }
+
+        #[test]
+        fn the_ticks_beside_a_time_enclose_it(
+            tick: u64,
+            start_tick: u64,
+            start_ns in 0..1_u64 << 62,
+            q48 in 1_u64 << 40..1 << 56,
+            past in 0..1_u64 << 56,
+        ) {
+            let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
+            let exact = line.exact_ns_at(tick);
+            if exact > ExactNs(0) && exact < ExactNs(u128::MAX) {
+                prop_assert_eq!(line.first_tick_at(exact), Some(tick));
+                prop_assert_eq!(line.last_tick_at(exact), Some(tick));
+            }
+            let between = ExactNs(exact.0.saturating_add(u128::from(past)));
+            if let (Some(last), Some(first)) =
+                (line.last_tick_at(between), line.first_tick_at(between))
+            {
+                prop_assert!(line.exact_ns_at(last) <= between);
+                prop_assert!(line.exact_ns_at(first) >= between);
+                prop_assert!(first - last <= 1);
             }
         }
 

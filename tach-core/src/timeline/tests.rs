@@ -396,6 +396,38 @@ fn ticks_and_durations_are_inverse() {
     }
 }
 
+/// To within a tick, whatever segments lie in between; but times that two segments tell, since a join
+/// is rounded to a nanosecond, are not told apart.
+#[test]
+fn what_is_added_and_subtracted_leads_back() {
+    let machine = Machine::new(14);
+    let timeline = Timeline::new(BackwardStep::Hold);
+    let (mut seen, mut at_joins, mut pairs) = (Vec::new(), 0, 0);
+    for _ in 0..200 {
+        machine.pass_ns(machine.random.magnitude(NS_PER_S));
+        let tick = machine.ticks();
+        timeline.ns_at(tick, &machine);
+        seen.push(tick);
+    }
+    let recent = &seen[seen.len() - 40..];
+    for &a in recent {
+        for _ in 0..200 {
+            let ns = machine.random.magnitude(3600 * NS_PER_S);
+            let there = timeline.tick_after(a, ns, &machine).unwrap();
+            assert_eq!(timeline.ns_between(a, there, &machine), ns);
+            let back = timeline.tick_before(there, ns, &machine).unwrap();
+            let before = timeline.tick_before(a, ns.min(NS_PER_S), &machine).unwrap();
+            let again = timeline.tick_after(before, ns.min(NS_PER_S), &machine).unwrap();
+            for off in [back.abs_diff(a), again.abs_diff(a)] {
+                assert!(off <= 4, "{a} and {ns} ns there and back is off by {off} ticks");
+                at_joins += u32::from(off > 1);
+                pairs += 1;
+            }
+        }
+    }
+    assert!(at_joins * 1000 <= pairs, "{at_joins} of {pairs}");
+}
+
 /// A machine on which a signal arrives in the middle of a sample, and whose handler converts.
 struct Interrupted<'a> {
     machine: &'a Machine,

@@ -300,7 +300,7 @@ fn std_instants_there_and_back() {
     assert!(earlier <= Instant::now() + Duration::from_micros(100));
     assert!(earlier < Instant::from(std + SECOND));
     if let Some(ancient) = std.checked_sub(1000 * YEAR) {
-        assert_eq!(Instant::from(ancient).as_ticks(), 0);
+        assert!(Instant::from(ancient) < earlier);
     }
     if let Some(far) = std.checked_add(1000 * YEAR) {
         assert!(Instant::from(far) > Instant::now() + YEAR);
