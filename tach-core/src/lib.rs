@@ -19,6 +19,7 @@
 //! | to time something on one thread | [`Instant`] |
 //! | to compare instants of several threads | [`MonotonicInstant`] |
 //! | the read to stay behind the loads before it | [`OrderedInstant`] |
+//! | one instant that several threads write | [`AtomicInstant`] |
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
 //! | timestamps that no clock step can bend | [`Anchor`] |
 //! | to know how much time is left | [`Budget`] |
@@ -56,6 +57,7 @@ cfg_if::cfg_if! {
         mod versioned;
     } else {
         mod anchor;
+        mod atomic_instant;
         mod bounded_time;
         mod budget;
         mod counter;
@@ -82,6 +84,7 @@ cfg_if::cfg_if! {
         mod std_time;
 
         pub use crate::anchor::Anchor;
+        pub use crate::atomic_instant::AtomicInstant;
         pub use crate::bounded_time::BoundedTime;
         pub use crate::budget::{Budget, BudgetExhausted};
         pub use crate::instant::Instant;

@@ -3,11 +3,12 @@
 use core::mem::size_of;
 
 use tach_core::{
-    Anchor, ForceError, Instant, MonotonicInstant, Order, OrderedInstant, Reason, Source, Status,
-    TimelineStatus, UnixTime, rfc3339::Formatter,
+    Anchor, AtomicInstant, ForceError, Instant, MonotonicInstant, Order, OrderedInstant, Reason,
+    Source, Status, TimelineStatus, UnixTime, rfc3339::Formatter,
 };
 
 fn assert_free<T: Send + Sync + Unpin + Copy + 'static>() {}
+fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
 
 #[test]
 fn every_type_is_a_plain_value() {
@@ -25,16 +26,21 @@ fn every_type_is_a_plain_value() {
     assert_free::<UnixTime>();
 }
 
+#[test]
+fn the_atomic_can_be_sent_and_shared() {
+    assert_shared::<AtomicInstant>();
+}
+
 #[cfg(feature = "recalibrator")]
 #[test]
 fn the_recalibrator_and_its_error_can_be_sent_and_shared() {
-    fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
     assert_shared::<tach_core::Recalibrator>();
     assert_shared::<tach_core::RecalibratorError>();
 }
 
 #[test]
 fn points_in_time_are_eight_bytes() {
+    assert_eq!(size_of::<AtomicInstant>(), 8);
     assert_eq!(size_of::<Instant>(), 8);
     assert_eq!(size_of::<MonotonicInstant>(), 8);
     assert_eq!(size_of::<OrderedInstant>(), 8);
