@@ -79,6 +79,8 @@ cfg_if::cfg_if! {
         mod versioned;
 
         #[cfg(feature = "recalibrator")]
+        mod periodic;
+        #[cfg(feature = "recalibrator")]
         mod recalibrator;
         #[cfg(feature = "std")]
         mod std_time;
@@ -92,7 +94,9 @@ cfg_if::cfg_if! {
         pub use crate::ordered::OrderedInstant;
         pub use crate::os::ClockError;
         #[cfg(feature = "recalibrator")]
-        pub use crate::recalibrator::{Recalibrator, RecalibratorError};
+        pub use crate::periodic::SpawnError;
+        #[cfg(feature = "recalibrator")]
+        pub use crate::recalibrator::Recalibrator;
         pub use crate::source::{ForceError, Order, Reason, Source};
         pub use crate::status::{Status, TimelineStatus, status};
         pub use crate::system::{epoch, force_source, set_backward_step, sync, uptime};

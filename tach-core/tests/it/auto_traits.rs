@@ -35,7 +35,7 @@ fn the_atomic_can_be_sent_and_shared() {
 #[test]
 fn the_recalibrator_and_its_error_can_be_sent_and_shared() {
     assert_shared::<tach_core::Recalibrator>();
-    assert_shared::<tach_core::RecalibratorError>();
+    assert_shared::<tach_core::SpawnError>();
 }
 
 #[test]
