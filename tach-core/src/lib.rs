@@ -21,6 +21,7 @@
 //! | the read to stay behind the loads before it | [`OrderedInstant`] |
 //! | one instant that several threads write | [`AtomicInstant`] |
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
+//! | to read far more often than time need move | `coarse::now`, `coarse::unix_nanos` |
 //! | timestamps that no clock step can bend | [`Anchor`] |
 //! | to know how much time is left | [`Budget`] |
 //!
@@ -38,6 +39,8 @@
 //!   the first read of a process in whose environment `TACH_SOURCE` is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
 //!   interval, so that a process that reads no clock for long learns of a step in time.
+//! - `coarse` (implies `std`): `coarse`, a clock whose read is one load of what a thread publishes at
+//!   an interval.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -78,7 +81,9 @@ cfg_if::cfg_if! {
         mod unix_time;
         mod versioned;
 
-        #[cfg(feature = "recalibrator")]
+        #[cfg(feature = "coarse")]
+        pub mod coarse;
+        #[cfg(any(feature = "coarse", feature = "recalibrator"))]
         mod periodic;
         #[cfg(feature = "recalibrator")]
         mod recalibrator;
@@ -93,7 +98,7 @@ cfg_if::cfg_if! {
         pub use crate::monotonic::MonotonicInstant;
         pub use crate::ordered::OrderedInstant;
         pub use crate::os::ClockError;
-        #[cfg(feature = "recalibrator")]
+        #[cfg(any(feature = "coarse", feature = "recalibrator"))]
         pub use crate::periodic::SpawnError;
         #[cfg(feature = "recalibrator")]
         pub use crate::recalibrator::Recalibrator;

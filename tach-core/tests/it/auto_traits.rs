@@ -38,6 +38,13 @@ fn the_recalibrator_and_its_error_can_be_sent_and_shared() {
     assert_shared::<tach_core::SpawnError>();
 }
 
+#[cfg(feature = "coarse")]
+#[test]
+fn the_refresher_and_its_error_can_be_sent_and_shared() {
+    assert_shared::<tach_core::coarse::Refresher>();
+    assert_shared::<tach_core::SpawnError>();
+}
+
 #[test]
 fn points_in_time_are_eight_bytes() {
     assert_eq!(size_of::<AtomicInstant>(), 8);
