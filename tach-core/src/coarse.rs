@@ -222,7 +222,7 @@ pub fn staleness() -> Option<Duration> {
 #[must_use = "the thread ends when the guard is dropped"]
 #[derive(Debug)]
 pub struct Refresher {
-    /// Dropped first: after the last registration is gone, no thread has anything to refresh.
+    /// Dropped first, so that the values are refreshed for as long as there are any.
     _thread: Periodic,
     _registration: Registration<'static>,
 }

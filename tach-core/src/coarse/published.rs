@@ -188,6 +188,25 @@ mod tests {
     }
 
     #[test]
+    fn none_is_neither_raised_nor_replaced() {
+        let [low, high] = [5, 9].map(|n| at(n).ticks);
+        let word = Word::none();
+        word.raise(high);
+        assert_eq!(word.replace(low, high), Err(None));
+        assert_eq!(word.get(), None);
+        word.set(low);
+        assert_eq!(word.replace(high, low), Err(Some(low)));
+        word.raise(high);
+        assert_eq!(word.get(), Some(high));
+        word.raise(low);
+        assert_eq!(word.get_with_earlier_writes(), Some(high));
+        assert_eq!(word.replace(high, low), Ok(()));
+        word.clear();
+        word.raise(high);
+        assert_eq!(word.get(), None);
+    }
+
+    #[test]
     fn without_a_refresher_a_refresh_does_nothing() {
         let published = Published::new();
         published.refresh(never);
