@@ -30,7 +30,10 @@ fn main() -> ExitCode {
             "{} threads, {:?} a clock: load another's reading, read, publish\n",
             options.threads, options.time
         );
-        println!("{:22} {:>14} {:>12} {:>12} {:>10}", "clock", "reads", "inversions", "largest", "M/s");
+        println!(
+            "{:22} {:>14} {:>12} {:>12} {:>10}",
+            "clock", "reads", "inversions", "largest", "M/s"
+        );
     }
     for subject in subjects().into_iter().filter(|subject| subject.is_enforced() == child) {
         let found = subject.run(HandOff::Atomic, &options);
@@ -48,7 +51,9 @@ fn main() -> ExitCode {
     match control {
         Some(0) => println!("The bare counter showed no inversion: this run proves NOTHING."),
         Some(_) => println!("The bare counter showed inversions, so the zeros mean something."),
-        None => println!("No counter is read here, so there is no control: this run proves NOTHING."),
+        None => {
+            println!("No counter is read here, so there is no control: this run proves NOTHING.")
+        }
     }
     exit(broken)
 }

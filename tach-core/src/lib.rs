@@ -19,7 +19,9 @@
 //! | to time something on one thread | [`Instant`] |
 //! | to compare instants of several threads | [`MonotonicInstant`] |
 //! | the read to stay behind the loads before it | [`OrderedInstant`] |
+//! | one instant that several threads write | [`AtomicInstant`] |
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
+//! | to read far more often than time need move | `coarse::now`, `coarse::unix_nanos` |
 //! | timestamps that no clock step can bend | [`Anchor`] |
 //! | to know how much time is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
@@ -42,6 +44,8 @@
 //! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the
 //!   format, as nanoseconds elsewhere. It needs no `std`.
 //! - `jiff`: conversions between [`UnixTime`] and `jiff::Timestamp`. It needs no `std`.
+//! - `coarse` (implies `std`): `coarse`, a clock whose read is one load of what a thread publishes at
+//!   an interval.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -63,6 +67,7 @@ cfg_if::cfg_if! {
         mod versioned;
     } else {
         mod anchor;
+        mod atomic_instant;
         mod bounded_time;
         mod budget;
         mod clock;
@@ -86,20 +91,25 @@ cfg_if::cfg_if! {
         mod unix_time;
         mod versioned;
 
+        #[cfg(feature = "coarse")]
+        pub mod coarse;
         #[cfg(feature = "jiff")]
         mod jiff_time;
+        #[cfg(feature = "std")]
+        mod manual_clock;
+        #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+        mod periodic;
         #[cfg(feature = "recalibrator")]
         mod recalibrator;
         #[cfg(feature = "serde")]
         mod serde_impls;
-        #[cfg(feature = "std")]
-        mod manual_clock;
         #[cfg(feature = "std")]
         mod std_instant;
         #[cfg(feature = "std")]
         mod std_time;
 
         pub use crate::anchor::Anchor;
+        pub use crate::atomic_instant::AtomicInstant;
         pub use crate::bounded_time::BoundedTime;
         pub use crate::budget::{Budget, BudgetExhausted};
         pub use crate::clock::{Clock, SystemClock};
@@ -109,8 +119,10 @@ cfg_if::cfg_if! {
         pub use crate::monotonic::MonotonicInstant;
         pub use crate::ordered::OrderedInstant;
         pub use crate::os::ClockError;
+        #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+        pub use crate::periodic::SpawnError;
         #[cfg(feature = "recalibrator")]
-        pub use crate::recalibrator::{Recalibrator, RecalibratorError};
+        pub use crate::recalibrator::Recalibrator;
         pub use crate::source::{ForceError, Order, Reason, Source};
         pub use crate::status::{Status, TimelineStatus, status};
         pub use crate::system::{

@@ -5,13 +5,14 @@ use core::panic::UnwindSafe;
 use std::sync::Arc;
 
 use tach_core::{
-    Anchor, Budget, BudgetExhausted, Clock, ForceError, Instant, ManualClock, MonotonicInstant,
-    Order, OrderedInstant, Reason, Source, Status, SystemClock, TimelineStatus, UnixTime,
-    UnixTimeError,
+    Anchor, AtomicInstant, Budget, BudgetExhausted, Clock, ForceError, Instant, ManualClock,
+    MonotonicInstant, Order, OrderedInstant, Reason, Source, Status, SystemClock, TimelineStatus,
+    UnixTime, UnixTimeError,
     rfc3339::{Formatter, ParseError},
 };
 
 fn assert_free<T: Send + Sync + Unpin + UnwindSafe + Copy + 'static>() {}
+fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
 
 #[test]
 fn every_type_is_a_plain_value() {
@@ -45,16 +46,28 @@ fn clocks_are_shared_by_threads() {
     assert_eq!(size_of::<SystemClock>(), 0);
 }
 
+#[test]
+fn the_atomic_can_be_sent_and_shared() {
+    assert_shared::<AtomicInstant>();
+}
+
 #[cfg(feature = "recalibrator")]
 #[test]
 fn the_recalibrator_and_its_error_can_be_sent_and_shared() {
-    fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
     assert_shared::<tach_core::Recalibrator>();
-    assert_shared::<tach_core::RecalibratorError>();
+    assert_shared::<tach_core::SpawnError>();
+}
+
+#[cfg(feature = "coarse")]
+#[test]
+fn the_refresher_and_its_error_can_be_sent_and_shared() {
+    assert_shared::<tach_core::coarse::Refresher>();
+    assert_shared::<tach_core::SpawnError>();
 }
 
 #[test]
 fn points_in_time_are_eight_bytes() {
+    assert_eq!(size_of::<AtomicInstant>(), 8);
     assert_eq!(size_of::<Instant>(), 8);
     assert_eq!(size_of::<MonotonicInstant>(), 8);
     assert_eq!(size_of::<OrderedInstant>(), 8);

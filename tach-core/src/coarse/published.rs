@@ -1,0 +1,358 @@
+//! The reading that refreshers publish, and how many refreshers there are.
+
+use core::num::NonZeroU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::reading::Reading;
+use crate::sync::{AtomicU64, Ordering, Padded};
+
+/// What is published. There is a reading if and only if a refresher is registered.
+///
+/// A refresh takes no lock, so that a signal handler may ask for one, and so may the child of a
+/// `fork` that found another thread in the middle of one.
+#[derive(Debug)]
+pub(super) struct Published {
+    words: Padded<Words>,
+    /// How many refreshers are registered. Whoever makes there be a reading, or none, holds it.
+    refreshers: Mutex<usize>,
+}
+
+/// Both on the same cache lines, since they are written together.
+///
+/// The Unix time is written first. A tick is raised only by one whose Unix time was published, so
+/// the Unix time is never the older of the two.
+#[derive(Debug)]
+struct Words {
+    ticks: Word,
+    unix_ns: Word,
+}
+
+impl Published {
+    pub(super) const fn new() -> Self {
+        Self {
+            words: Padded(Words { ticks: Word::none(), unix_ns: Word::none() }),
+            refreshers: Mutex::new(0),
+        }
+    }
+
+    /// The tick of the last refresh; `None` if there is no refresher.
+    #[inline]
+    pub(super) fn ticks(&self) -> Option<NonZeroU64> {
+        self.words.0.ticks.get()
+    }
+
+    /// The Unix time of the last refresh in ns; `None` if there is no refresher.
+    #[inline]
+    pub(super) fn unix_ns(&self) -> Option<NonZeroU64> {
+        self.words.0.unix_ns.get()
+    }
+
+    /// The tick, and a Unix time that is not older; `None` if there is no refresher.
+    pub(super) fn reading(&self) -> Option<Reading> {
+        let ticks = self.words.0.ticks.get_with_earlier_writes()?;
+        Some(Reading { ticks, unix_ns: self.unix_ns()? })
+    }
+
+    /// Publishes what `read` gives, unless there is no refresher.
+    ///
+    /// `read` is called again if another refresh came between: what that one published may have been
+    /// read long before.
+    pub(super) fn refresh(&self, read: impl Fn() -> Reading) {
+        let Words { ticks, unix_ns } = &self.words.0;
+        let mut seen = unix_ns.get_with_earlier_writes();
+        // None is left as it is. So a refresh that the last drop overtakes publishes nothing, rather
+        // than something that nobody would ever refresh again.
+        while let Some(current) = seen {
+            let now = read();
+            match unix_ns.replace(current, now.unix_ns) {
+                Ok(()) => return ticks.raise(now.ticks),
+                Err(other) => seen = other,
+            }
+        }
+    }
+
+    /// Adds a refresher, and publishes what `read` gives.
+    pub(super) fn register(&self, read: impl Fn() -> Reading) -> Registration<'_> {
+        let mut refreshers = self.refreshers();
+        if *refreshers == 0 {
+            let now = read();
+            self.words.0.unix_ns.set(now.unix_ns);
+            self.words.0.ticks.set(now.ticks);
+        } else {
+            self.refresh(read);
+        }
+        *refreshers += 1;
+        Registration(self)
+    }
+
+    /// A thread that panicked left the number as it was, so its poison says nothing.
+    fn refreshers(&self) -> MutexGuard<'_, usize> {
+        self.refreshers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One refresher. With the last one goes the reading.
+#[derive(Debug)]
+pub(super) struct Registration<'a>(&'a Published);
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        let mut refreshers = self.0.refreshers();
+        *refreshers -= 1;
+        if *refreshers == 0 {
+            self.0.words.0.ticks.clear();
+            self.0.words.0.unix_ns.clear();
+        }
+    }
+}
+
+/// A value or none, in one word.
+#[derive(Debug)]
+struct Word(AtomicU64);
+
+/// What a [`Word`] holds if it holds no value.
+const NONE: u64 = 0;
+
+impl Word {
+    const fn none() -> Self {
+        Self(AtomicU64::new(NONE))
+    }
+
+    #[inline]
+    fn get(&self) -> Option<NonZeroU64> {
+        // ORDERING: Relaxed, since the value is all that a reader wants. That values don't go back
+        // needs no more: of two loads of one word, the later never sees the earlier write.
+        NonZeroU64::new(self.0.load(Ordering::Relaxed))
+    }
+
+    /// [`get`](Self::get) by one who also goes by what was done before the value was written.
+    fn get_with_earlier_writes(&self) -> Option<NonZeroU64> {
+        // ORDERING: Acquire, with the Release in `replace`, `raise` and `set`. Whoever sees a Unix
+        // time reads the clock after its writer did, and gets no earlier a tick; whoever sees a tick
+        // sees its Unix time or a later one.
+        NonZeroU64::new(self.0.load(Ordering::Acquire))
+    }
+
+    /// Makes it `new` if it is `current`; otherwise what it is.
+    fn replace(&self, current: NonZeroU64, new: NonZeroU64) -> Result<(), Option<NonZeroU64>> {
+        let (current, new) = (current.get(), new.get());
+        // ORDERING: Release, so that who sees the value has the clock's reading before its own. If
+        // it fails, Acquire for the sake of the reading that the caller then takes.
+        let result = self.0.compare_exchange(current, new, Ordering::Release, Ordering::Acquire);
+        result.map(drop).map_err(NonZeroU64::new)
+    }
+
+    /// Makes it at least `value`, unless it is none.
+    fn raise(&self, value: NonZeroU64) {
+        // ORDERING: Release, with the Acquire in `get_with_earlier_writes`: the Unix time of that
+        // reading was written before. Relaxed otherwise, since the exchange checks what was seen.
+        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |current| {
+            (current != NONE && current < value.get()).then_some(value.get())
+        });
+    }
+
+    /// Makes it `value`. Only for one who holds the lock and knows that it is none.
+    fn set(&self, value: NonZeroU64) {
+        // ORDERING: Release, as in `replace` and `raise`.
+        self.0.store(value.get(), Ordering::Release);
+    }
+
+    /// Makes it none. Only for one who holds the lock.
+    fn clear(&self) {
+        // ORDERING: Relaxed: none publishes nothing, and who still sees a value is merely as early.
+        self.0.store(NONE, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+    use core::panic::AssertUnwindSafe;
+    use std::panic::catch_unwind;
+    use std::thread;
+
+    use super::*;
+
+    /// The reading whose tick is `n`, and whose Unix time has another value.
+    fn at(n: u64) -> Reading {
+        Reading::new(n, 1_000_000 + n)
+    }
+
+    fn never() -> Reading {
+        panic!("the clock is read although no refresher is registered")
+    }
+
+    /// A clock that gives 1, 2, 3 and so on.
+    fn counting(count: &AtomicU64) -> Reading {
+        at(count.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    #[test]
+    fn none_is_neither_raised_nor_replaced() {
+        let [low, high] = [5, 9].map(|n| at(n).ticks);
+        let word = Word::none();
+        word.raise(high);
+        assert_eq!(word.replace(low, high), Err(None));
+        assert_eq!(word.get(), None);
+        word.set(low);
+        assert_eq!(word.replace(high, low), Err(Some(low)));
+        word.raise(high);
+        assert_eq!(word.get(), Some(high));
+        word.raise(low);
+        assert_eq!(word.get_with_earlier_writes(), Some(high));
+        assert_eq!(word.replace(high, low), Ok(()));
+        word.clear();
+        word.raise(high);
+        assert_eq!(word.get(), None);
+    }
+
+    #[test]
+    fn without_a_refresher_a_refresh_does_nothing() {
+        let published = Published::new();
+        published.refresh(never);
+        assert_eq!((published.ticks(), published.unix_ns()), (None, None));
+        drop(published.register(|| at(5)));
+        published.refresh(never);
+        assert_eq!((published.ticks(), published.unix_ns()), (None, None));
+        assert_eq!(published.reading(), None);
+    }
+
+    #[test]
+    fn each_refresh_is_seen() {
+        let published = Published::new();
+        let _registered = published.register(|| at(5));
+        assert_eq!(published.reading(), Some(at(5)));
+        published.refresh(|| at(7));
+        assert_eq!(published.reading(), Some(at(7)));
+        assert_eq!(published.ticks(), Some(at(7).ticks));
+        assert_eq!(published.unix_ns(), Some(at(7).unix_ns));
+    }
+
+    #[test]
+    fn the_reading_goes_with_the_last_refresher() {
+        let published = Published::new();
+        let first = published.register(|| at(5));
+        let second = published.register(|| at(6));
+        assert_eq!(published.reading(), Some(at(6)));
+        drop(first);
+        assert_eq!(published.reading(), Some(at(6)));
+        published.refresh(|| at(7));
+        assert_eq!(published.reading(), Some(at(7)));
+        drop(second);
+        assert_eq!(published.reading(), None);
+        let _third = published.register(|| at(8));
+        assert_eq!(published.reading(), Some(at(8)));
+    }
+
+    #[test]
+    fn ticks_never_go_back_but_unix_time_may() {
+        let published = Published::new();
+        let _registered = published.register(|| Reading::new(50, 500));
+        published.refresh(|| Reading::new(40, 400));
+        assert_eq!(published.reading(), Some(Reading::new(50, 400)));
+        let _second = published.register(|| Reading::new(30, 300));
+        assert_eq!(published.reading(), Some(Reading::new(50, 300)));
+    }
+
+    #[test]
+    fn a_refresh_overtaken_by_the_last_drop_publishes_nothing() {
+        let published = Published::new();
+        let registered = Cell::new(Some(published.register(|| at(5))));
+        published.refresh(|| {
+            drop(registered.take());
+            at(6)
+        });
+        assert_eq!((published.ticks(), published.unix_ns()), (None, None));
+    }
+
+    #[test]
+    fn a_refresh_overtaken_by_another_reads_the_clock_again() {
+        let published = Published::new();
+        let _registered = published.register(|| at(5));
+        let reads = Cell::new(0);
+        published.refresh(|| {
+            reads.set(reads.get() + 1);
+            if reads.get() > 1 {
+                return at(9);
+            }
+            published.refresh(|| at(8));
+            at(6)
+        });
+        assert_eq!(reads.get(), 2);
+        assert_eq!(published.reading(), Some(at(9)));
+    }
+
+    #[test]
+    fn a_refresh_overtaken_by_a_drop_and_the_next_refresher_reads_the_clock_again() {
+        let published = Published::new();
+        let registered = Cell::new(Some(published.register(|| at(5))));
+        let reads = Cell::new(0);
+        published.refresh(|| {
+            reads.set(reads.get() + 1);
+            if reads.get() > 1 {
+                return at(9);
+            }
+            drop(registered.take());
+            registered.set(Some(published.register(|| at(8))));
+            at(6)
+        });
+        assert_eq!(reads.get(), 2);
+        assert_eq!(published.reading(), Some(at(9)));
+        drop(registered);
+        assert_eq!(published.reading(), None);
+    }
+
+    #[test]
+    fn a_panic_while_registering_registers_nothing() {
+        let published = Published::new();
+        let registering = AssertUnwindSafe(|| drop(published.register(never)));
+        catch_unwind(registering).expect_err("the panic");
+        assert_eq!(published.reading(), None);
+        let registered = published.register(|| at(5));
+        assert_eq!(published.reading(), Some(at(5)));
+        drop(registered);
+        assert_eq!(published.reading(), None);
+    }
+
+    /// In each thread's view, whatever the others do.
+    #[test]
+    fn values_never_go_back_while_threads_refresh() {
+        let count = AtomicU64::new(0);
+        let published = Published::new();
+        let registered = published.register(|| counting(&count));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let before = published.reading().expect("a refresher is registered");
+                        published.refresh(|| counting(&count));
+                        drop(published.register(|| counting(&count)));
+                        let after = published.reading().expect("a refresher is registered");
+                        assert!(after.ticks > before.ticks, "{after:?} after {before:?}");
+                        assert!(after.unix_ns > before.unix_ns, "{after:?} after {before:?}");
+                        let unix_ns_of_tick = at(after.ticks.get()).unix_ns;
+                        assert!(after.unix_ns >= unix_ns_of_tick, "{after:?} is torn");
+                    }
+                });
+            }
+        });
+        drop(registered);
+        assert_eq!(published.reading(), None);
+    }
+
+    #[test]
+    fn nothing_is_left_by_threads_that_refresh_during_the_last_drop() {
+        let count = AtomicU64::new(0);
+        let published = Published::new();
+        for _ in 0..200 {
+            thread::scope(|scope| {
+                let registered = published.register(|| counting(&count));
+                for _ in 0..2 {
+                    scope.spawn(|| (0..50).for_each(|_| published.refresh(|| counting(&count))));
+                }
+                drop(registered);
+            });
+            assert_eq!((published.ticks(), published.unix_ns()), (None, None));
+        }
+    }
+}
