@@ -1,4 +1,4 @@
-//! Which clocks keep their order across threads: `cargo bench --bench order`, or with options
+//! Which clocks keep their order across threads: `cargo bench --bench order`, with options
 //! `cargo bench --bench order -- --threads 2 --seconds 60`.
 //!
 //! Every thread loads what its neighbour published last, reads the clock, and publishes that. The load
@@ -9,79 +9,85 @@ use core::time::Duration;
 use std::env;
 use std::process::{Command, ExitCode};
 
-use benches::order::{Findings, HandOff, Options, Subject, subjects};
+use benches::order::{Findings, Options, Role, Subject, has_control, subjects};
 
-/// The argument that makes this program run but the subject that needs a process of its own.
+/// The argument by which this program runs the one clock that needs a process of its own.
 const ENFORCED: &str = "--enforced";
 
 fn main() -> ExitCode {
-    let options = match Options::parse(env::args().skip(1).filter(|word| word != ENFORCED)) {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let is_child = words.iter().any(|word| word == ENFORCED);
+    let options = match Options::parse(words.into_iter().filter(|word| word != ENFORCED)) {
         Ok(options) => options,
         Err(problem) => {
             eprintln!("order: {problem}");
             return ExitCode::from(2);
         }
     };
-    let child = env::args().any(|word| word == ENFORCED);
-    let mut control = None;
-    let mut broken = false;
-    if !child {
-        println!(
-            "{} threads, {:?} a clock: load another's reading, read, publish\n",
-            options.threads, options.time
-        );
-        println!(
-            "{:22} {:>14} {:>12} {:>12} {:>10}",
-            "clock", "reads", "inversions", "largest", "M/s"
-        );
-    }
-    for subject in subjects().into_iter().filter(|subject| subject.is_enforced() == child) {
-        let found = subject.run(HandOff::Atomic, &options);
-        print_row(&subject, &found, options.time);
-        broken |= subject.is_strict() && found.inversions > 0;
-        if subject.is_control() {
-            control = Some(found.inversions);
-        }
-    }
-    if child {
-        return exit(broken);
-    }
-    broken |= !enforced_run(&options);
-    println!();
-    match control {
-        Some(0) => println!("The bare counter showed no inversion: this run proves NOTHING."),
-        Some(_) => println!("The bare counter showed inversions, so the zeros mean something."),
-        None => {
-            println!("No counter is read here, so there is no control: this run proves NOTHING.")
-        }
-    }
-    exit(broken)
-}
-
-fn exit(broken: bool) -> ExitCode {
-    if broken {
+    let kept = if is_child { run_enforced(options) } else { run_all(options) };
+    if !kept {
         eprintln!("order: a clock that promises strict order did not keep it");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }
 
-fn print_row(subject: &Subject, found: &Findings, time: Duration) {
-    #[expect(clippy::cast_precision_loss, reason = "millions a second")]
-    let rate = found.reads as f64 / time.as_secs_f64() / 1e6;
-    let Findings { reads, inversions, .. } = found;
-    let largest = if found.largest.is_zero() { "-".into() } else { format!("{:?}", found.largest) };
-    println!("{:22} {reads:>14} {inversions:>12} {largest:>12} {rate:>10.1}", subject.name());
+/// Runs every clock, and says what follows. Whether those that promise it kept their order.
+fn run_all(options: Options) -> bool {
+    println!(
+        "{} threads, {:?} a clock: load, read, compare, publish\n",
+        options.threads, options.time
+    );
+    println!("{:24}{:>14}{:>12}{:>12}{:>8}", "clock", "reads", "inversions", "largest", "M/s");
+    let (mut kept, mut control) = (true, 0);
+    for subject in subjects() {
+        if subject.role == Role::Enforced {
+            kept &= run_again_enforced(options);
+            continue;
+        }
+        let found = run(&subject, options);
+        match subject.role {
+            Role::Control => control = found.inversions,
+            Role::Strict => kept &= found.inversions == 0,
+            Role::Enforced | Role::Other => {}
+        }
+    }
+    println!();
+    if !has_control() {
+        println!("No counter is read here, so there is no control: this run proves NOTHING.");
+    } else if control == 0 {
+        println!("The bare counter shows no inversion: this run proves NOTHING.");
+    } else {
+        println!("The bare counter is out of order, so the zeros mean something.");
+    }
+    kept
 }
 
-/// Strict order by a shared maximum is chosen for a whole process: this program again.
-fn enforced_run(options: &Options) -> bool {
+/// Runs the clock whose order is enforced in this process. Whether it was kept.
+fn run_enforced(options: Options) -> bool {
+    let enforced = subjects().into_iter().filter(|subject| subject.role == Role::Enforced);
+    enforced.map(|subject| run(&subject, options).inversions).sum::<u64>() == 0
+}
+
+/// Enforced order is chosen for a whole process: this program again. Whether the order was kept.
+fn run_again_enforced(options: Options) -> bool {
     let program = env::current_exe().expect("this program has a path");
-    let status = Command::new(program)
-        .arg(ENFORCED)
-        .args(options.to_arguments())
-        .env("TACH_ORDER", "enforced")
-        .status()
-        .expect("this program starts again");
-    status.success()
+    let mut child = Command::new(program);
+    child.arg(ENFORCED).args(options.to_words()).env("TACH_ORDER", "enforced");
+    child.status().expect("this program starts again").success()
+}
+
+/// Runs a clock and prints its row.
+fn run(subject: &Subject, options: Options) -> Findings {
+    let findings = (subject.run)(options);
+    print_row(subject.name, &findings, options.time);
+    findings
+}
+
+fn print_row(name: &str, found: &Findings, time: Duration) {
+    let Findings { reads, inversions, largest } = *found;
+    let largest = if inversions == 0 { "-".to_owned() } else { format!("{largest:?}") };
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no more")]
+    let rate = reads as f64 / time.as_secs_f64() / 1e6;
+    println!("{name:24}{reads:>14}{inversions:>12}{largest:>12}{rate:>8.1}");
 }

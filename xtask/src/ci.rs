@@ -33,6 +33,9 @@ const STEPS: &[Step] = &[
     ("no_std", no_std),
     ("code generation", codegen::check),
     ("loom models", loom::check),
+    ("order across threads", || {
+        run(&mut cargo(&["bench", "--bench", "order", "--", "--seconds", "1"]))
+    }),
 ];
 
 /// Every step, to the first that fails.

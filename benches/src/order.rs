@@ -1,0 +1,263 @@
+//! Whether a clock read after a load is ever behind what was loaded.
+
+use core::num::NonZero;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use tach_core::{Instant, MonotonicInstant, OrderedInstant, Source, status};
+
+/// How many threads, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// At least 2: a thread alone has nobody to be behind of.
+    pub threads: usize,
+    /// Of each clock.
+    pub time: Duration,
+}
+
+impl Options {
+    const USAGE: &'static str = "the options are --threads N (2 to 1024) and --seconds M (from 1)";
+
+    /// Reads `--threads N` and `--seconds M`; cargo's own `--bench` is passed over.
+    ///
+    /// # Errors
+    ///
+    /// If there is anything else, or a number out of its range.
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self { threads: 2, time: Duration::from_secs(5) };
+        while let Some(word) = words.next() {
+            if word == "--bench" {
+                continue;
+            }
+            let value = words.next().unwrap_or_default();
+            let number = value.parse::<NonZero<u32>>().map(NonZero::get);
+            match (word.as_str(), number) {
+                ("--threads", Ok(threads @ 2..=1024)) => options.threads = threads as usize,
+                ("--seconds", Ok(seconds)) => options.time = Duration::from_secs(seconds.into()),
+                _ => return Err(format!("can't use \"{word} {value}\": {}", Self::USAGE)),
+            }
+        }
+        Ok(options)
+    }
+
+    /// The words that [`parse`](Self::parse) reads these from.
+    #[must_use]
+    pub fn to_words(self) -> [String; 4] {
+        [
+            "--threads".into(),
+            self.threads.to_string(),
+            "--seconds".into(),
+            self.time.as_secs().to_string(),
+        ]
+    }
+}
+
+/// What was found of one clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Findings {
+    /// Readings that were compared with one that happened before.
+    pub reads: u64,
+    /// Readings that were behind it.
+    pub inversions: u64,
+    /// By how much the worst was behind.
+    pub largest: Duration,
+}
+
+/// What is expected of a clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Promises no order: the positive control.
+    Control,
+    /// tach's, with the promise of strict order.
+    Strict,
+    /// As [`Strict`](Self::Strict), in a process in which that order is enforced.
+    Enforced,
+    /// Somebody else's.
+    Other,
+}
+
+/// A clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    /// Its name.
+    pub name: &'static str,
+    /// What is expected of it.
+    pub role: Role,
+    /// Looks how it keeps its order.
+    pub run: fn(Options) -> Findings,
+}
+
+/// Every clock.
+#[must_use]
+pub fn subjects() -> Vec<Subject> {
+    vec![
+        Subject {
+            name: "tach Instant (bare)",
+            role: Role::Control,
+            run: |options| in_ticks(options, || Instant::now().as_ticks()),
+        },
+        Subject {
+            name: "tach OrderedInstant",
+            role: Role::Strict,
+            run: |options| in_ticks(options, || OrderedInstant::now().as_ticks()),
+        },
+        Subject {
+            name: "tach MonotonicInstant",
+            role: Role::Strict,
+            run: |options| in_ticks(options, || MonotonicInstant::now().as_ticks()),
+        },
+        Subject {
+            name: "the same, enforced",
+            role: Role::Enforced,
+            run: |options| in_ticks(options, || MonotonicInstant::now().as_ticks()),
+        },
+        Subject {
+            name: "std Instant",
+            role: Role::Other,
+            run: |options| {
+                let base = StdInstant::now();
+                in_ns(options, || StdInstant::now().duration_since(base))
+            },
+        },
+        Subject {
+            name: "quanta Instant",
+            role: Role::Other,
+            run: |options| {
+                let base = quanta::Instant::now();
+                in_ns(options, || quanta::Instant::now().duration_since(base))
+            },
+        },
+        Subject {
+            name: "minstant Instant",
+            role: Role::Other,
+            run: |options| {
+                let base = minstant::Instant::now();
+                in_ns(options, || minstant::Instant::now().duration_since(base))
+            },
+        },
+        Subject {
+            name: "fastant Instant",
+            role: Role::Other,
+            run: |options| {
+                let base = fastant::Instant::now();
+                in_ns(options, || fastant::Instant::now().duration_since(base))
+            },
+        },
+    ]
+}
+
+/// Whether the bare read is a counter's here, so that the control can fail.
+#[must_use]
+pub fn has_control() -> bool {
+    status().source == Source::Counter
+}
+
+fn in_ticks(options: Options, read: impl Fn() -> u64 + Sync) -> Findings {
+    let (findings, largest) = look(options, read);
+    Findings { largest: ticks(largest), ..findings }
+}
+
+/// What so many ticks last.
+fn ticks(count: u64) -> Duration {
+    let now = Instant::now();
+    Instant::from_ticks(now.as_ticks() + count) - now
+}
+
+fn in_ns(options: Options, since_base: impl Fn() -> Duration + Sync) -> Findings {
+    #[expect(clippy::cast_possible_truncation, reason = "the run takes no 584 years")]
+    let (findings, largest) = look(options, || since_base().as_nanos() as u64);
+    Findings { largest: Duration::from_nanos(largest), ..findings }
+}
+
+/// What a thread published last, alone on its cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Published(AtomicU64);
+
+/// Lets every thread load what its neighbour published, read the clock, compare, and publish. What was
+/// found, and the largest inversion in the clock's unit.
+fn look(options: Options, read: impl Fn() -> u64 + Sync) -> (Findings, u64) {
+    const READS: u64 = 1000;
+    let published: Vec<_> = (0..options.threads).map(|_| Published::default()).collect();
+    let (barrier, over) = (Barrier::new(options.threads + 1), AtomicBool::new(false));
+    let run = |thread: usize| {
+        let (mine, theirs) = (&published[thread].0, &published[(thread + 1) % options.threads].0);
+        let (mut findings, mut largest) = (Findings::default(), 0);
+        barrier.wait();
+        // ORDERING: Relaxed: when exactly a thread sees the end does not matter.
+        while !over.load(Ordering::Relaxed) {
+            for _ in 0..READS {
+                // ORDERING: Acquire and Release, so that the neighbour's read happens before this one.
+                let before = theirs.load(Ordering::Acquire);
+                let now = read();
+                mine.store(now, Ordering::Release);
+                if now < before {
+                    findings.inversions += 1;
+                    largest = largest.max(before - now);
+                }
+            }
+            findings.reads += READS;
+        }
+        (findings, largest)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads).map(|i| scope.spawn(move || run(i))).collect();
+        barrier.wait();
+        thread::sleep(options.time);
+        // ORDERING: Relaxed, as above.
+        over.store(true, Ordering::Relaxed);
+        let mut all = (Findings::default(), 0);
+        for thread in threads {
+            let (findings, largest) = thread.join().expect("a loop does not panic");
+            all.0.reads += findings.reads;
+            all.0.inversions += findings.inversions;
+            all.1 = largest.max(all.1);
+        }
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options, String> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_are_read_or_named() {
+        let options = Options { threads: 8, time: Duration::from_secs(7) };
+        assert_eq!(parsed("--bench --threads 8 --seconds 7"), Ok(options));
+        assert_eq!(Options::parse(options.to_words().into_iter()), Ok(options));
+        for line in ["--threads", "--threads 1", "--threads x", "--seconds 0", "--time 5"] {
+            let problem = parsed(line).unwrap_err();
+            assert!(problem.contains(line) && problem.contains("--threads N"), "{problem}");
+        }
+    }
+
+    /// A clock that is behind on every second read is found out, and by how much.
+    #[test]
+    fn inversions_are_found() {
+        static READS: AtomicU64 = AtomicU64::new(0);
+        let options = Options { threads: 2, time: Duration::from_millis(50) };
+        let (findings, largest) = look(options, || {
+            let read = READS.fetch_add(1, Ordering::Relaxed);
+            1_000_000 + read - 1000 * (read % 2)
+        });
+        assert!(findings.inversions > 0 && findings.reads >= findings.inversions);
+        assert!(largest >= 500, "{largest}");
+    }
+
+    #[test]
+    fn a_shared_count_has_no_inversions() {
+        static READS: AtomicU64 = AtomicU64::new(0);
+        let options = Options { threads: 3, time: Duration::from_millis(50) };
+        let (findings, largest) = look(options, || READS.fetch_add(1, Ordering::Relaxed));
+        assert_eq!((findings.inversions, largest), (0, 0));
+        assert!(findings.reads > 0);
+    }
+}
