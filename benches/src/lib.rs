@@ -10,7 +10,7 @@ mod subjects;
 use core::time::Duration;
 use std::time::Instant;
 
-pub use crate::subjects::groups;
+pub use crate::subjects::{enforced, groups};
 
 /// Clocks that do the same job, the first of which is the measure of the others.
 #[derive(Debug)]

@@ -2,10 +2,15 @@
 
 use core::arch::asm;
 use core::hint::black_box;
+use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
-use tach_core::{Instant, MonotonicInstant, OrderedInstant, UnixTime, unix_nanos};
+use tach_core::coarse::{self, Refresher};
+use tach_core::{
+    Clock, Instant, ManualClock, MonotonicInstant, OrderedInstant, SystemClock, UnixTime,
+    unix_nanos,
+};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime};
 
@@ -41,7 +46,15 @@ macro_rules! subject {
 /// Every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    vec![reads(), elapsed(), unix(), text(), upkeep()]
+    vec![reads(), elapsed(), unix(), for_tests(), text(), upkeep(), coarse()]
+}
+
+/// The read whose order is enforced: of a process with `TACH_ORDER=enforced` only.
+#[must_use]
+pub fn enforced() -> Group {
+    let mut subjects = bare::raised();
+    subjects.push(subject!("tach MonotonicInstant", MonotonicInstant::now()));
+    Group { name: "now(), order enforced", subjects }
 }
 
 fn reads() -> Group {
@@ -121,6 +134,36 @@ fn text() -> Group {
     }
 }
 
+/// Clocks that code under test reads.
+fn for_tests() -> Group {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    static DYNAMIC: &dyn Clock = &CLOCK;
+    let subjects = vec![
+        subject!("tach SystemClock", SystemClock.now()),
+        subject!("tach ManualClock", black_box(&CLOCK).now()),
+        subject!("tach ManualClock, Unix time", black_box(&CLOCK).unix_time()),
+        subject!("tach ManualClock, dyn", black_box(DYNAMIC).now()),
+    ];
+    Group { name: "a Clock's now()", subjects }
+}
+
+/// While a refresher lives: from here on.
+fn coarse() -> Group {
+    static REFRESHER: OnceLock<Refresher> = OnceLock::new();
+    static UPKEEP: OnceLock<quanta::Handle> = OnceLock::new();
+    let interval = Duration::from_millis(100);
+    REFRESHER.get_or_init(|| Refresher::spawn(interval).expect("the system gives a thread"));
+    UPKEEP.get_or_init(|| quanta::Upkeep::new(interval).start().expect("the only upkeep"));
+    coarsetime::Instant::update();
+    let subjects = vec![
+        subject!("tach coarse::unix_nanos", coarse::unix_nanos()),
+        subject!("tach coarse::now", coarse::now()),
+        subject!("quanta Instant::recent", quanta::Instant::recent()),
+        subject!("coarsetime Instant::recent", coarsetime::Instant::recent()),
+    ];
+    Group { name: "coarse", subjects }
+}
+
 fn upkeep() -> Group {
     let subjects = vec![
         subject!("tach sync", tach_core::sync()),
@@ -146,6 +189,7 @@ mod bare {
     use core::arch::asm;
     use core::arch::x86_64::_rdtsc;
     use core::hint::black_box;
+    use core::sync::atomic::{AtomicU64, Ordering};
 
     use crate::Subject;
 
@@ -177,6 +221,14 @@ mod bare {
         subjects
     }
 
+    pub(super) fn raised() -> Vec<Subject> {
+        static HIGHEST: AtomicU64 = AtomicU64::new(0);
+        vec![subject!("bare rdtsc and fetch_max", {
+            let now = rdtsc();
+            HIGHEST.fetch_max(now, Ordering::Relaxed).max(now)
+        })]
+    }
+
     pub(super) fn differences() -> Vec<Subject> {
         vec![subject!("two bare rdtsc", {
             let start = black_box(rdtsc());
@@ -196,4 +248,5 @@ mod bare {
 
     pub(super) use read as reads;
     pub(super) use read as differences;
+    pub(super) use read as raised;
 }

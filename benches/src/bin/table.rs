@@ -4,6 +4,7 @@
 //! meets them alike; the best round of each counts.
 #![expect(clippy::print_stdout, reason = "the table is this program's output")]
 
+use core::num::NonZero;
 use core::time::Duration;
 use std::env;
 use std::process::Command;
@@ -11,11 +12,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use benches::{Group, Subject, groups};
+use benches::{Group, Subject, enforced, groups};
 use tach_core::unix_nanos;
 
 /// The argument that makes this program print what its first conversion takes.
 const FIRST_USE: &str = "first-use";
+/// The argument that makes this program print the group for which it is started again.
+const ENFORCED: &str = "enforced";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -25,11 +28,16 @@ fn main() {
     }
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let (rounds, iterations) = if quick { (30, 20_000) } else { (200, 50_000) };
+    if arguments.iter().any(|argument| argument == ENFORCED) {
+        print_group(&enforced(), rounds, iterations);
+        return;
+    }
     println!("best of {rounds} rounds of {iterations} calls, all clocks in turn\n");
     for group in groups() {
         print_group(&group, rounds, iterations);
     }
-    print_two_threads(rounds, iterations);
+    print_enforced(&arguments);
+    print_threads(rounds, iterations);
     print_first_use(if quick { 20 } else { 100 });
 }
 
@@ -53,32 +61,61 @@ fn print_group(group: &Group, rounds: u32, iterations: u64) {
     println!();
 }
 
-/// What a call costs on two threads at once, beside what it costs on one.
-fn print_two_threads(rounds: u32, iterations: u64) {
+/// Enforced order is chosen for a whole process: this program again.
+fn print_enforced(arguments: &[String]) {
+    let program = env::current_exe().expect("this program has a path");
+    let mut child = Command::new(program);
+    let status = child.arg(ENFORCED).args(arguments).env("TACH_ORDER", "enforced").status();
+    assert!(status.expect("this program starts again").success(), "its group is not printed");
+}
+
+/// What a call costs a core when two and eight threads make them at once, beside what it costs on one.
+fn print_threads(rounds: u32, iterations: u64) {
     let reads = groups().remove(0).subjects;
-    println!("{:32} {:>9} {:>9} {:>8}", "now() on two threads at once", "1: ns", "2: ns", "2 / 1");
+    println!(
+        "{:28} {:>8} {:>8} {:>8} {:>7} {:>7}",
+        "now(), ns of a core", "1 thread", "2", "8", "2 / 1", "8 / 1"
+    );
     let alone = best_of(&reads, rounds, iterations);
     for (subject, alone) in reads.iter().zip(alone) {
-        let together = (0..rounds).map(|_| on_two_threads(*subject, iterations));
-        let together = together.fold(f64::INFINITY, f64::min);
-        println!("  {:30} {alone:>9.2} {together:>9.2} {:>8.3}", subject.name, together / alone);
+        // Long enough that the end, when some threads are done already, does not count.
+        let best = |threads| {
+            let together = (0..rounds / 10).map(|_| on_threads(threads, *subject, 20 * iterations));
+            together.fold(f64::INFINITY, f64::min)
+        };
+        let (two, eight) = (best(2), best(8));
+        println!(
+            "  {:26} {alone:>8.2} {two:>8.2} {eight:>8.2} {:>7.3} {:>7.3}",
+            subject.name,
+            two / alone,
+            eight / alone
+        );
     }
     println!();
 }
 
-/// ns a call, of the slower of two threads.
-fn on_two_threads(subject: Subject, iterations: u64) -> f64 {
-    let barrier = Barrier::new(2);
+/// ns of a core that a call takes when so many threads make them, until the slowest is done.
+fn on_threads(threads: usize, subject: Subject, iterations: u64) -> f64 {
+    let barrier = Barrier::new(threads);
     let run = || {
         barrier.wait();
         (subject.run)(iterations / 10);
-        subject.time(iterations)
+        let start = StdInstant::now();
+        (subject.run)(iterations);
+        (start, StdInstant::now())
     };
-    let slower = thread::scope(|scope| {
-        let other = scope.spawn(run);
-        run().max(other.join().expect("a loop does not panic"))
+    let spans: Vec<_> = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let mine = run();
+        let join = |other: thread::ScopedJoinHandle<'_, _>| other.join().expect("a loop");
+        others.into_iter().map(join).chain([mine]).collect()
     });
-    per_call(slower, iterations)
+    let first = spans.iter().map(|span| span.0).min().expect("a thread");
+    let last = spans.iter().map(|span| span.1).max().expect("a thread");
+    let cores = thread::available_parallelism().map_or(1, NonZero::get).min(threads);
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let share = cores as f64 / threads as f64;
+    per_call(last - first, iterations) * share
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no more")]

@@ -15,6 +15,11 @@ pub fn instant_elapsed(start: Instant) -> Duration {
 }
 
 #[unsafe(no_mangle)]
+pub fn monotonic_elapsed(start: MonotonicInstant) -> Duration {
+    start.elapsed()
+}
+
+#[unsafe(no_mangle)]
 pub fn monotonic_now() -> MonotonicInstant {
     MonotonicInstant::now()
 }
