@@ -76,14 +76,15 @@ fn print_threads(rounds: u32, iterations: u64) {
         "{:28} {:>8} {:>8} {:>8} {:>7} {:>7}",
         "now(), ns of a core", "1 thread", "2", "8", "2 / 1", "8 / 1"
     );
-    let alone = best_of(&reads, rounds, iterations);
-    for (subject, alone) in reads.iter().zip(alone) {
+    for subject in &reads {
+        let mut best = [f64::INFINITY; 3];
         // Long enough that the end, when some threads are done already, does not count.
-        let best = |threads| {
-            let together = (0..rounds / 10).map(|_| on_threads(threads, *subject, 20 * iterations));
-            together.fold(f64::INFINITY, f64::min)
-        };
-        let (two, eight) = (best(2), best(8));
+        for _ in 0..rounds / 10 {
+            for (best, threads) in best.iter_mut().zip([1, 2, 8]) {
+                *best = best.min(on_threads(threads, *subject, 20 * iterations));
+            }
+        }
+        let [alone, two, eight] = best;
         println!(
             "  {:26} {alone:>8.2} {two:>8.2} {eight:>8.2} {:>7.3} {:>7.3}",
             subject.name,
