@@ -26,6 +26,14 @@
 //! | to know how much time is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
+//! # What sums keep
+//!
+//! An instant is a tick, and ticks are not nanoseconds. Adding chooses the tick that keeps the
+//! nanoseconds: `(a + d) - a == d` exactly, wherever a tick lasts a nanosecond or less and the clock is not
+//! disciplined anew between the two operations; then it is `d` within the slew that this brings, and a
+//! tick. `(a + d) - d` is within a tick of `a`; only where two segments of the timeline meet it may be a
+//! nanosecond. Differences are rounded down, so those of neighbours may add up to a nanosecond less.
+//!
 //! # Where the ticks come from
 //!
 //! The counter is used only where the kernel itself trusts it; [`status`] says what was chosen and

@@ -1,25 +1,65 @@
-//! `MonotonicInstant` and `OrderedInstant` under a hand-off by an atomic.
+//! `MonotonicInstant` and `OrderedInstant` under every way by which one read happens before another.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant as StdInstant;
 
 use tach_core::{MonotonicInstant, OrderedInstant};
 
-/// Two threads read, check against the other's last read, and publish. The number of reads that
-/// were smaller than one that happened before.
-fn inversions(read: fn() -> u64) -> u64 {
-    let published = AtomicU64::new(0);
+/// A clock: what it reads must never be less than what was read before.
+type Read = fn() -> u64;
+
+const CLOCKS: [Read; 2] =
+    [|| MonotonicInstant::now().as_ticks(), || OrderedInstant::now().as_ticks()];
+
+/// The positive control: a clock that is behind on every second read, by more than a slow hand-off
+/// takes. (The bare read may or may not show inversions on a given machine in so short a time.)
+fn flawed() -> u64 {
+    static READS: AtomicU64 = AtomicU64::new(0);
+    let late = (READS.fetch_add(1, Ordering::Relaxed) % 2) << 34;
+    MonotonicInstant::now().as_ticks().saturating_sub(late)
+}
+
+/// A way to hand a reading on: how many of the readings after were behind it.
+type HandOff = fn(Read) -> u64;
+
+const HAND_OFFS: &[(&str, HandOff)] = &[
+    ("an atomic that is loaded", by_atomic),
+    ("an atomic, turn by turn", by_turns),
+    ("a mutex", by_mutex),
+    ("channels", by_channels),
+    ("threads that start and end", by_threads),
+    #[cfg(target_os = "linux")]
+    ("a move to another CPU", affinity::by_migration),
+];
+
+#[test]
+fn strict_order_is_kept_under_every_hand_off() {
+    for read in CLOCKS {
+        for (name, hand_off) in HAND_OFFS {
+            assert_eq!(hand_off(read), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_is_caught_under_every_hand_off() {
+    for (name, hand_off) in HAND_OFFS {
+        assert!(hand_off(flawed) > 0, "{name}");
+    }
+}
+
+/// Runs `check` on two threads for a while, a thousand times between two looks at the time.
+fn on_two_threads(check: impl Fn() -> u64 + Sync) -> u64 {
+    let barrier = Barrier::new(2);
     let run = || {
+        barrier.wait();
         let (start, mut found) = (StdInstant::now(), 0);
-        while start.elapsed() < Duration::from_millis(300) {
-            for _ in 0..1000 {
-                let theirs = published.load(Ordering::Acquire);
-                let mine = read();
-                found += u64::from(mine < theirs);
-                published.fetch_max(mine, Ordering::AcqRel);
-            }
+        while start.elapsed() < Duration::from_millis(100) {
+            found += (0..1000).map(|_| check()).sum::<u64>();
         }
         found
     };
@@ -29,20 +69,154 @@ fn inversions(read: fn() -> u64) -> u64 {
     })
 }
 
-#[test]
-fn the_strict_reads_keep_the_order_of_a_hand_off() {
-    assert_eq!(inversions(|| MonotonicInstant::now().as_ticks()), 0);
-    assert_eq!(inversions(|| OrderedInstant::now().as_ticks()), 0);
+/// Load, then read, then publish.
+fn by_atomic(read: Read) -> u64 {
+    let published = AtomicU64::new(0);
+    on_two_threads(|| {
+        let theirs = published.load(Ordering::Acquire);
+        let mine = read();
+        published.fetch_max(mine, Ordering::AcqRel);
+        u64::from(mine < theirs)
+    })
 }
 
-/// The positive control: a clock that is a little behind on every second read is caught. (The bare
-/// read may or may not show inversions on a given machine in so short a time.)
-#[test]
-fn a_clock_that_goes_back_is_caught() {
-    static READS: AtomicU64 = AtomicU64::new(0);
-    let flawed = || {
-        let late = 1000 * (READS.fetch_add(1, Ordering::Relaxed) % 2);
-        MonotonicInstant::now().as_ticks() - late
+/// Each thread waits for the other's reading and answers with its own.
+fn by_turns(read: Read) -> u64 {
+    const TURNS: u64 = 2000;
+    let (value, turn) = (AtomicU64::new(0), AtomicU64::new(0));
+    let run = |parity| {
+        let mut found = 0;
+        for mine in (parity..TURNS).step_by(2) {
+            while turn.load(Ordering::Acquire) != mine {
+                // On one core the other needs this one.
+                thread::yield_now();
+            }
+            let now = read();
+            found += u64::from(now < value.load(Ordering::Relaxed));
+            value.store(now, Ordering::Relaxed);
+            turn.store(mine + 1, Ordering::Release);
+        }
+        found
     };
-    assert!(inversions(flawed) > 0);
+    thread::scope(|scope| {
+        let other = scope.spawn(move || run(1));
+        run(0) + other.join().unwrap()
+    })
+}
+
+fn by_mutex(read: Read) -> u64 {
+    let last = Mutex::new(0);
+    on_two_threads(|| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = read();
+        let found = u64::from(now < *last);
+        *last = now;
+        found
+    })
+}
+
+/// A reading goes to the other thread and back.
+fn by_channels(read: Read) -> u64 {
+    fn answer(read: Read, from: &Receiver<u64>, to: &Sender<u64>) -> u64 {
+        let mut found = 0;
+        for theirs in from {
+            let mine = read();
+            found += u64::from(mine < theirs);
+            // The last one finds nobody.
+            if to.send(mine).is_err() {
+                break;
+            }
+        }
+        found
+    }
+    let ((to_other, from_me), (to_me, from_other)) = (mpsc::channel(), mpsc::channel());
+    let other = thread::spawn(move || answer(read, &from_me, &to_me));
+    let mut found = 0;
+    for _ in 0..1000 {
+        to_other.send(read()).unwrap();
+        let theirs = from_other.recv().unwrap();
+        found += u64::from(read() < theirs);
+    }
+    drop(to_other);
+    found + other.join().unwrap()
+}
+
+/// What a thread read before another one starts, in it, and after it has ended.
+fn by_threads(read: Read) -> u64 {
+    let mut found = 0;
+    for _ in 0..200 {
+        let before = read();
+        let within = thread::spawn(read).join().unwrap();
+        let after = read();
+        found += u64::from(within < before) + u64::from(after < within);
+    }
+    found
+}
+
+/// Threads on CPUs of the test's choice.
+#[cfg(target_os = "linux")]
+mod affinity {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use super::{AtomicU64, Barrier, CLOCKS, Ordering, Read, flawed, thread};
+
+    /// The CPUs that this thread may run on.
+    fn cpus() -> Vec<usize> {
+        let allowed = sched_getaffinity(None).unwrap();
+        (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
+    }
+
+    fn pin(cpu: usize) {
+        let mut only = CpuSet::new();
+        only.set(cpu);
+        sched_setaffinity(None, &only).unwrap();
+    }
+
+    /// A thread of its own goes from CPU to CPU and reads on each.
+    pub(super) fn by_migration(read: Read) -> u64 {
+        let run = move || {
+            let (cpus, mut last, mut found) = (cpus(), 0, 0);
+            for round in 0..2000 {
+                pin(cpus[round % cpus.len()]);
+                let now = read();
+                found += u64::from(now < last);
+                last = now;
+            }
+            found
+        };
+        thread::spawn(run).join().unwrap()
+    }
+
+    /// A thread on each CPU: load what the next one published, read, publish.
+    fn on_pinned_threads(read: Read) -> u64 {
+        let cpus = cpus();
+        let published: Vec<_> = cpus.iter().map(|_| AtomicU64::new(0)).collect();
+        let barrier = Barrier::new(cpus.len());
+        let run = |i: usize| {
+            pin(cpus[i]);
+            barrier.wait();
+            let theirs = &published[(i + 1) % cpus.len()];
+            let mut found = 0;
+            for _ in 0..200_000 {
+                let before = theirs.load(Ordering::Acquire);
+                let now = read();
+                published[i].store(now, Ordering::Release);
+                found += u64::from(now < before);
+            }
+            found
+        };
+        thread::scope(|scope| {
+            let run = &run;
+            let threads: Vec<_> = (0..cpus.len()).map(|i| scope.spawn(move || run(i))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        })
+    }
+
+    #[test]
+    fn strict_order_is_kept_between_threads_that_stay_on_their_cpus() {
+        for read in CLOCKS {
+            assert_eq!(on_pinned_threads(read), 0);
+        }
+        assert!(on_pinned_threads(flawed) > 0, "the control is not caught");
+    }
 }
