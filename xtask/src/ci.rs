@@ -26,6 +26,13 @@ const STEPS: &[Step] = &[
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))
     }),
+    ("the public API by other means", || {
+        for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {
+            let mut test = cargo(&["test", "--package", "tach-core", "--all-features"]);
+            run(test.args(["--test", "it"]).env(variable, value))?;
+        }
+        Ok(())
+    }),
     ("documentation", || {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
         run(doc.env("RUSTDOCFLAGS", "-D warnings"))
