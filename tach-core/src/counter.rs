@@ -3,39 +3,100 @@
 //! A back end is one file with exactly these items. It keeps no state, converts no units and never
 //! calls the OS.
 //!
-//! - `fn features() -> Option<Features>`: what the CPU says of its counter; `None` without one.
+//! - `const CLOCKSOURCES: Clocksources`: the kernel's names for clocks that are this counter.
+//! - `fn features(capabilities: u64) -> Option<Features>`: what the CPU says of its counter; `None`
+//!   without one. `capabilities` is what the OS says of the CPU, as `os::cpu_capabilities` has it.
 //! - `fn ticks() -> u64`: the bare read. The CPU may execute it before earlier loads.
-//! - `fn ticks_fenced() -> u64`: a read behind a fence that holds it after every earlier load.
+//! - `fn ticks_fenced() -> u64`: a read behind a fence that holds it after every earlier load, as far as
+//!   the ISA can.
 //! - `fn ticks_self_ordered() -> u64`: an instruction that itself waits for every earlier load;
-//!   only where `Features::self_ordered` says that it exists.
+//!   only where `Features::ordering` says that it exists.
 
 use cfg_if::cfg_if;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+mod aarch64;
+#[cfg(all(target_arch = "loongarch64", target_os = "linux"))]
+mod loongarch64;
+#[cfg(not(all(
+    any(
+        target_arch = "aarch64",
+        target_arch = "loongarch64",
+        target_arch = "riscv64",
+        target_arch = "x86_64",
+        all(target_arch = "x86", target_feature = "sse2"),
+    ),
+    target_os = "linux",
+)))]
 mod none;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[cfg(all(target_arch = "riscv64", target_os = "linux"))]
+mod riscv64;
+// LFENCE came with SSE2.
+#[cfg(all(
+    any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
+    target_os = "linux",
+))]
 mod x86;
 
 cfg_if! {
-    if #[cfg(all(target_arch = "x86_64", target_os = "linux"))] {
-        pub(crate) use x86::{features, ticks, ticks_fenced, ticks_self_ordered};
+    if #[cfg(not(target_os = "linux"))] {
+        use none as back_end;
+    } else if #[cfg(target_arch = "aarch64")] {
+        use aarch64 as back_end;
+    } else if #[cfg(target_arch = "loongarch64")] {
+        use loongarch64 as back_end;
+    } else if #[cfg(target_arch = "riscv64")] {
+        use riscv64 as back_end;
+    } else if #[cfg(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")))] {
+        use x86 as back_end;
     } else {
-        pub(crate) use none::{features, ticks, ticks_fenced, ticks_self_ordered};
+        use none as back_end;
     }
 }
+
+cfg_if! {
+    if #[cfg(target_arch = "x86")] {
+        use core::arch::x86 as intrinsics;
+    } else if #[cfg(target_arch = "x86_64")] {
+        use core::arch::x86_64 as intrinsics;
+    }
+}
+
+pub(crate) use back_end::{CLOCKSOURCES, features, ticks, ticks_fenced, ticks_self_ordered};
 
 /// What the CPU says of its own counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Features {
     /// It runs at one rate, whatever the core's frequency or sleep state.
     pub(crate) invariant: bool,
-    /// `ticks_self_ordered` may be executed.
-    pub(crate) self_ordered: bool,
+    pub(crate) ordering: Ordering,
+}
+
+/// What keeps a read of the counter behind earlier loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "a back end has some of them")]
+pub(crate) enum Ordering {
+    /// Nothing that the ISA promises.
+    Unordered,
+    /// The fence of `ticks_fenced`.
+    Fenced,
+    /// The instruction of `ticks_self_ordered`.
+    SelfOrdered,
+}
+
+/// Linux's names for clocks (`/sys/devices/system/clocksource`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clocksources {
+    /// The counter itself; empty without one.
+    pub(crate) counter: &'static str,
+    /// Paravirtual clocks that read the counter, where the kernel has that as well.
+    pub(crate) built_on_it: &'static [&'static str],
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os;
 
     /// Runs `read` often enough for a counter to move and checks that it never goes back.
     fn rises(read: fn() -> u64) {
@@ -51,19 +112,22 @@ mod tests {
 
     #[test]
     fn every_read_that_features_names_rises_on_one_thread() {
-        let Some(features) = features() else { return };
+        let Some(features) = features(os::cpu_capabilities()) else { return };
         rises(ticks);
         rises(ticks_fenced);
-        if features.self_ordered {
+        if features.ordering == Ordering::SelfOrdered {
             rises(ticks_self_ordered);
         }
     }
 
     #[test]
     fn all_reads_share_one_domain() {
-        let Some(features) = features() else { return };
+        let Some(features) = features(os::cpu_capabilities()) else { return };
         let before = ticks_fenced();
-        let ordered = if features.self_ordered { ticks_self_ordered() } else { ticks_fenced() };
+        let ordered = match features.ordering {
+            Ordering::SelfOrdered => ticks_self_ordered(),
+            Ordering::Fenced | Ordering::Unordered => ticks_fenced(),
+        };
         let after = ticks_fenced();
         assert!(before <= ordered && ordered <= after);
     }

@@ -6,6 +6,8 @@
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
 //! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: what the kernel says
 //!   of the counter.
+//! - `fn cpu_capabilities() -> u64`: the extensions of the CPU that the kernel names (Linux on
+//!   `AArch64`: `AT_HWCAP2`); 0 where nobody asks.
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1. Linux states 1 ns also where the hardware is coarser.
 //! - `fn suspended_ns() -> Option<u64>`: how long the system has been suspended since it started, to
@@ -34,6 +36,8 @@ mod environment;
 mod file;
 #[cfg(all(test, target_os = "linux"))]
 mod fixture;
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+mod hwcap;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(feature = "std"))]
@@ -46,6 +50,8 @@ mod std_clock;
 mod suspend;
 #[cfg(unix)]
 mod unix;
+#[cfg(not(all(target_arch = "aarch64", target_os = "linux")))]
+mod unknown_cpu;
 #[cfg(not(all(target_os = "linux", not(target_env = "uclibc"))))]
 mod unknown_error;
 #[cfg(not(target_os = "linux"))]
@@ -74,6 +80,14 @@ cfg_if! {
         pub(crate) use unknown_kernel::{
             disruption_marker, keeping_errno, kernel_view, suspended_ns,
         };
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
+        pub(crate) use hwcap::cpu_capabilities;
+    } else {
+        pub(crate) use unknown_cpu::cpu_capabilities;
     }
 }
 

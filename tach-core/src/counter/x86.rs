@@ -2,9 +2,12 @@
 #![expect(unsafe_code, reason = "reads the TSC")]
 
 use core::arch::asm;
-use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
-use super::Features;
+use super::intrinsics::{__cpuid, _rdtsc, CpuidResult};
+use super::{Clocksources, Features, Ordering};
+
+pub(crate) const CLOCKSOURCES: Clocksources =
+    Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
 /// CPUID leaf that tells the highest extended leaf.
 const EXTENDED_LEAVES: u32 = 0x8000_0000;
@@ -14,18 +17,17 @@ const EXTENDED_FEATURES: u32 = 0x8000_0001;
 const POWER_MANAGEMENT: u32 = 0x8000_0007;
 
 #[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
-pub(crate) fn features() -> Option<Features> {
+pub(crate) fn features(_: u64) -> Option<Features> {
     let last_leaf = cpuid(EXTENDED_LEAVES).eax;
     let edx_bit = |leaf, bit: u32| last_leaf >= leaf && cpuid(leaf).edx & (1 << bit) != 0;
-    Some(Features {
-        invariant: edx_bit(POWER_MANAGEMENT, 8),
-        self_ordered: edx_bit(EXTENDED_FEATURES, 27),
-    })
+    let has_rdtscp = edx_bit(EXTENDED_FEATURES, 27);
+    let ordering = if has_rdtscp { Ordering::SelfOrdered } else { Ordering::Fenced };
+    Some(Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering })
 }
 
 #[allow(unused_unsafe, reason = "the intrinsic became safe after Rust 1.85")]
 fn cpuid(leaf: u32) -> CpuidResult {
-    // SAFETY: every x86_64 CPU has CPUID.
+    // SAFETY: every CPU with SSE2 has CPUID.
     unsafe { __cpuid(leaf) }
 }
 

@@ -36,7 +36,7 @@ fn clocksources<'a>(
 ) -> (Option<&'a str>, Option<&'a str>) {
     let (first, second) = buffer.split_at_mut(CLOCKSOURCE_BYTES / 2);
     let current = read_line(current, first);
-    // A kernel that uses the counter has it: a file less to read at the start of a process.
+    // A kernel on its CPU's counter needs no other: a file less to read at the start of a process.
     let available = if current == Some("tsc") { current } else { read_line(available, second) };
     (current, available)
 }

@@ -7,7 +7,7 @@ use super::request::{ORDER, SOURCE};
 use super::verdict::{Mode, Verdict, Wish, decide};
 use super::{Order, Reason, Source};
 use crate::counter;
-use crate::os::{self, CLOCKSOURCE_BYTES};
+use crate::os::{self, CLOCKSOURCE_BYTES, KernelView};
 use crate::succession::Succession;
 use crate::sync::{AtomicBool, AtomicU8, Ordering, Padded};
 use crate::timeline::Line;
@@ -154,8 +154,13 @@ pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
     let words = &mut [0; CLOCKSOURCE_BYTES];
     chosen.verdict.mode.reads_counter()
         && !chosen.forced
-        && decide(counter::features(), &os::kernel_view(words), Wish::default()).reason
-            == Reason::KernelAvoidsCounter
+        && weigh(&os::kernel_view(words), Wish::default()).reason == Reason::KernelAvoidsCounter
+}
+
+/// The verdict on this machine's counter.
+fn weigh(kernel: &KernelView<'_>, wish: Wish) -> Verdict {
+    let features = counter::features(os::cpu_capabilities());
+    decide(features, counter::CLOCKSOURCES, kernel, wish)
 }
 
 /// The choice, made now if it has not been made yet.
@@ -172,7 +177,7 @@ pub(crate) fn choose() -> Chosen {
         source: called.or(source.get().map(|source| (source, Reason::Environment))),
         enforced: CALLS.enforced() || order.get() == Some(Order::Enforced),
     };
-    let verdict = decide(counter::features(), &kernel, wish);
+    let verdict = weigh(&kernel, wish);
     let chosen = Chosen {
         verdict,
         forced: matches!(verdict.reason, Reason::Call | Reason::Environment),

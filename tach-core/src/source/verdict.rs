@@ -1,7 +1,7 @@
 //! What the evidence says.
 
 use super::{Order, Reason, Source};
-use crate::counter::Features;
+use crate::counter::{Clocksources, Features, Ordering};
 use crate::os::KernelView;
 
 /// The choice. The bare read asks only whether it is at least [`Mode::Enforced`], the ordered ones
@@ -76,8 +76,13 @@ pub(super) struct Wish {
 }
 
 /// Weighs the evidence. `features` is `None` where there is no counter.
-pub(super) fn decide(features: Option<Features>, kernel: &KernelView<'_>, wish: Wish) -> Verdict {
-    let verdict = decide_source(features, kernel, wish.source);
+pub(super) fn decide(
+    features: Option<Features>,
+    clocksources: Clocksources,
+    kernel: &KernelView<'_>,
+    wish: Wish,
+) -> Verdict {
+    let verdict = decide_source(features, clocksources, kernel, wish.source);
     if wish.enforced && verdict.mode.order() == Order::OrderedRead {
         return Verdict { mode: Mode::Enforced, ..verdict };
     }
@@ -86,6 +91,7 @@ pub(super) fn decide(features: Option<Features>, kernel: &KernelView<'_>, wish: 
 
 fn decide_source(
     features: Option<Features>,
+    clocksources: Clocksources,
     kernel: &KernelView<'_>,
     wish: Option<(Source, Reason)>,
 ) -> Verdict {
@@ -100,8 +106,12 @@ fn decide_source(
     if !kernel.counter_readable {
         return os(Reason::CounterDisabled);
     }
-    let trusted_mode = if features.self_ordered { Mode::SelfOrdered } else { Mode::Fenced };
-    let by_merit = match (features.invariant, kernel_verdict(kernel)) {
+    let trusted_mode = match features.ordering {
+        Ordering::SelfOrdered => Mode::SelfOrdered,
+        Ordering::Fenced => Mode::Fenced,
+        Ordering::Unordered => Mode::Enforced,
+    };
+    let by_merit = match (features.invariant, kernel_verdict(kernel, clocksources)) {
         (false, _) => os(Reason::CounterNotInvariant),
         (true, Some(reason @ Reason::KernelAvoidsCounter)) => os(reason),
         (true, Some(reason)) => Verdict { mode: trusted_mode, reason },
@@ -114,15 +124,17 @@ fn decide_source(
     }
 }
 
-/// The kernel's verdict on the TSC by its clocksources; `None` where it does not tell.
-fn kernel_verdict(kernel: &KernelView<'_>) -> Option<Reason> {
-    let available = |name| kernel.available.is_some_and(|all| all.split(' ').any(|s| s == name));
-    Some(match kernel.current? {
-        "tsc" => Reason::KernelUsesCounter,
-        "kvm-clock" | "hyperv_clocksource_tsc_page" if available("tsc") => {
-            Reason::KernelClockBuiltOnCounter
-        }
-        _ => Reason::KernelAvoidsCounter,
+/// The kernel's verdict on the counter by its clocksources; `None` where it does not tell.
+fn kernel_verdict(kernel: &KernelView<'_>, clocksources: Clocksources) -> Option<Reason> {
+    let Clocksources { counter, built_on_it } = clocksources;
+    let has_counter = || kernel.available.is_some_and(|all| all.split(' ').any(|s| s == counter));
+    let current = kernel.current?;
+    Some(if current == counter {
+        Reason::KernelUsesCounter
+    } else if built_on_it.contains(&current) && has_counter() {
+        Reason::KernelClockBuiltOnCounter
+    } else {
+        Reason::KernelAvoidsCounter
     })
 }
 
@@ -130,14 +142,16 @@ fn kernel_verdict(kernel: &KernelView<'_>) -> Option<Reason> {
 mod tests {
     use super::*;
 
-    const TRUSTED: Features = Features { invariant: true, self_ordered: true };
+    const TRUSTED: Features = Features { invariant: true, ordering: Ordering::SelfOrdered };
+    const X86: Clocksources =
+        Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
     fn kernel<'a>(current: Option<&'a str>, available: &'a str) -> KernelView<'a> {
         KernelView { counter_readable: true, current, available: Some(available) }
     }
 
     fn by_merit(features: Option<Features>, kernel: &KernelView<'_>) -> (Mode, Reason) {
-        let verdict = decide(features, kernel, Wish::default());
+        let verdict = decide(features, X86, kernel, Wish::default());
         (verdict.mode, verdict.reason)
     }
 
@@ -172,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_counter_without_the_invariant_bit_is_not_read() {
-        let features = Features { invariant: false, self_ordered: true };
+        let features = Features { invariant: false, ..TRUSTED };
         for current in [Some("tsc"), None] {
             let found = by_merit(Some(features), &kernel(current, "tsc"));
             assert_eq!(found, (Mode::Os, Reason::CounterNotInvariant));
@@ -181,9 +195,24 @@ mod tests {
 
     #[test]
     fn without_a_self_ordered_read_the_fence_orders() {
-        let features = Features { invariant: true, self_ordered: false };
+        let features = Features { ordering: Ordering::Fenced, ..TRUSTED };
         let found = by_merit(Some(features), &kernel(Some("tsc"), "tsc"));
         assert_eq!(found, (Mode::Fenced, Reason::KernelUsesCounter));
+    }
+
+    #[test]
+    fn a_trusted_counter_without_an_ordered_read_is_enforced() {
+        let features = Features { ordering: Ordering::Unordered, ..TRUSTED };
+        let riscv = Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
+        let uses = kernel(Some("riscv_clocksource"), "riscv_clocksource");
+        let verdict = decide(Some(features), riscv, &uses, Wish::default());
+        assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
+        // Another architecture's, as an emulator shows it.
+        for name in ["tsc", "kvm-clock", ""] {
+            let verdict =
+                decide(Some(features), riscv, &kernel(Some(name), "tsc"), Wish::default());
+            assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
+        }
     }
 
     #[test]
@@ -201,7 +230,7 @@ mod tests {
         ];
         for (features, view, source, mode, reason) in cases {
             let wish = Wish { source: Some((source, Reason::Call)), ..Wish::default() };
-            let verdict = decide(features, view, wish);
+            let verdict = decide(features, X86, view, wish);
             assert_eq!((verdict.mode, verdict.reason), (mode, reason), "{view:?} {source:?}");
         }
     }
@@ -209,12 +238,12 @@ mod tests {
     #[test]
     fn enforced_order_can_be_had_of_a_trusted_counter() {
         let enforced = Wish { enforced: true, ..Wish::default() };
-        let fenced = Features { invariant: true, self_ordered: false };
+        let fenced = Features { ordering: Ordering::Fenced, ..TRUSTED };
         for features in [TRUSTED, fenced] {
-            let verdict = decide(Some(features), &kernel(Some("tsc"), "tsc"), enforced);
+            let verdict = decide(Some(features), X86, &kernel(Some("tsc"), "tsc"), enforced);
             assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
         }
-        let verdict = decide(Some(TRUSTED), &kernel(Some("hpet"), "hpet"), enforced);
+        let verdict = decide(Some(TRUSTED), X86, &kernel(Some("hpet"), "hpet"), enforced);
         assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
     }
 }

@@ -1,0 +1,43 @@
+//! `LoongArch`'s stable counter.
+#![expect(unsafe_code, reason = "reads the stable counter")]
+
+use core::arch::asm;
+
+use super::{Clocksources, Features, Ordering};
+
+pub(crate) const CLOCKSOURCES: Clocksources =
+    Clocksources { counter: "Constant", built_on_it: &[] };
+
+/// The stable counter runs at one rate (LoongArch reference manual, volume 1, 2.2.10.4).
+#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
+pub(crate) fn features(_: u64) -> Option<Features> {
+    Some(Features { invariant: true, ordering: Ordering::Unordered })
+}
+
+#[inline]
+pub(crate) fn ticks() -> u64 {
+    let ticks;
+    // SAFETY: the read touches no memory, and Linux lets every process execute it.
+    unsafe {
+        asm!("rdtime.d {}, $zero", out(reg) ticks, options(nomem, nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// DBAR 0 completes every earlier memory access. The manual does not say that the counter is read after
+/// it: hence [`Ordering::Unordered`].
+#[inline]
+pub(crate) fn ticks_fenced() -> u64 {
+    let ticks;
+    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // SAFETY: writes no memory and no other register.
+    unsafe {
+        asm!("dbar 0", "rdtime.d {}, $zero", out(reg) ticks, options(nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// Never called: the ISA has no such read.
+pub(crate) fn ticks_self_ordered() -> u64 {
+    ticks_fenced()
+}

@@ -1,0 +1,44 @@
+//! RISC-V's `time` counter.
+#![expect(unsafe_code, reason = "reads the time CSR")]
+
+use core::arch::asm;
+
+use super::{Clocksources, Features, Ordering};
+
+pub(crate) const CLOCKSOURCES: Clocksources =
+    Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
+
+/// Zicntr's `time` runs at one rate (unprivileged ISA, chapter Zicntr). `cycle` does not, and Linux
+/// keeps it from user space since 6.6.
+#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
+pub(crate) fn features(_: u64) -> Option<Features> {
+    Some(Features { invariant: true, ordering: Ordering::Unordered })
+}
+
+#[inline]
+pub(crate) fn ticks() -> u64 {
+    let ticks;
+    // SAFETY: the read touches no memory, and Linux lets every process execute it.
+    unsafe {
+        asm!("rdtime {}", out(reg) ticks, options(nomem, nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// The ISA orders reads of a CSR against memory only as device input (`fence r, i`), and does not say
+/// that `time` is read in that order on every core: hence [`Ordering::Unordered`].
+#[inline]
+pub(crate) fn ticks_fenced() -> u64 {
+    let ticks;
+    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // SAFETY: writes no memory and no other register.
+    unsafe {
+        asm!("fence r, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// Never called: the ISA has no such read.
+pub(crate) fn ticks_self_ordered() -> u64 {
+    ticks_fenced()
+}
