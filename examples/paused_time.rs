@@ -8,17 +8,22 @@
 //! timer when none has. A clock that is built on it makes timestamps and budgets leap along, so that a
 //! test of a service sees the times that the service would have seen.
 
+use core::panic::AssertUnwindSafe;
 use core::time::Duration;
+use std::thread;
 
 use tach_core::{Budget, Clock, Instant, MonotonicInstant, UnixTime};
 use tach_tracing::Utc;
+use tokio::runtime::Handle;
 use tokio::time::{self, sleep};
 
 /// In seconds.
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// tokio's time as tach's clock.
+/// tokio's time as tach's clock, on any thread: outside of the runtime its time is not known, so a read
+/// enters it.
 struct TokioClock {
+    runtime: AssertUnwindSafe<Handle>,
     /// The ticks of its instants are the nanoseconds since then.
     start: time::Instant,
     start_unix: UnixTime,
@@ -26,6 +31,7 @@ struct TokioClock {
 
 impl Clock for TokioClock {
     fn monotonic_now(&self) -> MonotonicInstant {
+        let _entered = self.runtime.enter();
         let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         MonotonicInstant::from_ticks(ns)
     }
@@ -43,6 +49,7 @@ impl Clock for TokioClock {
 async fn main() {
     // Budgets hold a reference that lives for ever, so that they can be copied.
     let clock: &TokioClock = Box::leak(Box::new(TokioClock {
+        runtime: AssertUnwindSafe(Handle::current()),
         start: time::Instant::now(),
         start_unix: UnixTime::from_nanos(1_700_000_000_000_000_000),
     }));
@@ -59,5 +66,6 @@ async fn main() {
         sleep(pause.min(budget.remaining())).await;
         pause *= 4;
     }
-    tracing::error!("giving up after {:?}", budget.elapsed());
+    let gone = thread::spawn(move || budget.elapsed()).join().expect("a read does not panic");
+    tracing::error!("giving up after {gone:?}, as another thread sees it");
 }

@@ -18,15 +18,15 @@ use cfg_if::cfg_if;
 mod aarch64;
 #[cfg(all(target_arch = "loongarch64", target_os = "linux"))]
 mod loongarch64;
-#[cfg(not(all(
-    any(
-        target_arch = "aarch64",
-        target_arch = "loongarch64",
-        target_arch = "riscv64",
-        target_arch = "x86_64",
-        all(target_arch = "x86", target_feature = "sse2"),
+#[cfg(not(any(
+    all(
+        any(target_arch = "aarch64", target_arch = "loongarch64", target_arch = "riscv64"),
+        target_os = "linux",
     ),
-    target_os = "linux",
+    all(
+        any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
+        any(target_os = "linux", windows),
+    ),
 )))]
 mod none;
 #[cfg(all(target_arch = "riscv64", target_os = "linux"))]
@@ -34,21 +34,22 @@ mod riscv64;
 // LFENCE came with SSE2.
 #[cfg(all(
     any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
-    target_os = "linux",
+    any(target_os = "linux", windows),
 ))]
 mod x86;
 
 cfg_if! {
-    if #[cfg(not(target_os = "linux"))] {
-        use none as back_end;
-    } else if #[cfg(target_arch = "aarch64")] {
-        use aarch64 as back_end;
-    } else if #[cfg(target_arch = "loongarch64")] {
-        use loongarch64 as back_end;
-    } else if #[cfg(target_arch = "riscv64")] {
-        use riscv64 as back_end;
-    } else if #[cfg(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")))] {
+    if #[cfg(all(
+        any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
+        any(target_os = "linux", windows),
+    ))] {
         use x86 as back_end;
+    } else if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
+        use aarch64 as back_end;
+    } else if #[cfg(all(target_arch = "loongarch64", target_os = "linux"))] {
+        use loongarch64 as back_end;
+    } else if #[cfg(all(target_arch = "riscv64", target_os = "linux"))] {
+        use riscv64 as back_end;
     } else {
         use none as back_end;
     }

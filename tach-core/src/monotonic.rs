@@ -10,6 +10,9 @@ use crate::{OrderedInstant, system};
 ///
 /// If taking `a` happens-before taking `b`, on any threads, then `a <= b`.
 ///
+/// That holds also when a counter fails in between and ticks come from elsewhere, as long as the
+/// counters of no two CPUs were a tenth of a millisecond apart before that was found.
+///
 /// # Cost
 ///
 /// Where the kernel trusts the counter on all CPUs: a read that waits for earlier loads, and no

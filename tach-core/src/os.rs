@@ -44,7 +44,7 @@ mod linux;
 mod no_environment;
 #[cfg(all(unix, not(target_os = "nuttx")))]
 mod resolution;
-#[cfg(all(not(unix), feature = "std"))]
+#[cfg(all(not(any(unix, windows)), feature = "std"))]
 mod std_clock;
 #[cfg(target_os = "linux")]
 mod suspend;
@@ -55,15 +55,21 @@ mod unknown_cpu;
 #[cfg(not(all(target_os = "linux", not(target_env = "uclibc"))))]
 mod unknown_error;
 #[cfg(not(target_os = "linux"))]
+mod unknown_host;
+#[cfg(not(any(target_os = "linux", windows)))]
 mod unknown_kernel;
-#[cfg(not(all(unix, not(target_os = "nuttx"))))]
+#[cfg(not(any(windows, all(unix, not(target_os = "nuttx")))))]
 mod unknown_resolution;
 #[cfg(target_os = "linux")]
 mod vmclock;
+#[cfg(windows)]
+mod windows;
 
 cfg_if! {
     if #[cfg(unix)] {
         pub(crate) use unix::{monotonic_ns, realtime_ns};
+    } else if #[cfg(windows)] {
+        pub(crate) use windows::{monotonic_ns, realtime_ns};
     } else if #[cfg(feature = "std")] {
         pub(crate) use std_clock::{monotonic_ns, realtime_ns};
     } else {
@@ -73,13 +79,21 @@ cfg_if! {
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
-        pub(crate) use linux::{keeping_errno, kernel_view};
+        pub(crate) use linux::keeping_errno;
         pub(crate) use suspend::suspended_ns;
         pub(crate) use vmclock::disruption_marker;
     } else {
-        pub(crate) use unknown_kernel::{
-            disruption_marker, keeping_errno, kernel_view, suspended_ns,
-        };
+        pub(crate) use unknown_host::{disruption_marker, keeping_errno, suspended_ns};
+    }
+}
+
+cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        pub(crate) use linux::kernel_view;
+    } else if #[cfg(windows)] {
+        pub(crate) use windows::kernel_view;
+    } else {
+        pub(crate) use unknown_kernel::kernel_view;
     }
 }
 
@@ -102,6 +116,8 @@ cfg_if! {
 cfg_if! {
     if #[cfg(all(unix, not(target_os = "nuttx")))] {
         pub(crate) use resolution::resolution_ns;
+    } else if #[cfg(windows)] {
+        pub(crate) use windows::resolution_ns;
     } else {
         pub(crate) use unknown_resolution::resolution_ns;
     }

@@ -13,9 +13,8 @@ use core::fmt;
 
 pub use self::choice::ForceError;
 pub(crate) use self::choice::{
-    Chosen, check_enforced_order, check_source, choose, enforces_counter, kernel_left_counter,
-    mode, moves, reads_counter, reads_self_ordered_counter, replace, request_enforced_order,
-    request_source, tick_of,
+    Chosen, call_for_enforced_order, call_for_source, choose, enforces_counter,
+    kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter, replace, tick_of,
 };
 pub(crate) use self::domain::after_failure;
 pub(crate) use self::request::{ORDER, SOURCE};

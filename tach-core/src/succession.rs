@@ -3,7 +3,8 @@
 use crate::sync::{AtomicU32, Ordering, array_of, const_fn};
 use crate::versioned::{FIRST_VERSION, Versioned};
 
-/// A word, 0 until it is decided, and `N` entries of `W` words, each written once.
+/// A word, 0 at first, and `N` entries of `W` words, each written once. An entry's last word is the word
+/// that it goes with.
 #[derive(Debug)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
     word: AtomicU32,
@@ -36,68 +37,97 @@ impl<const W: usize, const N: usize> Succession<W, N> {
         (version == FIRST_VERSION).then_some(words)
     }
 
-    /// Puts the first word in force, unless another one is. Whether it did.
-    pub(crate) fn decide(&self, word: u32) -> bool {
-        // ORDERING: Relaxed, since no entry goes with the first word.
-        self.word.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// Puts a word without an entry in force in the place of `seen`, if that is in force yet. Whether it
+    /// did.
+    pub(crate) fn change(&self, seen: u32, word: u32) -> bool {
+        // ORDERING: Relaxed, since no entry goes with either word.
+        self.word.compare_exchange(seen, word, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Writes the first free entry from `first` on, and puts the word that goes with it in force in the
-    /// place of `seen`, if that is in force yet.
+    /// Writes an entry, the first from `first` on that can be had, and puts its word in force in the place
+    /// of `seen`, if that is in force yet. `entry_at` makes the entry for an index.
     ///
-    /// An entry that has been written is another thread's, which puts it in force or never will.
-    pub(crate) fn replace(
-        &self,
-        seen: u32,
-        first: usize,
-        entry: &[u64; W],
-        word_of: impl FnOnce(usize) -> u32,
-    ) {
-        let free = |i: &usize| self.entries[*i].try_write(FIRST_VERSION, entry);
-        let Some(index) = (first..N).find(free) else { return };
-        // ORDERING: Release, with the Acquire in `word_with_entries`. Relaxed on failure: nothing is
-        // done then.
-        let _ =
-            self.word.compare_exchange(seen, word_of(index), Ordering::Release, Ordering::Relaxed);
+    /// Of several that do so at once all put the entry in force that one of them wrote, so that none is
+    /// wasted. One that somebody was stopped in the middle of, by a `fork`, is passed over.
+    pub(crate) fn replace(&self, seen: u32, first: usize, entry_at: impl Fn(usize) -> [u64; W]) {
+        let written = (first..N).find_map(|index| {
+            self.entries[index].try_write(FIRST_VERSION, &entry_at(index));
+            self.entry(index)
+        });
+        let Some([.., word]) = written.as_ref().map(|words| &words[..]) else { return };
+        #[expect(clippy::cast_possible_truncation, reason = "the entry's word has 32 bits")]
+        let word = *word as u32;
+        // ORDERING: Release, with the Acquire in `word_with_entries`; an entry that another thread wrote
+        // was acquired by reading it. Relaxed on failure: nothing is done then.
+        let _ = self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed);
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::thread;
+
     use super::*;
 
+    /// The entry of an index: a value, and the word that tells where it is.
+    fn entry(value: u64) -> impl Fn(usize) -> [u64; 2] {
+        move |index| [value, 100 + index as u64]
+    }
+
     #[test]
-    fn the_first_word_is_decided_once() {
-        let succession = Succession::<1, 2>::new();
-        assert!(succession.decide(5));
-        assert!(!succession.decide(6));
+    fn a_word_is_changed_once() {
+        let succession = Succession::<2, 2>::new();
+        assert!(succession.change(0, 5));
+        assert!(!succession.change(0, 6));
         assert_eq!((succession.word(), succession.word_with_entries()), (5, 5));
     }
 
     #[test]
-    fn each_word_has_an_entry_of_its_own() {
-        let succession = Succession::<1, 2>::new();
-        assert!(succession.decide(100));
-        let mut seen = 100;
-        for (words, next) in [([7], 200), ([8], 201)] {
-            succession
-                .replace(seen, seen as usize % 2, &words, |i| 200 + u32::try_from(i).unwrap());
-            assert_eq!(succession.word(), next);
-            seen = next;
-        }
-        assert_eq!((succession.entry(0), succession.entry(1)), (Some([7]), Some([8])));
-        succession.replace(seen, 0, &[9], |_| unreachable!("no entry is free"));
-        assert_eq!((succession.word(), succession.entry(2)), (201, None));
+    fn each_replacement_has_an_entry_of_its_own() {
+        let succession = Succession::<2, 2>::new();
+        assert!(succession.change(0, 1));
+        succession.replace(1, 0, entry(7));
+        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 100])));
+        succession.replace(100, 1, entry(8));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some([8, 101])));
+        succession.replace(101, 2, entry(9));
+        assert_eq!((succession.word(), succession.entry(2)), (101, None));
     }
 
     #[test]
-    fn a_word_that_is_no_longer_in_force_is_not_replaced() {
-        let succession = Succession::<1, 2>::new();
-        assert!(succession.decide(1));
-        succession.replace(9, 0, &[7], |_| 2);
-        assert_eq!(succession.word(), 1);
-        succession.replace(1, 0, &[8], |i| 10 + u32::try_from(i).unwrap());
-        assert_eq!((succession.word(), succession.entry(1)), (11, Some([8])));
+    fn who_comes_late_changes_and_wastes_nothing() {
+        let succession = Succession::<2, 2>::new();
+        assert!(succession.change(0, 1));
+        succession.replace(1, 0, entry(7));
+        succession.replace(1, 0, entry(8));
+        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 100])));
+        assert_eq!(succession.entry(1), None);
+    }
+
+    #[test]
+    fn an_entry_that_is_never_finished_is_passed_over() {
+        let succession = Succession::<2, 2>::new();
+        assert!(succession.change(0, 1));
+        succession.entries[0].stall();
+        succession.replace(1, 0, entry(7));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some([7, 101])));
+    }
+
+    #[test]
+    fn many_at_once_use_one_entry() {
+        for _ in 0..200 {
+            let succession = Succession::<2, 3>::new();
+            assert!(succession.change(0, 1));
+            thread::scope(|scope| {
+                for value in 0..4 {
+                    let succession = &succession;
+                    scope.spawn(move || succession.replace(1, 0, entry(value)));
+                }
+            });
+            // One that was being written when another looked may be passed over, not more.
+            assert!((100..102).contains(&succession.word()), "{}", succession.word());
+            assert_eq!(succession.entry(2), None);
+        }
     }
 }
 
@@ -108,43 +138,51 @@ mod loom_tests {
 
     use super::*;
 
+    /// The entry of an index: a value, and the word that tells where it is, and the value once more.
+    fn entry(value: u64) -> impl Fn(usize) -> [u64; 2] {
+        move |index| [value, value << 8 | index as u64]
+    }
+
+    fn check(succession: &Succession<2, 2>) {
+        let word = succession.word_with_entries();
+        if word != 1 {
+            let (value, index) = (u64::from(word >> 8), (word & 0xff) as usize);
+            assert_eq!(succession.entry(index), Some([value, u64::from(word)]));
+        }
+    }
+
     /// Whoever sees a word finds the entry that goes with it.
     #[test]
     fn loom_a_words_entry_is_there() {
         loom::model(|| {
-            let succession = Arc::new(Succession::<1, 2>::new());
-            assert!(succession.decide(1));
+            let succession = Arc::new(Succession::<2, 2>::new());
+            assert!(succession.change(0, 1));
             let reader = thread::spawn({
                 let succession = succession.clone();
-                move || {
-                    let word = succession.word_with_entries();
-                    if word >= 10 {
-                        assert_eq!(succession.entry(word as usize - 10), Some([77]));
-                    }
-                }
+                move || check(&succession)
             });
-            succession.replace(1, 0, &[77], |i| 10 + i as u32);
+            succession.replace(1, 0, entry(77));
             reader.join().unwrap();
         });
     }
 
-    /// Of two that replace a word at once, one does, with the entry that it wrote.
+    /// Of two that replace a word at once, one does, and the entry is whole.
     #[test]
     fn loom_a_word_is_replaced_once() {
         loom::model(|| {
-            let succession = Arc::new(Succession::<1, 2>::new());
-            assert!(succession.decide(1));
-            let replace = |succession: &Succession<1, 2>, value: u64| {
-                succession.replace(1, 0, &[value], |i| (value as u32) << 8 | i as u32);
-            };
+            let succession = Arc::new(Succession::<2, 2>::new());
+            assert!(succession.change(0, 1));
             let other = thread::spawn({
                 let succession = succession.clone();
-                move || replace(&succession, 7)
+                move || {
+                    succession.replace(1, 0, entry(7));
+                    check(&succession);
+                }
             });
-            replace(&succession, 8);
+            succession.replace(1, 0, entry(8));
+            check(&succession);
             other.join().unwrap();
-            let word = succession.word_with_entries();
-            assert_eq!(succession.entry((word & 0xff) as usize), Some([u64::from(word >> 8)]));
+            assert_ne!(succession.word_with_entries(), 1);
         });
     }
 }

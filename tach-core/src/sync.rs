@@ -17,7 +17,7 @@ cfg_if::cfg_if! {
         }
     } else {
         pub(crate) use core::sync::atomic::{
-            AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence,
+            AtomicBool, AtomicU32, AtomicU64, Ordering, fence,
         };
 
         macro_rules! const_fn {

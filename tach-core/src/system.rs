@@ -121,7 +121,8 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
     if failure == CounterFailure::Regressed && told >= expected.tick {
         return;
     }
-    // No strict read comes before one that was taken by now, whatever the estimate.
+    // Beside what the line is moved ahead for reads on other cores: not before this one, nor before
+    // what has been given by enforced order.
     let expected = Expected { tick: expected.tick.max(told).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);

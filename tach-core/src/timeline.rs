@@ -27,8 +27,8 @@ use self::line::{ExactNs, FAST_NS};
 pub(crate) use self::line::{Line, Rate};
 use self::piece::{PIECE_WORDS, Point};
 pub use self::record::BackwardStep;
-pub(crate) use self::record::Record;
 use self::record::{KNOWLEDGE_WORDS, SPIN_NS};
+pub(crate) use self::record::{MAX_SKEW_NS, Record};
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::sync::{AtomicBool, Ordering, Padded};
 

@@ -41,6 +41,7 @@ const CASES: &[Case] = &[
     },
     case("enforce_call", enforce_call),
     case("enforce_call_too_late", enforce_call_too_late),
+    case("both_calls", both_calls),
 ];
 
 fn main() {
@@ -173,4 +174,15 @@ fn enforce_call_too_late() {
     let order = status().order;
     assert_eq!(enforce_order().is_err(), order == Order::OrderedRead);
     assert_eq!(status().order, order);
+}
+
+/// In either order, and of two sources the last.
+fn both_calls() {
+    force_source(Source::Os).expect("nothing has read the clock yet");
+    enforce_order().expect("nothing has read the clock yet");
+    force_source(Source::Counter).expect("nothing has read the clock yet");
+    use_the_clock();
+    let status = status();
+    assert!(matches!(status.reason, Reason::Call | Reason::NoCounter | Reason::CounterDisabled));
+    assert_eq!(status.order, enforced_order(&status), "{status}");
 }

@@ -69,8 +69,12 @@ impl<T, C> Clocked<T, C> {
     /// Takes times from `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test of what
     /// is exported.
     ///
-    /// It holds for the tracers that are made, and the spans that are started, from now on. What
-    /// [`Incoming`] compares given times with is the OS's wall clock as before.
+    /// It holds for the tracers that are made, and the spans that are started, from now on.
+    ///
+    /// Times that are given, by callers or by OpenTelemetry itself, are still taken for the OS's wall
+    /// clock's, as [`Incoming::Rebase`] does it by default: those of OpenTelemetry are. A time of
+    /// `clock`'s own would be moved by as far as the two are apart: pass such times with
+    /// [`Incoming::Keep`].
     ///
     /// # Examples
     ///

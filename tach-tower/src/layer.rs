@@ -77,8 +77,10 @@ impl BudgetLayer {
     /// Has budgets begin and end by `clock`: for tests of services and handlers.
     ///
     /// A request that brings a budget of another clock along keeps to that one. What wakes a request
-    /// at the end of its budget is tokio's timer all the same, which knows nothing of `clock`: in a
-    /// test, move both, by [`tokio::time::advance`] or by a clock that tokio's paused time drives.
+    /// at the end of its budget is tokio's timer all the same, which knows nothing of `clock`. It is armed
+    /// with what remains, and again if `clock` has not come so far: in a test, move `clock` before tokio's
+    /// time gets there. With tokio's time paused and `clock` standing still it is armed for ever, since
+    /// each time tokio leaps to its end. A clock that tokio's time drives needs no moving.
     ///
     /// # Examples
     ///

@@ -2,14 +2,14 @@
 
 use core::fmt;
 
-use super::domain::{DOMAINS, LINE_WORDS, from_words, to_words};
+use super::domain::{DOMAINS, WORDS, line_of, to_words};
 use super::request::{ORDER, SOURCE};
 use super::verdict::{Mode, Verdict, Wish, decide};
 use super::{Order, Reason, Source};
 use crate::counter;
 use crate::os::{self, CLOCKSOURCE_BYTES, KernelView};
 use crate::succession::Succession;
-use crate::sync::{AtomicBool, AtomicU8, Ordering, Padded};
+use crate::sync::Padded;
 use crate::timeline::Line;
 
 /// What was chosen, as [`CHOICE`] holds it.
@@ -24,6 +24,8 @@ pub(crate) struct Chosen {
     pub(crate) forced: bool,
     /// How often the ticks have been moved or replaced.
     pub(crate) moves: u8,
+    /// Which domain tells them: 0 none, else one more than its index.
+    domain: u8,
 }
 
 impl Chosen {
@@ -32,12 +34,14 @@ impl Chosen {
     const MOVES_SHIFT: u32 = 5;
     const FORCED: u32 = 0x100;
     const ORDER_IGNORED: u32 = 0x200;
+    const DOMAIN_SHIFT: u32 = 10;
     const MODE_SHIFT: u32 = 16;
 
     fn to_word(self) -> u32 {
         let flag = |is_set, bit| if is_set { bit } else { 0 };
         (self.verdict.mode as u32) << Self::MODE_SHIFT
             | flag(self.order_ignored, Self::ORDER_IGNORED)
+            | u32::from(self.domain) << Self::DOMAIN_SHIFT
             | flag(self.forced, Self::FORCED)
             | u32::from(self.moves) << Self::MOVES_SHIFT
             | flag(self.source_ignored, Self::SOURCE_IGNORED)
@@ -54,51 +58,60 @@ impl Chosen {
             order_ignored: word & Self::ORDER_IGNORED != 0,
             forced: word & Self::FORCED != 0,
             moves: (word >> Self::MOVES_SHIFT & 7) as u8,
+            domain: (word >> Self::DOMAIN_SHIFT & 7) as u8,
         }
     }
 }
 
-/// What was chosen, as [`Chosen`]'s word: zero until then, which reads as [`Mode::Undecided`]. With
-/// it, the lines by which ticks are told once they have been moved or replaced.
-static CHOICE: Padded<Succession<LINE_WORDS, DOMAINS>> = Padded(Succession::new());
+/// What was chosen, as [`Chosen`]'s word; until then what was called for, as [`Calls`]'s, which reads as
+/// [`Mode::Undecided`]. With it, the lines by which ticks are told once they have been moved or
+/// replaced.
+static CHOICE: Padded<Succession<WORDS, DOMAINS>> = Padded(Succession::new());
 
-/// What was asked for by calls, before the choice.
-static CALLS: Calls = Calls { source: AtomicU8::new(0), enforced: AtomicBool::new(false) };
-
+/// What was asked for by calls before the choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Calls {
-    /// 0 nothing, 1 the counter, 2 the OS clock.
-    source: AtomicU8,
-    enforced: AtomicBool,
+    source: Option<Source>,
+    enforced: bool,
 }
 
 impl Calls {
-    fn source(&self) -> Option<Source> {
-        // ORDERING: Relaxed: `force_source` promises its effect only to reads that happen after it.
-        match self.source.load(Ordering::Relaxed) {
-            1 => Some(Source::Counter),
-            2 => Some(Source::Os),
-            _ => None,
-        }
-    }
+    const COUNTER: u32 = 1;
+    const OS: u32 = 2;
+    const ENFORCED: u32 = 4;
 
-    /// Takes the first call; whether this was it.
-    fn set_source(&self, source: Source) -> bool {
-        let value = match source {
-            Source::Counter => 1,
-            Source::Os => 2,
+    fn to_word(self) -> u32 {
+        let source = match self.source {
+            None => 0,
+            Some(Source::Counter) => Self::COUNTER,
+            Some(Source::Os) => Self::OS,
         };
-        // ORDERING: Relaxed, see `source`.
-        self.source.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        source | if self.enforced { Self::ENFORCED } else { 0 }
     }
 
-    fn enforced(&self) -> bool {
-        // ORDERING: Relaxed, see `source`.
-        self.enforced.load(Ordering::Relaxed)
+    fn from_word(word: u32) -> Self {
+        let source = match word & (Self::COUNTER | Self::OS) {
+            Self::COUNTER => Some(Source::Counter),
+            Self::OS => Some(Source::Os),
+            _ => None,
+        };
+        Self { source, enforced: word & Self::ENFORCED != 0 }
     }
 
-    fn set_enforced(&self) {
-        // ORDERING: Relaxed, see `source`.
-        self.enforced.store(true, Ordering::Relaxed);
+    /// What has been called for; `None` once the choice is made.
+    fn get() -> Option<Self> {
+        let word = CHOICE.0.word();
+        (word >> Chosen::MODE_SHIFT == Mode::Undecided as u32).then(|| Self::from_word(word))
+    }
+
+    /// Takes down a call, unless the choice is made. Whether it is taken down.
+    fn add(call: impl Fn(Self) -> Self) -> bool {
+        while let Some(calls) = Self::get() {
+            if CHOICE.0.change(calls.to_word(), call(calls).to_word()) {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -137,16 +150,17 @@ pub(crate) fn moves() -> u8 {
 
 /// The tick of what the counter or the OS clock reads, where `chosen` moves or replaces ticks.
 pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
-    let domain = CHOICE.0.entry(usize::from(chosen.moves).wrapping_sub(1));
-    domain.map_or(raw, |words| from_words(words).ns_at(raw))
+    let domain = CHOICE.0.entry(usize::from(chosen.domain).wrapping_sub(1));
+    domain.map_or(raw, |words| line_of(words).ns_at(raw))
 }
 
 /// Gives ticks by `line` from now on, for the reason in `verdict`, unless `seen` is in force no more
 /// or ticks have been moved too often.
 pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     #[expect(clippy::cast_possible_truncation, reason = "less than DOMAINS")]
-    let word_of = |index| Chosen { verdict, moves: index as u8 + 1, ..seen }.to_word();
-    CHOICE.0.replace(seen.to_word(), usize::from(seen.moves), &to_words(line), word_of);
+    let next = |index| Chosen { verdict, moves: seen.moves + 1, domain: index as u8 + 1, ..seen };
+    let domain_at = |index| to_words(line, next(index).to_word());
+    CHOICE.0.replace(seen.to_word(), usize::from(seen.domain), domain_at);
 }
 
 /// Whether the kernel, asked again, has left the counter that `chosen` relies on.
@@ -165,17 +179,23 @@ fn weigh(kernel: &KernelView<'_>, wish: Wish) -> Verdict {
 
 /// The choice, made now if it has not been made yet.
 pub(crate) fn choose() -> Chosen {
-    let published = || Some(chosen()).filter(|chosen| chosen.verdict.mode != Mode::Undecided);
-    if let Some(chosen) = published() {
-        return chosen;
+    while let Some(calls) = Calls::get() {
+        if let Some(chosen) = try_choose(calls) {
+            return chosen;
+        }
     }
+    chosen()
+}
+
+/// Makes the choice, unless somebody has made it or has called for something else meanwhile.
+fn try_choose(calls: Calls) -> Option<Chosen> {
     let (source, order) = (SOURCE.read(), ORDER.read());
     let kernel_words = &mut [0; CLOCKSOURCE_BYTES];
     let kernel = os::kernel_view(kernel_words);
-    let called = CALLS.source().map(|source| (source, Reason::Call));
+    let called = calls.source.map(|source| (source, Reason::Call));
     let wish = Wish {
         source: called.or(source.get().map(|source| (source, Reason::Environment))),
-        enforced: CALLS.enforced() || order.get() == Some(Order::Enforced),
+        enforced: calls.enforced || order.get() == Some(Order::Enforced),
     };
     let verdict = weigh(&kernel, wish);
     let chosen = Chosen {
@@ -184,9 +204,10 @@ pub(crate) fn choose() -> Chosen {
         source_ignored: source.is_nonsense(),
         order_ignored: order.is_nonsense(),
         moves: 0,
+        domain: 0,
     };
-    if !CHOICE.0.decide(chosen.to_word()) {
-        return published().unwrap_or(chosen);
+    if !CHOICE.0.change(calls.to_word(), chosen.to_word()) {
+        return None;
     }
     if chosen.source_ignored {
         os::report(format_args!("{SOURCE}"));
@@ -194,33 +215,20 @@ pub(crate) fn choose() -> Chosen {
     if chosen.order_ignored {
         os::report(format_args!("{ORDER}"));
     }
-    chosen
+    Some(chosen)
 }
 
 /// Takes down what [`force_source`](crate::force_source) asks for, for [`choose`] to weigh.
-pub(crate) fn request_source(source: Source) -> Result<(), ForceError> {
-    let first = mode() == Mode::Undecided && CALLS.set_source(source);
-    if first { Ok(()) } else { Err(ForceError(())) }
+pub(crate) fn call_for_source(source: Source) -> Result<(), ForceError> {
+    let added = Calls::add(|calls| Calls { source: Some(source), ..calls });
+    if added { Ok(()) } else { Err(ForceError(())) }
 }
 
-/// Takes down what [`enforce_order`](crate::enforce_order) asks for, for [`choose`] to weigh.
-pub(crate) fn request_enforced_order() {
-    CALLS.set_enforced();
-}
-
-/// Whether the choice is what [`request_source`] asked for, or that can't be had.
-pub(crate) fn check_source(source: Source) -> Result<(), ForceError> {
-    let verdict = choose().verdict;
-    let followed = verdict.reason == Reason::Call && verdict.mode.source() == source;
-    if followed || verdict.source_was_impossible() { Ok(()) } else { Err(ForceError(())) }
-}
-
-/// Whether strict order is kept without trust in the counter.
-pub(crate) fn check_enforced_order() -> Result<(), ForceError> {
-    match choose().verdict.mode.order() {
-        Order::Enforced | Order::OsClock => Ok(()),
-        Order::OrderedRead => Err(ForceError(())),
-    }
+/// Takes down what [`enforce_order`](crate::enforce_order) asks for, for [`choose`] to weigh; an error if
+/// the choice has been made otherwise.
+pub(crate) fn call_for_enforced_order() -> Result<(), ForceError> {
+    let added = Calls::add(|calls| Calls { enforced: true, ..calls });
+    if added || mode().order() != Order::OrderedRead { Ok(()) } else { Err(ForceError(())) }
 }
 
 /// The error of [`force_source`](crate::force_source) and [`enforce_order`](crate::enforce_order): the
@@ -253,16 +261,30 @@ mod tests {
         for mode in Mode::ALL {
             for (index, reason) in Reason::ALL.into_iter().enumerate() {
                 assert_eq!(reason as usize, index);
-                for (flags, moves) in [(0, 0), (1, 7), (2, 5), (4, 1), (7, 6)] {
+                for (flags, moves, domain) in
+                    [(0, 0, 0), (1, 7, 0), (2, 0, 7), (4, 1, 2), (7, 6, 5)]
+                {
                     let chosen = Chosen {
                         verdict: Verdict { mode, reason },
                         source_ignored: flags & 1 != 0,
                         order_ignored: flags & 2 != 0,
                         forced: flags & 4 != 0,
                         moves,
+                        domain,
                     };
                     assert_eq!(Chosen::from_word(chosen.to_word()), chosen);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn calls_are_kept_where_nothing_is_decided() {
+        for source in [None, Some(Source::Counter), Some(Source::Os)] {
+            for enforced in [false, true] {
+                let calls = Calls { source, enforced };
+                assert_eq!(Calls::from_word(calls.to_word()), calls);
+                assert_eq!(calls.to_word() >> Chosen::MODE_SHIFT, Mode::Undecided as u32);
             }
         }
     }

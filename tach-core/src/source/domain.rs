@@ -6,28 +6,29 @@
 
 use super::verdict::Mode;
 use crate::sample::CounterFailure;
-use crate::timeline::{Expected, Line, Rate};
+use crate::timeline::{Expected, Line, MAX_SKEW_NS, Rate};
 
 /// Lines in memory: one for each time that ticks can be moved or replaced, and a few for threads that
-/// a `fork` left behind between writing a line and putting it in force.
+/// a `fork` left behind in the middle of writing one.
 pub(super) const DOMAINS: usize = 7;
 
 /// A counter that has gone back more often is left.
 const MOST_REGRESSIONS: u8 = 3;
 
 /// By how much the ticks are moved ahead, so that a thread that already reads by the new domain is
-/// not behind one that still reads by the old: a few times what an estimate may be off.
-const AHEAD_NS: u64 = 500;
+/// not behind one that still reads by the old, on a core whose counter is ahead: as far as cores may be
+/// apart before one of them counts as having gone back. The timelines slew it away.
+const AHEAD_NS: u64 = MAX_SKEW_NS;
 
-/// The words by which a domain's line is kept.
-pub(super) const LINE_WORDS: usize = 3;
+/// The words of a domain: its line, and the choice's word that goes with it.
+pub(super) const WORDS: usize = 4;
 
-pub(super) fn to_words(line: Line) -> [u64; LINE_WORDS] {
-    [line.start_tick, line.start_ns, line.rate.q48()]
+pub(super) fn to_words(line: Line, word: u32) -> [u64; WORDS] {
+    [line.start_tick, line.start_ns, line.rate.q48(), word.into()]
 }
 
 /// The line from raw readings to ticks.
-pub(super) fn from_words([start_tick, start_ns, q48]: [u64; LINE_WORDS]) -> Line {
+pub(super) fn line_of([start_tick, start_ns, q48, _]: [u64; WORDS]) -> Line {
     Line { start_tick, start_ns, rate: Rate::from_q48(q48) }
 }
 
@@ -58,8 +59,8 @@ mod tests {
 
     /// 2.5 GHz.
     const RATE: Rate = Rate::from_q48((1 << 48) * 2 / 5);
-    /// 500 ns of it, rounded up.
-    const AHEAD_TICKS: u64 = 1_251;
+    /// 100 µs of it, rounded up.
+    const AHEAD_TICKS: u64 = 250_001;
 
     fn line(failure: CounterFailure, moves: u8) -> (Mode, Line) {
         let expected = Expected { tick: 5_000_000, rate: RATE, error_ns: 20 };
@@ -90,6 +91,6 @@ mod tests {
     #[test]
     fn a_line_is_kept_whole() {
         let (_, line) = line(CounterFailure::Stopped, 0);
-        assert_eq!(from_words(to_words(line)), line);
+        assert_eq!(line_of(to_words(line, 9)), line);
     }
 }

@@ -59,13 +59,6 @@ pub(crate) struct Verdict {
     pub(crate) reason: Reason,
 }
 
-impl Verdict {
-    /// The counter may have been asked for, but can't be had: no force overrules that.
-    pub(super) fn source_was_impossible(self) -> bool {
-        matches!(self.reason, Reason::NoCounter | Reason::CounterDisabled | Reason::Build)
-    }
-}
-
 /// What the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Wish {

@@ -59,11 +59,7 @@ impl Read for Ordered {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        let chosen = in_force();
-        tick_by(chosen, || match chosen.verdict.mode {
-            Mode::SelfOrdered => counter::ticks_self_ordered(),
-            _ => counter::ticks_fenced(),
-        })
+        ordered(in_force())
     }
 }
 
@@ -117,8 +113,16 @@ fn strict_elsewhere() -> u64 {
     let chosen = in_force();
     match chosen.verdict.mode.order() {
         Order::Enforced => LAST.0.raise(tick_by(chosen, counter::ticks)),
-        Order::OrderedRead | Order::OsClock => Ordered::otherwise(),
+        Order::OrderedRead | Order::OsClock => ordered(chosen),
     }
+}
+
+/// A read that the CPU does not execute before this thread's earlier loads, by the chosen source.
+fn ordered(chosen: Chosen) -> u64 {
+    tick_by(chosen, || match chosen.verdict.mode {
+        Mode::SelfOrdered => counter::ticks_self_ordered(),
+        _ => counter::ticks_fenced(),
+    })
 }
 
 /// The highest tick that an enforced read has given; 0 if there was none.

@@ -1,12 +1,13 @@
 //! What a user may do to the process's clock, and ask of it.
 
 use super::read::in_force;
-use super::{HOST, MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, review, start};
+use super::{HOST, MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, review};
 use crate::os;
 use crate::source::{self, ForceError, Source};
 use crate::timeline::{BackwardStep, Timeline};
 
-/// Forces the source of all ticks. Call it before anything reads the clock.
+/// Forces the source of all ticks. Call it before anything reads the clock; of several calls the last
+/// counts.
 ///
 /// It outranks `TACH_SOURCE`. A counter that does not exist or may not be executed can't be forced:
 /// [`status`](crate::status()) then says so.
@@ -26,9 +27,7 @@ use crate::timeline::{BackwardStep, Timeline};
 /// # Ok::<(), tach_core::ForceError>(())
 /// ```
 pub fn force_source(source: Source) -> Result<(), ForceError> {
-    source::request_source(source)?;
-    start();
-    source::check_source(source)
+    source::call_for_source(source)
 }
 
 /// Has [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, also where the
@@ -52,9 +51,7 @@ pub fn force_source(source: Source) -> Result<(), ForceError> {
 /// # Ok::<(), tach_core::ForceError>(())
 /// ```
 pub fn enforce_order() -> Result<(), ForceError> {
-    source::request_enforced_order();
-    start();
-    source::check_enforced_order()
+    source::call_for_enforced_order()
 }
 
 /// What the process's Unix time does when the OS's real-time clock is set back by more than a

@@ -63,7 +63,7 @@ const FAR_AHEAD_NS: u64 = 1_000_000;
 /// square root as well.
 const ROUNDING_NS: u64 = 4;
 /// A counter that is further back than this has gone back: less is another core's.
-const MAX_SKEW_NS: u64 = 100_000;
+pub(crate) const MAX_SKEW_NS: u64 = 100_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
 /// slew is found that late.
 const MAX_STRAY_NS: u64 = 10_000_000;

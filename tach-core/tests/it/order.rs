@@ -158,6 +158,8 @@ fn by_threads(read: Read) -> u64 {
 mod affinity {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+    use core::sync::atomic::AtomicUsize;
+
     use super::{AtomicU64, Barrier, CLOCKS, Ordering, Read, flawed, thread};
 
     /// The CPUs that this thread may run on.
@@ -187,21 +189,30 @@ mod affinity {
         thread::spawn(run).join().unwrap()
     }
 
-    /// A thread on each CPU: load what the next one published, read, publish.
+    /// A thread on each CPU: load what the next one published, read, publish; until each has seen the
+    /// next one's readings change often enough.
     fn on_pinned_threads(read: Read) -> u64 {
+        const CHANGES: u32 = 2000;
         let cpus = cpus();
         let published: Vec<_> = cpus.iter().map(|_| AtomicU64::new(0)).collect();
-        let barrier = Barrier::new(cpus.len());
+        let (barrier, done) = (Barrier::new(cpus.len()), AtomicUsize::new(0));
         let run = |i: usize| {
             pin(cpus[i]);
             barrier.wait();
             let theirs = &published[(i + 1) % cpus.len()];
-            let mut found = 0;
-            for _ in 0..200_000 {
+            let (mut found, mut changes, mut last) = (0, 0, 0);
+            while done.load(Ordering::Relaxed) < cpus.len() {
                 let before = theirs.load(Ordering::Acquire);
                 let now = read();
                 published[i].store(now, Ordering::Release);
                 found += u64::from(now < before);
+                if before != last {
+                    last = before;
+                    changes += 1;
+                    if changes == CHANGES {
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
             }
             found
         };

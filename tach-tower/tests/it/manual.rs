@@ -1,11 +1,13 @@
 //! Budgets by another clock: no test here sleeps.
 
 use core::convert::Infallible;
+use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
 use tach_tower::{Budget, BudgetLayer};
+use tokio::runtime::Handle;
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::kit::{PLENTY, budget_seen, never, request};
@@ -70,10 +72,11 @@ async fn the_answer_comes_when_both_clocks_have_moved() {
 }
 
 /// tokio's time, which stands still and leaps in a runtime that is paused.
-struct TokioClock(tokio::time::Instant);
+struct TokioClock(tokio::time::Instant, AssertUnwindSafe<Handle>);
 
 impl Clock for TokioClock {
     fn monotonic_now(&self) -> MonotonicInstant {
+        let _entered = self.1.enter();
         MonotonicInstant::from_ticks(u64::try_from(self.0.elapsed().as_nanos()).unwrap())
     }
 
@@ -89,9 +92,13 @@ impl Clock for TokioClock {
 #[tokio::test(start_paused = true)]
 async fn tokio_s_paused_time_can_be_the_clock() {
     let start = tokio::time::Instant::now();
-    let layer = BudgetLayer::new(HOUR).with_clock(Box::leak(Box::new(TokioClock(start))));
+    let runtime = AssertUnwindSafe(Handle::current());
+    let clock: &_ = Box::leak(Box::new(TokioClock(start, runtime)));
+    let layer = BudgetLayer::new(HOUR).with_clock(clock);
     let response = layer.layer(never()).oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     let waited = start.elapsed();
+    let elsewhere = std::thread::spawn(|| clock.now()).join().unwrap();
+    assert_eq!(elsewhere, clock.now(), "another thread sees the same time");
     assert!(waited >= HOUR && waited < HOUR + Duration::from_secs(1), "{waited:?} of tokio's time");
 }

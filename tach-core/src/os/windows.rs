@@ -1,0 +1,108 @@
+//! Windows's clocks, and what it thinks of the counter.
+#![expect(
+    unsafe_code,
+    reason = "calls QueryPerformanceCounter and its kin, reads KUSER_SHARED_DATA"
+)]
+
+use core::ptr;
+
+use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
+use windows_sys::Win32::System::SystemInformation::GetSystemTimePreciseAsFileTime;
+
+use super::{CLOCKSOURCE_BYTES, KernelView};
+use crate::sync::{AtomicU64, Ordering};
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// The clock behind `std::time::Instant`.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut count = 0;
+    // SAFETY: the pointer is valid for an i64. The call can't fail since Windows XP.
+    unsafe {
+        QueryPerformanceCounter(&raw mut count);
+    }
+    let (count, per_s) = (count.unsigned_abs(), frequency_hz());
+    // In two parts, since the whole product would overflow after half an hour.
+    let (s, rest) = (count / per_s, count % per_s);
+    s.saturating_mul(NS_PER_S).saturating_add(rest * NS_PER_S / per_s)
+}
+
+/// At most some GHz, so that a second's count times a billion fits `u64`.
+fn frequency_hz() -> u64 {
+    static FREQUENCY_HZ: AtomicU64 = AtomicU64::new(0);
+    // ORDERING: Relaxed, since the value stands alone and whoever stores it stores the same.
+    let known = FREQUENCY_HZ.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let mut hz = 0;
+    // SAFETY: the pointer is valid for an i64. The call can't fail since Windows XP.
+    unsafe {
+        QueryPerformanceFrequency(&raw mut hz);
+    }
+    let hz = hz.unsigned_abs().max(1);
+    // ORDERING: Relaxed, as above.
+    FREQUENCY_HZ.store(hz, Ordering::Relaxed);
+    hz
+}
+
+pub(crate) fn resolution_ns() -> u64 {
+    NS_PER_S.div_ceil(frequency_hz())
+}
+
+pub(crate) fn realtime_ns() -> u64 {
+    /// From 1601-01-01, where file times start, to 1970-01-01.
+    const EPOCH: u64 = 116_444_736_000_000_000;
+    const NS: u64 = 100;
+    let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    // SAFETY: the pointer is valid for one FILETIME.
+    unsafe {
+        GetSystemTimePreciseAsFileTime(&raw mut time);
+    }
+    let since_1601 = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+    since_1601.saturating_sub(EPOCH).saturating_mul(NS)
+}
+
+pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
+    /// `KUSER_SHARED_DATA.QpcBypassEnabled` (ntddk.h), at an address that Windows maps into every
+    /// process.
+    const QPC_BYPASS_ENABLED: usize = 0x7ffe_03c6;
+    // SAFETY: the page is mapped and readable in every process; the byte changes at most when the
+    // system starts.
+    let flags = unsafe { ptr::with_exposed_provenance::<u8>(QPC_BYPASS_ENABLED).read_volatile() };
+    KernelView { counter_readable: true, current: Some(clocksource(flags)), available: Some("tsc") }
+}
+
+/// What `QueryPerformanceCounter` reads, by the names that Linux has for it.
+fn clocksource(qpc_bypass: u8) -> &'static str {
+    /// It needs no system call: user space reads the TSC.
+    const ENABLED: u8 = 0x01;
+    /// It scales the TSC by the hypervisor's page.
+    const USE_HYPERVISOR_PAGE: u8 = 0x02;
+    match (qpc_bypass & ENABLED != 0, qpc_bypass & USE_HYPERVISOR_PAGE != 0) {
+        (false, _) => "qpc",
+        (true, false) => "tsc",
+        (true, true) => "hyperv_clocksource_tsc_page",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clocksource;
+
+    #[test]
+    fn the_bypass_tells_what_windows_reads() {
+        for (flags, name) in [
+            (0x00, "qpc"),
+            (0x02, "qpc"),
+            (0x80, "qpc"),
+            (0x01, "tsc"),
+            (0x81, "tsc"),
+            (0x03, "hyperv_clocksource_tsc_page"),
+            (0x83, "hyperv_clocksource_tsc_page"),
+        ] {
+            assert_eq!(clocksource(flags), name, "{flags:#x}");
+        }
+    }
+}
