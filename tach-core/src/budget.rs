@@ -16,7 +16,8 @@ use crate::clock::{Clock, SystemClock};
 /// # Guarantees
 ///
 /// A budget that is exhausted stays so. Time is that of the OS's monotonic clock, as for
-/// [`MonotonicInstant`]: no step of the wall clock gives time or takes it.
+/// [`MonotonicInstant`], or of the clock that it was given: no step of the wall clock gives time or
+/// takes it.
 ///
 /// *Not* promised: that anything happens at the end. A budget is asked; it does not interrupt.
 ///

@@ -10,6 +10,7 @@ use crate::{Instant, MonotonicInstant, UnixTime, unix_nanos};
 /// Code that takes a `Clock` can be tested without sleeping. All adapters of tach do; their default
 /// is [`SystemClock`], which costs no more than calling [`Instant::now`] and [`UnixTime::now`]. A clock
 /// is shared by threads and read wherever time is told, also while a thread panics: hence the bounds.
+/// (What a clock holds that is not [`RefUnwindSafe`], it can hold in an `AssertUnwindSafe`.)
 ///
 /// # An instant belongs to its clock
 ///

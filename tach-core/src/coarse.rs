@@ -43,11 +43,12 @@
 
 mod published;
 mod reading;
+mod words;
 
 use core::time::Duration;
 
 use self::published::{Published, Registration};
-use self::reading::Reading;
+use self::words::Reading;
 use crate::periodic::{Periodic, SpawnError};
 use crate::{Instant, UnixTime};
 

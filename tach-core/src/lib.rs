@@ -44,9 +44,10 @@
 //!
 //! # Features
 //!
-//! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE`, `ManualClock`, and a
-//!   per-thread cache for formatted timestamps. Without it the crate is `no_std`; it never allocates either way, but for
-//!   the first read of a process in whose environment `TACH_SOURCE` is set.
+//! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE` and `TACH_ORDER`,
+//!   `ManualClock`, and a per-thread cache for formatted timestamps. Without it the crate is `no_std`. No
+//!   read and no conversion allocates either way, but for the first read of a process in whose
+//!   environment one of those variables is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
 //!   interval, so that a process that reads no clock for long learns of a step in time.
 //! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the
@@ -67,6 +68,9 @@ mod sync;
 cfg_if::cfg_if! {
     if #[cfg(all(test, loom))] {
         // Loom's atomics can't stand in a static, so its models are compiled without the rest.
+        mod coarse {
+            mod words;
+        }
         mod maximum;
         mod succession;
         mod timeline {

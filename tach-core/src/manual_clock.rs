@@ -40,7 +40,8 @@ use crate::{Instant, MonotonicInstant, UnixTime};
 /// # Cost
 ///
 /// A read is one load. To move the clock takes a lock, and so does
-/// [`unix_time_at`](Clock::unix_time_at); each step takes memory.
+/// [`unix_time_at`](Clock::unix_time_at); each step takes memory. While one thread advances the clock,
+/// another may read one of the two times advanced already and the other not yet.
 ///
 /// # Examples
 ///

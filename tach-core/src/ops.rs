@@ -94,8 +94,8 @@ assert_eq!(now.checked_add(Duration::MAX), None);
 
             #[doc = concat!("This minus `duration`; `None` if no tick stands for that time.
 
-A counter starts at or after the machine does, so as with `std::time::Instant` on some platforms
-the time before that can't be told.
+A counter starts about when the machine does, and the time before that can't be told. So it is with
+`std::time::Instant` on macOS and Windows, but not on Linux.
 
 # Examples
 

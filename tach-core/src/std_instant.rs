@@ -39,14 +39,17 @@ impl Pair {
         Self { std, ns: least.midpoint(most) }
     }
 
-    /// The nearest that the standard library can tell.
+    /// On a system whose standard library does not tell that time, one between here and there.
     fn std_at(self, ns: u64) -> StdInstant {
-        let told = if ns >= self.ns {
-            self.std.checked_add(Duration::from_nanos(ns - self.ns))
-        } else {
-            self.std.checked_sub(Duration::from_nanos(self.ns - ns))
-        };
-        told.unwrap_or(self.std)
+        let mut away = Duration::from_nanos(ns.abs_diff(self.ns));
+        loop {
+            let told =
+                if ns >= self.ns { self.std.checked_add(away) } else { self.std.checked_sub(away) };
+            match told {
+                Some(told) => return told,
+                None => away /= 2,
+            }
+        }
     }
 
     fn ns_at(self, std: StdInstant) -> u64 {
@@ -67,6 +70,11 @@ fn nanos(duration: Duration) -> u64 {
 /// Both read one clock of the OS, but the standard library does not tell its nanoseconds: which of its
 /// instants goes with which tick is measured once, to some tens of ns. All conversions share that error,
 /// so they keep order, and distances to a tick and a nanosecond.
+///
+/// # Cost
+///
+/// A conversion; the first one in a process reads both clocks some dozen times, and takes a lock, so it is
+/// not for a signal handler.
 ///
 /// # Examples
 ///

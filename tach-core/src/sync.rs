@@ -37,3 +37,14 @@ pub(crate) use {array_of, const_fn};
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padded_values_share_no_lines() {
+        assert_eq!((align_of::<Padded<u8>>(), size_of::<Padded<u8>>()), (128, 128));
+        assert_eq!((align_of::<Padded<[u8; 129]>>(), size_of::<Padded<[u8; 129]>>()), (128, 256));
+    }
+}

@@ -8,7 +8,8 @@ use std::process::Command;
 use crate::run::{cargo, root};
 
 /// The files whose orderings the models answer for.
-const SOURCES: &[&str] = &["versioned.rs", "succession.rs", "timeline/history.rs"];
+const SOURCES: &[&str] =
+    &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"];
 
 /// What is as weak as it can be but must be one exchange: a file, what stands in it, and the same in
 /// two steps.

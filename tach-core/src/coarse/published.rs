@@ -3,8 +3,8 @@
 use core::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::reading::Reading;
-use crate::sync::{AtomicU64, Ordering, Padded};
+use super::words::{Reading, Words};
+use crate::sync::Padded;
 
 /// What is published. There is a reading if and only if a refresher is registered.
 ///
@@ -17,67 +17,38 @@ pub(super) struct Published {
     refreshers: Mutex<usize>,
 }
 
-/// Both on the same cache lines, since they are written together.
-///
-/// The Unix time is written first. A tick is raised only by one whose Unix time was published, so
-/// the Unix time is never the older of the two.
-#[derive(Debug)]
-struct Words {
-    ticks: Word,
-    unix_ns: Word,
-}
-
 impl Published {
     pub(super) const fn new() -> Self {
-        Self {
-            words: Padded(Words { ticks: Word::none(), unix_ns: Word::none() }),
-            refreshers: Mutex::new(0),
-        }
+        Self { words: Padded(Words::none()), refreshers: Mutex::new(0) }
     }
 
     /// The tick of the last refresh; `None` if there is no refresher.
     #[inline]
     pub(super) fn ticks(&self) -> Option<NonZeroU64> {
-        self.words.0.ticks.get()
+        self.words.0.ticks()
     }
 
     /// The Unix time of the last refresh in ns; `None` if there is no refresher.
     #[inline]
     pub(super) fn unix_ns(&self) -> Option<NonZeroU64> {
-        self.words.0.unix_ns.get()
+        self.words.0.unix_ns()
     }
 
     /// The tick, and a Unix time that is not older; `None` if there is no refresher.
     pub(super) fn reading(&self) -> Option<Reading> {
-        let ticks = self.words.0.ticks.get_with_earlier_writes()?;
-        Some(Reading { ticks, unix_ns: self.unix_ns()? })
+        self.words.0.reading()
     }
 
     /// Publishes what `read` gives, unless there is no refresher.
-    ///
-    /// `read` is called again if another refresh came between: what that one published may have been
-    /// read long before.
     pub(super) fn refresh(&self, read: impl Fn() -> Reading) {
-        let Words { ticks, unix_ns } = &self.words.0;
-        let mut seen = unix_ns.get_with_earlier_writes();
-        // None is left as it is. So a refresh that the last drop overtakes publishes nothing, rather
-        // than something that nobody would ever refresh again.
-        while let Some(current) = seen {
-            let now = read();
-            match unix_ns.replace(current, now.unix_ns) {
-                Ok(()) => return ticks.raise(now.ticks),
-                Err(other) => seen = other,
-            }
-        }
+        self.words.0.refresh(read);
     }
 
     /// Adds a refresher, and publishes what `read` gives.
     pub(super) fn register(&self, read: impl Fn() -> Reading) -> Registration<'_> {
         let mut refreshers = self.refreshers();
         if *refreshers == 0 {
-            let now = read();
-            self.words.0.unix_ns.set(now.unix_ns);
-            self.words.0.ticks.set(now.ticks);
+            self.words.0.set(read());
         } else {
             self.refresh(read);
         }
@@ -100,67 +71,8 @@ impl Drop for Registration<'_> {
         let mut refreshers = self.0.refreshers();
         *refreshers -= 1;
         if *refreshers == 0 {
-            self.0.words.0.ticks.clear();
-            self.0.words.0.unix_ns.clear();
+            self.0.words.0.clear();
         }
-    }
-}
-
-/// A value or none, in one word.
-#[derive(Debug)]
-struct Word(AtomicU64);
-
-/// What a [`Word`] holds if it holds no value.
-const NONE: u64 = 0;
-
-impl Word {
-    const fn none() -> Self {
-        Self(AtomicU64::new(NONE))
-    }
-
-    #[inline]
-    fn get(&self) -> Option<NonZeroU64> {
-        // ORDERING: Relaxed, since the value is all that a reader wants. That values don't go back
-        // needs no more: of two loads of one word, the later never sees the earlier write.
-        NonZeroU64::new(self.0.load(Ordering::Relaxed))
-    }
-
-    /// [`get`](Self::get) by one who also goes by what was done before the value was written.
-    fn get_with_earlier_writes(&self) -> Option<NonZeroU64> {
-        // ORDERING: Acquire, with the Release in `replace`, `raise` and `set`. Whoever sees a Unix
-        // time reads the clock after its writer did, and gets no earlier a tick; whoever sees a tick
-        // sees its Unix time or a later one.
-        NonZeroU64::new(self.0.load(Ordering::Acquire))
-    }
-
-    /// Makes it `new` if it is `current`; otherwise what it is.
-    fn replace(&self, current: NonZeroU64, new: NonZeroU64) -> Result<(), Option<NonZeroU64>> {
-        let (current, new) = (current.get(), new.get());
-        // ORDERING: Release, so that who sees the value has the clock's reading before its own. If
-        // it fails, Acquire for the sake of the reading that the caller then takes.
-        let result = self.0.compare_exchange(current, new, Ordering::Release, Ordering::Acquire);
-        result.map(drop).map_err(NonZeroU64::new)
-    }
-
-    /// Makes it at least `value`, unless it is none.
-    fn raise(&self, value: NonZeroU64) {
-        // ORDERING: Release, with the Acquire in `get_with_earlier_writes`: the Unix time of that
-        // reading was written before. Relaxed otherwise, since the exchange checks what was seen.
-        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |current| {
-            (current != NONE && current < value.get()).then_some(value.get())
-        });
-    }
-
-    /// Makes it `value`. Only for one who holds the lock and knows that it is none.
-    fn set(&self, value: NonZeroU64) {
-        // ORDERING: Release, as in `replace` and `raise`.
-        self.0.store(value.get(), Ordering::Release);
-    }
-
-    /// Makes it none. Only for one who holds the lock.
-    fn clear(&self) {
-        // ORDERING: Relaxed: none publishes nothing, and who still sees a value is merely as early.
-        self.0.store(NONE, Ordering::Relaxed);
     }
 }
 
@@ -172,6 +84,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::sync::{AtomicU64, Ordering};
 
     /// The reading whose tick is `n`, and whose Unix time has another value.
     fn at(n: u64) -> Reading {
@@ -185,25 +98,6 @@ mod tests {
     /// A clock that gives 1, 2, 3 and so on.
     fn counting(count: &AtomicU64) -> Reading {
         at(count.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    #[test]
-    fn none_is_neither_raised_nor_replaced() {
-        let [low, high] = [5, 9].map(|n| at(n).ticks);
-        let word = Word::none();
-        word.raise(high);
-        assert_eq!(word.replace(low, high), Err(None));
-        assert_eq!(word.get(), None);
-        word.set(low);
-        assert_eq!(word.replace(high, low), Err(Some(low)));
-        word.raise(high);
-        assert_eq!(word.get(), Some(high));
-        word.raise(low);
-        assert_eq!(word.get_with_earlier_writes(), Some(high));
-        assert_eq!(word.replace(high, low), Ok(()));
-        word.clear();
-        word.raise(high);
-        assert_eq!(word.get(), None);
     }
 
     #[test]

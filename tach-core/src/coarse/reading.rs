@@ -1,16 +1,9 @@
-//! One reading of the precise clock, as it is published.
+//! Readings of the precise clock.
 
-use core::num::NonZeroU64;
 use core::time::Duration;
 
+use super::words::Reading;
 use crate::MonotonicInstant;
-
-/// A tick, and the Unix time at it in ns. Neither is 0, which is published when there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reading {
-    pub(super) ticks: NonZeroU64,
-    pub(super) unix_ns: NonZeroU64,
-}
 
 impl Reading {
     /// The precise clock now.
@@ -20,12 +13,6 @@ impl Reading {
     pub(super) fn now() -> Self {
         let now = MonotonicInstant::now();
         Self::new(now.as_ticks(), now.unix_time().as_nanos())
-    }
-
-    /// A value of 0 becomes 1, which is a unit late and then the nearest that can be told.
-    pub(super) fn new(ticks: u64, unix_ns: u64) -> Self {
-        let or_one = |value| NonZeroU64::new(value).unwrap_or(NonZeroU64::MIN);
-        Self { ticks: or_one(ticks), unix_ns: or_one(unix_ns) }
     }
 
     /// How far this lies behind `now`: by its tick or by its Unix time, whichever is more.
@@ -42,12 +29,6 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn zero_stands_for_no_reading() {
-        assert_eq!(Reading::new(0, 0), Reading::new(1, 1));
-        assert_ne!(Reading::new(1, 1), Reading::new(2, 2));
-    }
 
     #[test]
     fn the_age_is_the_greater_of_both() {

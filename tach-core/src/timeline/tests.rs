@@ -396,6 +396,22 @@ fn ticks_and_durations_are_inverse() {
     }
 }
 
+/// What every conversion reads is not where some are written.
+#[test]
+fn the_line_in_use_shares_no_cache_line() {
+    let lines = |offset| offset / 128;
+    let current = core::mem::offset_of!(Timeline, current);
+    let last = current + size_of::<Current>() - 1;
+    assert_eq!(align_of::<Timeline>(), 128);
+    for other in [
+        core::mem::offset_of!(Timeline, preparing),
+        core::mem::offset_of!(Timeline, follows_back),
+        core::mem::offset_of!(Timeline, history),
+    ] {
+        assert!(!(lines(current)..=lines(last)).contains(&lines(other)));
+    }
+}
+
 /// To within a tick, whatever segments lie in between; but times that two segments tell, since a join
 /// is rounded to a nanosecond, are not told apart.
 #[test]
