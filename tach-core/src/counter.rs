@@ -56,9 +56,9 @@ cfg_if! {
 }
 
 cfg_if! {
-    if #[cfg(target_arch = "x86")] {
+    if #[cfg(all(target_arch = "x86", target_feature = "sse2", any(target_os = "linux", windows)))] {
         use core::arch::x86 as intrinsics;
-    } else if #[cfg(target_arch = "x86_64")] {
+    } else if #[cfg(all(target_arch = "x86_64", any(target_os = "linux", windows)))] {
         use core::arch::x86_64 as intrinsics;
     }
 }

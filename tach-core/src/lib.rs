@@ -98,6 +98,7 @@ cfg_if::cfg_if! {
         mod source;
         mod status;
         mod succession;
+        mod supply_clock;
         mod system;
         mod timeline;
         mod unix_time;
@@ -115,7 +116,8 @@ cfg_if::cfg_if! {
         mod recalibrator;
         #[cfg(feature = "serde")]
         mod serde_impls;
-        #[cfg(feature = "std")]
+        // On bare WebAssembly the standard library's clock panics.
+        #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
         mod std_instant;
         #[cfg(feature = "std")]
         mod std_time;

@@ -1,6 +1,7 @@
 //! The operating system: its clocks, and what it thinks of the counter.
 //!
-//! A back end is one file with exactly these items.
+//! A back end is one file with the first two of these items, and others of them if it can give more than
+//! `unknown` does.
 //!
 //! - `fn monotonic_ns() -> u64`: the clock behind `std::time::Instant`, in ns.
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
@@ -44,82 +45,65 @@ mod linux;
 mod no_environment;
 #[cfg(all(unix, not(target_os = "nuttx")))]
 mod resolution;
-#[cfg(all(not(any(unix, windows)), feature = "std"))]
+#[cfg(feature = "std")]
 mod std_clock;
+mod supplied;
 #[cfg(target_os = "linux")]
 mod suspend;
 #[cfg(unix)]
 mod unix;
-#[cfg(not(all(target_arch = "aarch64", target_os = "linux")))]
-mod unknown_cpu;
-#[cfg(not(all(target_os = "linux", not(target_env = "uclibc"))))]
-mod unknown_error;
-#[cfg(not(target_os = "linux"))]
-mod unknown_host;
-#[cfg(not(any(target_os = "linux", windows)))]
-mod unknown_kernel;
-#[cfg(not(any(windows, all(unix, not(target_os = "nuttx")))))]
-mod unknown_resolution;
+mod unknown;
 #[cfg(target_os = "linux")]
 mod vmclock;
+#[cfg(all(target_os = "wasi", target_env = "p1"))]
+mod wasi;
+#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_os = "none")))]
+mod web;
 #[cfg(windows)]
 mod windows;
+
+// What is named below takes the place of what this brings.
+pub(crate) use unknown::*;
 
 cfg_if! {
     if #[cfg(unix)] {
         pub(crate) use unix::{monotonic_ns, realtime_ns};
     } else if #[cfg(windows)] {
-        pub(crate) use windows::{monotonic_ns, realtime_ns};
+        pub(crate) use windows::{kernel_view, monotonic_ns, realtime_ns, resolution_ns};
+    } else if #[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_os = "none")))] {
+        pub(crate) use web::{kernel_view, monotonic_ns, realtime_ns, resolution_ns};
+    } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
+        pub(crate) use wasi::{monotonic_ns, realtime_ns, resolution_ns};
     } else if #[cfg(feature = "std")] {
         pub(crate) use std_clock::{monotonic_ns, realtime_ns};
     } else {
-        compile_error!("tach-core has no clock on this target: enable its `std` feature");
-    }
-}
-
-cfg_if! {
-    if #[cfg(target_os = "linux")] {
-        pub(crate) use linux::keeping_errno;
-        pub(crate) use suspend::suspended_ns;
-        pub(crate) use vmclock::disruption_marker;
-    } else {
-        pub(crate) use unknown_host::{disruption_marker, keeping_errno, suspended_ns};
-    }
-}
-
-cfg_if! {
-    if #[cfg(target_os = "linux")] {
-        pub(crate) use linux::kernel_view;
-    } else if #[cfg(windows)] {
-        pub(crate) use windows::kernel_view;
-    } else {
-        pub(crate) use unknown_kernel::kernel_view;
-    }
-}
-
-cfg_if! {
-    if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
-        pub(crate) use hwcap::cpu_capabilities;
-    } else {
-        pub(crate) use unknown_cpu::cpu_capabilities;
-    }
-}
-
-cfg_if! {
-    if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
-        pub(crate) use adjtimex::clock_error;
-    } else {
-        pub(crate) use unknown_error::clock_error;
+        pub(crate) use supplied::{monotonic_ns, realtime_ns};
     }
 }
 
 cfg_if! {
     if #[cfg(all(unix, not(target_os = "nuttx")))] {
         pub(crate) use resolution::resolution_ns;
-    } else if #[cfg(windows)] {
-        pub(crate) use windows::resolution_ns;
-    } else {
-        pub(crate) use unknown_resolution::resolution_ns;
+    }
+}
+
+cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        pub(crate) use linux::{keeping_errno, kernel_view};
+        pub(crate) use suspend::suspended_ns;
+        pub(crate) use vmclock::disruption_marker;
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
+        pub(crate) use adjtimex::clock_error;
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
+        pub(crate) use hwcap::cpu_capabilities;
     }
 }
 
@@ -148,6 +132,8 @@ pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
 pub(crate) struct KernelView<'a> {
     /// User space may execute the read; a process can have it taken away (`PR_SET_TSC`).
     pub(crate) counter_readable: bool,
+    /// There is a clock that nobody sets; a JavaScript host may lack it.
+    pub(crate) has_monotonic_clock: bool,
     /// The clocksource in use; `None` where the kernel does not tell.
     pub(crate) current: Option<&'a str>,
     /// The clocksources that could be used, separated by blanks; `None` where it does not tell.

@@ -74,11 +74,14 @@ pub enum Reason {
     CounterRegressed,
     /// The counter stood still.
     CounterStopped,
+    /// tach reads no counter on this target, and the host has no clock but one that may be set: a
+    /// JavaScript host without `performance`. Ticks are kept from going back.
+    NoMonotonicClock,
 }
 
 impl Reason {
     /// Every reason, at the index of its discriminant.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::KernelUsesCounter,
         Self::KernelClockBuiltOnCounter,
         Self::KernelVerdictUnknown,
@@ -92,6 +95,7 @@ impl Reason {
         Self::KernelLeftCounter,
         Self::CounterRegressed,
         Self::CounterStopped,
+        Self::NoMonotonicClock,
     ];
 }
 
@@ -113,6 +117,7 @@ impl fmt::Display for Reason {
             Self::KernelLeftCounter => "the kernel has ceased to keep its time by the counter",
             Self::CounterRegressed => "the counter went back",
             Self::CounterStopped => "the counter stood still",
+            Self::NoMonotonicClock => "the host has no clock but one that may be set",
         })
     }
 }

@@ -12,7 +12,10 @@ pub(crate) use self::convert::{
     after, before, between, elapsed, uncertainty_ns, unix_ns_at, unix_ns_now,
     unix_ns_with_uncertainty,
 };
-#[cfg(feature = "std")]
+#[allow(
+    unused_imports,
+    reason = "for the standard library's instants, which are not everywhere"
+)]
 pub(crate) use self::convert::{monotonic_ns_at, tick_at_monotonic_ns};
 pub(crate) use self::read::{Bare, Ordered, Strict, ticks};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};

@@ -385,7 +385,7 @@ impl Timeline {
     }
 
     /// The first tick at which the time is `ns` or later.
-    #[cfg(feature = "std")]
+    #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
         self.line_telling(ns)?.tick_at(ns)
     }

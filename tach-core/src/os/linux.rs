@@ -25,7 +25,12 @@ pub(crate) fn keeping_errno(f: impl FnOnce()) {
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     let (current, available) = clocksources(buffer, CURRENT, AVAILABLE);
-    KernelView { counter_readable: counter_readable(), current, available }
+    KernelView {
+        counter_readable: counter_readable(),
+        has_monotonic_clock: true,
+        current,
+        available,
+    }
 }
 
 /// The current and the available clocksources, as the files at these paths name them.

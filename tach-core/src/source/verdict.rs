@@ -95,7 +95,10 @@ fn decide_source(
     if let Some((Source::Os, reason)) = wish {
         return os(reason);
     }
-    let Some(features) = features else { return os(Reason::NoCounter) };
+    let Some(features) = features else {
+        let has_clock = kernel.has_monotonic_clock;
+        return os(if has_clock { Reason::NoCounter } else { Reason::NoMonotonicClock });
+    };
     if !kernel.counter_readable {
         return os(Reason::CounterDisabled);
     }
@@ -140,7 +143,12 @@ mod tests {
         Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
     fn kernel<'a>(current: Option<&'a str>, available: &'a str) -> KernelView<'a> {
-        KernelView { counter_readable: true, current, available: Some(available) }
+        KernelView {
+            counter_readable: true,
+            has_monotonic_clock: true,
+            current,
+            available: Some(available),
+        }
     }
 
     fn by_merit(features: Option<Features>, kernel: &KernelView<'_>) -> (Mode, Reason) {
@@ -206,6 +214,13 @@ mod tests {
                 decide(Some(features), riscv, &kernel(Some(name), "tsc"), Wish::default());
             assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
         }
+    }
+
+    #[test]
+    fn a_host_without_a_monotonic_clock_is_named() {
+        let bare = KernelView { has_monotonic_clock: false, ..kernel(None, "") };
+        assert_eq!(by_merit(None, &bare), (Mode::Os, Reason::NoMonotonicClock));
+        assert_eq!(by_merit(None, &kernel(None, "")), (Mode::Os, Reason::NoCounter));
     }
 
     #[test]

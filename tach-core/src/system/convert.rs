@@ -67,7 +67,7 @@ pub(crate) fn monotonic_ns_at(tick: u64) -> u64 {
 }
 
 /// The first tick at which the OS's monotonic clock says `ns` or more; the nearest there is.
-#[cfg(feature = "std")]
+#[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
 pub(crate) fn tick_at_monotonic_ns(ns: u64) -> u64 {
     // What lies behind the end of the newest record is told better once that has a successor.
     let now = ticks::<Bare>();

@@ -1,0 +1,19 @@
+//! The clocks that a program brings where there is no OS: by [`supply_clock!`](crate::supply_clock).
+#![expect(unsafe_code, reason = "calls functions that the program defines")]
+#![allow(
+    dead_code,
+    reason = "not called where there is another clock, so that none need be defined"
+)]
+
+unsafe extern "Rust" {
+    safe fn __tach_monotonic_ns() -> u64;
+    safe fn __tach_realtime_ns() -> u64;
+}
+
+pub(crate) fn monotonic_ns() -> u64 {
+    __tach_monotonic_ns()
+}
+
+pub(crate) fn realtime_ns() -> u64 {
+    __tach_realtime_ns()
+}

@@ -1,0 +1,38 @@
+//! What a program without an OS tells the time by.
+
+/// Supplies the clocks of a program that runs without an OS, once in the program.
+///
+/// The first function gives the nanoseconds of a clock that never goes back, the second those since
+/// 1970-01-01 00:00:00 UTC, or 0 if nobody knows. Both are `fn() -> u64`, may be called on any core and in
+/// interrupt handlers, and must not read tach's clock. On targets that have an OS, or a JavaScript host,
+/// this does nothing.
+///
+/// # Examples
+///
+/// ```
+/// fn timer_ns() -> u64 {
+///     // The board's timer, in ns.
+///     0
+/// }
+///
+/// tach_core::supply_clock!(timer_ns, || 0);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! supply_clock {
+    ($monotonic_ns:expr, $realtime_ns:expr) => {
+        const _: () = {
+            #[unsafe(no_mangle)]
+            extern "Rust" fn __tach_monotonic_ns() -> u64 {
+                let monotonic_ns: fn() -> u64 = $monotonic_ns;
+                monotonic_ns()
+            }
+
+            #[unsafe(no_mangle)]
+            extern "Rust" fn __tach_realtime_ns() -> u64 {
+                let realtime_ns: fn() -> u64 = $realtime_ns;
+                realtime_ns()
+            }
+        };
+    };
+}
