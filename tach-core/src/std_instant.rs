@@ -143,9 +143,9 @@ mod tests {
         let truth = nanos(pair.std - start) + 1_000_000;
         assert!(pair.ns.abs_diff(truth) <= 17, "{} is {truth}", pair.ns);
         // Windows's standard library takes instants within a step of its clock for the same.
-        let later = pair.std + Duration::from_nanos(500_000);
+        let later = pair.std + Duration::from_micros(500);
         assert_eq!((pair.std_at(pair.ns + 500_000), pair.ns_at(later)), (later, pair.ns + 500_000));
-        let earlier = pair.std.checked_sub(Duration::from_nanos(700_000)).unwrap();
+        let earlier = pair.std.checked_sub(Duration::from_micros(700)).unwrap();
         assert_eq!(
             (pair.std_at(pair.ns - 700_000), pair.ns_at(earlier)),
             (earlier, pair.ns - 700_000)
