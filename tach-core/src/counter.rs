@@ -16,16 +16,19 @@ use cfg_if::cfg_if;
 
 #[cfg(all(target_arch = "aarch64", target_os = "linux"))]
 mod aarch64;
+#[cfg(target_vendor = "apple")]
+mod apple;
 #[cfg(all(target_arch = "loongarch64", target_os = "linux"))]
 mod loongarch64;
 #[cfg(not(any(
+    target_vendor = "apple",
     all(
         any(target_arch = "aarch64", target_arch = "loongarch64", target_arch = "riscv64"),
         target_os = "linux",
     ),
     all(
         any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
-        any(target_os = "linux", windows),
+        any(target_os = "freebsd", target_os = "linux", windows),
     ),
 )))]
 mod none;
@@ -34,16 +37,18 @@ mod riscv64;
 // LFENCE came with SSE2.
 #[cfg(all(
     any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
-    any(target_os = "linux", windows),
+    any(target_os = "freebsd", target_os = "linux", windows),
 ))]
 mod x86;
 
 cfg_if! {
     if #[cfg(all(
         any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
-        any(target_os = "linux", windows),
+        any(target_os = "freebsd", target_os = "linux", windows),
     ))] {
         use x86 as back_end;
+    } else if #[cfg(target_vendor = "apple")] {
+        use apple as back_end;
     } else if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
         use aarch64 as back_end;
     } else if #[cfg(all(target_arch = "loongarch64", target_os = "linux"))] {
@@ -56,9 +61,9 @@ cfg_if! {
 }
 
 cfg_if! {
-    if #[cfg(all(target_arch = "x86", target_feature = "sse2", any(target_os = "linux", windows)))] {
+    if #[cfg(all(target_arch = "x86", target_feature = "sse2", any(target_os = "freebsd", target_os = "linux", windows)))] {
         use core::arch::x86 as intrinsics;
-    } else if #[cfg(all(target_arch = "x86_64", any(target_os = "linux", windows)))] {
+    } else if #[cfg(all(target_arch = "x86_64", any(target_os = "freebsd", target_os = "linux", windows)))] {
         use core::arch::x86_64 as intrinsics;
     }
 }

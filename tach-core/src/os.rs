@@ -31,12 +31,16 @@ use cfg_if::cfg_if;
 // libc does not declare `adjtimex` for uClibc, nor `clock_getres` for NuttX.
 #[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
 mod adjtimex;
+#[cfg(target_vendor = "apple")]
+mod apple;
 #[cfg(feature = "std")]
 mod environment;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(all(test, target_os = "linux"))]
 mod fixture;
+#[cfg(target_os = "freebsd")]
+mod freebsd;
 #[cfg(all(target_arch = "aarch64", target_os = "linux"))]
 mod hwcap;
 #[cfg(target_os = "linux")]
@@ -92,6 +96,10 @@ cfg_if! {
         pub(crate) use linux::{keeping_errno, kernel_view};
         pub(crate) use suspend::suspended_ns;
         pub(crate) use vmclock::disruption_marker;
+    } else if #[cfg(target_os = "freebsd")] {
+        pub(crate) use freebsd::kernel_view;
+    } else if #[cfg(target_vendor = "apple")] {
+        pub(crate) use apple::kernel_view;
     }
 }
 
