@@ -371,6 +371,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn of_many_threads_the_latest_and_the_earliest_stay() {
         const THREADS: u64 = 8;
         const EACH: u64 = 10_000;
@@ -396,6 +397,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn a_monotonic_instant_passed_on_is_not_after_the_next() {
         let shared = AtomicInstant::new(MonotonicInstant::now().as_unordered());
         thread::scope(|scope| {

@@ -291,6 +291,7 @@ fn honestly(process: &Process, tick: u64) -> (u64, u64) {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn ten_thousand_scenarios_hold() {
     let number = |name| env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
     let seed = number("TACH_SEED");
