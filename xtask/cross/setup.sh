@@ -59,7 +59,7 @@ Acquire::Retries "3";
 CONF
   if [ -n "$suite" ]; then
     # From where the system itself has its packages.
-    site=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' | awk '$1 == "Debian" {print $2; exit}')
+    site=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' | awk '$1 == "Debian" && !n++ {print $2}')
     [ -e "$key" ] || key=
     echo "deb ${key:+[signed-by=$key] }$site $suite main" >"$d/sources.list"
     cat >>"$d/apt.conf" <<CONF
@@ -108,7 +108,7 @@ rpath() { "$X/patchelf/usr/bin/patchelf" --force-rpath --set-rpath "$1" "$2"; }
 compiler() {
   local root=$1 v=$2 minor llvm name
   minor=$(cut -d. -f1,2 <<<"$v")
-  llvm=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-cache show "libstd-rust-web-$minor=$v" | grep -om1 'libllvm[0-9]*')
+  llvm=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-cache show "libstd-rust-web-$minor=$v" | grep -o 'libllvm[0-9]*' | sort -u)
   # The last line is what cargo links.
   fetch amd64 "$root" "rustc-web=$v" "cargo-web=$v" "libstd-rust-web-dev=$v" "libstd-rust-web-$minor=$v" "$llvm" \
     libgit2-1.5 libhttp-parser2.9 libpcre3 libmbedtls14 libmbedcrypto7 libmbedx509-1 libssh2-1
