@@ -345,6 +345,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "a panic ends the program")]
     fn meaningless_orderings_panic() {
         let meaningless: [fn(&AtomicInstant); 8] = [
             |atomic| _ = atomic.load(Release),
@@ -371,6 +372,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn of_many_threads_the_latest_and_the_earliest_stay() {
         const THREADS: u64 = 8;
         const EACH: u64 = 10_000;
@@ -396,6 +398,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn a_monotonic_instant_passed_on_is_not_after_the_next() {
         let shared = AtomicInstant::new(MonotonicInstant::now().as_unordered());
         thread::scope(|scope| {

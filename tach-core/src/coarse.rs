@@ -280,6 +280,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn the_values_are_fresh_at_first_and_move_on() {
         static PUBLISHED: Published = Published::new();
         let before = Reading::now();
@@ -297,6 +298,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn the_second_refresher_goes_on_when_the_first_is_dropped() {
         static PUBLISHED: Published = Published::new();
         let first = Refresher::spawn_on(&PUBLISHED, DAY).expect("a thread");
@@ -320,6 +322,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn a_thread_sees_ticks_in_order_while_they_are_refreshed() {
         static PUBLISHED: Published = Published::new();
         let _refresher = Refresher::spawn_on(&PUBLISHED, MS).expect("a thread");
@@ -336,6 +339,7 @@ mod tests {
 
     /// The only test that touches what the process shares, so that none disturbs it.
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn reads_are_precise_unless_a_refresher_runs() {
         let is_precise = || {
             let (before, instant, after) = (Instant::now(), now(), Instant::now());

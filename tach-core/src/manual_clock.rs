@@ -285,6 +285,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn threads_that_advance_it_lose_no_time() {
         let clock = Arc::new(ManualClock::default());
         thread::scope(|scope| {

@@ -133,6 +133,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn the_interval_has_bounds() {
         for good in [Duration::from_millis(1), Duration::from_secs(1), DAY] {
             drop(spawn(good, || ()));
@@ -159,6 +160,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn it_calls_again_and_again_on_a_thread_of_that_name() {
         let (called, calls) = mpsc::channel();
         let periodic = spawn(Duration::from_millis(1), move || {
@@ -176,6 +178,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn a_drop_ends_a_thread_that_would_sleep_for_a_day() {
         let (owned_by_thread, thread) = mpsc::channel::<Infallible>();
         let call = move || panic!("{owned_by_thread:?} is called before its time");
@@ -186,6 +189,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn a_call_that_panics_does_not_harm_the_owner() {
         let (owned_by_thread, thread) = mpsc::channel::<Infallible>();
         let periodic = spawn(Duration::from_millis(1), move || {

@@ -53,9 +53,12 @@ impl Pair {
     }
 
     fn ns_at(self, std: StdInstant) -> u64 {
-        match std.checked_duration_since(self.std) {
-            Some(later) => self.ns.saturating_add(nanos(later)),
-            None => self.ns.saturating_sub(nanos(self.std.saturating_duration_since(std))),
+        // The earlier is subtracted from the later, as Windows takes an instant that is less than 100 ns
+        // later for the same.
+        if std >= self.std {
+            self.ns.saturating_add(nanos(std.saturating_duration_since(self.std)))
+        } else {
+            self.ns.saturating_sub(nanos(self.std.saturating_duration_since(std)))
         }
     }
 }

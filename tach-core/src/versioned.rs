@@ -137,6 +137,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn no_read_is_torn() {
         let cell = Versioned::new([0; 4]);
         thread::scope(|scope| {

@@ -5,6 +5,10 @@
 //! said; with `TACH_TESTS=all` in the environment it is a failure.
 
 #[cfg(target_os = "linux")]
+#[path = "support/this_program.rs"]
+mod this_program;
+
+#[cfg(target_os = "linux")]
 mod linux {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use core::time::Duration;
@@ -14,6 +18,7 @@ mod linux {
     use std::thread;
     use std::time::Instant as StdInstant;
 
+    use crate::this_program;
     use tach_core::{
         Instant, MonotonicInstant, Order, Reason, Source, UnixTime, epoch, status, sync,
     };
@@ -31,8 +36,10 @@ mod linux {
             eprintln!("0 passed, 1 NOT RUN: {obstacle}");
             return;
         }
-        let program = env::current_exe().expect("this program has a path");
-        let status = unshare().arg(program).arg(CHILD).status().expect("unshare was there");
+        let this_program = this_program::command();
+        let mut child = unshare();
+        child.arg(this_program.get_program()).args(this_program.get_args()).arg(CHILD);
+        let status = child.status().expect("unshare was there");
         assert!(status.success(), "the child failed: {status}");
         eprintln!("1 passed, 0 failed");
     }

@@ -15,6 +15,10 @@ const TEST_MARKER: &str = "<!-- test command -->";
 /// The toolchain of `rust-version` in Cargo.toml.
 const MSRV: &str = "+1.85.0";
 
+/// The crates that users get.
+pub(crate) const PUBLISHED: [&str; 5] =
+    ["tach-core", "tach-tracing", "tach-otel", "tach-log", "tach-tower"];
+
 /// A step: its name, and what it does.
 type Step = (&'static str, fn() -> Result<(), String>);
 
@@ -109,7 +113,7 @@ pub(crate) fn no_std() -> Result<(), String> {
 pub(crate) fn msrv() -> Result<(), String> {
     let mut check = program("cargo", &[MSRV, "check", "--all-features"]);
     check.args(["--target-dir", "target/msrv"]);
-    for package in ["tach-core", "tach-tracing", "tach-otel", "tach-log", "tach-tower"] {
+    for package in PUBLISHED {
         check.args(["--package", package]);
     }
     run(&mut check)

@@ -2,6 +2,7 @@
 
 mod ci;
 mod codegen;
+mod cross;
 mod loom;
 mod run;
 
@@ -15,7 +16,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   codegen          check the assembly of the hot paths
   loom             run the models, and check that they need every memory ordering
   no-std           build tach-core for a program without std
-  msrv             check the published crates with Rust 1.85, if that is installed
+  cross [TARGET]   the other platforms, or those named: set up, built, and run
   bench [--quick]  all clocks side by side, as one table of ratios
   drift [SECONDS]  the timelines against the OS's clocks, under load";
 
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         "codegen" => codegen::check(),
         "loom" => loom::check(),
         "no-std" => ci::no_std(),
-        "msrv" => ci::msrv(),
+        "cross" => cross::check(rest),
         "bench" => measure("table", rest),
         "drift" => measure("drift", rest),
         other => {

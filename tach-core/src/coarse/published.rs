@@ -197,6 +197,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "a panic ends the program")]
     fn a_panic_while_registering_registers_nothing() {
         let published = Published::new();
         let registering = AssertUnwindSafe(|| drop(published.register(never)));
@@ -210,6 +211,7 @@ mod tests {
 
     /// In each thread's view, whatever the others do.
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn values_never_go_back_while_threads_refresh() {
         let count = AtomicU64::new(0);
         let published = Published::new();
@@ -235,6 +237,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn nothing_is_left_by_threads_that_refresh_during_the_last_drop() {
         let count = AtomicU64::new(0);
         let published = Published::new();

@@ -4,10 +4,14 @@
 use std::sync::OnceLock;
 use std::time::{Instant, UNIX_EPOCH};
 
+/// What the clock says at its first read: there are points in time before that, as there are for the
+/// clocks of other systems, which count from when the machine started.
+const FIRST_NS: u64 = 86_400_000_000_000;
+
 pub(crate) fn monotonic_ns() -> u64 {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     let since_first_read = ORIGIN.get_or_init(Instant::now).elapsed();
-    u64::try_from(since_first_read.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(since_first_read.as_nanos()).map_or(u64::MAX, |ns| ns.saturating_add(FIRST_NS))
 }
 
 pub(crate) fn realtime_ns() -> u64 {

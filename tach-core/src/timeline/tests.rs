@@ -547,6 +547,7 @@ impl Reference for Shared {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn threads_that_wake_together_from_idle_gaps_agree() {
     let machine = Shared(AtomicU64::new(1 << 40));
     let timeline = Timeline::new(BackwardStep::Hold);

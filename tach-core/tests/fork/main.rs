@@ -19,6 +19,9 @@ mod os;
 mod reading;
 #[cfg(unix)]
 mod runs;
+#[cfg(unix)]
+#[path = "../support/this_program.rs"]
+mod this_program;
 
 fn main() {
     #[cfg(unix)]

@@ -64,6 +64,7 @@ macro_rules! like_std {
             }
 
             #[test]
+            #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
             fn it_rises_on_every_thread() {
                 thread::scope(|scope| {
                     for _ in 0..8 {

@@ -43,6 +43,7 @@ const HAND_OFFS: &[(&str, HandOff)] = &[
 ];
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn strict_order_is_kept_under_every_hand_off() {
     for read in clocks() {
         for (name, hand_off) in HAND_OFFS {
@@ -52,6 +53,7 @@ fn strict_order_is_kept_under_every_hand_off() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn a_clock_that_goes_back_is_caught_under_every_hand_off() {
     for (name, hand_off) in HAND_OFFS {
         assert!(hand_off(flawed) > 0, "{name}");

@@ -45,6 +45,7 @@ fn unix_time_is_that_of_the_os_clock() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn all_threads_see_one_timeline() {
     let instants: Vec<Instant> = (0..1000).map(|_| Instant::now()).collect();
     let times = || instants.iter().map(Instant::unix_time).collect::<Vec<_>>();

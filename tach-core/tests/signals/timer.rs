@@ -66,6 +66,7 @@ fn install(handler: extern "C" fn(c_int)) {
 fn timespec(duration: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: duration.as_secs().try_into().expect("no longer than a second"),
-        tv_nsec: duration.subsec_nanos().into(),
+        // It has another type on 32 bits.
+        tv_nsec: i32::try_from(duration.subsec_nanos()).expect("less than a second").into(),
     }
 }

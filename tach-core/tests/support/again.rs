@@ -1,10 +1,11 @@
 //! This program, started again: what happens at the start of a process is seen once in each.
 
 use core::time::Duration;
-use std::env;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::thread;
 use std::time::Instant;
+
+use crate::this_program;
 
 /// A child that has not ended by then hangs. None takes more than a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -12,7 +13,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Starts this program with `arguments` and waits for its end. A child that hangs is killed, which
 /// its status tells.
 pub(crate) fn run(arguments: &[String]) -> ExitStatus {
-    let mut command = Command::new(env::current_exe().expect("this program has a path"));
+    let mut command = this_program::command();
     // With TACH_SOURCE set, the first read allocates, which a signal handler must not.
     command.args(arguments).env_remove("TACH_SOURCE");
     let mut child = command.spawn().expect("this program starts again");

@@ -1,13 +1,14 @@
-//! The choice of the source. It is made once a process, so each case runs in a child: this program
-//! again, with the case's name as its argument.
+//! The cases, and what is expected of each.
 
 use std::env;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use tach_core::{
     Instant, MonotonicInstant, Order, Reason, Source, Status, UnixTime, enforce_order,
     force_source, status,
 };
+
+use crate::this_program;
 
 /// A case: what the child has in its environment, what it does, and what its standard error holds.
 struct Case {
@@ -44,7 +45,7 @@ const CASES: &[Case] = &[
     case("both_calls", both_calls),
 ];
 
-fn main() {
+pub(crate) fn main() {
     let arguments: Vec<String> = env::args().collect();
     if let Some(case) = CASES.iter().find(|case| arguments.last() == Some(&case.name.to_owned())) {
         (case.run)();
@@ -61,7 +62,7 @@ fn main() {
 }
 
 fn child(case: &Case) -> Output {
-    let mut command = Command::new(env::current_exe().expect("this program has a path"));
+    let mut command = this_program::command();
     command.arg(case.name);
     for (name, value) in [("TACH_SOURCE", case.tach_source), ("TACH_ORDER", case.tach_order)] {
         match value {

@@ -1,0 +1,13 @@
+//! The choice of the source. It is made once a process, so each case runs in a child: this program
+//! again, with the case's name as its argument. Where there are no processes it does nothing.
+
+#[cfg(not(target_family = "wasm"))]
+mod cases;
+#[cfg(not(target_family = "wasm"))]
+#[path = "../support/this_program.rs"]
+mod this_program;
+
+fn main() {
+    #[cfg(not(target_family = "wasm"))]
+    cases::main();
+}

@@ -1,0 +1,102 @@
+//! The public API in a JavaScript host: in Node, or where wasm-bindgen's test runner is told to run it.
+#![cfg(all(target_family = "wasm", target_os = "unknown"))]
+
+use core::time::Duration;
+
+use js_sys::Date;
+use tach_core::{
+    Anchor, Instant, MonotonicInstant, OrderedInstant, Recalibrator, Source, UnixTime, status,
+    unix_nanos,
+};
+use wasm_bindgen_test::wasm_bindgen_test as test;
+
+/// `Date` tells whole milliseconds, and hosts make their fine clock coarser by up to another one.
+const DATE_STEP: Duration = Duration::from_millis(2);
+
+/// What a young page's clock may have drifted from the system's.
+const DRIFT: Duration = Duration::from_millis(100);
+
+fn date() -> Duration {
+    Duration::from_secs_f64(Date::now() / 1000.0)
+}
+
+/// Nothing sleeps here.
+fn wait(duration: Duration) {
+    let start = date();
+    while date() < start + duration {}
+}
+
+#[test]
+fn no_clock_goes_back() {
+    let mut last = (Instant::now(), MonotonicInstant::now(), OrderedInstant::now(), unix_nanos());
+    for _ in 0..100_000 {
+        let next = (Instant::now(), MonotonicInstant::now(), OrderedInstant::now(), unix_nanos());
+        assert!(next.0 >= last.0 && next.1 >= last.1 && next.2 >= last.2 && next.3 >= last.3);
+        last = next;
+    }
+}
+
+#[test]
+fn the_clock_moves() {
+    let (start, unix) = (Instant::now(), UnixTime::now());
+    wait(5 * DATE_STEP);
+    assert!(Instant::now() > start && UnixTime::now() > unix);
+    assert!(start.elapsed() > Duration::ZERO);
+}
+
+#[test]
+fn an_instant_keeps_its_unix_time() {
+    let instants: Vec<Instant> = (0..1000).map(|_| Instant::now()).collect();
+    let times = || instants.iter().map(Instant::unix_time).collect::<Vec<_>>();
+    let first = times();
+    assert!(first.is_sorted());
+    for _ in 0..4 {
+        wait(Duration::from_millis(20));
+        assert_eq!(times(), first);
+    }
+}
+
+#[test]
+fn sums_and_differences_agree() {
+    let start = Instant::now();
+    for duration in [Duration::from_nanos(1), Duration::from_millis(3), Duration::from_secs(86_400)]
+    {
+        assert_eq!((start + duration) - start, duration);
+    }
+}
+
+#[test]
+fn elapsed_time_is_that_of_the_host() {
+    let (outer, start, inner) = (date(), Instant::now(), date());
+    wait(Duration::from_millis(50));
+    let (shortest, elapsed) = (date() - inner, start.elapsed());
+    let longest = date() - outer;
+    assert!(elapsed + DATE_STEP >= shortest, "{elapsed:?} is less than {shortest:?}");
+    assert!(elapsed <= longest + DATE_STEP, "{elapsed:?} is more than {longest:?}");
+}
+
+#[test]
+fn unix_time_is_that_of_the_host() {
+    let ours = || Duration::from_nanos(UnixTime::now().as_nanos());
+    let anchored = || {
+        let now = Instant::now();
+        Duration::from_nanos(Anchor::now().unix_time(now).as_nanos())
+    };
+    for read in [&ours as &dyn Fn() -> Duration, &anchored] {
+        let (before, ours, after) = (date(), read(), date());
+        assert!(ours + DRIFT >= before, "{ours:?} is before {before:?}");
+        assert!(ours <= after + DRIFT, "{ours:?} is after {after:?}");
+    }
+}
+
+#[test]
+fn there_is_no_counter() {
+    Instant::now();
+    assert_eq!(status().source, Source::Os);
+}
+
+#[test]
+fn a_thread_that_can_not_be_had_is_an_error() {
+    let error = Recalibrator::spawn(Duration::from_secs(1)).expect_err("a thread");
+    assert_eq!(error.to_string(), "the system gives no thread");
+}

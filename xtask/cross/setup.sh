@@ -1,0 +1,408 @@
+#!/usr/bin/env bash
+# setup.sh TARGET...: puts what `cargo xtask cross` needs for these targets into $TACH_CROSS_HOME: a
+# compiler, stds, linkers, emulators, browsers. `cargo xtask cross` starts it; targets.rs says what the
+# targets are.
+#
+# All of it comes from packages: Debian's are downloaded and unpacked there, zig (linker and C library
+# of the Linux targets) is a wheel from PyPI, wasm-bindgen is compiled from the crate registry. Nothing
+# is installed on the system, and its rustup toolchains are not used. It is for x86_64 Debian and what
+# derives from it.
+#
+# A finished step leaves a stamp and is not done again. Delete the folder to start over.
+set -euo pipefail
+shopt -s inherit_errexit
+
+: "${TACH_CROSS_HOME:?the folder to fill}" "${TACH_CROSS_MSRV:?1.85, say}"
+: "${TACH_CROSS_WASM_BINDGEN:?the version in Cargo.lock}"
+ZIG_VERSION=0.17.0
+HOST=x86_64-unknown-linux-gnu
+
+mkdir -p "$TACH_CROSS_HOME"/{stamps,bin,build,log}
+X=$(cd "$TACH_CROSS_HOME" && pwd)
+RUST=$X/rust/usr
+LIBS=lib/x86_64-linux-gnu
+
+say() { printf 'cross: %s\n' "$*" >&2; }
+
+# Runs a command once; what it says goes to a log.
+step() {
+  local name=$1 start=$SECONDS rc=0; shift
+  if [ -e "$X/stamps/$name" ]; then return; fi
+  # In a shell of its own that nobody tests, since errexit does not hold within a condition.
+  set +e; (set -e; "$@") >"$X/log/$name" 2>&1; rc=$?; set -e
+  if [ $rc != 0 ]; then
+    say "$name failed; the end of $X/log/$name:"; tail -n 15 "$X/log/$name" >&2; exit 1
+  fi
+  touch "$X/stamps/$name"
+  say "$name: done in $((SECONDS - start)) s"
+}
+
+## Packages
+
+# Package lists of one architecture, apart from the system's: dpkg learns of no foreign architecture,
+# and an index that is out of step spoils no other. A second argument names another suite, which then
+# is the only one.
+lists() {
+  local arch=$1 suite=${2-} d=$X/apt/$1${2:+-$2} key=/usr/share/keyrings/debian-archive-keyring.gpg site
+  mkdir -p "$d"/{lists/partial,cache/archives/partial,state,parts}
+  : >"$d/state/status"
+  cat >"$d/apt.conf" <<CONF
+Dir::State "$d/state";
+Dir::State::Lists "$d/lists";
+Dir::State::status "$d/state/status";
+Dir::Cache "$d/cache";
+APT::Architecture "$arch";
+APT::Architectures { "$arch"; };
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Acquire::Retries "3";
+CONF
+  if [ -n "$suite" ]; then
+    # From where the system itself has its packages.
+    site=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' | awk '$1 == "Debian" && !n++ {print $2}')
+    [ -e "$key" ] || key=
+    echo "deb ${key:+[signed-by=$key] }$site $suite main" >"$d/sources.list"
+    cat >>"$d/apt.conf" <<CONF
+Dir::Etc::sourcelist "$d/sources.list";
+Dir::Etc::sourceparts "$d/parts";
+CONF
+  fi
+  # What an index lacks is found out when a package is fetched.
+  APT_CONFIG=$d/apt.conf apt-get -qq update || echo "an index of $arch can't be had"
+}
+
+need_lists() { step "apt-$1${2:+-$2}" lists "$@"; }
+
+# version ARCH PACKAGE PREFIX: the newest that begins so; nothing without one.
+version() {
+  APT_CONFIG=$X/apt/$1/apt.conf apt-cache madison "$2" |
+    awk -F'|' -v prefix="$3" '{gsub(/ /, "", $2)} index($2, prefix) == 1 {print $2}' | sort -Vu | tail -n 1
+}
+
+# fetch LISTS FOLDER PACKAGE[=VERSION]...: unpacks packages, or only the paths in $ONLY.
+fetch() {
+  local conf=$X/apt/$1/apt.conf to=$2 tmp deb; shift 2
+  tmp=$(mktemp -d "$X/build/fetch.XXXXXX"); mkdir -p "$to"
+  (cd "$tmp"; APT_CONFIG=$conf apt-get -qq download "$@")
+  for deb in "$tmp"/*.deb; do
+    # shellcheck disable=SC2086 # The paths are several patterns.
+    if [ -n "${ONLY-}" ]; then (set -f; dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" --wildcards $ONLY)
+    else dpkg -x "$deb" "$to"; fi
+  done
+  rm -rf "$tmp"
+}
+
+# An executable in bin/, from standard input; it knows $X.
+program() {
+  { printf '#!/usr/bin/env bash\nset -eu\nX=%q\n' "$X"; cat; } >"$X/bin/$1.new"
+  chmod +x "$X/bin/$1.new"; mv "$X/bin/$1.new" "$X/bin/$1"
+}
+
+## Compilers
+
+patchelf() { fetch amd64 "$X/patchelf" patchelf; }
+rpath() { "$X/patchelf/usr/bin/patchelf" --force-rpath --set-rpath "$1" "$2"; }
+
+# compiler ROOT VERSION: rustc, rustdoc and cargo with the host's std. An rpath leads them to their
+# libraries, since LD_LIBRARY_PATH would reach linkers and tests too.
+compiler() {
+  local root=$1 v=$2 minor llvm name
+  minor=$(cut -d. -f1,2 <<<"$v")
+  llvm=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-cache show "libstd-rust-web-$minor=$v" | grep -o 'libllvm[0-9]*' | sort -u)
+  # The last line is what cargo links.
+  fetch amd64 "$root" "rustc-web=$v" "cargo-web=$v" "libstd-rust-web-dev=$v" "libstd-rust-web-$minor=$v" "$llvm" \
+    libgit2-1.5 libhttp-parser2.9 libpcre3 libmbedtls14 libmbedcrypto7 libmbedx509-1 libssh2-1
+  if [ -d "$root/$LIBS" ]; then cp -P "$root/$LIBS"/* "$root/usr/$LIBS/"; fi
+  for name in rustc rustdoc cargo; do
+    rpath "\$ORIGIN/../$LIBS" "$root/usr/bin/$name"
+    "$root/usr/bin/$name" -V
+  done
+}
+
+rust() {
+  local v llvm
+  v=$(version amd64 rustc-web "")
+  compiler "$X/rust" "$v"
+  # Of the source: the library and what it depends on.
+  ONLY='./usr/src/rustc-*/library ./usr/lib/rustlib/src*' fetch amd64 "$X/rust" "rust-web-src=$v"
+  # The linker of the wasm targets.
+  llvm=$("$RUST/bin/rustc" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+  ONLY="./usr/lib/llvm-$llvm/bin/lld" fetch amd64 "$X/rust" "lld-$llvm"
+  rpath '$ORIGIN/../../x86_64-linux-gnu' "$RUST/lib/llvm-$llvm/bin/lld"
+  mkdir -p "$RUST/lib/rustlib/$HOST/bin"
+  ln -sfn "../../../llvm-$llvm/bin/lld" "$RUST/lib/rustlib/$HOST/bin/rust-lld"
+  echo "$v" >"$X/rust/version"
+}
+need_rust() { need_lists amd64; step patchelf patchelf; step rust rust; }
+
+msrv() {
+  local v; v=$(version amd64 rustc-web "$TACH_CROSS_MSRV.")
+  [ -n "$v" ] || { echo "there is no rustc $TACH_CROSS_MSRV"; return 1; }
+  compiler "$X/rust-msrv" "$v"
+}
+
+# build_std TARGET [CRATES]: a target's std, from the compiler's own source into its own sysroot. So
+# tests need neither nightly features nor a std build of their own. Unoptimized: no speed is measured
+# with it. (Where `cargo check` is all that follows, checking std would take as long as building it.)
+build_std() {
+  local t=$1 crates=${2-std,panic_unwind,panic_abort,test,proc_macro} d=$X/build/std lib=$RUST/lib/rustlib/$1/lib
+  mkdir -p "$d/src"
+  printf '[package]\nname = "std-maker"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n' >"$d/Cargo.toml"
+  printf '#![no_std]\n' >"$d/src/lib.rs"
+  # Its dependencies come with it. A CARGO_HOME of its own keeps the user's settings out.
+  (cd "$d"; PATH=$RUST/bin:$X/mingw/usr/bin:$PATH CARGO_HOME=$X/build/cargo-home RUSTC_BOOTSTRAP=1 \
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 \
+    cargo build --offline --release "-Zbuild-std=$crates" --target "$t" --target-dir "$d/target" \
+    --config 'source.crates-io.replace-with="vendored"' \
+    --config "source.vendored.directory='$RUST/lib/rustlib/src/rust/library/vendor'")
+  rm -rf "$lib"; mkdir -p "$lib"
+  cp "$d/target/$t"/release/deps/*.{rlib,rmeta} "$lib/"
+  rm -rf "$lib"/libstd_maker-* "$d/target"
+}
+build_core() { build_std "$1" core,alloc; }
+
+# Debian's std for one of its architectures, where it has one of just this version.
+debian_std() {
+  local t=$1 arch=$2 v; v=$(cat "$X/rust/version")
+  if [ "$(version "$arch" libstd-rust-web-dev "$v")" = "$v" ]; then
+    fetch "$arch" "$X/rust" "libstd-rust-web-dev=$v"
+  else
+    build_std "$t"
+  fi
+}
+
+## Linkers and C libraries
+
+zig() {
+  local tmp; tmp=$(mktemp -d "$X/build/zig.XXXXXX")
+  python3 -m pip download -q --no-deps --only-binary=:all: -d "$tmp" "ziglang==$ZIG_VERSION"
+  python3 -m zipfile -e "$tmp"/ziglang-*.whl "$X/zig"; rm -rf "$tmp"
+  chmod +x "$X/zig/ziglang/zig"
+}
+
+# zig_linker NAME ZIG-TARGET ARGUMENT...: zig as the C compiler that rustc links with.
+zig_linker() {
+  local name=$1; shift
+  step zig zig
+  program "$name" <<SH
+export ZIG_GLOBAL_CACHE_DIR=\$X/zig-cache ZIG_LOCAL_CACHE_DIR=\$X/zig-cache
+exec "\$X/zig/ziglang/zig" cc -target ${*@Q} "\$@"
+SH
+}
+
+libc() { fetch "$1" "$X/$1" libc6 libgcc-s1; }
+riscv64_libc() { fetch amd64 "$X/riscv64" libc6-riscv64-cross libgcc-s1-riscv64-cross; }
+
+# std is written for a newer wasi-libc than Debian's. What that one lacks are threads, which preview 1
+# doesn't have either, so functions that say so will do.
+wasi_libc() {
+  local self=$RUST/lib/rustlib/wasm32-wasip1/lib/self-contained d=$X/build/wasi
+  mkdir -p "$d" "$self"
+  ONLY='./usr/lib/wasm32-wasi/*' fetch amd64 "$d" wasi-libc
+  cp "$d"/usr/lib/wasm32-wasi/{crt1-command.o,crt1-reactor.o,libc.a} "$self/"
+  cat >"$d/threads.rs" <<'RS'
+#![no_std]
+macro_rules! functions { ($($name:ident($($kind:ty),*) = $value:expr;)*) => {
+    $(#[no_mangle] pub extern "C" fn $name($(_: $kind),*) -> i32 { $value })*
+} }
+const EAGAIN: i32 = 6;
+const EINVAL: i32 = 28;
+functions! {
+    pthread_attr_init(usize) = 0;
+    pthread_attr_destroy(usize) = 0;
+    pthread_attr_setstacksize(usize, usize) = 0;
+    pthread_create(usize, usize, usize, usize) = EAGAIN;
+    pthread_join(usize, usize) = EINVAL;
+    pthread_detach(usize) = EINVAL;
+}
+RS
+  "$RUST/bin/rustc" --edition 2021 --crate-type lib --emit obj -O -Ccodegen-units=1 -Cpanic=abort \
+    --target wasm32-wasip1 "$d/threads.rs" -o "$d/threads.o"
+  "$X/zig/ziglang/zig" ar rs "$self/libc.a" "$d/threads.o"
+  rm -rf "$d"
+}
+
+mingw() {
+  fetch amd64 "$X/mingw" binutils-mingw-w64-x86-64 gcc-mingw-w64-x86-64-win32 \
+    gcc-mingw-w64-x86-64-win32-runtime mingw-w64-x86-64-dev mingw-w64-common
+}
+windows_std() {
+  local t=x86_64-pc-windows-gnu name
+  build_std $t
+  # The start and end of a program, which belong to no crate.
+  for name in rsbegin rsend; do
+    RUSTC_BOOTSTRAP=1 "$RUST/bin/rustc" --target $t --crate-type lib --emit obj -Cpanic=abort \
+      "$RUST"/src/rustc-*/library/rtstartup/$name.rs -o "$RUST/lib/rustlib/$t/lib/$name.o"
+  done
+}
+
+## What runs the tests
+
+# Debian stable's emulators, and the backports': the newer know LSX, which loongarch64's code uses,
+# and tell programs on aarch64 that CNTFRQ_EL0 is 0, where the older tell the truth.
+qemu() {
+  ONLY='./usr/bin/qemu-aarch64-static ./usr/bin/qemu-riscv64-static' fetch amd64 "$X/qemu/stable" qemu-user-static
+}
+backports() { (. /etc/os-release; echo "$VERSION_CODENAME-backports"); }
+qemu_new() {
+  ONLY='./usr/bin/qemu-aarch64 ./usr/bin/qemu-riscv64 ./usr/bin/qemu-loongarch64' \
+    fetch "amd64-$(backports)" "$X/qemu/new" qemu-user
+}
+
+# qemu_runner NAME EMULATOR ROOT. The kernel can't start a foreign program, so a test that starts
+# itself again needs to be told what can.
+qemu_runner() {
+  need_lists amd64 "$(backports)"
+  step qemu qemu; step qemu-new qemu_new
+  program "$1" <<SH
+export TACH_RUNNER=\$X/bin/$1
+exec "\$X/qemu/$2" -L "\$X/$3" "\$@"
+SH
+}
+
+wine() {
+  local dlls=$X/wine/usr/$LIBS/wine/x86_64-windows c=$X/build/prng.c
+  fetch amd64 "$X/wine" wine64 libwine libunwind8 libz-mingw-w64
+  rm -rf "$X/wine/usr/$LIBS/wine/i386-windows"
+  # Debian's are a script and a link with absolute paths.
+  ln -sfn wineserver64 "$X/wine/usr/lib/wine/wineserver"
+  cp "$X/wine/usr/x86_64-w64-mingw32/lib/zlib1.dll" "$dlls/"
+  # Every Rust program imports this library, which wine 8 lacks.
+  cat >"$c" <<'C'
+__declspec(dllimport) unsigned char SystemFunction036(void *, unsigned long);
+__declspec(dllexport) int ProcessPrng(unsigned char *bytes, unsigned long long count) {
+  for (; count; count--) if (!SystemFunction036(bytes++, 1)) return 0;
+  return 1;
+}
+int DllMainCRTStartup(void *a, unsigned long b, void *c) { return 1; }
+C
+  "$X/bin/cc-windows" -shared -nostdlib -O1 -Wl,-e,DllMainCRTStartup -o "$dlls/bcryptprimitives.dll" "$c" -ladvapi32
+  # The first start makes the prefix and complains of much that is not needed.
+  "$X/bin/run-wine" wineboot -i || true
+  cp "$dlls/bcryptprimitives.dll" "$X/wineprefix/drive_c/windows/system32/"
+}
+
+# Its version is the library's, as the two must agree to the letter. Not --locked: that asks for
+# versions which a registry's mirror may lack.
+wasm_bindgen() {
+  PATH=$RUST/bin:$PATH cargo install wasm-bindgen-cli --version "$TACH_CROSS_WASM_BINDGEN" --debug \
+    --no-default-features --bin wasm-bindgen-test-runner \
+    --root "$X/wasm-bindgen/$TACH_CROSS_WASM_BINDGEN" --target-dir "$X/build/wasm-bindgen"
+  rm -rf "$X/build/wasm-bindgen"
+}
+
+# Chromium without a window, and every library that it needs but the C library and the compiler's.
+chromium() {
+  local packages
+  packages=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-get -s -o Debug::NoLocking=1 --no-install-recommends \
+    install chromium-headless-shell | awk '$1 == "Inst" {print $2}' | grep -E '^(lib|chromium|font)' |
+    grep -vE '^lib(c6|gcc-s1|stdc\+\+6|llvm.*)$')
+  # shellcheck disable=SC2086 # It is a list.
+  fetch amd64 "$X/chromium" chromium-driver $packages
+  rm -rf "$X/chromium/usr/share/"{doc,man,locale}
+}
+
+## The targets
+
+target_msrv() { need_lists amd64; step patchelf patchelf; step msrv msrv; }
+
+# The kernel runs it; only the C library is foreign. It is named in the program itself, which so can
+# start itself again.
+target_i686() {
+  need_rust; need_lists i386
+  step i386-glibc libc i386
+  step i686-std debian_std i686-unknown-linux-gnu i386
+  zig_linker cc-i686 x86-linux-gnu.2.36 \
+    "-Wl,--dynamic-linker=$X/i386/lib/ld-linux.so.2" "-Wl,-rpath,$X/i386/lib/i386-linux-gnu"
+}
+target_aarch64() {
+  need_rust; need_lists arm64
+  step arm64-glibc libc arm64
+  step aarch64-std debian_std aarch64-unknown-linux-gnu arm64
+  zig_linker cc-aarch64 aarch64-linux-gnu.2.36
+  qemu_runner run-aarch64 new/usr/bin/qemu-aarch64 arm64
+}
+target_aarch64_cntfrq() {
+  target_aarch64
+  qemu_runner run-aarch64-cntfrq stable/usr/bin/qemu-aarch64-static arm64
+}
+target_riscv64() {
+  need_rust
+  step riscv64-glibc riscv64_libc
+  step riscv64-std build_std riscv64gc-unknown-linux-gnu
+  zig_linker cc-riscv64 riscv64-linux-gnu.2.36
+  qemu_runner run-riscv64 new/usr/bin/qemu-riscv64 riscv64/usr/riscv64-linux-gnu
+}
+# With musl, static: zig brings it, where Debian has no C library for it yet.
+target_loongarch64() {
+  need_rust
+  step loongarch64-std build_std loongarch64-unknown-linux-musl
+  zig_linker cc-loongarch64 loongarch64-linux-musl
+  qemu_runner run-loongarch64 new/usr/bin/qemu-loongarch64 none
+}
+target_windows() {
+  need_rust
+  step mingw mingw
+  step windows-std windows_std
+  program cc-windows <<<'exec "$X/mingw/usr/bin/x86_64-w64-mingw32-gcc-win32" "$@"'
+  program run-wine <<'SH'
+export WINEPREFIX=$X/wineprefix WINEDEBUG=-all DISPLAY= WINEDLLOVERRIDES='mscoree=d;mshtml=d;winemenubuilder.exe=d'
+exec "$X/wine/usr/lib/wine/wine64" "$@"
+SH
+  step wine wine
+}
+target_wasm_node() {
+  need_rust
+  step wasm-std build_std wasm32-unknown-unknown
+  step "wasm-bindgen-$TACH_CROSS_WASM_BINDGEN" wasm_bindgen
+  ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen-test-runner" "$X/bin/run-wasm"
+}
+target_wasm_page() {
+  target_wasm_node
+  step chromium chromium
+  program chromedriver <<'SH'
+libs=$X/chromium/usr/lib/x86_64-linux-gnu
+export LD_LIBRARY_PATH=$libs:$libs/nss:$libs/pulseaudio:$X/chromium/lib/x86_64-linux-gnu
+exec "$X/chromium/usr/bin/chromedriver" "$@"
+SH
+  # The sandbox refuses to run for root, and the page that it would guard is ours.
+  cat >"$X/chromium/webdriver.json" <<JSON
+{"goog:chromeOptions": {
+  "binary": "$X/chromium/usr/lib/chromium/chromium-headless-shell",
+  "args": ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+}}
+JSON
+}
+target_wasm_worker() { target_wasm_page; }
+target_wasi() {
+  need_rust
+  step zig zig
+  step wasi-std build_std wasm32-wasip1
+  step wasi-libc wasi_libc
+  program run-wasi <<SH
+exec node --no-warnings ${HERE@Q}/wasi.mjs "\$@"
+SH
+}
+target_macos() {
+  need_rust
+  step macos-aarch64-std build_std aarch64-apple-darwin
+  step macos-x86_64-std build_std x86_64-apple-darwin
+}
+target_freebsd() { need_rust; step freebsd-std build_std x86_64-unknown-freebsd; }
+target_windows_aarch64() { need_rust; step windows-aarch64-std build_std aarch64-pc-windows-gnullvm; }
+target_wasip2() { need_rust; step wasip2-std build_std wasm32-wasip2; }
+target_wasm32v1() { need_rust; step wasm32v1-core build_core wasm32v1-none; }
+target_bare_metal() {
+  need_rust
+  step bare-metal-aarch64-core build_core aarch64-unknown-none
+  step bare-metal-riscv64-core build_core riscv64gc-unknown-none-elf
+}
+
+[ "$(uname -sm)" = "Linux x86_64" ] || { say "this is not x86_64 Linux, which setup.sh is for"; exit 1; }
+for tool in apt-get apt-cache dpkg dpkg-deb tar python3 cc node flock; do
+  command -v $tool >/dev/null || { say "$tool is not there"; exit 1; }
+done
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# One at a time.
+exec 9>"$X/lock"; flock 9
+for target in "$@"; do "target_${target//-/_}"; done

@@ -1,0 +1,135 @@
+//! Every other platform: set up, built, and run where that is possible.
+#![expect(clippy::print_stdout, reason = "the table is what it is run for")]
+
+mod home;
+mod targets;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::ci::PUBLISHED;
+use crate::run::run;
+use home::{Compiler, Home};
+use targets::{Means, TARGETS, Target, Work};
+
+/// The simulated machines; there are ten thousand in the tests of the host, which is faster.
+const SCENARIOS: &str = "500";
+
+/// All targets, or those with these names. What fails does not keep the rest from running.
+pub(crate) fn check(names: &[String]) -> Result<(), String> {
+    if let Some(unknown) = names.iter().find(|name| !TARGETS.iter().any(|one| one.name == **name)) {
+        let known: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        return Err(format!("\"{unknown}\" is not a target; these are: {}", known.join(" ")));
+    }
+    let home = Home::find()?;
+    let is_asked_for =
+        |target: &&Target| names.is_empty() || names.iter().any(|name| name == target.name);
+    let mut lines = Vec::new();
+    let mut failed = Vec::new();
+    for target in TARGETS.iter().filter(is_asked_for) {
+        eprintln!("\n== {}", target.name);
+        let start = Instant::now();
+        let result = home.set_up(target.name).and_then(|()| target.check(&home));
+        let (verdict, what) = match result {
+            Ok(done) => ("ok", done),
+            Err(problem) => {
+                failed.push(target.name);
+                ("FAILED", problem)
+            }
+        };
+        let seconds = start.elapsed().as_secs();
+        lines.push(format!("{:16} {verdict:6} {seconds:4} s  {what}", target.name));
+    }
+    println!("\n{}", lines.join("\n"));
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+impl Target {
+    /// Does the work; what was done.
+    fn check(&self, home: &Home) -> Result<String, String> {
+        let mut done = String::new();
+        for triple in self.triples {
+            done = match &self.work {
+                Work::Msrv => msrv(home),
+                Work::Tests(means) => tests(home, triple, means),
+                Work::Web(place) => web(home, triple, *place),
+                Work::Check(arguments) => {
+                    run(core(home, "check", triple).args(*arguments))?;
+                    Ok(format!("checked only: {}", self.triples.join(", ")))
+                }
+            }?;
+        }
+        Ok(done)
+    }
+}
+
+fn msrv(home: &Home) -> Result<String, String> {
+    let mut check = home.cargo(Compiler::Msrv, &["check", "--locked", "--all-features"]);
+    for package in PUBLISHED {
+        check.args(["--package", package]);
+    }
+    run(&mut check)?;
+    let mut compiler = home.cargo(Compiler::Msrv, &["--version"]);
+    Ok(format!("checked with {}", first_line(&mut compiler)?))
+}
+
+/// The kernel under an emulator is the host's, which vouches for no other CPU's counter: that is read
+/// only where `TACH_SOURCE` says so. (The tests that are left out then set the variable themselves.)
+fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
+    let test = || {
+        let mut test = core(home, "test", triple);
+        let setting =
+            |name| format!("CARGO_TARGET_{}_{name}", triple.to_uppercase().replace('-', "_"));
+        if let Some(linker) = means.linker {
+            test.env(setting("LINKER"), home.bin(linker));
+        }
+        if let Some(runner) = means.runner {
+            runs_with(&mut test, triple, &home.bin(runner));
+        }
+        test.env(setting("RUSTFLAGS"), means.flags);
+        test.env("TACH_SCENARIOS", SCENARIOS).args(["--all-features", "--no-fail-fast"]);
+        test
+    };
+    let by_default = run(test().args(["--lib", "--tests"]).env_remove("TACH_SOURCE"));
+    let by_counter = run(test().args(["--lib", "--test", "it"]).env("TACH_SOURCE", "counter"));
+    by_default.and(by_counter)?;
+    let Some(runner) = means.runner else { return Ok("tests run natively".to_owned()) };
+    Ok(format!("tests run under {}", first_line(Command::new(home.bin(runner)).arg("--version"))?))
+}
+
+fn web(home: &Home, triple: &str, place: Option<&str>) -> Result<String, String> {
+    let mut test = core(home, "test", triple);
+    runs_with(&mut test, triple, &home.bin("run-wasm"));
+    test.args(["--all-features", "--test", "web"]);
+    let mut host = Command::new("node");
+    if let Some(place) = place {
+        test.env(place, "1");
+        test.env("CHROMEDRIVER", home.bin("chromedriver"));
+        test.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", home.webdriver());
+        host = Command::new(home.bin("chromedriver"));
+    }
+    run(&mut test)?;
+    Ok(format!("tests run in {}", first_line(host.arg("--version"))?))
+}
+
+/// cargo for tach-core on this target.
+fn core(home: &Home, act: &str, triple: &str) -> Command {
+    let package = ["--locked", "--package", "tach-core", "--target", triple];
+    let mut cargo = home.cargo(Compiler::Newest, &[act]);
+    cargo.args(package);
+    cargo
+}
+
+/// A list, since cargo would take a variable's value apart at blanks.
+fn runs_with(cargo: &mut Command, triple: &str, runner: &Path) {
+    cargo.arg("--config").arg(format!("target.{triple}.runner=['{}']", runner.display()));
+}
+
+/// What a program says first, up to what stands in parentheses.
+fn first_line(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("can't start {command:?}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let line = said.lines().next().unwrap_or_default();
+    Ok(line.split(" (").next().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,127 @@
+//! The folder that holds compilers, emulators and browsers, and what has them run.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::run::{program, root, run};
+
+/// Settings of the caller's that would choose another compiler, or another library for it.
+const FOREIGN: &[&str] = &[
+    "CARGO_BUILD_TARGET",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "LD_LIBRARY_PATH",
+    "RUSTC",
+    "RUSTC_BOOTSTRAP",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTDOC",
+    "RUSTFLAGS",
+    "RUSTUP_TOOLCHAIN",
+];
+
+pub(crate) struct Home(PathBuf);
+
+/// A compiler's folder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Compiler {
+    Newest,
+    Msrv,
+}
+
+impl Home {
+    /// `$TACH_CROSS_HOME`, or else a folder among the user's caches.
+    pub(crate) fn find() -> Result<Self, String> {
+        let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        folder("TACH_CROSS_HOME")
+            .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("tach-cross")))
+            .or_else(|| Some(folder("HOME")?.join(".cache").join("tach-cross")))
+            // Relative to the folder that all commands run in.
+            .map(|home| Self(root().join(home)))
+            .ok_or_else(|| "no folder to put compilers into: set TACH_CROSS_HOME".to_owned())
+    }
+
+    /// Puts into the folder what a target lacks.
+    pub(crate) fn set_up(&self, target: &str) -> Result<(), String> {
+        let mut setup = program("bash", &["xtask/cross/setup.sh", target]);
+        without_foreign_settings(&mut setup);
+        setup
+            .env_remove("CARGO_TARGET_DIR")
+            .env("TACH_CROSS_HOME", &self.0)
+            .env("TACH_CROSS_MSRV", value_in("Cargo.toml", "", "rust-version")?)
+            .env("TACH_CROSS_WASM_BINDGEN", value_in("Cargo.lock", WASM_BINDGEN, "version")?);
+        run(&mut setup).map_err(|_| "it can't be set up: see above".to_owned())
+    }
+
+    /// A program that `setup.sh` made.
+    pub(crate) fn bin(&self, name: &str) -> PathBuf {
+        self.0.join("bin").join(name)
+    }
+
+    /// What the browser is started with.
+    pub(crate) fn webdriver(&self) -> PathBuf {
+        self.0.join("chromium").join("webdriver.json")
+    }
+
+    /// cargo with this compiler. All targets of one compiler share a build folder.
+    pub(crate) fn cargo(&self, compiler: Compiler, arguments: &[&str]) -> Command {
+        let name = match compiler {
+            Compiler::Newest => "rust",
+            Compiler::Msrv => "rust-msrv",
+        };
+        let bin = self.0.join(name).join("usr/bin");
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+        let mut path = OsString::from(&bin);
+        for more in [Some(self.0.join("mingw/usr/bin").into()), env::var_os("PATH")] {
+            path.push(":");
+            path.push(more.unwrap_or_default());
+        }
+        let mut cargo = program(&bin.join("cargo").to_string_lossy(), arguments);
+        without_foreign_settings(&mut cargo);
+        cargo
+            .env("PATH", path)
+            .env("CARGO_TARGET_DIR", root().join(target).join("cross").join(name));
+        cargo
+    }
+}
+
+fn without_foreign_settings(command: &mut Command) {
+    for name in FOREIGN {
+        command.env_remove(name);
+    }
+}
+
+/// Stands in Cargo.lock before the version of the library that the tool must have too.
+const WASM_BINDGEN: &str = "name = \"wasm-bindgen\"\n";
+
+/// The value of a key, the first one after some text, in a file of the workspace.
+fn value_in(file: &str, after: &str, key: &str) -> Result<String, String> {
+    let text = fs::read_to_string(root().join(file))
+        .map_err(|error| format!("can't read {file}: {error}"))?;
+    value(&text, after, key).ok_or_else(|| format!("{file} has no {key} after \"{after}\""))
+}
+
+fn value(text: &str, after: &str, key: &str) -> Option<String> {
+    let (_, rest) = text.split_once(after)?;
+    rest.lines().find_map(|line| {
+        let value = line.strip_prefix(key)?.trim_start().strip_prefix('=')?;
+        Some(value.trim().trim_matches('"').to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value;
+
+    #[test]
+    fn a_value_is_the_first_after_the_text() {
+        let text =
+            "name = \"a\"\nversion = \"1\"\nname = \"b\"\nversion = \"2\"\nversioned = \"3\"\n";
+        assert_eq!(value(text, "", "version").as_deref(), Some("1"));
+        assert_eq!(value(text, "name = \"b\"\n", "version").as_deref(), Some("2"));
+        assert_eq!(value(text, "name = \"b\"\n", "source"), None);
+        assert_eq!(value(text, "name = \"c\"\n", "version"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! The platforms, and what is done for each.
+
+/// A platform. `setup.sh` knows it by the same name.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    /// As rustc spells them.
+    pub(crate) triples: &'static [&'static str],
+    pub(crate) work: Work,
+}
+
+/// What is done for a platform.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// The published crates are checked for the host, with the oldest compiler that they promise to
+    /// work with.
+    Msrv,
+    /// tach-core's tests run.
+    Tests(Means),
+    /// `tests/web.rs` runs, where the variable with this name says, or else in Node.
+    Web(Option<&'static str>),
+    /// tach-core is checked, with these arguments.
+    Check(&'static [&'static str]),
+}
+
+/// What a platform's tests are linked and run with: programs that `setup.sh` makes.
+#[derive(Debug)]
+pub(crate) struct Means {
+    /// rustc's own without one.
+    pub(crate) linker: Option<&'static str>,
+    /// The system without one.
+    pub(crate) runner: Option<&'static str>,
+    /// For rustc.
+    pub(crate) flags: &'static str,
+}
+
+const fn emulated(linker: &'static str, runner: &'static str) -> Work {
+    Work::Tests(Means { linker: Some(linker), runner: Some(runner), flags: "" })
+}
+
+const WITH_TESTS: Work = Work::Check(&["--all-features", "--lib", "--tests"]);
+const WITHOUT_STD: Work = Work::Check(&["--no-default-features", "--lib"]);
+
+pub(crate) const TARGETS: &[Target] = &[
+    Target { name: "msrv", triples: &["x86_64-unknown-linux-gnu"], work: Work::Msrv },
+    Target {
+        name: "i686",
+        triples: &["i686-unknown-linux-gnu"],
+        work: Work::Tests(Means { linker: Some("cc-i686"), runner: None, flags: "" }),
+    },
+    Target {
+        name: "aarch64",
+        triples: &["aarch64-unknown-linux-gnu"],
+        work: emulated("cc-aarch64", "run-aarch64"),
+    },
+    // Here CNTFRQ_EL0 is 62,500,000; under the newer emulator it is 0.
+    Target {
+        name: "aarch64-cntfrq",
+        triples: &["aarch64-unknown-linux-gnu"],
+        work: emulated("cc-aarch64", "run-aarch64-cntfrq"),
+    },
+    Target {
+        name: "riscv64",
+        triples: &["riscv64gc-unknown-linux-gnu"],
+        work: emulated("cc-riscv64", "run-riscv64"),
+    },
+    Target {
+        name: "loongarch64",
+        triples: &["loongarch64-unknown-linux-musl"],
+        work: Work::Tests(Means {
+            linker: Some("cc-loongarch64"),
+            runner: Some("run-loongarch64"),
+            // The linker brings musl and its start files, so rustc must not look for its own.
+            flags: "-Clink-self-contained=no -Ctarget-feature=+crt-static",
+        }),
+    },
+    Target {
+        name: "windows",
+        triples: &["x86_64-pc-windows-gnu"],
+        work: Work::Tests(Means {
+            linker: Some("cc-windows"),
+            runner: Some("run-wine"),
+            flags: "",
+        }),
+    },
+    Target {
+        name: "wasi",
+        triples: &["wasm32-wasip1"],
+        work: Work::Tests(Means { linker: None, runner: Some("run-wasi"), flags: "" }),
+    },
+    Target { name: "wasm-node", triples: &["wasm32-unknown-unknown"], work: Work::Web(None) },
+    Target {
+        name: "wasm-page",
+        triples: &["wasm32-unknown-unknown"],
+        work: Work::Web(Some("WASM_BINDGEN_USE_BROWSER")),
+    },
+    Target {
+        name: "wasm-worker",
+        triples: &["wasm32-unknown-unknown"],
+        work: Work::Web(Some("WASM_BINDGEN_USE_DEDICATED_WORKER")),
+    },
+    Target {
+        name: "macos",
+        triples: &["aarch64-apple-darwin", "x86_64-apple-darwin"],
+        work: WITH_TESTS,
+    },
+    Target { name: "freebsd", triples: &["x86_64-unknown-freebsd"], work: WITH_TESTS },
+    Target { name: "windows-aarch64", triples: &["aarch64-pc-windows-gnullvm"], work: WITH_TESTS },
+    Target { name: "wasip2", triples: &["wasm32-wasip2"], work: WITH_TESTS },
+    Target { name: "wasm32v1", triples: &["wasm32v1-none"], work: WITHOUT_STD },
+    Target {
+        name: "bare-metal",
+        triples: &["aarch64-unknown-none", "riscv64gc-unknown-none-elf"],
+        work: WITHOUT_STD,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::TARGETS;
+
+    #[test]
+    fn setup_knows_every_target() {
+        let setup = include_str!("../../cross/setup.sh");
+        for target in TARGETS {
+            let function = format!("target_{}()", target.name.replace('-', "_"));
+            assert!(setup.contains(&function), "{function}");
+        }
+    }
+}
