@@ -38,9 +38,28 @@
 //!
 //! The counter is used only where the kernel itself trusts it; [`status`] says what was chosen and
 //! why. Setting `TACH_SOURCE=os` (or `counter`) in the environment, calling [`force_source`] before
-//! the first read, or building with `--cfg tach_source="os"` overrides that choice. The counter is
-//! read on `x86_64` Linux so far; every other target takes its ticks from the OS clock.
+//! the first read, or building with `--cfg tach_source="os"` overrides that choice.
 //! `TACH_ORDER=enforced` or [`enforce_order`] has [`MonotonicInstant`] trust no counter across CPUs.
+//!
+//! # Platforms
+//!
+//! | target | ticks | how it is tested (`cargo xtask cross`) |
+//! |---|---|---|
+//! | Linux `x86_64` | TSC | run on hardware, under a hypervisor |
+//! | Linux `i686` | TSC | run on the same |
+//! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
+//! | Linux `riscv64` | `time` | CROSSRISCV |
+//! | Linux `loongarch64` | the stable counter | CROSSLOONG |
+//! | other Linux and Unix | the OS clock | not |
+//! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | CROSSWIN |
+//! | Windows `aarch64` | `QueryPerformanceCounter` | compiled |
+//! | macOS, iOS | `mach_absolute_time` | compiled |
+//! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | compiled |
+//! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
+//! | `wasm32v1-none` | the same | compiled |
+//! | `wasm32-wasip1` | `clock_time_get` | CROSSWASI |
+//! | `wasm32-wasip2` | the standard library's clock | compiled |
+//! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
 //!
 //! # Features
 //!

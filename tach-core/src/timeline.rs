@@ -436,4 +436,6 @@ mod scenarios;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
+mod sums;
+#[cfg(test)]
 mod tests;
