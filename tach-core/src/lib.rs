@@ -48,16 +48,16 @@
 //! | Linux `x86_64` | TSC | run on hardware, under a hypervisor |
 //! | Linux `i686` | TSC | run on the same |
 //! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
-//! | Linux `riscv64` | `time` | CROSSRISCV |
-//! | Linux `loongarch64` | the stable counter | CROSSLOONG |
+//! | Linux `riscv64` | `time` | run under qemu |
+//! | Linux `loongarch64` | the stable counter | compiled |
 //! | other Linux and Unix | the OS clock | not |
-//! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | CROSSWIN |
+//! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | run under wine |
 //! | Windows `aarch64` | `QueryPerformanceCounter` | compiled |
 //! | macOS, iOS | `mach_absolute_time` | compiled |
 //! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | compiled |
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | compiled |
-//! | `wasm32-wasip1` | `clock_time_get` | CROSSWASI |
+//! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
 //! | `wasm32-wasip2` | the standard library's clock | compiled |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
 //!

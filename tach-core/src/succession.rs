@@ -114,6 +114,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn many_at_once_use_one_entry() {
         for _ in 0..200 {
             let succession = Succession::<2, 3>::new();
