@@ -380,6 +380,7 @@ target_wasi() {
   step wasi-std build_std wasm32-wasip1
   step wasi-libc wasi_libc
   program run-wasi <<SH
+if [ "\$1" = --version ]; then echo "WASI of Node \$(node --version)"; exit; fi
 exec node --no-warnings ${HERE@Q}/wasi.mjs "\$@"
 SH
 }

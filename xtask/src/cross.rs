@@ -110,7 +110,8 @@ fn web(home: &Home, triple: &str, place: Option<&str>) -> Result<String, String>
         host = Command::new(home.bin("chromedriver"));
     }
     run(&mut test)?;
-    Ok(format!("tests run in {}", first_line(host.arg("--version"))?))
+    let name = if place.is_some() { "" } else { "Node " };
+    Ok(format!("tests run in {name}{}", first_line(host.arg("--version"))?))
 }
 
 /// cargo for tach-core on this target.

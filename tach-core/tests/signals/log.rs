@@ -30,7 +30,7 @@ pub(crate) fn push(entry: &Witnessed) {
     let words = [
         reading.tick,
         reading.unix_ns,
-        reading.since_ns,
+        u64::from_ne_bytes(reading.since_ns.to_ne_bytes()),
         before.monotonic_ns,
         before.unix_ns,
         after.monotonic_ns,
@@ -52,7 +52,11 @@ pub(crate) fn entry(index: usize) -> Witnessed {
     // ORDERING: Relaxed: whoever knows the index has acquired the length.
     let word = |which: usize| SLOTS[index][which].load(Ordering::Relaxed);
     Witnessed {
-        reading: Reading { tick: word(0), unix_ns: word(1), since_ns: word(2) },
+        reading: Reading {
+            tick: word(0),
+            unix_ns: word(1),
+            since_ns: i64::from_ne_bytes(word(2).to_ne_bytes()),
+        },
         before: Os { monotonic_ns: word(3), unix_ns: word(4) },
         after: Os { monotonic_ns: word(5), unix_ns: word(6) },
     }

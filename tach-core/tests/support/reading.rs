@@ -29,7 +29,7 @@ pub(crate) struct Reading {
     pub(crate) tick: u64,
     pub(crate) unix_ns: u64,
     /// The time since the first tick that was converted.
-    pub(crate) since_ns: u64,
+    pub(crate) since_ns: i64,
 }
 
 impl Reading {
@@ -39,7 +39,7 @@ impl Reading {
         Self {
             tick,
             unix_ns: instant.unix_time().as_nanos(),
-            since_ns: nanos(instant - first_or(tick)),
+            since_ns: since_ns(instant, first_or(tick)),
         }
     }
 
@@ -55,10 +55,16 @@ impl Reading {
 
     /// Whether the conversions that read the clock themselves, called now, tell no earlier time.
     pub(crate) fn is_past(&self) -> bool {
-        let (unix_ns, since_ns) = (unix_nanos(), nanos(first_or(self.tick).elapsed()));
+        let (unix_ns, since_ns) = (unix_nanos(), since_ns(Instant::now(), first_or(self.tick)));
         let elapsed = Instant::from_ticks(self.tick).elapsed();
         unix_ns >= self.unix_ns && since_ns >= self.since_ns && nanos(elapsed) < u64::MAX / 2
     }
+}
+
+/// Less than zero where another thread was the first to convert, a tick that it read later.
+fn since_ns(instant: Instant, first: Instant) -> i64 {
+    let since = |late: Instant, early| i64::try_from(nanos(late - early)).unwrap_or(i64::MAX);
+    if instant >= first { since(instant, first) } else { -since(first, instant) }
 }
 
 fn first_or(tick: u64) -> Instant {
@@ -88,6 +94,7 @@ impl Witnessed {
         let shortest = self.before.monotonic_ns.saturating_sub(base.after.monotonic_ns);
         let longest = self.after.monotonic_ns.saturating_sub(base.before.monotonic_ns);
         let since_ns = self.reading.since_ns.saturating_sub(base.reading.since_ns);
+        let since_ns = u64::try_from(since_ns).unwrap_or(0);
         let within = |ns: u64, low: u64, high: u64| {
             ns.saturating_add(ALLOWED_NS) >= low && ns <= high.saturating_add(ALLOWED_NS)
         };
