@@ -43,8 +43,11 @@ impl Reading {
         }
     }
 
-    /// Whether this is no earlier than `other`, by every measure.
+    /// Whether this is no earlier than `other`, by every measure; the default stands for none.
     pub(crate) fn is_not_before(&self, other: &Self) -> bool {
+        if *other == Self::default() {
+            return true;
+        }
         self.tick >= other.tick && self.unix_ns >= other.unix_ns && self.since_ns >= other.since_ns
     }
 
