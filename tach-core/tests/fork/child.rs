@@ -35,10 +35,10 @@ pub(crate) fn run(known: &Known) -> c_int {
         if !witnessed.is_true(&first) {
             return UNTRUE;
         }
+        last = reading;
         if witnessed.after.monotonic_ns.saturating_sub(start_ns) > RUN_NS {
             break;
         }
-        last = reading;
     }
     if first.reading.is_pure() && last.is_pure() && are_pure(known) { GOOD } else { IMPURE }
 }
