@@ -58,7 +58,7 @@
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | compiled |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
-//! | `wasm32-wasip2` | the standard library's clock | compiled |
+//! | `wasm32-wasip2` | the standard library's clock | not |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
 //!
 //! # Features

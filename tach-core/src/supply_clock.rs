@@ -22,6 +22,7 @@
 macro_rules! supply_clock {
     ($monotonic_ns:expr, $realtime_ns:expr) => {
         const _: () = {
+            // SAFETY: no other function has these names: a second use in a program does not link.
             #[unsafe(no_mangle)]
             extern "Rust" fn __tach_monotonic_ns() -> u64 {
                 let monotonic_ns: fn() -> u64 = $monotonic_ns;

@@ -6,6 +6,8 @@ use super::{Clocksources, Features, Ordering};
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "mach_absolute_time", built_on_it: &[] };
 
+// SAFETY: libSystem, which every program links, declares it so in <mach/mach_time.h>; it takes nothing
+// and can't fail.
 unsafe extern "C" {
     /// No system call: it reads the counter and an offset that the kernel keeps in the commpage, behind
     /// the barrier that its architecture needs (xnu, `libsyscall/wrappers/mach_absolute_time.s`).

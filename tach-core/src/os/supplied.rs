@@ -5,6 +5,8 @@
     reason = "not called where there is another clock, so that none need be defined"
 )]
 
+// SAFETY: `supply_clock!` defines both, with these signatures, and of safe functions; a program that
+// lacks them does not link.
 unsafe extern "Rust" {
     safe fn __tach_monotonic_ns() -> u64;
     safe fn __tach_realtime_ns() -> u64;
