@@ -6,6 +6,8 @@
 //! - `const CLOCKSOURCES: Clocksources`: the kernel's names for clocks that are this counter.
 //! - `fn features(capabilities: u64) -> Option<Features>`: what the CPU says of its counter; `None`
 //!   without one. `capabilities` is what the OS says of the CPU, as `os::cpu_capabilities` has it.
+//! - `fn declared_hz() -> Option<u64>`: the counter's frequency as the CPU or the system declares it, where
+//!   it does; it may lie.
 //! - `fn ticks() -> u64`: the bare read. The CPU may execute it before earlier loads.
 //! - `fn ticks_fenced() -> u64`: a read behind a fence that holds it after every earlier load, as far as
 //!   the ISA can.
@@ -14,61 +16,35 @@
 
 use cfg_if::cfg_if;
 
-#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
-mod aarch64;
-#[cfg(target_vendor = "apple")]
-mod apple;
-#[cfg(all(target_arch = "loongarch64", target_os = "linux"))]
-mod loongarch64;
-#[cfg(not(any(
-    target_vendor = "apple",
-    all(
-        any(target_arch = "aarch64", target_arch = "loongarch64", target_arch = "riscv64"),
-        target_os = "linux",
-    ),
-    all(
-        any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
-        any(target_os = "freebsd", target_os = "linux", windows),
-    ),
-)))]
-mod none;
-#[cfg(all(target_arch = "riscv64", target_os = "linux"))]
-mod riscv64;
-// LFENCE came with SSE2.
-#[cfg(all(
-    any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
-    any(target_os = "freebsd", target_os = "linux", windows),
-))]
-mod x86;
-
 cfg_if! {
-    if #[cfg(all(
+    if #[cfg(target_vendor = "apple")] {
+        mod apple;
+        use apple as back_end;
+    } else if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
+        mod aarch64;
+        use aarch64 as back_end;
+    } else if #[cfg(all(target_arch = "loongarch64", target_os = "linux"))] {
+        mod loongarch64;
+        use loongarch64 as back_end;
+    } else if #[cfg(all(target_arch = "riscv64", target_os = "linux"))] {
+        mod riscv64;
+        use riscv64 as back_end;
+    } else if #[cfg(all(
+        // LFENCE came with SSE2.
         any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse2")),
         any(target_os = "freebsd", target_os = "linux", windows),
     ))] {
+        mod x86;
         use x86 as back_end;
-    } else if #[cfg(target_vendor = "apple")] {
-        use apple as back_end;
-    } else if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
-        use aarch64 as back_end;
-    } else if #[cfg(all(target_arch = "loongarch64", target_os = "linux"))] {
-        use loongarch64 as back_end;
-    } else if #[cfg(all(target_arch = "riscv64", target_os = "linux"))] {
-        use riscv64 as back_end;
     } else {
+        mod none;
         use none as back_end;
     }
 }
 
-cfg_if! {
-    if #[cfg(all(target_arch = "x86", target_feature = "sse2", any(target_os = "freebsd", target_os = "linux", windows)))] {
-        use core::arch::x86 as intrinsics;
-    } else if #[cfg(all(target_arch = "x86_64", any(target_os = "freebsd", target_os = "linux", windows)))] {
-        use core::arch::x86_64 as intrinsics;
-    }
-}
-
-pub(crate) use back_end::{CLOCKSOURCES, features, ticks, ticks_fenced, ticks_self_ordered};
+pub(crate) use back_end::{
+    CLOCKSOURCES, declared_hz, features, ticks, ticks_fenced, ticks_self_ordered,
+};
 
 /// What the CPU says of its own counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,6 +27,11 @@ pub(crate) trait Reference {
     /// Something has happened, or a minute passed: a time to look whether the host is as it was.
     fn review(&self) {}
 
+    /// The counter's frequency as the machine declares it, where it does; it may lie.
+    fn declared_hz(&self) -> Option<u64> {
+        None
+    }
+
     /// The rate in ns per tick, with its error in ppb, where it is known from elsewhere.
     fn known_rate(&self) -> Option<(Rate, u32)> {
         None

@@ -58,6 +58,10 @@ impl Reference for MonotonicReference {
         os::resolution_ns()
     }
 
+    fn declared_hz(&self) -> Option<u64> {
+        if source::mode().reads_counter() { counter::declared_hz() } else { None }
+    }
+
     fn counter_failed(&self, failure: CounterFailure) {
         let reason = match failure {
             CounterFailure::Regressed => Reason::CounterRegressed,

@@ -330,6 +330,8 @@ impl Timeline {
         if record.has_rate() {
             return record.next(id, tick, &sample(), self.backward_step());
         }
+        // Asked before the spin, since asking takes time too.
+        let declared_hz = reference.declared_hz();
         // A clock that rises in long steps tells a rate after two of them.
         let spin_ns = SPIN_NS.max(2 * reference.resolution_ns());
         let mut taken = sample();
@@ -339,6 +341,7 @@ impl Timeline {
             }
             taken = sample();
         }
+        let record = record.trusting(declared_hz, &taken);
         record.next(id, tick, &taken, self.backward_step())
     }
 

@@ -1,5 +1,5 @@
 //! The virtual count of Arm's generic timer.
-#![expect(unsafe_code, reason = "reads CNTVCT_EL0")]
+#![expect(unsafe_code, reason = "reads CNTVCT_EL0, CNTFRQ_EL0")]
 
 use core::arch::asm;
 
@@ -16,6 +16,16 @@ const ECV: u64 = 1 << 19;
 pub(crate) fn features(capabilities: u64) -> Option<Features> {
     let ordering = if capabilities & ECV != 0 { Ordering::SelfOrdered } else { Ordering::Fenced };
     Some(Features { invariant: true, ordering })
+}
+
+/// What firmware has put there; 0 where it forgot to, and under some emulators.
+pub(crate) fn declared_hz() -> Option<u64> {
+    let hz: u64;
+    // SAFETY: as in `ticks`, below.
+    unsafe {
+        asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags));
+    }
+    (hz != 0).then_some(hz)
 }
 
 #[inline]

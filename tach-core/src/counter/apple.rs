@@ -1,22 +1,35 @@
 //! Mach's absolute time: the CPU's counter, less the time that the system slept.
-#![expect(unsafe_code, reason = "calls mach_absolute_time")]
+#![expect(unsafe_code, reason = "calls mach_absolute_time, mach_timebase_info")]
 
 use super::{Clocksources, Features, Ordering};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "mach_absolute_time", built_on_it: &[] };
 
-// SAFETY: libSystem, which every program links, declares it so in <mach/mach_time.h>; it takes nothing
-// and can't fail.
+// SAFETY: libSystem, which every program links, declares them so in <mach/mach_time.h>, the second
+// with a struct of two numbers; the first takes nothing and can't fail.
 unsafe extern "C" {
     /// No system call: it reads the counter and an offset that the kernel keeps in the commpage, behind
     /// the barrier that its architecture needs (xnu, `libsyscall/wrappers/mach_absolute_time.s`).
     safe fn mach_absolute_time() -> u64;
+
+    /// Writes how many ns so many ticks are; 0 if it did.
+    fn mach_timebase_info(ns_and_ticks: *mut [u32; 2]) -> i32;
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
 pub(crate) fn features(_: u64) -> Option<Features> {
     Some(Features { invariant: true, ordering: Ordering::Fenced })
+}
+
+pub(crate) fn declared_hz() -> Option<u64> {
+    let mut ns_and_ticks = [0; 2];
+    // SAFETY: the pointer is valid for two u32. A call that fails leaves them zero.
+    unsafe {
+        mach_timebase_info(&raw mut ns_and_ticks);
+    }
+    let [ns, ticks] = ns_and_ticks.map(u64::from);
+    (ticks * 1_000_000_000).checked_div(ns).filter(|&hz| hz != 0)
 }
 
 #[inline]

@@ -1,5 +1,5 @@
 //! `LoongArch`'s stable counter.
-#![expect(unsafe_code, reason = "reads the stable counter")]
+#![expect(unsafe_code, reason = "reads the stable counter, CPUCFG")]
 
 use core::arch::asm;
 
@@ -12,6 +12,22 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 #[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
 pub(crate) fn features(_: u64) -> Option<Features> {
     Some(Features { invariant: true, ordering: Ordering::Unordered })
+}
+
+/// By CPUCFG's words 4, the crystal's frequency, and 5, the counter's factor and divisor.
+pub(crate) fn declared_hz() -> Option<u64> {
+    let (crystal_hz, ratio) = (u64::from(cpucfg(4)), cpucfg(5));
+    let (factor, divisor) = (u64::from(ratio & 0xffff), u64::from(ratio >> 16));
+    (crystal_hz * factor).checked_div(divisor).filter(|&hz| hz != 0)
+}
+
+fn cpucfg(number: u64) -> u32 {
+    let word: u32;
+    // SAFETY: the read touches no memory; a word that is not defined is 0.
+    unsafe {
+        asm!("cpucfg {}, {}", out(reg) word, in(reg) number, options(pure, nomem, nostack));
+    }
+    word
 }
 
 #[inline]

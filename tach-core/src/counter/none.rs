@@ -8,6 +8,10 @@ pub(crate) fn features(_: u64) -> Option<Features> {
     None
 }
 
+pub(crate) fn declared_hz() -> Option<u64> {
+    None
+}
+
 /// Never called, since [`features`] is `None`.
 pub(crate) fn ticks() -> u64 {
     0

@@ -15,6 +15,11 @@ pub(crate) fn features(_: u64) -> Option<Features> {
     Some(Features { invariant: true, ordering: Ordering::Unordered })
 }
 
+/// The device tree has it, which is for the kernel alone.
+pub(crate) fn declared_hz() -> Option<u64> {
+    None
+}
+
 #[inline]
 pub(crate) fn ticks() -> u64 {
     let ticks;

@@ -3,14 +3,27 @@
 
 use core::arch::asm;
 
-use super::intrinsics::{__cpuid, _rdtsc, CpuidResult};
+use cfg_if::cfg_if;
+
 use super::{Clocksources, Features, Ordering};
+
+cfg_if! {
+    if #[cfg(target_arch = "x86")] {
+        use core::arch::x86::{__cpuid, _rdtsc, CpuidResult};
+    } else {
+        use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
+    }
+}
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
-/// CPUID leaf that tells the highest extended leaf.
-const EXTENDED_LEAVES: u32 = 0x8000_0000;
+/// CPUID leaf whose ECX bit 31 says that there is a hypervisor.
+const BASIC_FEATURES: u32 = 1;
+/// CPUID leaf with the crystal's frequency, and the TSC's as a multiple of it (Intel SDM 3B, 20.7.3).
+const CRYSTAL: u32 = 0x15;
+/// CPUID leaf in which hypervisors tell the TSC's frequency in kHz.
+const HYPERVISOR_KHZ: u32 = 0x4000_0010;
 /// CPUID leaf whose EDX bit 27 says that RDTSCP exists.
 const EXTENDED_FEATURES: u32 = 0x8000_0001;
 /// CPUID leaf whose EDX bit 8 says that the TSC is invariant.
@@ -18,11 +31,25 @@ const POWER_MANAGEMENT: u32 = 0x8000_0007;
 
 #[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
 pub(crate) fn features(_: u64) -> Option<Features> {
-    let last_leaf = cpuid(EXTENDED_LEAVES).eax;
-    let edx_bit = |leaf, bit: u32| last_leaf >= leaf && cpuid(leaf).edx & (1 << bit) != 0;
+    let edx_bit = |number, bit: u32| leaf(number).is_some_and(|leaf| leaf.edx & (1 << bit) != 0);
     let has_rdtscp = edx_bit(EXTENDED_FEATURES, 27);
     let ordering = if has_rdtscp { Ordering::SelfOrdered } else { Ordering::Fenced };
     Some(Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering })
+}
+
+pub(crate) fn declared_hz() -> Option<u64> {
+    if cpuid(BASIC_FEATURES).ecx & (1 << 31) != 0 {
+        return Some(u64::from(leaf(HYPERVISOR_KHZ)?.eax) * 1000).filter(|&hz| hz != 0);
+    }
+    let [divisor, factor, crystal_hz] =
+        leaf(CRYSTAL).map(|leaf| [leaf.eax, leaf.ebx, leaf.ecx].map(u64::from))?;
+    (crystal_hz * factor).checked_div(divisor).filter(|&hz| hz != 0)
+}
+
+/// What CPUID has under this number, if it has it. The first leaf of a range tells the last one.
+fn leaf(number: u32) -> Option<CpuidResult> {
+    let last = cpuid(number & 0xffff_0000).eax;
+    (last >= number).then(|| cpuid(number))
 }
 
 #[allow(unused_unsafe, reason = "the intrinsic became safe after Rust 1.85")]

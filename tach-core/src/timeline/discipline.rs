@@ -53,6 +53,13 @@ const JITTER_DIVISOR: u64 = 50_000;
 /// A change of rate is not told from a little step in less time than this. What is taken for one is
 /// extrapolated over seconds.
 const SHORTEST_SLEW_NS: u64 = 400_000_000;
+/// A rate whose error is more than this was told by few samples.
+const YOUNG_PPB: u32 = 50_000;
+/// The error of a frequency that the machine declares: crystals are off by up to 50 ppm, and an OS clock
+/// is slewed by a little more than that.
+const DECLARED_PPB: u32 = 100_000;
+/// Two samples whose rate is less certain than this can't tell one crystal from another.
+const TELLING_PPB: u32 = 2_200_000;
 /// The error of a rate after a step: a tenth.
 const UNCERTAIN_PPB: u32 = 100_000_000;
 /// The error of a rate after a step that would have told an unlikely one.
@@ -92,6 +99,21 @@ impl Estimate {
         Self { rate, offset_error_ns, rate_error_ppb, ..*self }
     }
 
+    /// This estimate, after the first sample, with the frequency that the machine declares; or as it is, if
+    /// what the second one tells is too far from that, or too uncertain. Firmware, hypervisors and
+    /// emulators declare wrong ones.
+    pub(crate) fn trusting(&self, declared_hz: u64, second: &Sample) -> Self {
+        let measured = self.with_second(second);
+        let declared = Rate::from_slope(NS_PER_S, declared_hz);
+        let distance_ppb = ppb(measured.rate.q48().abs_diff(declared.q48()), declared.q48());
+        let error_ppb = hypot(u64::from(measured.rate_error_ppb), u64::from(DECLARED_PPB));
+        if measured.rate_error_ppb <= TELLING_PPB && distance_ppb <= error_ppb.saturating_mul(3) {
+            self.seeded(declared, DECLARED_PPB)
+        } else {
+            *self
+        }
+    }
+
     /// The OS clock's time at `tick`, as far as is known.
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
@@ -127,15 +149,22 @@ impl Estimate {
             rate_prior = rate_prior.max(ppb(magnitude, elapsed_ns));
         }
         let mut noise = noise_ns(sample, self.rate);
+        if self.rate_error_ppb > YOUNG_PPB {
+            noise = noise.saturating_add(unproven_ns(sample, self.rate));
+        }
         if finding == Finding::Jitter {
             noise = noise.max(magnitude);
         }
         let slope_noise = ppb(hypot(u64::from(self.offset_error_ns), noise), elapsed_ns);
         let correction_ns = rounded(gain_q16(error_ns, offset_prior, noise));
         let ns = self.ns_at(sample.tick).saturating_add_signed(correction_ns);
-        let rate_error_q16 = match finding {
-            Finding::Shifted => 0,
-            _ => gain_q16(error_ns, rate_prior, slope_noise),
+        let (rate_error_q16, rate_error_ppb) = match finding {
+            // A single one says nothing of the rate; several in a row say that it is not what was thought.
+            Finding::Shifted => (0, rate_prior.saturating_mul(2)),
+            _ => (
+                gain_q16(error_ns, rate_prior, slope_noise),
+                combined_error(rate_prior, slope_noise),
+            ),
         };
         let mut offset_error_ns = combined_error(offset_prior, noise);
         if finding == Finding::Jitter {
@@ -146,7 +175,7 @@ impl Estimate {
             ns,
             rate: self.rate.changed_by(rate_error_q16, elapsed_ns),
             offset_error_ns: narrow(offset_error_ns),
-            rate_error_ppb: narrow(combined_error(rate_prior, slope_noise)),
+            rate_error_ppb: narrow(rate_error_ppb),
         };
         (updated, finding)
     }
@@ -199,7 +228,7 @@ impl Estimate {
         } else {
             Rate::from_slope(elapsed_ns, ticks.max(1)).max(Rate::SLOWEST)
         };
-        let noise = noise_ns(sample, rate);
+        let noise = noise_ns(sample, rate).saturating_add(unproven_ns(sample, rate));
         let slope_noise = hypot(rate.ns(u64::from(self.offset_error_ns)), noise);
         Self {
             tick: sample.tick,
@@ -243,6 +272,11 @@ fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
         .saturating_add(sample.resolution_ns / 2)
         .saturating_add(rate.ns(1))
         .saturating_add(1)
+}
+
+/// What is added to that while the narrowest bracket may itself have been interrupted, as there were few.
+fn unproven_ns(sample: &Sample, rate: Rate) -> u64 {
+    rate.ns(sample.width_ticks / 4)
 }
 
 /// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`,

@@ -61,7 +61,7 @@ const SLEW_DIVISOR: u64 = 2000;
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// What is told, what is estimated and what the OS clock says are each rounded down, and an error's
 /// square root as well.
-const ROUNDING_NS: u64 = 4;
+const ROUNDING_NS: u64 = 8;
 /// A counter that is further back than this has gone back: less is another core's.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
@@ -104,6 +104,12 @@ impl Record {
         }
         let Some((rate, error_ppb)) = known_rate() else { return self };
         Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
+    }
+
+    /// This first record with the frequency that the machine declares, if `sample` bears it out.
+    pub(super) fn trusting(self, declared_hz: Option<u64>, sample: &Sample) -> Self {
+        let Some(hz) = declared_hz else { return self };
+        Self { estimate: self.estimate.trusting(hz, sample), ..self }
     }
 
     /// The record that follows this one, whose id is `id`, once `sample` is known.

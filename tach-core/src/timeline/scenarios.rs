@@ -62,6 +62,9 @@ impl Scenario {
         ]);
         let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
         let mut machine = Machine::with_rate(seed, rate);
+        // Nothing, the truth, a bit off, what a wrong crystal makes of it, rubbish.
+        let declared = [None, Some(hz), Some(hz / 100 * 99), Some(hz / 24 * 25), Some(hz / 27)];
+        machine.declared_hz = random.pick(&declared);
         machine.resolution_ns = random.pick(&[1, 1, 1, 1, 1, 1, 100, 1_000, 1_000_000, 15_625_000]);
         machine.interrupted_one_in = random.pick(&[0, 200, 20, 4]);
         machine.interruption_ns = random.pick(&[5_000, 50_000, 10_000_000]);

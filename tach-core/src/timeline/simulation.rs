@@ -65,6 +65,8 @@ pub(super) struct Machine {
     /// Where the counter stands still.
     pub(super) stopped_at: Cell<Option<u64>>,
     pub(super) nominal: Rate,
+    /// What the CPU says of its counter.
+    pub(super) declared_hz: Option<u64>,
 }
 
 impl Machine {
@@ -86,6 +88,7 @@ impl Machine {
             goes_back: Cell::new(None),
             stopped_at: Cell::new(None),
             nominal,
+            declared_hz: None,
         }
     }
 
@@ -158,6 +161,10 @@ impl Reference for Machine {
 
     fn resolution_ns(&self) -> u64 {
         self.resolution_ns
+    }
+
+    fn declared_hz(&self) -> Option<u64> {
+        self.declared_hz
     }
 }
 
@@ -243,6 +250,10 @@ impl Reference for MonotonicClock<'_> {
 
     fn resolution_ns(&self) -> u64 {
         self.0.machine.resolution_ns
+    }
+
+    fn declared_hz(&self) -> Option<u64> {
+        self.0.machine.declared_hz
     }
 
     fn counter_failed(&self, failure: CounterFailure) {

@@ -4,6 +4,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::thread;
 
+use super::discipline::Estimate;
 use super::simulation::{Machine, NS_PER_S, Random};
 use super::*;
 use crate::sync::AtomicU64;
@@ -232,6 +233,40 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
         let tick = machine.ticks();
         assert!(timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick)) <= 100);
         assert_eq!(steps(&timeline), 1);
+    }
+}
+
+/// What is known of a counter of 24 MHz after two samples, the second after 30.02 us, if the machine declares
+/// this frequency. The samples begin `phase_ns` after a tick did.
+fn first_estimate(phase_ns: u64, declared_hz: Option<u64>) -> Estimate {
+    let sample = |ns| {
+        let tick = 1_000_000 + (phase_ns + ns) * 24 / 1000;
+        Sample { tick, ns, width_ticks: 1, excess_ticks: 0, resolution_ns: 1 }
+    };
+    let (first, second) = (Record::first(&sample(1000)), sample(31_020));
+    first.trusting(declared_hz, &second).next(1, second.tick, &second, BackwardStep::Hold).estimate
+}
+
+#[test]
+fn a_declared_frequency_makes_the_first_rate_truer() {
+    let worst_error_ppm = |declared_hz| {
+        let rates_hz = (0..42).map(|phase_ns| first_estimate(phase_ns, declared_hz).rate.hz());
+        rates_hz.map(|hz| hz.abs_diff(24_000_000) / 24).max().unwrap()
+    };
+    let (without, with) = (worst_error_ppm(None), worst_error_ppm(Some(24_000_000)));
+    assert!(without > 500 && with < 50, "{with} ppm off, {without} without it");
+    // A crystal may be 50 ppm off.
+    assert!(worst_error_ppm(Some(24_001_200)) < 150);
+}
+
+#[test]
+fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
+    // An emulator's, crystals that are mistaken for others, kHz that are taken for Hz, ...
+    for wrong_hz in [1, 888_888, 19_200_000, 23_760_000, 24_576_000, 25_000_000, 24_000_000_000] {
+        for phase_ns in 0..42 {
+            let estimate = first_estimate(phase_ns, Some(wrong_hz));
+            assert_eq!(estimate, first_estimate(phase_ns, None), "{wrong_hz} Hz, {phase_ns} ns");
+        }
     }
 }
 
