@@ -270,6 +270,25 @@ fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
     }
 }
 
+#[test]
+fn a_wrong_rate_is_found_though_each_sample_looks_like_a_shift() {
+    // Told by two samples that were interrupted, it is further off than its error says.
+    let truth = Rate::from_slope(16, 1);
+    let mut estimate = Estimate {
+        tick: 0,
+        ns: 0,
+        rate: truth.changed_by(4_500_000 << 16, NS_PER_S),
+        offset_error_ns: 200,
+        rate_error_ppb: 1_000_000,
+    };
+    for tick in (1..=8).map(|i| i * 2_500_000) {
+        let ns = truth.ns(tick);
+        let sample = Sample { tick, ns, width_ticks: 4, excess_ticks: 0, resolution_ns: 1 };
+        estimate = estimate.with(&sample).0;
+    }
+    assert!(estimate.rate.hz().abs_diff(truth.hz()) < 100, "{estimate:?}");
+}
+
 /// A machine whose rate is known from elsewhere, as the real-time clock's is.
 struct Seeded<'a>(&'a Machine);
 
