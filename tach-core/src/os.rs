@@ -28,107 +28,79 @@ use core::time::Duration;
 
 use cfg_if::cfg_if;
 
-// libc does not declare `adjtimex` for uClibc, nor `clock_getres` for NuttX.
-#[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
-mod adjtimex;
-#[cfg(target_vendor = "apple")]
-mod apple;
-#[cfg(feature = "std")]
-mod environment;
-#[cfg(target_os = "linux")]
-mod file;
-#[cfg(all(test, target_os = "linux"))]
-mod fixture;
-#[cfg(target_os = "freebsd")]
-mod freebsd;
-#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
-mod hwcap;
-#[cfg(target_os = "linux")]
-mod linux;
-#[cfg(not(feature = "std"))]
-mod no_environment;
-#[cfg(all(unix, not(target_os = "nuttx")))]
-mod resolution;
-#[cfg(feature = "std")]
-mod std_clock;
-mod supplied;
-#[cfg(target_os = "linux")]
-mod suspend;
-#[cfg(unix)]
-mod unix;
 mod unknown;
-#[cfg(target_os = "linux")]
-mod vmclock;
-#[cfg(all(target_os = "wasi", target_env = "p1"))]
-mod wasi;
-#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_os = "none")))]
-mod web;
-#[cfg(windows)]
-mod windows;
-
 // What is named below takes the place of what this brings.
 pub(crate) use unknown::*;
 
 cfg_if! {
     if #[cfg(unix)] {
+        mod unix;
         pub(crate) use unix::{monotonic_ns, realtime_ns};
     } else if #[cfg(windows)] {
+        mod windows;
         pub(crate) use windows::{kernel_view, monotonic_ns, realtime_ns, resolution_ns};
     } else if #[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_os = "none")))] {
+        mod web;
         pub(crate) use web::{kernel_view, monotonic_ns, realtime_ns, resolution_ns};
     } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
+        mod wasi;
         pub(crate) use wasi::{monotonic_ns, realtime_ns, resolution_ns};
     } else if #[cfg(feature = "std")] {
+        mod std_clock;
         pub(crate) use std_clock::{monotonic_ns, realtime_ns};
     } else {
+        mod supplied;
         pub(crate) use supplied::{monotonic_ns, realtime_ns};
     }
 }
 
 cfg_if! {
+    // libc does not declare `clock_getres` for NuttX.
     if #[cfg(all(unix, not(target_os = "nuttx")))] {
+        mod resolution;
         pub(crate) use resolution::resolution_ns;
     }
 }
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
+        mod file;
+        #[cfg(test)]
+        mod fixture;
+        mod linux;
+        mod suspend;
+        mod vmclock;
         pub(crate) use linux::{keeping_errno, kernel_view};
         pub(crate) use suspend::suspended_ns;
         pub(crate) use vmclock::disruption_marker;
     } else if #[cfg(target_os = "freebsd")] {
+        mod freebsd;
         pub(crate) use freebsd::kernel_view;
     } else if #[cfg(target_vendor = "apple")] {
+        mod apple;
         pub(crate) use apple::kernel_view;
     }
 }
 
 cfg_if! {
+    // libc does not declare `adjtimex` for uClibc.
     if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
+        mod adjtimex;
         pub(crate) use adjtimex::clock_error;
     }
 }
 
 cfg_if! {
     if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
+        mod hwcap;
         pub(crate) use hwcap::cpu_capabilities;
     }
 }
 
 cfg_if! {
     if #[cfg(feature = "std")] {
+        mod environment;
         pub(crate) use environment::{report, with_variable};
-    } else {
-        pub(crate) use no_environment::{report, with_variable};
-    }
-}
-
-cfg_if! {
-    // The clocks that `std::time::Instant` reads: on Apple's systems it stands still in sleep.
-    if #[cfg(target_vendor = "apple")] {
-        const MONOTONIC: libc::clockid_t = libc::CLOCK_UPTIME_RAW;
-    } else if #[cfg(unix)] {
-        const MONOTONIC: libc::clockid_t = libc::CLOCK_MONOTONIC;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use libc::timespec;
 
-use super::MONOTONIC;
+use super::unix::{MONOTONIC, ns};
 
 pub(crate) fn resolution_ns() -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
@@ -11,7 +11,5 @@ pub(crate) fn resolution_ns() -> u64 {
     unsafe {
         libc::clock_getres(MONOTONIC, &raw mut step);
     }
-    let seconds = u64::try_from(step.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(step.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos).max(1)
+    ns(step).unwrap_or(0).max(1)
 }

@@ -1,7 +1,8 @@
 //! How long Linux has been suspended, by the two clocks that differ in just that.
-#![expect(unsafe_code, reason = "calls clock_gettime")]
 
-use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC, clockid_t, timespec};
+use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC};
+
+use super::unix::read;
 
 /// A bracket this narrow is good enough: the result is then within half of it, a microsecond.
 const NARROW_NS: u64 = 2_000;
@@ -64,18 +65,6 @@ fn narrowest(mut read: impl FnMut() -> Option<Bracket>) -> Option<Bracket> {
         }
     }
     (best.width_ns() <= WIDE_NS).then_some(best)
-}
-
-/// `None` where the kernel does not have the clock.
-fn read(clock: clockid_t) -> Option<u64> {
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid for one timespec.
-    let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    if answer != 0 {
-        return None;
-    }
-    let seconds = u64::try_from(time.tv_sec).ok()?;
-    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
 #[cfg(test)]

@@ -1,28 +1,37 @@
 //! The POSIX clocks.
 #![expect(unsafe_code, reason = "calls clock_gettime")]
 
+use cfg_if::cfg_if;
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 
-use super::MONOTONIC;
+cfg_if! {
+    // The clocks that `std::time::Instant` reads: on Apple's systems it stands still in sleep.
+    if #[cfg(target_vendor = "apple")] {
+        pub(super) use libc::CLOCK_UPTIME_RAW as MONOTONIC;
+    } else {
+        pub(super) use libc::CLOCK_MONOTONIC as MONOTONIC;
+    }
+}
 
 pub(crate) fn monotonic_ns() -> u64 {
-    read(MONOTONIC)
+    read(MONOTONIC).unwrap_or(0)
 }
 
 pub(crate) fn realtime_ns() -> u64 {
-    read(CLOCK_REALTIME)
+    read(CLOCK_REALTIME).unwrap_or(0)
 }
 
+/// `None` where the kernel does not have the clock, and before its epoch.
 #[inline]
-fn read(clock: clockid_t) -> u64 {
+pub(super) fn read(clock: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid for one timespec. The call fails only for an unknown clock, and
-    // both that are asked for exist on every Unix; `time` would then stay zero.
-    unsafe {
-        libc::clock_gettime(clock, &raw mut time);
-    }
-    // Before 1970 the seconds are negative: the earliest time that can be told is the epoch.
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+    // SAFETY: the pointer is valid for one timespec.
+    let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    if answer == 0 { ns(time) } else { None }
+}
+
+/// `None` if it is negative, or past 2554.
+pub(super) fn ns(time: timespec) -> Option<u64> {
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
