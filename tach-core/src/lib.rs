@@ -37,7 +37,8 @@
 //! # Where the ticks come from
 //!
 //! The counter is used only where the kernel itself trusts it; [`status`] says what was chosen and
-//! why. Setting `TACH_SOURCE=os` (or `counter`) in the environment, calling [`force_source`] before
+//! why. A frequency that the CPU declares is a first guess that the first samples must bear out; the rate
+//! is measured from then on. Setting `TACH_SOURCE=os` (or `counter`) in the environment, calling [`force_source`] before
 //! the first read, or building with `--cfg tach_source="os"` overrides that choice.
 //! `TACH_ORDER=enforced` or [`enforce_order`] has [`MonotonicInstant`] trust no counter across CPUs.
 //!
@@ -49,8 +50,9 @@
 //! | Linux `i686` | TSC | run on the same |
 //! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
 //! | Linux `riscv64` | `time` | run under qemu |
-//! | Linux `loongarch64` | the stable counter | compiled |
-//! | other Linux and Unix | the OS clock | not |
+//! | Linux `loongarch64` | the stable counter | run under qemu |
+//! | other Linux | the OS clock | run under qemu on `s390x` |
+//! | other Unix | the OS clock | not |
 //! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | run under wine |
 //! | Windows `aarch64` | `QueryPerformanceCounter` | compiled |
 //! | macOS, iOS | `mach_absolute_time` | compiled |
@@ -58,7 +60,8 @@
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | compiled |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
-//! | `wasm32-wasip2` | the standard library's clock | not |
+//! | `wasm32-wasip2` | the standard library's clock | compiled |
+//! | `wasm32-unknown-emscripten` | the OS clock that it brings | compiled |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
 //!
 //! # Features

@@ -245,7 +245,7 @@ qemu() {
 }
 backports() { (. /etc/os-release; echo "$VERSION_CODENAME-backports"); }
 qemu_new() {
-  ONLY='./usr/bin/qemu-aarch64 ./usr/bin/qemu-riscv64 ./usr/bin/qemu-loongarch64' \
+  ONLY='./usr/bin/qemu-aarch64 ./usr/bin/qemu-riscv64 ./usr/bin/qemu-loongarch64 ./usr/bin/qemu-s390x' \
     fetch "amd64-$(backports)" "$X/qemu/new" qemu-user
 }
 
@@ -333,6 +333,14 @@ target_riscv64() {
   zig_linker cc-riscv64 riscv64-linux-gnu.2.36
   qemu_runner run-riscv64 new/usr/bin/qemu-riscv64 riscv64/usr/riscv64-linux-gnu
 }
+# No counter that tach reads, and the other byte order.
+target_s390x() {
+  need_rust; need_lists s390x
+  step s390x-glibc libc s390x
+  step s390x-std debian_std s390x-unknown-linux-gnu s390x
+  zig_linker cc-s390x s390x-linux-gnu.2.36
+  qemu_runner run-s390x new/usr/bin/qemu-s390x s390x
+}
 # With musl, static: zig brings it, where Debian has no C library for it yet.
 target_loongarch64() {
   need_rust
@@ -391,7 +399,16 @@ target_macos() {
 }
 target_freebsd() { need_rust; step freebsd-std build_std x86_64-unknown-freebsd; }
 target_windows_aarch64() { need_rust; step windows-aarch64-std build_std aarch64-pc-windows-gnullvm; }
-target_wasip2() { need_rust; step wasip2-std build_std wasm32-wasip2; }
+# Debian's source lacks an archive, since it was compiled. Only who links needs what is in it.
+wasip2_std() {
+  local rt
+  for rt in "$RUST"/lib/rustlib/src/rust/library/vendor/wit-bindgen-*/src/rt; do
+    printf '!<arch>\n' >"$rt/libwit_bindgen_cabi.a"
+  done
+  build_std wasm32-wasip2
+}
+target_wasip2() { need_rust; step wasip2-std wasip2_std; }
+target_emscripten() { need_rust; step emscripten-std build_std wasm32-unknown-emscripten; }
 target_wasm32v1() { need_rust; step wasm32v1-core build_core wasm32v1-none; }
 target_bare_metal() {
   need_rust

@@ -2,18 +2,16 @@
 #![expect(clippy::print_stdout, reason = "the summary is CI's output")]
 
 use std::fs;
-use std::process::Stdio;
 use std::time::Instant;
 
 use crate::codegen;
+use crate::cross;
 use crate::loom;
 use crate::run::{cargo, program, root, run};
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 /// Stands in README.md before the block that holds the test command.
 const TEST_MARKER: &str = "<!-- test command -->";
-/// The toolchain of `rust-version` in Cargo.toml.
-const MSRV: &str = "+1.85.0";
 
 /// The crates that users get.
 pub(crate) const PUBLISHED: [&str; 5] =
@@ -47,6 +45,7 @@ const STEPS: &[Step] = &[
     ("order across threads", || {
         run(&mut cargo(&["bench", "--bench", "order", "--", "--seconds", "1"]))
     }),
+    ("the other platforms", || cross::check(&[])),
 ];
 
 /// Every step, to the first that fails.
@@ -55,11 +54,6 @@ pub(crate) fn all() -> Result<(), String> {
     for &(name, step) in STEPS {
         done.push(timed(name, step)?);
     }
-    done.push(if msrv_is_installed() {
-        timed("MSRV", msrv)?
-    } else {
-        format!("{:28} NOT RUN: there is no toolchain 1.85.0", "MSRV")
-    });
     println!("\n{}", done.join("\n"));
     Ok(())
 }
@@ -107,22 +101,6 @@ pub(crate) fn no_std() -> Result<(), String> {
         "--target-dir",
         "target/no-std",
     ]))
-}
-
-/// Checks the published crates with the oldest compiler that they promise to work with.
-pub(crate) fn msrv() -> Result<(), String> {
-    let mut check = program("cargo", &[MSRV, "check", "--all-features"]);
-    check.args(["--target-dir", "target/msrv"]);
-    for package in PUBLISHED {
-        check.args(["--package", package]);
-    }
-    run(&mut check)
-}
-
-fn msrv_is_installed() -> bool {
-    let mut version = program("cargo", &[MSRV, "--version"]);
-    let status = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]

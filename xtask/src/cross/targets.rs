@@ -65,6 +65,11 @@ pub(crate) const TARGETS: &[Target] = &[
         work: emulated("cc-riscv64", "run-riscv64"),
     },
     Target {
+        name: "s390x",
+        triples: &["s390x-unknown-linux-gnu"],
+        work: emulated("cc-s390x", "run-s390x"),
+    },
+    Target {
         name: "loongarch64",
         triples: &["loongarch64-unknown-linux-musl"],
         work: Work::Tests(Means {
@@ -107,6 +112,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "freebsd", triples: &["x86_64-unknown-freebsd"], work: WITH_TESTS },
     Target { name: "windows-aarch64", triples: &["aarch64-pc-windows-gnullvm"], work: WITH_TESTS },
     Target { name: "wasip2", triples: &["wasm32-wasip2"], work: WITH_TESTS },
+    Target { name: "emscripten", triples: &["wasm32-unknown-emscripten"], work: WITH_TESTS },
     Target { name: "wasm32v1", triples: &["wasm32v1-none"], work: WITHOUT_STD },
     Target {
         name: "bare-metal",
