@@ -17,11 +17,18 @@
 //! Each takes another clock by `with_clock`, such as a [`ManualClock`](tach_core::ManualClock) in a
 //! test that compares whole lines.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod close_times;
+mod event_time;
+mod forward;
 mod moment;
+mod span_timing;
 mod timers;
 mod with_clock;
 
+pub use crate::close_times::CloseTimes;
+pub use crate::event_time::EventTime;
+pub use crate::span_timing::{SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timers::{Uptime, Utc};
 pub use crate::with_clock::WithClock;

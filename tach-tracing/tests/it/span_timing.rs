@@ -1,0 +1,217 @@
+//! How long spans were busy and idle, to the nanosecond.
+
+mod fmt_span;
+mod threads;
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant};
+use tach_tracing::{SpanDurations, SpanTimes, SpanTiming};
+use tracing::Subscriber;
+use tracing::span::Id;
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+
+const fn ns(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+
+/// Reads the times of each span that is closed.
+#[derive(Debug, Clone, Default)]
+struct Reader(Arc<Mutex<Vec<SpanTimes>>>);
+
+impl Reader {
+    /// The times of the one span that was closed.
+    fn only(&self) -> SpanTimes {
+        let read = self.0.lock().unwrap();
+        assert_eq!(read.len(), 1);
+        read[0].clone()
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Reader {
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let span = context.span(&id).unwrap();
+        let times = span.extensions().get::<SpanTimes>().cloned();
+        self.0.lock().unwrap().extend(times);
+    }
+}
+
+/// A subscriber with spans timed by `clock`, and what reads their times after that.
+fn timed(clock: impl Clock + 'static) -> (impl Subscriber + for<'a> LookupSpan<'a>, Reader) {
+    let reader = Reader::default();
+    let timing = SpanTiming::new().with_clock(clock);
+    (Registry::default().with(timing).with(reader.clone()), reader)
+}
+
+#[track_caller]
+fn assert_durations(durations: SpanDurations, age: u64, busy: u64, thread_time: u64) {
+    assert_eq!(
+        (durations.age(), durations.busy(), durations.idle(), durations.thread_time()),
+        (ns(age), ns(busy), ns(age - busy), ns(thread_time))
+    );
+}
+
+#[test]
+fn a_span_is_busy_while_it_is_entered() {
+    let clock = Arc::new(ManualClock::default());
+    clock.advance(ns(5));
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        clock.advance(ns(10));
+        span.in_scope(|| clock.advance(ns(100)));
+        clock.advance(ns(1000));
+        span.in_scope(|| clock.advance(ns(10_000)));
+        clock.advance(ns(100_000));
+    });
+    let times = reader.only();
+    assert_durations(times.durations(), 111_110, 10_100, 10_100);
+    assert_eq!(times.created(), MonotonicInstant::from_ticks(5));
+    assert_eq!(times.closed(), Some(MonotonicInstant::from_ticks(111_115)));
+    assert_eq!(times.threads(), 0);
+}
+
+#[test]
+fn a_step_of_the_wall_clock_is_not_seen() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        tracing::info_span!("span").in_scope(|| {
+            clock.advance(ns(7));
+            clock.step_forward(Duration::from_secs(3600));
+        });
+    });
+    assert_durations(reader.only().durations(), 7, 7, 7);
+}
+
+#[test]
+fn entering_again_counts_once() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        span.in_scope(|| {
+            clock.advance(ns(1));
+            span.in_scope(|| clock.advance(ns(10)));
+            clock.advance(ns(100));
+        });
+        clock.advance(ns(1000));
+    });
+    assert_durations(reader.only().durations(), 1111, 111, 111);
+}
+
+/// Two of the layers are as one.
+#[test]
+fn it_may_be_there_twice() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let subscriber = subscriber.with(SpanTiming::new().with_clock(clock.clone()));
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        span.in_scope(|| clock.advance(ns(10)));
+        clock.advance(ns(100));
+    });
+    assert_durations(reader.only().durations(), 110, 10, 10);
+}
+
+#[test]
+fn a_span_that_never_was_entered_was_idle() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        let _span = tracing::info_span!("span");
+        clock.advance(ns(10));
+    });
+    assert_durations(reader.only().durations(), 10, 0, 0);
+}
+
+/// Whoever reads before the span is closed gets the times until then, and changes nothing.
+#[test]
+fn an_open_span_tells_its_times_so_far() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let dispatch = tracing::Dispatch::new(subscriber);
+    tracing::dispatcher::with_default(&dispatch, || {
+        let so_far = |span: &tracing::Span| {
+            let registry = dispatch.downcast_ref::<Registry>().unwrap();
+            let data = registry.span(&span.id().unwrap()).unwrap();
+            let times = data.extensions().get::<SpanTimes>().unwrap().clone();
+            assert_eq!(times.closed(), None);
+            (times.threads(), times.durations_by(&clock))
+        };
+        let span = tracing::info_span!("span");
+        clock.advance(ns(10));
+        let (threads, durations) = so_far(&span);
+        assert_eq!(threads, 0);
+        assert_durations(durations, 10, 0, 0);
+        span.in_scope(|| {
+            clock.advance(ns(100));
+            let (threads, durations) = so_far(&span);
+            assert_eq!(threads, 1);
+            assert_durations(durations, 110, 100, 100);
+            clock.advance(ns(1000));
+        });
+    });
+    assert_durations(reader.only().durations(), 1110, 1100, 1100);
+}
+
+/// A layer that is told first that a span is closed finds it open, and its times complete nevertheless.
+#[test]
+fn layers_before_it_read_the_times_so_far() {
+    let reader = Reader::default();
+    let subscriber = Registry::default().with(reader.clone()).with(SpanTiming::new());
+    let start = MonotonicInstant::now();
+    with_default(subscriber, || tracing::info_span!("span").in_scope(|| ()));
+    let times = reader.only();
+    assert_eq!(times.closed(), None);
+    assert!(times.created() >= start);
+    let durations = times.durations();
+    assert_eq!(durations.busy() + durations.idle(), durations.age());
+    assert!(times.durations().age() >= durations.age());
+}
+
+/// A span that was there before has no times; nothing is made of its exit, or its end.
+#[test]
+fn a_span_from_before_it_was_loaded_has_no_times() {
+    let reader = Reader::default();
+    let (layer, handle) = tracing_subscriber::reload::Layer::new(None::<SpanTiming>);
+    with_default(Registry::default().with(layer).with(reader.clone()), || {
+        let span = tracing::info_span!("from before");
+        let entered = span.enter();
+        handle.reload(SpanTiming::new()).unwrap();
+        drop(entered);
+        span.in_scope(|| ());
+        drop(span);
+        assert!(reader.0.lock().unwrap().is_empty());
+        tracing::info_span!("after").in_scope(|| ());
+    });
+    assert!(reader.only().closed().is_some());
+}
+
+/// A clock that goes back, as none should.
+struct Backwards(ManualClock);
+
+impl Clock for Backwards {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        self.0.advance(ns(1));
+        MonotonicInstant::from_ticks(1000 - self.0.monotonic_now().as_ticks())
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        self.0.duration_between(earlier, later)
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> tach_core::UnixTime {
+        self.0.unix_time_at(instant)
+    }
+}
+
+#[test]
+fn a_bad_clock_makes_no_negative_durations() {
+    let (subscriber, reader) = timed(Backwards(ManualClock::default()));
+    with_default(subscriber, || tracing::info_span!("span").in_scope(|| ()));
+    assert_durations(reader.only().durations(), 0, 0, 0);
+}
