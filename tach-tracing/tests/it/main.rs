@@ -5,6 +5,7 @@ mod auto_traits;
 mod close_times;
 mod event_time;
 mod formats;
+mod forward;
 mod manual;
 mod span_timing;
 mod support;

@@ -3,7 +3,7 @@
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic::catch_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tach_core::{Clock, ManualClock, Stamp, UnixTime};
 use tach_tracing::EventTime;
@@ -101,4 +101,29 @@ fn a_panic_leaves_no_stamp_behind() {
     let json = pair.json_times();
     assert_eq!((json.get(&0), &json[&1]), (None, &text(101)));
     assert_eq!(pair.text_times()[&1], text(101));
+}
+
+/// Keeps the stamp of the last event.
+#[derive(Clone, Default)]
+struct Keeper(Arc<Mutex<Option<Stamp>>>);
+
+impl<S: Subscriber> Layer<S> for Keeper {
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+        *self.0.lock().unwrap() = Stamp::current();
+    }
+}
+
+/// Also if it is the very stamp that the layer gave to an event before.
+#[test]
+fn a_stamp_that_was_kept_can_be_pinned_again() {
+    let (pair, clock, keeper) = (Pair::default(), clock_at(100), Keeper::default());
+    let layers = pair.text_layer().and_then(keeper.clone()).and_then(pair.json_layer());
+    with_default(registry().with(EventTime::new(layers).with_clock(clock.clone())), || {
+        tracing::info!(n = 0);
+        clock.advance(Duration::from_secs(100));
+        let stamp = keeper.0.lock().unwrap().unwrap();
+        stamp.during(|| tracing::info!(n = 1));
+    });
+    let times = pair.assert_same(0..2);
+    assert_eq!(times[&0], times[&1]);
 }
