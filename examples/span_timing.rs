@@ -1,4 +1,4 @@
-//! How long spans are busy: a layer that reads the times, and lines that print them.
+//! How long spans are busy: lines that print it, and a layer of one's own that reads it.
 //!
 //! ```text
 //! cargo run --example span_timing
@@ -8,39 +8,43 @@ use core::time::Duration;
 use std::thread::{self, sleep};
 
 use tach_tracing::{CloseTimes, SpanTimes, SpanTiming, Utc};
+use tracing::Subscriber;
 use tracing::span::Id;
-use tracing::{Subscriber, info_span};
-use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Says how many threads a span had at work.
-struct Threads;
+/// Warns of spans that were idle for most of their time.
+struct Idlers;
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Threads {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Idlers {
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
-        if let Some(times) = span.extensions().get::<SpanTimes>() {
-            let durations = times.durations();
-            let threads = durations.thread_time().as_secs_f64() / durations.busy().as_secs_f64();
-            println!("{}: {threads:.0} threads at once", span.name());
+        let times = span.extensions().get::<SpanTimes>().map(SpanTimes::durations);
+        if times.is_some_and(|times| times.idle() > times.busy()) {
+            eprintln!("{} was idle for most of its time", span.name());
         }
     }
 }
 
 fn main() {
-    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_timer(Utc::<6>);
+    let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
     tracing_subscriber::registry()
         .with(SpanTiming::new())
         .with(CloseTimes::new(lines))
-        .with(Threads)
+        .with(Idlers)
         .init();
 
-    let work = info_span!("work");
+    let shared = tracing::info_span!("shared");
     thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| work.in_scope(|| sleep(Duration::from_millis(20))));
+            scope.spawn(|| shared.in_scope(|| sleep(Duration::from_millis(20))));
         }
     });
-    sleep(Duration::from_millis(10));
+    drop(shared);
+
+    let waiting = tracing::info_span!("waiting");
+    sleep(Duration::from_millis(20));
+    waiting.in_scope(|| sleep(Duration::from_millis(1)));
 }

@@ -1,13 +1,13 @@
 //! What is printed with the layer in a stack is what is printed without it.
 
 use tach_tracing::{CloseTimes, EventTime};
-use tracing::Span;
 use tracing::subscriber::with_default;
+use tracing::{Span, Subscriber as _};
 use tracing_subscriber::filter::{
     EnvFilter, FilterExt as _, LevelFilter, dynamic_filter_fn, filter_fn,
 };
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::{Layer as _, registry};
+use tracing_subscriber::{Layer as _, fmt, registry};
 
 use super::{Boxed, Pair};
 
@@ -103,4 +103,22 @@ fn event_time_lets_every_filter_work() {
 #[test]
 fn close_times_lets_every_filter_work() {
     assert_unseen(|layer| CloseTimes::new(layer).boxed());
+}
+
+/// Upon other layers, a filter or a layer that is not there is known for what it is: it does not speak for the
+/// layers below, which want events of every level.
+#[test]
+fn layers_below_keep_their_levels() {
+    let below = || registry().with(fmt::layer());
+    let filtered = || fmt::layer().with_filter(LevelFilter::WARN);
+    assert_eq!(below().with(filtered()).max_level_hint(), None);
+    assert_eq!(below().with(EventTime::new(filtered())).max_level_hint(), None);
+    assert_eq!(below().with(CloseTimes::new(filtered())).max_level_hint(), None);
+    let none = || None::<fmt::Layer<_>>;
+    assert_eq!(below().with(none()).max_level_hint(), None);
+    assert_eq!(below().with(EventTime::new(none())).max_level_hint(), None);
+    assert_eq!(below().with(CloseTimes::new(none())).max_level_hint(), None);
+    // The control: a filter for the whole subscriber does speak for them.
+    let global = below().with(EventTime::new(LevelFilter::WARN));
+    assert_eq!(global.max_level_hint(), Some(LevelFilter::WARN));
 }
