@@ -2,6 +2,7 @@
 
 mod rounded;
 
+use tach_core::{Clock, SystemClock};
 use tracing_core::field::{FieldSet, Value, display};
 use tracing_core::span::{Attributes, Id};
 use tracing_core::{Event, Metadata, Subscriber};
@@ -18,12 +19,12 @@ use crate::span_timing::SpanTimes;
 ///
 /// The line is that of [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE), in every
 /// format: an event of the span's level and target whose message is `close`, with `time.busy` and
-/// `time.idle`. Here they are by tach's clock, or by any other, and are printed too if the line has no
+/// `time.idle`. Here they are by tach's clock, or by any other, and are printed also where lines have no
 /// timestamp. Of a span without times only the message is printed.
 ///
 /// # Order of layers
 ///
-/// `SpanTiming` is added first. Per-layer filters go around this layer: around a layer within they
+/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer: around a layer within they
 /// can't tell a closed span from an event, and lines appear for spans that they hide.
 ///
 /// ```
@@ -46,8 +47,9 @@ use crate::span_timing::SpanTimes;
 ///
 /// That of the line.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CloseTimes<L> {
+pub struct CloseTimes<L, C = SystemClock> {
     layer: L,
+    clock: C,
 }
 
 impl<L> CloseTimes<L> {
@@ -63,11 +65,33 @@ impl<L> CloseTimes<L> {
     /// tracing_subscriber::registry().with(SpanTiming::new()).with(lines).init();
     /// ```
     pub const fn new(layer: L) -> Self {
-        Self { layer }
+        Self { layer, clock: SystemClock }
     }
 }
 
-impl<L> CloseTimes<L> {
+impl<L, C> CloseTimes<L, C> {
+    /// The same by `clock`, which must be that of [`SpanTiming`](crate::SpanTiming).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_tracing::{CloseTimes, SpanTiming};
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let lines = CloseTimes::new(tracing_subscriber::fmt::layer()).with_clock(&CLOCK);
+    /// tracing_subscriber::registry()
+    ///     .with(SpanTiming::new().with_clock(&CLOCK))
+    ///     .with(lines)
+    ///     .init();
+    /// ```
+    #[must_use]
+    pub fn with_clock<D: Clock>(self, clock: D) -> CloseTimes<L, D> {
+        CloseTimes { layer: self.layer, clock }
+    }
+
     /// Tells the layer within of an event in the span `id`, with these fields.
     fn tell<S, const N: usize>(
         &self,
@@ -87,10 +111,11 @@ impl<L> CloseTimes<L> {
     }
 }
 
-impl<S, L> Layer<S> for CloseTimes<L>
+impl<S, L, C> Layer<S> for CloseTimes<L, C>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     L: Layer<S>,
+    C: Clock + 'static,
 {
     forward_to!(layer);
 
@@ -117,8 +142,9 @@ where
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         // Neither the span nor its extensions are held on to while the layer within looks at them.
         let closed = context.span(&id).map(|span| {
-            let times = span.extensions().get::<SpanTimes>().map(SpanTimes::durations);
-            (span.metadata(), times)
+            let extensions = span.extensions();
+            let times = extensions.get::<SpanTimes>();
+            (span.metadata(), times.map(|times| times.durations_by(&self.clock)))
         });
         match closed {
             None => {}

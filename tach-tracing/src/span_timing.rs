@@ -19,12 +19,6 @@ pub use self::times::{SpanDurations, SpanTimes};
 /// the standard library's clock and for itself only. [`CloseTimes`](crate::CloseTimes) prints these
 /// as it does.
 ///
-/// # Order of layers
-///
-/// Layers learn that a span is closed in the order in which they were added: whoever comes after this layer
-/// finds, on closing, the times as they were when this one was told. Those before it find the span still
-/// open, and its times until the moment at which they ask.
-///
 /// # Guarantees
 ///
 /// Busy and idle time are never negative and add up to the age, to the nanosecond, also for a span that is
@@ -33,12 +27,12 @@ pub use self::times::{SpanDurations, SpanTimes};
 ///
 /// A span that exists before this layer (which was loaded later, say) has no times. An exit without
 /// an enter is ignored. A span that is closed while it is entered, since the guard was forgotten, was
-/// busy until then.
+/// busy until then. Whoever reads the times may be added before this layer or after it.
 ///
 /// # Cost
 ///
-/// A read of the clock, under the lock of the span's extensions, when it is created, entered, exited, and closed;
-/// none when a thread enters again. One allocation a span, for the extension, and another if several
+/// A read of the clock, under the lock of the span's extensions, when it is created, entered and left; none when
+/// a thread enters again. One allocation a span, for the extension, and another if several
 /// threads are inside at once.
 ///
 /// # Examples
@@ -99,7 +93,7 @@ impl<C> SpanTiming<C> {
 impl<C: Clock> SpanTiming<C> {
     /// Lets `change` see the times of a span, if it has any.
     #[inline]
-    fn change<S>(&self, id: &Id, context: &Context<'_, S>, change: fn(&mut SpanTimes, &C))
+    fn change<S>(&self, id: &Id, context: &Context<'_, S>, change: impl FnOnce(&mut SpanTimes, &C))
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
@@ -130,10 +124,5 @@ where
     #[inline]
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
         self.change(id, &context, SpanTimes::exit);
-    }
-
-    #[inline]
-    fn on_close(&self, id: Id, context: Context<'_, S>) {
-        self.change(&id, &context, SpanTimes::close);
     }
 }

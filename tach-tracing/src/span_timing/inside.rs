@@ -6,14 +6,14 @@ use std::thread_local;
 /// The threads inside a span, each with how often it has entered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inside {
-    /// Most spans never have more, and need no memory for it.
-    one: Option<Visits>,
-    /// Empty unless there is one.
+    /// Most spans never have more, and need no memory for it. Its count is zero if nobody is inside.
+    one: Visits,
+    /// Empty unless somebody is inside.
     more: Vec<Visits>,
 }
 
 /// How often a thread has entered without leaving again.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Visits {
     thread: Thread,
     count: usize,
@@ -21,7 +21,7 @@ struct Visits {
 
 /// A thread, by the address of some memory of its own. Another thread may get that address when this one has
 /// ended, and so has left all spans, but for those whose guards were forgotten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Thread(usize);
 
 impl Thread {
@@ -36,44 +36,61 @@ impl Inside {
     /// How many threads are inside.
     #[inline]
     pub(super) fn count(&self) -> u32 {
-        let more = u32::try_from(self.more.len()).unwrap_or(u32::MAX);
-        more.saturating_add(u32::from(self.one.is_some()))
+        if self.one.count == 0 {
+            return 0;
+        }
+        u32::try_from(self.more.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     /// Has `thread` enter; whether it was outside before.
     #[inline]
     pub(super) fn enter(&mut self, thread: Thread) -> bool {
+        if self.one.count == 0 {
+            self.one = Visits { thread, count: 1 };
+            return true;
+        }
+        self.enter_beside(thread)
+    }
+
+    /// As [`enter`](Self::enter), where somebody is inside.
+    fn enter_beside(&mut self, thread: Thread) -> bool {
         if let Some(visits) = self.visits(thread) {
             visits.count += 1;
             return false;
         }
-        let visits = Visits { thread, count: 1 };
-        match self.one {
-            None => self.one = Some(visits),
-            Some(_) => self.more.push(visits),
-        }
+        self.more.push(Visits { thread, count: 1 });
         true
     }
 
     /// Has `thread` leave; whether it is outside now and was not before.
     #[inline]
     pub(super) fn exit(&mut self, thread: Thread) -> bool {
+        if self.more.is_empty() && self.one == (Visits { thread, count: 1 }) {
+            self.one.count = 0;
+            return true;
+        }
+        self.exit_beside(thread)
+    }
+
+    /// As [`exit`](Self::exit), where others are inside or the thread stays.
+    fn exit_beside(&mut self, thread: Thread) -> bool {
         let Some(visits) = self.visits(thread) else { return false };
         visits.count -= 1;
         if visits.count > 0 {
             return false;
         }
-        if self.one.is_some_and(|one| one.thread == thread) {
-            self.one = self.more.pop();
+        if self.one.thread == thread {
+            self.one = self.more.pop().unwrap_or_default();
         } else {
             self.more.retain(|visits| visits.thread != thread);
         }
         true
     }
 
-    #[inline]
+    /// The visits of `thread`, which is inside.
     fn visits(&mut self, thread: Thread) -> Option<&mut Visits> {
-        self.one.iter_mut().chain(&mut self.more).find(|visits| visits.thread == thread)
+        let one = (self.one.count > 0).then_some(&mut self.one);
+        one.into_iter().chain(&mut self.more).find(|visits| visits.thread == thread)
     }
 }
 
@@ -103,6 +120,17 @@ mod tests {
         assert!(!inside.exit(Thread(1)));
         assert!(inside.enter(Thread(2)) && !inside.exit(Thread(1)));
         assert_eq!(inside.count(), 1);
+    }
+
+    #[test]
+    fn who_stays_is_known_after_others_have_left() {
+        let [a, b] = [1, 2].map(Thread);
+        let mut inside = Inside::default();
+        assert!(inside.enter(a) && inside.enter(b) && inside.exit(a));
+        assert!(!inside.enter(b) && !inside.exit(b) && inside.exit(b));
+        assert!(!inside.exit(b));
+        assert_eq!(inside.count(), 0);
+        assert!(inside.enter(a));
     }
 
     #[test]

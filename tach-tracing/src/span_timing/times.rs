@@ -5,6 +5,7 @@ use core::time::Duration;
 use tach_core::{Clock, MonotonicInstant, SystemClock};
 
 use super::inside::{Inside, Thread};
+use crate::moment;
 
 /// When a span was created and how long threads were inside: an extension of each span that
 /// [`SpanTiming`](crate::SpanTiming) measures.
@@ -33,14 +34,11 @@ use super::inside::{Inside, Thread};
 #[derive(Debug, Clone)]
 pub struct SpanTimes {
     created: MonotonicInstant,
-    inside: Inside,
-    /// Up to when `busy` and `thread_time` are counted, if any thread is inside; when the span was closed,
-    /// if it is.
+    /// Up to when the durations are counted, if any thread is inside.
     counted: MonotonicInstant,
     busy: Duration,
     thread_time: Duration,
-    /// Once the span is closed.
-    closed: Option<SpanDurations>,
+    inside: Inside,
 }
 
 impl SpanTimes {
@@ -49,35 +47,26 @@ impl SpanTimes {
         let now = clock.monotonic_now();
         Self {
             created: now,
-            inside: Inside::default(),
             counted: now,
             busy: Duration::ZERO,
             thread_time: Duration::ZERO,
-            closed: None,
+            inside: Inside::default(),
         }
     }
 
     #[inline]
     pub(super) fn enter(&mut self, clock: &impl Clock) {
-        let before = self.inside.count();
+        let threads = self.inside.count();
         if self.inside.enter(Thread::current()) {
-            self.count(before, clock);
+            self.count(threads, clock);
         }
     }
 
     #[inline]
     pub(super) fn exit(&mut self, clock: &impl Clock) {
-        let before = self.inside.count();
+        let threads = self.inside.count();
         if self.inside.exit(Thread::current()) {
-            self.count(before, clock);
-        }
-    }
-
-    #[inline]
-    pub(super) fn close(&mut self, clock: &impl Clock) {
-        if self.closed.is_none() {
-            self.count(self.inside.count(), clock);
-            self.closed = Some(self.counted_durations(clock));
+            self.count(threads, clock);
         }
     }
 
@@ -91,14 +80,6 @@ impl SpanTimes {
             self.thread_time = self.thread_time.saturating_add(passed.saturating_mul(threads));
         }
         self.counted = now;
-    }
-
-    /// The durations until what is counted.
-    #[inline]
-    fn counted_durations(&self, clock: &impl Clock) -> SpanDurations {
-        let age = clock.duration_between(self.created.into(), self.counted.into());
-        // Each part is rounded to a nanosecond by itself.
-        SpanDurations { age, busy: self.busy.min(age), thread_time: self.thread_time }
     }
 
     /// When the span was created.
@@ -118,23 +99,6 @@ impl SpanTimes {
         self.created
     }
 
-    /// When the span was closed; `None` as long as it is open, or seen by a layer that is told of the end
-    /// before [`SpanTiming`](crate::SpanTiming) is.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_tracing::SpanTimes;
-    ///
-    /// fn is_open(times: &SpanTimes) -> bool {
-    ///     times.closed().is_none()
-    /// }
-    /// ```
-    #[must_use]
-    pub fn closed(&self) -> Option<MonotonicInstant> {
-        self.closed.map(|_| self.counted)
-    }
-
     /// How many threads are inside now.
     ///
     /// # Examples
@@ -151,11 +115,14 @@ impl SpanTimes {
         self.inside.count()
     }
 
-    /// How long the span has lasted and was busy, until now or, once it is closed, until then.
+    /// How long the span has lasted and was busy until now: when it is closed, all in all.
+    ///
+    /// Within a [`Stamp`](tach_core::Stamp), such as [`EventTime`](crate::EventTime) pins, it is until then, or
+    /// until the span was last entered or left if that was later.
     ///
     /// # Cost
     ///
-    /// For an open span a read of the clock.
+    /// A read of the clock.
     ///
     /// # Examples
     ///
@@ -172,7 +139,7 @@ impl SpanTimes {
         self.durations_by(&SystemClock)
     }
 
-    /// As [`durations`](Self::durations), for an open span by `clock`, which must be the one of its
+    /// As [`durations`](Self::durations) by `clock`, which must be that of the span's
     /// [`SpanTiming`](crate::SpanTiming).
     ///
     /// # Examples
@@ -188,11 +155,19 @@ impl SpanTimes {
     /// ```
     #[must_use]
     pub fn durations_by(&self, clock: &impl Clock) -> SpanDurations {
-        self.closed.unwrap_or_else(|| {
-            let mut times = self.clone();
-            times.count(times.inside.count(), clock);
-            times.counted_durations(clock)
-        })
+        // What was read on another thread, in strict order, may be later than this read, which is not.
+        let now = moment::instant(clock).max(self.counted.into());
+        let age = clock.duration_between(self.created.into(), now);
+        let threads = self.inside.count();
+        let passed = if threads > 0 {
+            clock.duration_between(self.counted.into(), now)
+        } else {
+            Duration::ZERO
+        };
+        // Each part was rounded to a nanosecond by itself.
+        let busy = self.busy.saturating_add(passed).min(age);
+        let thread_time = self.thread_time.saturating_add(passed.saturating_mul(threads));
+        SpanDurations { age, busy, thread_time }
     }
 }
 

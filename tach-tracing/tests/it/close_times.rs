@@ -129,9 +129,10 @@ fn clock() -> Arc<ManualClock> {
 fn the_times_are_those_that_span_timing_measured() {
     let (clock, captured) = (clock(), Captured::default());
     let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
-    let subscriber = registry()
-        .with(SpanTiming::new().with_clock(clock.clone()))
-        .with(CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone()))));
+    let subscriber = registry().with(SpanTiming::new().with_clock(clock.clone())).with(
+        CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone())))
+            .with_clock(clock.clone()),
+    );
     with_default(subscriber, || {
         let span = tracing::info_span!("work", id = 7);
         span.in_scope(|| clock.advance(Duration::from_nanos(12_345)));
@@ -147,9 +148,10 @@ fn the_times_are_those_that_span_timing_measured() {
 fn json_has_the_times_as_fields() {
     let (clock, captured) = (clock(), Captured::default());
     let layer = fmt::layer().json().with_writer(captured.clone());
-    let subscriber = registry()
-        .with(SpanTiming::new().with_clock(clock.clone()))
-        .with(CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone()))));
+    let subscriber = registry().with(SpanTiming::new().with_clock(clock.clone())).with(
+        CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone())))
+            .with_clock(clock.clone()),
+    );
     with_default(subscriber, || {
         tracing::info_span!("work").in_scope(|| clock.advance(Duration::from_secs(90)));
     });

@@ -19,29 +19,48 @@ const fn ns(ns: u64) -> Duration {
 }
 
 /// Reads the times of each span that is closed.
-#[derive(Debug, Clone, Default)]
-struct Reader(Arc<Mutex<Vec<SpanTimes>>>);
+#[derive(Debug, Clone)]
+struct Reader<C> {
+    clock: C,
+    read: Arc<Mutex<Vec<(SpanTimes, SpanDurations)>>>,
+}
 
-impl Reader {
-    /// The times of the one span that was closed.
-    fn only(&self) -> SpanTimes {
-        let read = self.0.lock().unwrap();
+impl<C> Reader<C> {
+    fn new(clock: C) -> Self {
+        Self { clock, read: Arc::default() }
+    }
+
+    /// The durations of the one span that was closed.
+    fn only(&self) -> SpanDurations {
+        self.only_with_times().1
+    }
+
+    fn only_with_times(&self) -> (SpanTimes, SpanDurations) {
+        let read = self.read.lock().unwrap();
         assert_eq!(read.len(), 1);
         read[0].clone()
     }
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Reader {
+impl<S, C> Layer<S> for Reader<C>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    C: Clock + 'static,
+{
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let span = context.span(&id).unwrap();
-        let times = span.extensions().get::<SpanTimes>().cloned();
-        self.0.lock().unwrap().extend(times);
+        if let Some(times) = span.extensions().get::<SpanTimes>() {
+            let durations = times.durations_by(&self.clock);
+            self.read.lock().unwrap().push((times.clone(), durations));
+        }
     }
 }
 
-/// A subscriber with spans timed by `clock`, and what reads their times after that.
-fn timed(clock: impl Clock + 'static) -> (impl Subscriber + for<'a> LookupSpan<'a>, Reader) {
-    let reader = Reader::default();
+/// A subscriber with spans timed by `clock`, and what reads their times.
+fn timed<C: Clock + Clone + 'static>(
+    clock: C,
+) -> (impl Subscriber + for<'a> LookupSpan<'a>, Reader<C>) {
+    let reader = Reader::new(clock.clone());
     let timing = SpanTiming::new().with_clock(clock);
     (Registry::default().with(timing).with(reader.clone()), reader)
 }
@@ -67,10 +86,9 @@ fn a_span_is_busy_while_it_is_entered() {
         span.in_scope(|| clock.advance(ns(10_000)));
         clock.advance(ns(100_000));
     });
-    let times = reader.only();
-    assert_durations(times.durations(), 111_110, 10_100, 10_100);
+    let (times, durations) = reader.only_with_times();
+    assert_durations(durations, 111_110, 10_100, 10_100);
     assert_eq!(times.created(), MonotonicInstant::from_ticks(5));
-    assert_eq!(times.closed(), Some(MonotonicInstant::from_ticks(111_115)));
     assert_eq!(times.threads(), 0);
 }
 
@@ -84,7 +102,7 @@ fn a_step_of_the_wall_clock_is_not_seen() {
             clock.step_forward(Duration::from_secs(3600));
         });
     });
-    assert_durations(reader.only().durations(), 7, 7, 7);
+    assert_durations(reader.only(), 7, 7, 7);
 }
 
 #[test]
@@ -100,7 +118,7 @@ fn entering_again_counts_once() {
         });
         clock.advance(ns(1000));
     });
-    assert_durations(reader.only().durations(), 1111, 111, 111);
+    assert_durations(reader.only(), 1111, 111, 111);
 }
 
 /// Two of the layers are as one.
@@ -114,7 +132,7 @@ fn it_may_be_there_twice() {
         span.in_scope(|| clock.advance(ns(10)));
         clock.advance(ns(100));
     });
-    assert_durations(reader.only().durations(), 110, 10, 10);
+    assert_durations(reader.only(), 110, 10, 10);
 }
 
 #[test]
@@ -125,7 +143,7 @@ fn a_span_that_never_was_entered_was_idle() {
         let _span = tracing::info_span!("span");
         clock.advance(ns(10));
     });
-    assert_durations(reader.only().durations(), 10, 0, 0);
+    assert_durations(reader.only(), 10, 0, 0);
 }
 
 /// Whoever reads before the span is closed gets the times until then, and changes nothing.
@@ -139,7 +157,6 @@ fn an_open_span_tells_its_times_so_far() {
             let registry = dispatch.downcast_ref::<Registry>().unwrap();
             let data = registry.span(&span.id().unwrap()).unwrap();
             let times = data.extensions().get::<SpanTimes>().unwrap().clone();
-            assert_eq!(times.closed(), None);
             (times.threads(), times.durations_by(&clock))
         };
         let span = tracing::info_span!("span");
@@ -155,20 +172,55 @@ fn an_open_span_tells_its_times_so_far() {
             clock.advance(ns(1000));
         });
     });
-    assert_durations(reader.only().durations(), 1110, 1100, 1100);
+    assert_durations(reader.only(), 1110, 1100, 1100);
 }
 
-/// A layer that is told first that a span is closed finds it open, and its times complete nevertheless.
+/// The order of the layers does not matter.
 #[test]
-fn layers_before_it_read_the_times_so_far() {
-    let reader = Reader::default();
-    let subscriber = Registry::default().with(reader.clone()).with(SpanTiming::new());
-    let start = MonotonicInstant::now();
+fn layers_before_it_read_the_same() {
+    let clock = Arc::new(ManualClock::default());
+    let before = Reader::new(clock.clone());
+    let (timing, after) = (SpanTiming::new().with_clock(clock.clone()), before.clone());
+    with_default(Registry::default().with(before.clone()).with(timing).with(after), || {
+        tracing::info_span!("span").in_scope(|| clock.advance(ns(10)));
+    });
+    let read = before.read.lock().unwrap();
+    assert_eq!(read.len(), 2);
+    assert_eq!(read[0].1, read[1].1);
+    assert_durations(read[0].1, 10, 10, 10);
+}
+
+/// Within a stamp the durations are those until then, but no shorter than what is counted.
+#[test]
+fn a_stamp_tells_until_when() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let early = clock.stamp();
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        span.in_scope(|| clock.advance(ns(10)));
+        let late = {
+            clock.advance(ns(100));
+            clock.stamp()
+        };
+        clock.advance(ns(1000));
+        late.during(|| drop(span));
+
+        let span = tracing::info_span!("another");
+        span.in_scope(|| clock.advance(ns(10)));
+        clock.advance(ns(100));
+        early.during(|| drop(span));
+    });
+    let read = reader.read.lock().unwrap();
+    assert_durations(read[0].1, 110, 10, 10);
+    assert_durations(read[1].1, 10, 10, 10);
+}
+
+#[test]
+fn busy_and_idle_add_up() {
+    let (subscriber, reader) = timed(tach_core::SystemClock);
     with_default(subscriber, || tracing::info_span!("span").in_scope(|| ()));
-    let times = reader.only();
-    assert_eq!(times.closed(), None);
-    assert!(times.created() >= start);
-    let durations = times.durations();
+    let (times, durations) = reader.only_with_times();
     assert_eq!(durations.busy() + durations.idle(), durations.age());
     assert!(times.durations().age() >= durations.age());
 }
@@ -176,7 +228,7 @@ fn layers_before_it_read_the_times_so_far() {
 /// A span that was there before has no times; nothing is made of its exit, or its end.
 #[test]
 fn a_span_from_before_it_was_loaded_has_no_times() {
-    let reader = Reader::default();
+    let reader = Reader::new(tach_core::SystemClock);
     let (layer, handle) = tracing_subscriber::reload::Layer::new(None::<SpanTiming>);
     with_default(Registry::default().with(layer).with(reader.clone()), || {
         let span = tracing::info_span!("from before");
@@ -185,10 +237,10 @@ fn a_span_from_before_it_was_loaded_has_no_times() {
         drop(entered);
         span.in_scope(|| ());
         drop(span);
-        assert!(reader.0.lock().unwrap().is_empty());
+        assert!(reader.read.lock().unwrap().is_empty());
         tracing::info_span!("after").in_scope(|| ());
     });
-    assert!(reader.only().closed().is_some());
+    reader.only();
 }
 
 /// A clock that goes back, as none should.
@@ -211,7 +263,7 @@ impl Clock for Backwards {
 
 #[test]
 fn a_bad_clock_makes_no_negative_durations() {
-    let (subscriber, reader) = timed(Backwards(ManualClock::default()));
+    let (subscriber, reader) = timed(Arc::new(Backwards(ManualClock::default())));
     with_default(subscriber, || tracing::info_span!("span").in_scope(|| ()));
-    assert_durations(reader.only().durations(), 0, 0, 0);
+    assert_durations(reader.only(), 0, 0, 0);
 }

@@ -30,7 +30,7 @@ fn a_span_that_is_closed_while_entered_was_busy() {
     let clock = Arc::new(ManualClock::default());
     let (subscriber, reader) = timed(clock.clone());
     with_default(subscriber, || forget_the_guard(|| clock.advance(ns(10))));
-    assert_durations(reader.only().durations(), 10, 10, 10);
+    assert_durations(reader.only(), 10, 10, 10);
 }
 
 /// What is printed of such a span that works for a millisecond; an error if that panics.
