@@ -10,7 +10,7 @@ impl fmt::Display for Rounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SMALLER_UNITS: [&str; 3] = ["ns", "µs", "ms"];
         #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
-        let mut value = self.0.as_nanos() as f64;
+        let mut value = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX) as f64;
         for unit in SMALLER_UNITS {
             if value < 1000.0 {
                 return write_rounded(value, unit, f);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{Clock, MonotonicInstant, SystemClock};
+use tach_core::{Clock, Instant, MonotonicInstant, SystemClock};
 
 use super::inside::{Inside, Thread};
 use crate::moment;
@@ -35,9 +35,13 @@ use crate::moment;
 pub struct SpanTimes {
     created: MonotonicInstant,
     /// Up to when the durations are counted, if any thread is inside.
-    counted: MonotonicInstant,
+    ///
+    /// The reads are bare, and those of several threads may come the wrong way round by some ns. The lock of
+    /// the extensions puts them in order, and each is taken for no earlier than the one before.
+    counted: Instant,
     busy: Duration,
-    thread_time: Duration,
+    /// The time of the threads beside the first.
+    beside: Duration,
     inside: Inside,
 }
 
@@ -47,9 +51,9 @@ impl SpanTimes {
         let now = clock.monotonic_now();
         Self {
             created: now,
-            counted: now,
+            counted: now.into(),
             busy: Duration::ZERO,
-            thread_time: Duration::ZERO,
+            beside: Duration::ZERO,
             inside: Inside::default(),
         }
     }
@@ -73,13 +77,28 @@ impl SpanTimes {
     /// Counts the time until now, while so many threads were inside.
     #[inline]
     fn count(&mut self, threads: u32, clock: &impl Clock) {
-        let now = clock.monotonic_now();
-        if threads > 0 {
-            let passed = clock.duration_between(self.counted.into(), now.into());
-            self.busy = self.busy.saturating_add(passed);
-            self.thread_time = self.thread_time.saturating_add(passed.saturating_mul(threads));
-        }
+        let now = clock.now().max(self.counted);
+        (self.busy, self.beside) = self.counted_until(now, threads, clock);
         self.counted = now;
+    }
+
+    /// `busy` and `beside` until `now`, if so many threads were inside.
+    #[inline]
+    fn counted_until(
+        &self,
+        now: Instant,
+        threads: u32,
+        clock: &impl Clock,
+    ) -> (Duration, Duration) {
+        if threads == 0 {
+            return (self.busy, self.beside);
+        }
+        let passed = clock.duration_between(self.counted, now);
+        let busy = self.busy.saturating_add(passed);
+        if threads == 1 {
+            return (busy, self.beside);
+        }
+        (busy, self.beside.saturating_add(passed.saturating_mul(threads - 1)))
     }
 
     /// When the span was created.
@@ -155,19 +174,12 @@ impl SpanTimes {
     /// ```
     #[must_use]
     pub fn durations_by(&self, clock: &impl Clock) -> SpanDurations {
-        // What was read on another thread, in strict order, may be later than this read, which is not.
-        let now = moment::instant(clock).max(self.counted.into());
+        let now = moment::instant(clock).max(self.counted);
         let age = clock.duration_between(self.created.into(), now);
-        let threads = self.inside.count();
-        let passed = if threads > 0 {
-            clock.duration_between(self.counted.into(), now)
-        } else {
-            Duration::ZERO
-        };
+        let (busy, beside) = self.counted_until(now, self.inside.count(), clock);
         // Each part was rounded to a nanosecond by itself.
-        let busy = self.busy.saturating_add(passed).min(age);
-        let thread_time = self.thread_time.saturating_add(passed.saturating_mul(threads));
-        SpanDurations { age, busy, thread_time }
+        let busy = busy.min(age);
+        SpanDurations { age, busy, thread_time: busy.saturating_add(beside) }
     }
 }
 
