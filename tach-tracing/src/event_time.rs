@@ -46,14 +46,25 @@ use crate::forward::forward_to;
 /// Text for people and JSON for machines, of the same time (`cargo run --example event_time`):
 ///
 /// ```
-#[doc = include_str!("../../examples/event_time.rs")]
+/// use tach_tracing::{EventTime, Utc};
+/// use tracing_subscriber::fmt;
+/// use tracing_subscriber::prelude::*;
+///
+/// let text = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
+/// let json = fmt::layer().json().with_target(false).with_timer(Utc::<6>);
+/// tracing_subscriber::registry().with(EventTime::new(text.and_then(json))).init();
+///
+/// tracing::info!("ready");
+/// tracing::warn!("a request took long");
 /// ```
 ///
 /// It prints, for instance:
 ///
 /// ```text
-/// text: 2026-11-21T13:52:23.040816Z  INFO ready port=8080
-/// json: {"timestamp":"2026-11-21T13:52:23.040816Z","level":"INFO","message":"ready","port":8080}
+/// 2026-11-21T14:05:01.539097Z  INFO ready
+/// {"timestamp":"2026-11-21T14:05:01.539097Z","level":"INFO","fields":{"message":"ready"}}
+/// 2026-11-21T14:05:01.539157Z  WARN a request took long
+/// {"timestamp":"2026-11-21T14:05:01.539157Z","level":"WARN","fields":{"message":"a request took long"}}
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventTime<L, C = SystemClock> {

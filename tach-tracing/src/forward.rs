@@ -1,7 +1,8 @@
 //! What a layer around another passes on unchanged.
-//!
-//! The one unsafe function of this crate is here. Per-layer filters, layers that are `None` and
-//! tracing-opentelemetry's context are found by `downcast_raw`, so a layer around others has to pass it on.
+
+mod downcast;
+
+pub(crate) use self::downcast::downcast_to;
 
 /// The methods of [`Layer`](tracing_subscriber::Layer) that tell of no moment, each passed on to the layer
 /// in the given field.
@@ -76,15 +77,7 @@ macro_rules! forward_to {
             self.$layer.on_id_change(old, new, context);
         }
 
-        #[expect(unsafe_code, reason = "the trait has it as an unsafe function")]
-        unsafe fn downcast_raw(&self, id: core::any::TypeId) -> Option<*const ()> {
-            if id == core::any::TypeId::of::<Self>() {
-                return Some(core::ptr::from_ref(self).cast());
-            }
-            // SAFETY: what the layer within points to is of type `id` by its own promise, and is a part of
-            // it, and so of this layer, or of static lifetime: it lives as long as `self`.
-            unsafe { self.$layer.downcast_raw(id) }
-        }
+        $crate::forward::downcast_to!($layer);
     };
 }
 

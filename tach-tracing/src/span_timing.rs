@@ -37,16 +37,41 @@ pub use self::times::{SpanDurations, SpanTimes};
 ///
 /// # Examples
 ///
-/// A layer that warns of slow spans (`cargo run --example span_timing`):
+/// Lines with the times of two spans, of which the first was entered on two threads at once
+/// (`cargo run --example span_timing`):
 ///
 /// ```
-#[doc = include_str!("../../examples/span_timing.rs")]
+/// use std::thread::{self, sleep};
+/// use std::time::Duration;
+///
+/// use tach_tracing::{CloseTimes, SpanTiming, Utc};
+/// use tracing_subscriber::fmt;
+/// use tracing_subscriber::prelude::*;
+///
+/// let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
+/// tracing_subscriber::registry().with(SpanTiming::new()).with(CloseTimes::new(lines)).init();
+///
+/// let shared = tracing::info_span!("shared");
+/// thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| shared.in_scope(|| sleep(Duration::from_millis(20))));
+///     }
+/// });
+/// drop(shared);
+///
+/// let waiting = tracing::info_span!("waiting");
+/// sleep(Duration::from_millis(20));
+/// waiting.in_scope(|| sleep(Duration::from_millis(1)));
 /// ```
 ///
 /// It prints, for instance:
 ///
 /// ```text
+/// 2026-11-21T14:05:01.561142Z  INFO shared: close time.busy=20.2ms time.idle=157µs
+/// 2026-11-21T14:05:01.582389Z  INFO waiting: close time.busy=1.10ms time.idle=20.1ms
 /// ```
+///
+/// [`SpanTimes`] has a layer that reads the times.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SpanTiming<C = SystemClock> {
     clock: C,
