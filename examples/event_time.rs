@@ -4,9 +4,10 @@
 //! cargo run --example event_time
 //! ```
 //!
-//! The two layers may share no span's fields: tracing-subscriber keeps what a layer has written of them by the
-//! type of its field formatter. Text and JSON have two; of two text layers, one would print the other's colours,
-//! and what both record twice. Give one of those another type of formatter, with `fmt_fields`.
+//! What a layer has written of a span's fields, tracing-subscriber keeps by the type of the layer's field
+//! formatter. Text and JSON have two. Two layers of text would share one: a field that is recorded later would
+//! be there twice, and one layer would print the other's colours. Give one of them another type of formatter,
+//! with `fmt_fields`.
 
 use tach_tracing::{EventTime, Utc};
 use tracing_subscriber::fmt;

@@ -65,9 +65,9 @@
 //! # Features
 //!
 //! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE` and `TACH_ORDER`,
-//!   `ManualClock`, the stamp that is pinned to a thread, and a per-thread cache for formatted timestamps. Without it the crate is `no_std`. No
-//!   read and no conversion allocates either way, but for the first read of a process in whose
-//!   environment one of those variables is set.
+//!   `ManualClock`, the stamp that is pinned to a thread, and a per-thread cache for formatted timestamps.
+//!   Without it the crate is `no_std`. No read and no conversion allocates either way, but for the first
+//!   read of a process in whose environment one of those variables is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
 //!   interval, so that a process that reads no clock for long learns of a step in time.
 //! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the

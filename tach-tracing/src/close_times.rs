@@ -24,8 +24,8 @@ use crate::span_timing::SpanTimes;
 ///
 /// # Order of layers
 ///
-/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer: around a layer within they
-/// can't tell a closed span from an event, and lines appear for spans that they hide.
+/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer: around a layer
+/// within they can't tell a closed span from an event, and lines appear for spans that they hide.
 ///
 /// ```
 /// use tach_tracing::{CloseTimes, SpanTiming, Utc};

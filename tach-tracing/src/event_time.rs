@@ -19,9 +19,9 @@ use crate::forward::forward_to;
 /// all else that goes by [`Stamp::current`](tach_core::Stamp::current). Other timers don't know of it.
 ///
 /// It takes any layer, or a stack of them: `a.and_then(b)`, an `Option`, a `Vec` of boxed layers, those with
-/// filters of their own, and those that are reloaded. Filters may be within and around it. Layers of which each
-/// has a filter go into a `Vec`: for `a.and_then(b)` right above the registry, tracing-subscriber 0.3.23 asks only
-/// `b` for the most verbose level that is wanted, with or without this layer around them.
+/// filters of their own, and those that are reloaded. Filters may be within and around it. Layers of which
+/// each has a filter go into a `Vec`: for `a.and_then(b)` right above the registry, tracing-subscriber 0.3.23
+/// asks only `b` for the most verbose level that is wanted, with or without this layer around them.
 ///
 /// # Guarantees
 ///

@@ -42,8 +42,8 @@
 //!
 //! A timer never fails: a layer that gets an error from its timer may lose the event.
 //!
-//! Each timer and each layer takes another clock by `with_clock`, such as a [`ManualClock`](tach_core::ManualClock) in a
-//! test that compares whole lines.
+//! Each timer and each layer takes another clock by `with_clock`, such as a
+//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines.
 
 mod close_times;
 mod event_time;

@@ -31,9 +31,9 @@ pub use self::times::{SpanDurations, SpanTimes};
 ///
 /// # Cost
 ///
-/// A read of the clock, under the lock of the span's extensions, when it is created, entered and left; none when
-/// a thread enters again. One allocation a span, for the extension, and another if several
-/// threads are inside at once.
+/// A read of the clock, under the lock of the span's extensions, when it is created, entered and left; none
+/// when a thread enters again. One allocation a span, for the extension, and another if several threads are
+/// inside at once.
 ///
 /// # Examples
 ///
@@ -61,14 +61,14 @@ pub use self::times::{SpanDurations, SpanTimes};
 ///
 /// let waiting = tracing::info_span!("waiting");
 /// sleep(Duration::from_millis(20));
-/// waiting.in_scope(|| sleep(Duration::from_millis(1)));
+/// waiting.in_scope(|| ());
 /// ```
 ///
 /// It prints, for instance:
 ///
 /// ```text
-/// 2026-11-21T14:05:01.561142Z  INFO shared: close time.busy=20.2ms time.idle=157µs
-/// 2026-11-21T14:05:01.582389Z  INFO waiting: close time.busy=1.10ms time.idle=20.1ms
+/// 2026-11-21T14:10:03.414653Z  INFO shared: close time.busy=20.1ms time.idle=3.59ms
+/// 2026-11-21T14:10:03.434924Z  INFO waiting: close time.busy=11.6µs time.idle=20.1ms
 /// ```
 ///
 /// [`SpanTimes`] has a layer that reads the times.

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-/// Prints `12.3µs`: in the largest unit of which it is one or more, with as many decimals as make three digits.
+/// Prints `12.3µs`: in the largest unit of which it is one or more, with the decimals that make three digits.
 pub(super) struct Rounded(pub(super) Duration);
 
 impl fmt::Display for Rounded {

@@ -136,8 +136,8 @@ impl SpanTimes {
 
     /// How long the span has lasted and was busy until now: when it is closed, all in all.
     ///
-    /// Within a [`Stamp`](tach_core::Stamp), such as [`EventTime`](crate::EventTime) pins, it is until then, or
-    /// until the span was last entered or left if that was later.
+    /// Within a [`Stamp`](tach_core::Stamp), such as [`EventTime`](crate::EventTime) pins, it is until then,
+    /// or until the span was last entered or left if that was later.
     ///
     /// # Cost
     ///

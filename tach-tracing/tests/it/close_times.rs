@@ -90,7 +90,7 @@ fn lines_are_those_of_fmt_span_in_every_format() {
     assert_same_lines!(layer => layer.with_ansi(true).pretty());
     assert_same_lines!(layer => layer.json());
     assert_same_lines!(layer => layer.json().flatten_event(true).with_current_span(false));
-    assert_same_lines!(layer => layer.with_ansi(false).with_file(true).with_line_number(true).with_thread_ids(true));
+    assert_same_lines!(layer => layer.with_ansi(false).with_file(true).with_thread_ids(true));
 }
 
 /// Beside other span events of the layer within, the line comes last, as theirs does.

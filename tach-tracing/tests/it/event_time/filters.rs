@@ -105,8 +105,8 @@ fn close_times_lets_every_filter_work() {
     assert_unseen(|layer| CloseTimes::new(layer).boxed());
 }
 
-/// Upon other layers, a filter or a layer that is not there is known for what it is: it does not speak for the
-/// layers below, which want events of every level.
+/// Upon other layers, a filter or a layer that is not there is known for what it is: it does not speak for
+/// the layers below, which want events of every level.
 #[test]
 fn layers_below_keep_their_levels() {
     let below = || registry().with(fmt::layer());
