@@ -1,13 +1,9 @@
-//! No timer allocates, and of the layers one does, once a span.
+//! No timer allocates.
 
 use allocation_counter::measure;
-use tach_tracing::{EventTime, SpanTiming, Uptime, Utc};
-use tracing::subscriber::with_default;
-use tracing::{Event, Subscriber};
+use tach_tracing::{Uptime, Utc};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
-use tracing_subscriber::layer::{Context, SubscriberExt as _};
-use tracing_subscriber::{Layer, registry};
 
 /// How often `timer` allocates while it formats a few times into a string that is large enough.
 fn allocations(timer: &impl FormatTime) -> u64 {
@@ -37,37 +33,4 @@ fn a_timer_that_makes_a_string_is_found() {
         writer.write_str(&text)
     };
     assert!(allocations(&timer) >= 10);
-}
-
-/// How often it allocates to log ten events and to have ten spans, once memory that is kept was taken.
-fn allocations_of(subscriber: impl Subscriber + Send + Sync) -> u64 {
-    let run = || {
-        for n in 0..10 {
-            tracing::info!(n);
-            tracing::info_span!("span", n).in_scope(|| ());
-        }
-    };
-    with_default(subscriber, || {
-        run();
-        measure(run).count_total
-    })
-}
-
-/// Allocates at every event.
-struct Boxing;
-
-impl<S: Subscriber> Layer<S> for Boxing {
-    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
-        drop(core::hint::black_box(Box::new(1)));
-    }
-}
-
-#[test]
-fn the_layers_allocate_no_more_than_an_extension_a_span() {
-    let nothing = allocations_of(registry());
-    let event_time = EventTime::new(tracing_subscriber::layer::Identity::new());
-    assert_eq!(allocations_of(registry().with(event_time.with_span_events())), nothing);
-    assert_eq!(allocations_of(registry().with(SpanTiming::new())), nothing + 10);
-    // The positive control.
-    assert_eq!(allocations_of(registry().with(EventTime::new(Boxing))), nothing + 10);
 }
