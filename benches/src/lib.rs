@@ -5,6 +5,7 @@
 )]
 
 pub mod order;
+mod spans;
 mod subjects;
 
 use core::time::Duration;

@@ -14,7 +14,7 @@ use tach_core::{
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime};
 
-use crate::{Group, Subject};
+use crate::{Group, Subject, spans};
 
 /// A subject that evaluates an expression again and again: one loop, from four places in turn.
 ///
@@ -46,7 +46,10 @@ macro_rules! subject {
 /// Every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    vec![reads(), elapsed(), unix(), for_tests(), text(), upkeep(), coarse()]
+    let mut groups = vec![reads(), elapsed(), unix(), for_tests(), text()];
+    groups.extend(spans::groups());
+    groups.extend([upkeep(), coarse()]);
+    groups
 }
 
 /// The read whose order is enforced: of a process with `TACH_ORDER=enforced` only.

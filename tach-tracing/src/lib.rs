@@ -12,15 +12,49 @@
 //! | [`Uptime`] | `   0.000042000s` | `Uptime` |
 //! | [`Utc`] | `2026-11-21T09:30:00.123456Z` | `SystemTime` |
 //!
+//! # Layers
+//!
+//! | layer | does |
+//! |---|---|
+//! | [`EventTime`] | gives each event one time, which all layers within print |
+//! | [`SpanTiming`] | measures how long spans are busy and idle, for every layer to read |
+//! | [`CloseTimes`] | has layers print that when a span is closed, as `FmtSpan::CLOSE` does |
+//!
+//! ```
+//! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+//! use tracing_subscriber::fmt;
+//! use tracing_subscriber::prelude::*;
+//!
+//! let text = fmt::layer().with_timer(Utc::<6>);
+//! let json = fmt::layer().json().with_timer(Utc::<6>);
+//! tracing_subscriber::registry()
+//!     .with(SpanTiming::new())
+//!     .with(CloseTimes::new(EventTime::new(text.and_then(json))))
+//!     .init();
+//! ```
+//!
+//! # Timers within a stamp
+//!
+//! Where a [`Stamp`](tach_core::Stamp) is pinned to the thread, by [`EventTime`] or by yourself, every timer
+//! prints its time, whatever clock the timer has.
+//!
+//! # Errors and clocks
+//!
 //! A timer never fails: a layer that gets an error from its timer may lose the event.
 //!
-//! Each takes another clock by `with_clock`, such as a [`ManualClock`](tach_core::ManualClock) in a
-//! test that compares whole lines.
+//! Each timer and each layer takes another clock by `with_clock`, such as a
+//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines.
 
-#![forbid(unsafe_code)]
-
+mod close_times;
+mod event_time;
+mod forward;
+mod moment;
+mod span_timing;
 mod timers;
 mod with_clock;
 
+pub use crate::close_times::CloseTimes;
+pub use crate::event_time::EventTime;
+pub use crate::span_timing::{SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timers::{Uptime, Utc};
 pub use crate::with_clock::WithClock;

@@ -1,7 +1,9 @@
 //! The examples as a user runs them: processes of their own.
 
+mod event_time;
 mod paused_time;
 mod service;
+mod span_timing;
 
 use std::env;
 use std::process::{Command, Stdio};

@@ -1,0 +1,116 @@
+//! What it costs to time spans, and to give each event one time.
+
+use std::io;
+
+use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+use tracing::subscriber::with_default;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::{DefaultFields, FmtSpan, Format, Full, Writer};
+use tracing_subscriber::fmt::{self, FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::{Identity, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+
+use crate::{Group, Subject};
+
+/// Groups of stacks that do the same job.
+pub(crate) fn groups() -> Vec<Group> {
+    vec![timed_spans(), printed_spans(), events()]
+}
+
+/// Spans that are created, entered, exited and closed under a stack of layers.
+macro_rules! spans {
+    ($name:literal, $layers:expr) => {
+        Subject { name: $name, run: |iterations| have_spans($layers, iterations) }
+    };
+}
+
+/// Events under a stack of layers.
+macro_rules! events {
+    ($name:literal, $layers:expr) => {
+        Subject { name: $name, run: |iterations| log_events($layers, iterations) }
+    };
+}
+
+/// The layers of tracing-subscriber are told that a span is closed, and print nothing: those with times do
+/// no more than to take them, beside what the first does.
+fn timed_spans() -> Group {
+    let subjects = vec![
+        spans!("FmtSpan::CLOSE without times", closing().without_time().event_format(Nothing)),
+        spans!("FmtSpan::CLOSE", closing().event_format(Nothing)),
+        spans!(
+            "tach SpanTiming, the first",
+            SpanTiming::new().and_then(closing().without_time().event_format(Nothing))
+        ),
+        spans!("tach SpanTiming alone", SpanTiming::new()),
+        spans!("no layer", Identity::new()),
+    ];
+    Group { name: "span, timed and not printed", subjects }
+}
+
+fn printed_spans() -> Group {
+    let subjects = vec![
+        spans!("FmtSpan::CLOSE", closing().with_timer(Utc::<6>)),
+        spans!(
+            "tach SpanTiming, CloseTimes",
+            SpanTiming::new().and_then(CloseTimes::new(lines().with_timer(Utc::<6>)))
+        ),
+    ];
+    Group { name: "span, timed and printed", subjects }
+}
+
+fn events() -> Group {
+    let subjects = vec![
+        events!("no line", Identity::new()),
+        events!("no line, tach EventTime", EventTime::new(Identity::new())),
+        events!("two lines", lines().with_timer(Utc::<6>).and_then(lines().with_timer(Utc::<6>))),
+        events!(
+            "two lines, tach EventTime",
+            EventTime::new(lines().with_timer(Utc::<6>).and_then(lines().with_timer(Utc::<6>)))
+        ),
+    ];
+    Group { name: "info!() of one time", subjects }
+}
+
+/// Lines that nobody reads.
+fn lines() -> fmt::Layer<Registry, DefaultFields, Format<Full>, fn() -> io::Sink> {
+    fmt::layer().with_ansi(false).with_writer(io::sink)
+}
+
+/// The same, also of closed spans.
+fn closing() -> fmt::Layer<Registry, DefaultFields, Format<Full>, fn() -> io::Sink> {
+    lines().with_span_events(FmtSpan::CLOSE)
+}
+
+/// Prints nothing, so that what is measured is what leads to the event.
+struct Nothing;
+
+impl<S, N> FormatEvent<S, N> for Nothing
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        _: Writer<'_>,
+        _: &Event<'_>,
+    ) -> core::fmt::Result {
+        Ok(())
+    }
+}
+
+fn have_spans(layers: impl Layer<Registry> + Send + Sync, iterations: u64) {
+    with_default(Registry::default().with(layers), || {
+        for _ in 0..iterations {
+            tracing::info_span!("span").in_scope(|| ());
+        }
+    });
+}
+
+fn log_events(layers: impl Layer<Registry> + Send + Sync, iterations: u64) {
+    with_default(Registry::default().with(layers), || {
+        for number in 0..iterations {
+            tracing::info!(number, "an event");
+        }
+    });
+}

@@ -1,0 +1,200 @@
+//! The lines are those of `FmtSpan::CLOSE`.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use tach_core::{ManualClock, UnixTime};
+use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+use tracing::subscriber::with_default;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::{Layer, Registry, fmt, registry};
+
+use crate::support::Captured;
+
+type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Prints a time that is always the same.
+struct Noon;
+
+impl FormatTime for Noon {
+    fn format_time(&self, writer: &mut fmt::format::Writer<'_>) -> core::fmt::Result {
+        writer.write_str("noon")
+    }
+}
+
+/// A span of each level, with fields, in others.
+fn spans() {
+    let outer = tracing::error_span!("outer", request = 7, path = "/");
+    let _outer = outer.enter();
+    tracing::info_span!(target: "elsewhere", "inner", later = tracing::field::Empty).in_scope(
+        || {
+            tracing::Span::current().record("later", "now");
+            tracing::info!("an event");
+            tracing::trace_span!("innermost").in_scope(|| ());
+        },
+    );
+    drop(tracing::debug_span!("never entered"));
+}
+
+/// What a layer prints of the spans, with every duration replaced.
+fn printed(captured: &Captured, layers: Vec<Boxed>) -> String {
+    with_default(registry().with(layers), spans);
+    without_durations(&captured.text())
+}
+
+/// Replaces what comes after `time.busy` and `time.idle`: `12.3µs`, with quotes or colours around it.
+fn without_durations(text: &str) -> String {
+    let mut parts = text.split("time.");
+    let mut result = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (before, after) = around_duration(part).unwrap_or_else(|| panic!("{part:?}"));
+        result.extend(["time.", before, "DURATION", after]);
+    }
+    result
+}
+
+/// What stands before and after the first number with a unit.
+fn around_duration(text: &str) -> Option<(&str, &str)> {
+    let mut starts = text.match_indices(|c: char| c.is_ascii_digit());
+    starts.find_map(|(start, _)| {
+        let after = text[start..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let rest = ["ns", "µs", "ms", "s"].iter().find_map(|unit| after.strip_prefix(unit))?;
+        Some((&text[..start], rest))
+    })
+}
+
+/// Asserts that a format prints the same of both.
+macro_rules! assert_same_lines {
+    ($layer:ident => $format:expr) => {{
+        let captured = Captured::default();
+        let $layer = fmt::layer().with_writer(captured.clone()).with_timer(Noon);
+        let theirs = printed(&captured, vec![$format.with_span_events(FmtSpan::CLOSE).boxed()]);
+
+        let captured = Captured::default();
+        let $layer = fmt::layer().with_writer(captured.clone()).with_timer(Noon);
+        let ours = vec![SpanTiming::new().boxed(), CloseTimes::new($format).boxed()];
+        assert_eq!(printed(&captured, ours), theirs);
+        assert_eq!(theirs.matches("DURATION").count(), 8, "{theirs}");
+    }};
+}
+
+#[test]
+fn lines_are_those_of_fmt_span_in_every_format() {
+    assert_same_lines!(layer => layer.with_ansi(false));
+    assert_same_lines!(layer => layer.with_ansi(true));
+    assert_same_lines!(layer => layer.with_ansi(false).compact());
+    assert_same_lines!(layer => layer.with_ansi(false).pretty());
+    assert_same_lines!(layer => layer.with_ansi(true).pretty());
+    assert_same_lines!(layer => layer.json());
+    assert_same_lines!(layer => layer.json().flatten_event(true).with_current_span(false));
+    assert_same_lines!(layer => layer.with_ansi(false).with_file(true).with_thread_ids(true));
+}
+
+/// Beside other span events of the layer within, the line comes last, as theirs does.
+#[test]
+fn other_span_events_are_printed_as_before() {
+    let layer = |captured: &Captured| fmt::layer().with_ansi(false).with_writer(captured.clone());
+    let captured = Captured::default();
+    let theirs = layer(&captured).with_timer(Noon).with_span_events(FmtSpan::FULL);
+    let theirs = printed(&captured, vec![theirs.boxed()]);
+    let captured = Captured::default();
+    let ours = layer(&captured).with_timer(Noon).with_span_events(FmtSpan::NEW | FmtSpan::ACTIVE);
+    let ours = vec![SpanTiming::new().boxed(), CloseTimes::new(ours).boxed()];
+    assert_eq!(printed(&captured, ours), theirs);
+}
+
+/// Without times, the line is that of a `fmt` layer that has none.
+#[test]
+fn without_span_timing_only_the_message_is_printed() {
+    let layer = |captured: &Captured| fmt::layer().with_ansi(false).with_writer(captured.clone());
+    let captured = Captured::default();
+    let theirs = layer(&captured).with_span_events(FmtSpan::CLOSE).without_time();
+    with_default(registry().with(theirs), spans);
+    let theirs = captured.text();
+    let captured = Captured::default();
+    with_default(registry().with(CloseTimes::new(layer(&captured).without_time())), spans);
+    assert_eq!(captured.text(), theirs);
+    assert_eq!(theirs.matches(": close").count(), 4, "{theirs}");
+}
+
+/// A clock that stands at the start of a year, and whole lines by it.
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(UnixTime::from_secs(1_767_225_600).unwrap()))
+}
+
+#[test]
+fn the_times_are_those_that_span_timing_measured() {
+    let (clock, captured) = (clock(), Captured::default());
+    let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
+    let subscriber = registry().with(SpanTiming::new().with_clock(clock.clone())).with(
+        CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone())))
+            .with_clock(clock.clone()),
+    );
+    with_default(subscriber, || {
+        let span = tracing::info_span!("work", id = 7);
+        span.in_scope(|| clock.advance(Duration::from_nanos(12_345)));
+        clock.advance(Duration::from_millis(678));
+    });
+    assert_eq!(
+        captured.text(),
+        "2026-01-01T00:00:00.678Z  INFO work{id=7}: close time.busy=12.3µs time.idle=678ms\n"
+    );
+}
+
+#[test]
+fn json_has_the_times_as_fields() {
+    let (clock, captured) = (clock(), Captured::default());
+    let layer = fmt::layer().json().with_writer(captured.clone());
+    let subscriber = registry().with(SpanTiming::new().with_clock(clock.clone())).with(
+        CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone())))
+            .with_clock(clock.clone()),
+    );
+    with_default(subscriber, || {
+        tracing::info_span!("work").in_scope(|| clock.advance(Duration::from_secs(90)));
+    });
+    let event: serde_json::Value = serde_json::from_str(&captured.text()).unwrap();
+    assert_eq!(event["timestamp"], "2026-01-01T00:01:30.000Z");
+    assert_eq!(event["fields"]["message"], "close");
+    assert_eq!(event["fields"]["time.busy"], "90.0s");
+    assert_eq!(event["fields"]["time.idle"], "0.00ns");
+    assert_eq!(event["span"]["name"], "work");
+}
+
+/// Either way round, the lines of two layers have one time.
+#[test]
+fn with_event_time_all_lines_of_a_closed_span_have_one_time() {
+    type Stack = fn(Boxed, Boxed) -> Boxed;
+    let stacks: [Stack; 2] = [
+        |one, other| CloseTimes::new(EventTime::new(one.and_then(other))).boxed(),
+        |one, other| {
+            let layers = CloseTimes::new(one).and_then(CloseTimes::new(other));
+            EventTime::new(layers).with_span_events().boxed()
+        },
+    ];
+    for stack in stacks {
+        let captured = <[Captured; 2]>::default();
+        let [one, other] = captured.each_ref().map(|captured| {
+            let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
+            layer.with_timer(Utc::<9>).boxed()
+        });
+        let layers = vec![SpanTiming::new().boxed(), stack(one, other)];
+        with_default(registry().with(layers), spans);
+        let [one, other] = captured.map(|captured| captured.text());
+        assert_eq!(one, other);
+        assert_eq!(one.matches(": close").count(), 4, "{one}");
+    }
+}
+
+/// A filter around it hides the lines of spans that it hides.
+#[test]
+fn filters_go_around_it() {
+    let captured = Captured::default();
+    let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
+    let lines = CloseTimes::new(layer).with_filter(LevelFilter::INFO);
+    with_default(registry().with(SpanTiming::new()).with(lines), spans);
+    let text = captured.text();
+    assert_eq!(text.matches(": close").count(), 2, "{text}");
+}

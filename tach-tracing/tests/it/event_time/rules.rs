@@ -1,0 +1,129 @@
+//! Whose time counts.
+
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex};
+
+use tach_core::{Clock, ManualClock, Stamp, UnixTime};
+use tach_tracing::EventTime;
+use tracing::subscriber::with_default;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::{Layer, registry};
+
+use super::Pair;
+
+fn clock_at(seconds: u64) -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(UnixTime::from_secs(seconds).unwrap()))
+}
+
+fn text(seconds: u64) -> String {
+    format!("{:.9}", UnixTime::from_secs(seconds).unwrap())
+}
+
+/// Lets a clock go on a second with each event.
+struct Advance(Arc<ManualClock>);
+
+impl<S: Subscriber> Layer<S> for Advance {
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+        self.0.advance(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn the_time_is_the_clock_s_when_the_event_came() {
+    let (pair, clock) = (Pair::default(), clock_at(100));
+    let layers = pair.text_layer().and_then(Advance(clock.clone())).and_then(pair.json_layer());
+    with_default(registry().with(EventTime::new(layers).with_clock(clock)), || {
+        tracing::info!(n = 0);
+        tracing::info!(n = 1);
+    });
+    let times = pair.assert_same(0..2);
+    assert_eq!((&times[&0], &times[&1]), (&text(100), &text(101)));
+}
+
+#[test]
+fn the_outermost_gives_the_time() {
+    let (pair, outer, inner) = (Pair::default(), clock_at(100), clock_at(200));
+    let within = EventTime::new(pair.text_layer()).with_clock(inner);
+    let layers = EventTime::new(within.and_then(pair.json_layer())).with_clock(outer);
+    with_default(registry().with(layers), || tracing::info!(n = 0));
+    assert_eq!(pair.assert_same([0])[&0], text(100));
+}
+
+#[test]
+fn side_by_side_each_gives_its_own() {
+    let (pair, one, other) = (Pair::default(), clock_at(100), clock_at(200));
+    let layers = EventTime::new(pair.text_layer())
+        .with_clock(one)
+        .and_then(EventTime::new(pair.json_layer()).with_clock(other));
+    with_default(registry().with(layers), || tracing::info!(n = 0));
+    assert_eq!((&pair.text_times()[&0], &pair.json_times()[&0]), (&text(100), &text(200)));
+}
+
+#[test]
+fn a_stamp_from_before_is_kept() {
+    let (pair, clock) = (Pair::default(), clock_at(100));
+    let layers = EventTime::new(pair.text_layer().and_then(pair.json_layer()));
+    let happened = clock.stamp();
+    clock.advance(Duration::from_secs(100));
+    with_default(registry().with(layers.with_clock(clock)), || {
+        happened.during(|| tracing::info!(n = 0));
+        tracing::info!(n = 1);
+    });
+    let times = pair.assert_same(0..2);
+    assert_eq!((&times[&0], &times[&1]), (&text(100), &text(200)));
+}
+
+/// Panics at events of this target.
+struct Fragile;
+
+impl<S: Subscriber> Layer<S> for Fragile {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        assert_ne!(event.metadata().target(), "fragile", "on purpose");
+    }
+}
+
+#[test]
+fn a_panic_leaves_no_stamp_behind() {
+    let (pair, clock) = (Pair::default(), clock_at(100));
+    let layers = pair.text_layer().and_then(Fragile).and_then(pair.json_layer());
+    let stack = registry().with(EventTime::new(layers).with_clock(clock.clone()));
+    with_default(stack, || {
+        let panicked = catch_unwind(AssertUnwindSafe(|| tracing::info!(target: "fragile", n = 0)));
+        assert!(panicked.is_err());
+        assert_eq!(Stamp::current(), None);
+        clock.advance(Duration::from_secs(1));
+        tracing::info!(n = 1);
+    });
+    assert_eq!(pair.text_times()[&0], text(100));
+    let json = pair.json_times();
+    assert_eq!((json.get(&0), &json[&1]), (None, &text(101)));
+    assert_eq!(pair.text_times()[&1], text(101));
+}
+
+/// Keeps the stamp of the last event.
+#[derive(Clone, Default)]
+struct Keeper(Arc<Mutex<Option<Stamp>>>);
+
+impl<S: Subscriber> Layer<S> for Keeper {
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+        *self.0.lock().unwrap() = Stamp::current();
+    }
+}
+
+/// Also if it is the very stamp that the layer gave to an event before.
+#[test]
+fn a_stamp_that_was_kept_can_be_pinned_again() {
+    let (pair, clock, keeper) = (Pair::default(), clock_at(100), Keeper::default());
+    let layers = pair.text_layer().and_then(keeper.clone()).and_then(pair.json_layer());
+    with_default(registry().with(EventTime::new(layers).with_clock(clock.clone())), || {
+        tracing::info!(n = 0);
+        clock.advance(Duration::from_secs(100));
+        let stamp = keeper.0.lock().unwrap().unwrap();
+        stamp.during(|| tracing::info!(n = 1));
+    });
+    let times = pair.assert_same(0..2);
+    assert_eq!(times[&0], times[&1]);
+}

@@ -1,0 +1,119 @@
+//! A layer around another passes on all that it is told.
+
+use std::sync::{Arc, Mutex};
+
+use tach_tracing::{CloseTimes, EventTime};
+use tracing::dispatcher::with_default;
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Dispatch, Event, Metadata};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::{Registry, registry};
+
+/// Writes down which of its methods are called.
+#[derive(Debug, Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<&'static str>>>);
+
+impl Recorder {
+    fn note(&self, method: &'static str) {
+        self.0.lock().unwrap().push(method);
+    }
+}
+
+impl Layer<Registry> for Recorder {
+    fn on_register_dispatch(&self, _: &Dispatch) {
+        self.note("on_register_dispatch");
+    }
+
+    fn on_layer(&mut self, _: &mut Registry) {
+        self.note("on_layer");
+    }
+
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, Registry>) -> bool {
+        self.note("enabled");
+        metadata.target() != "disabled"
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::DEBUG)
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, Registry>) -> bool {
+        self.note("event_enabled");
+        event.metadata().target() != "event disabled"
+    }
+
+    fn on_new_span(&self, _: &Attributes<'_>, _: &Id, _: Context<'_, Registry>) {
+        self.note("on_new_span");
+    }
+
+    fn on_record(&self, _: &Id, _: &Record<'_>, _: Context<'_, Registry>) {
+        self.note("on_record");
+    }
+
+    fn on_follows_from(&self, _: &Id, _: &Id, _: Context<'_, Registry>) {
+        self.note("on_follows_from");
+    }
+
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, Registry>) {
+        self.note("on_event");
+    }
+
+    fn on_enter(&self, _: &Id, _: Context<'_, Registry>) {
+        self.note("on_enter");
+    }
+
+    fn on_exit(&self, _: &Id, _: Context<'_, Registry>) {
+        self.note("on_exit");
+    }
+
+    fn on_close(&self, _: Id, _: Context<'_, Registry>) {
+        self.note("on_close");
+    }
+}
+
+/// What a recorder is told within a layer.
+fn told<L: Layer<Registry> + Send + Sync>(around: impl FnOnce(Recorder) -> L) -> Vec<&'static str> {
+    let recorder = Recorder::default();
+    let layer = around(recorder.clone());
+    assert_eq!(layer.max_level_hint(), Some(LevelFilter::DEBUG));
+    let dispatch = Dispatch::new(registry().with(layer));
+    assert!(dispatch.downcast_ref::<Recorder>().is_some());
+    assert!(dispatch.downcast_ref::<L>().is_some());
+    with_default(&dispatch, || {
+        tracing::info!(target: "disabled", "event");
+        tracing::info!(target: "event disabled", "event");
+        tracing::info!("event");
+        let span = tracing::info_span!("span", field = tracing::field::Empty);
+        span.record("field", 1);
+        span.follows_from(tracing::info_span!("other"));
+        span.in_scope(|| ());
+    });
+    drop(dispatch);
+    let told = recorder.0.lock().unwrap();
+    told.clone()
+}
+
+#[test]
+fn all_is_passed_on() {
+    let directly = told(|recorder| recorder);
+    assert_eq!(directly.iter().filter(|method| **method == "on_close").count(), 2);
+    for method in ["on_register_dispatch", "on_layer", "on_record", "on_follows_from", "on_exit"] {
+        assert!(directly.contains(&method), "{method}");
+    }
+    assert_eq!(told(EventTime::new), directly);
+    assert_eq!(told(|recorder| EventTime::new(recorder).with_span_events()), directly);
+
+    // Beside that, an event for each span that is closed.
+    let mut with_events = directly;
+    let closed: Vec<_> = (0..with_events.len()).filter(|i| with_events[*i] == "on_close").collect();
+    for position in closed.into_iter().rev() {
+        with_events.insert(position, "on_event");
+    }
+    assert_eq!(told(CloseTimes::new), with_events);
+}

@@ -1,0 +1,290 @@
+//! How long spans were busy and idle, to the nanosecond.
+
+mod fmt_span;
+mod threads;
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_tracing::{SpanDurations, SpanTimes, SpanTiming};
+use tracing::Subscriber;
+use tracing::span::Id;
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+
+const fn ns(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+
+/// Reads the times of each span that is closed.
+#[derive(Debug, Clone)]
+struct Reader<C> {
+    clock: C,
+    read: Arc<Mutex<Vec<(SpanTimes, SpanDurations)>>>,
+}
+
+impl<C> Reader<C> {
+    fn new(clock: C) -> Self {
+        Self { clock, read: Arc::default() }
+    }
+
+    /// The durations of the one span that was closed.
+    fn only(&self) -> SpanDurations {
+        self.only_with_times().1
+    }
+
+    fn only_with_times(&self) -> (SpanTimes, SpanDurations) {
+        let read = self.read.lock().unwrap();
+        assert_eq!(read.len(), 1);
+        read[0].clone()
+    }
+}
+
+impl<S, C> Layer<S> for Reader<C>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    C: Clock + 'static,
+{
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let span = context.span(&id).unwrap();
+        if let Some(times) = span.extensions().get::<SpanTimes>() {
+            let durations = times.durations_by(&self.clock);
+            self.read.lock().unwrap().push((times.clone(), durations));
+        }
+    }
+}
+
+/// A subscriber with spans timed by `clock`, and what reads their times.
+fn timed<C: Clock + Clone + 'static>(
+    clock: C,
+) -> (impl Subscriber + for<'a> LookupSpan<'a>, Reader<C>) {
+    let reader = Reader::new(clock.clone());
+    let timing = SpanTiming::new().with_clock(clock);
+    (Registry::default().with(timing).with(reader.clone()), reader)
+}
+
+#[track_caller]
+fn assert_durations(durations: SpanDurations, age: u64, busy: u64, thread_time: u64) {
+    assert_eq!(
+        (durations.age(), durations.busy(), durations.idle(), durations.thread_time()),
+        (ns(age), ns(busy), ns(age - busy), ns(thread_time))
+    );
+}
+
+#[test]
+fn a_span_is_busy_while_it_is_entered() {
+    let clock = Arc::new(ManualClock::default());
+    clock.advance(ns(5));
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        clock.advance(ns(10));
+        span.in_scope(|| clock.advance(ns(100)));
+        clock.advance(ns(1000));
+        span.in_scope(|| clock.advance(ns(10_000)));
+        clock.advance(ns(100_000));
+    });
+    let (times, durations) = reader.only_with_times();
+    assert_durations(durations, 111_110, 10_100, 10_100);
+    assert_eq!(times.created(), MonotonicInstant::from_ticks(5));
+    assert_eq!(times.threads(), 0);
+}
+
+#[test]
+fn a_step_of_the_wall_clock_is_not_seen() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        tracing::info_span!("span").in_scope(|| {
+            clock.advance(ns(7));
+            clock.step_forward(Duration::from_secs(3600));
+        });
+    });
+    assert_durations(reader.only(), 7, 7, 7);
+}
+
+#[test]
+fn entering_again_counts_once() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        span.in_scope(|| {
+            clock.advance(ns(1));
+            span.in_scope(|| clock.advance(ns(10)));
+            clock.advance(ns(100));
+        });
+        clock.advance(ns(1000));
+    });
+    assert_durations(reader.only(), 1111, 111, 111);
+}
+
+/// Two of the layers are as one.
+#[test]
+fn it_may_be_there_twice() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let subscriber = subscriber.with(SpanTiming::new().with_clock(clock.clone()));
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        span.in_scope(|| clock.advance(ns(10)));
+        clock.advance(ns(100));
+    });
+    assert_durations(reader.only(), 110, 10, 10);
+}
+
+#[test]
+fn a_span_that_never_was_entered_was_idle() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || {
+        let _span = tracing::info_span!("span");
+        clock.advance(ns(10));
+    });
+    assert_durations(reader.only(), 10, 0, 0);
+}
+
+/// Whoever reads before the span is closed gets the times until then, and changes nothing.
+#[test]
+fn an_open_span_tells_its_times_so_far() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let dispatch = tracing::Dispatch::new(subscriber);
+    tracing::dispatcher::with_default(&dispatch, || {
+        let so_far = |span: &tracing::Span| {
+            let registry = dispatch.downcast_ref::<Registry>().unwrap();
+            let data = registry.span(&span.id().unwrap()).unwrap();
+            let times = data.extensions().get::<SpanTimes>().unwrap().clone();
+            (times.threads(), times.durations_by(&clock))
+        };
+        let span = tracing::info_span!("span");
+        clock.advance(ns(10));
+        let (threads, durations) = so_far(&span);
+        assert_eq!(threads, 0);
+        assert_durations(durations, 10, 0, 0);
+        span.in_scope(|| {
+            clock.advance(ns(100));
+            let (threads, durations) = so_far(&span);
+            assert_eq!(threads, 1);
+            assert_durations(durations, 110, 100, 100);
+            clock.advance(ns(1000));
+        });
+    });
+    assert_durations(reader.only(), 1110, 1100, 1100);
+}
+
+/// The order of the layers does not matter.
+#[test]
+fn layers_before_it_read_the_same() {
+    let clock = Arc::new(ManualClock::default());
+    let before = Reader::new(clock.clone());
+    let (timing, after) = (SpanTiming::new().with_clock(clock.clone()), before.clone());
+    with_default(Registry::default().with(before.clone()).with(timing).with(after), || {
+        tracing::info_span!("span").in_scope(|| clock.advance(ns(10)));
+    });
+    let read = before.read.lock().unwrap();
+    assert_eq!(read.len(), 2);
+    assert_eq!(read[0].1, read[1].1);
+    assert_durations(read[0].1, 10, 10, 10);
+}
+
+/// Within a stamp the durations are those until then, but no shorter than what is counted.
+#[test]
+fn a_stamp_tells_until_when() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let early = clock.stamp();
+    with_default(subscriber, || {
+        let span = tracing::info_span!("span");
+        span.in_scope(|| clock.advance(ns(10)));
+        let late = {
+            clock.advance(ns(100));
+            clock.stamp()
+        };
+        clock.advance(ns(1000));
+        late.during(|| drop(span));
+
+        let span = tracing::info_span!("another");
+        span.in_scope(|| clock.advance(ns(10)));
+        clock.advance(ns(100));
+        early.during(|| drop(span));
+    });
+    let read = reader.read.lock().unwrap();
+    assert_durations(read[0].1, 110, 10, 10);
+    assert_durations(read[1].1, 10, 10, 10);
+}
+
+#[test]
+fn busy_and_idle_add_up() {
+    let (subscriber, reader) = timed(tach_core::SystemClock);
+    with_default(subscriber, || tracing::info_span!("span").in_scope(|| ()));
+    let (times, durations) = reader.only_with_times();
+    assert_eq!(durations.busy() + durations.idle(), durations.age());
+    assert!(times.durations().age() >= durations.age());
+}
+
+/// A span that was there before has no times; nothing is made of its exit, or its end.
+#[test]
+fn a_span_from_before_it_was_loaded_has_no_times() {
+    let reader = Reader::new(tach_core::SystemClock);
+    let (layer, handle) = tracing_subscriber::reload::Layer::new(None::<SpanTiming>);
+    with_default(Registry::default().with(layer).with(reader.clone()), || {
+        let span = tracing::info_span!("from before");
+        let entered = span.enter();
+        handle.reload(SpanTiming::new()).unwrap();
+        drop(entered);
+        span.in_scope(|| ());
+        drop(span);
+        assert!(reader.read.lock().unwrap().is_empty());
+        tracing::info_span!("after").in_scope(|| ());
+    });
+    reader.only();
+}
+
+/// A clock that gives these ticks one after the other, two of which last a nanosecond; rounded up, as none
+/// should.
+#[derive(Debug)]
+struct Scripted(Mutex<Vec<u64>>);
+
+impl Scripted {
+    /// The durations of a span that is entered and left, again and again, as the ticks come: when it is
+    /// created, entered, left, and in the end read.
+    fn durations(ticks: &[u64]) -> SpanDurations {
+        let reversed = ticks.iter().rev().copied().collect();
+        let (subscriber, reader) = timed(Arc::new(Self(Mutex::new(reversed))));
+        with_default(subscriber, || {
+            let span = tracing::info_span!("span");
+            (0..(ticks.len() - 2) / 2).for_each(|_| span.in_scope(|| ()));
+        });
+        reader.only()
+    }
+}
+
+impl Clock for Scripted {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        MonotonicInstant::from_ticks(self.0.lock().unwrap().pop().unwrap())
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        ns(later.as_ticks().saturating_sub(earlier.as_ticks()).div_ceil(2))
+    }
+
+    fn unix_time_at(&self, _: Instant) -> UnixTime {
+        UnixTime::EPOCH
+    }
+}
+
+/// As by a CPU's counter that is behind that of the CPU which was read before.
+#[test]
+fn reads_that_come_the_wrong_way_round_make_no_time() {
+    assert_durations(Scripted::durations(&[100, 90, 80, 70]), 0, 0, 0);
+    // Left before it was entered, and entered again.
+    assert_durations(Scripted::durations(&[100, 200, 150, 160, 220, 240]), 70, 10, 10);
+}
+
+#[test]
+fn parts_that_are_rounded_up_are_no_more_than_the_whole() {
+    assert_durations(Scripted::durations(&[0, 0, 1, 1, 2, 2, 3, 3]), 2, 2, 2);
+}

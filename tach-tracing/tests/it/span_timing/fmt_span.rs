@@ -1,0 +1,61 @@
+//! What `FmtSpan::CLOSE` tells of the same spans.
+
+use core::mem;
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::thread::sleep;
+
+use tach_core::ManualClock;
+use tach_tracing::{CloseTimes, SpanTiming};
+use tracing::Subscriber;
+use tracing::subscriber::with_default;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::{fmt, registry};
+
+use super::{assert_durations, ns, timed};
+use crate::support::Captured;
+
+/// A span that is busy until it is closed, since the guard that would end that is forgotten.
+fn forget_the_guard(work: impl FnOnce()) {
+    let span = tracing::info_span!("span");
+    mem::forget(span.enter());
+    work();
+}
+
+#[test]
+fn a_span_that_is_closed_while_entered_was_busy() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    with_default(subscriber, || forget_the_guard(|| clock.advance(ns(10))));
+    assert_durations(reader.only(), 10, 10, 10);
+}
+
+/// What is printed of such a span that works for a millisecond; an error if that panics.
+fn printed(
+    subscriber: impl Subscriber + Send + Sync + 'static,
+    captured: &Captured,
+) -> Result<String, ()> {
+    let work = || forget_the_guard(|| sleep(Duration::from_millis(1)));
+    let worked = catch_unwind(AssertUnwindSafe(|| with_default(subscriber, work)));
+    worked.map(|()| captured.text()).map_err(|_| ())
+}
+
+#[test]
+fn where_fmt_span_panics_or_tells_it_was_idle() {
+    let captured = Captured::default();
+    let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
+    let theirs = registry().with(layer.with_span_events(FmtSpan::CLOSE));
+    // It panics if it was compiled with debug assertions.
+    if let Ok(text) = printed(theirs, &captured) {
+        assert!(text.contains("time.busy=0.00ns "), "{text}");
+    }
+
+    let captured = Captured::default();
+    let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
+    let ours = registry().with(SpanTiming::new()).with(CloseTimes::new(layer));
+    let text = printed(ours, &captured).unwrap();
+    assert!(text.contains("time.idle=0.00ns") || !text.contains("time.busy=0.00ns"), "{text}");
+}

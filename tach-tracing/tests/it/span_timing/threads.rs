@@ -1,0 +1,158 @@
+//! Spans that are entered on several threads at once.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, ScopedJoinHandle};
+
+use tach_core::ManualClock;
+use tracing::{Dispatch, Span, dispatcher};
+
+use super::{assert_durations, ns, timed};
+
+/// What a thread is told to do; it answers when it has.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Enter,
+    Exit,
+}
+
+/// Threads that enter and exit a span by command.
+struct Workers<'scope> {
+    orders: Vec<Sender<(Act, Sender<()>)>>,
+    threads: Vec<ScopedJoinHandle<'scope, ()>>,
+}
+
+impl<'scope> Workers<'scope> {
+    fn start<'env>(
+        count: usize,
+        scope: &'scope thread::Scope<'scope, 'env>,
+        dispatch: &'env Dispatch,
+        span: &'env Span,
+    ) -> Self {
+        let (orders, threads) = (0..count)
+            .map(|_| {
+                let (sender, orders) = channel::<(Act, Sender<()>)>();
+                let work = move || {
+                    let mut entered = Vec::new();
+                    for (act, done) in orders {
+                        match act {
+                            Act::Enter => entered.push(span.enter()),
+                            Act::Exit => drop(entered.pop()),
+                        }
+                        done.send(()).unwrap();
+                    }
+                };
+                (sender, scope.spawn(move || dispatcher::with_default(dispatch, work)))
+            })
+            .unzip();
+        Self { orders, threads }
+    }
+
+    fn order(&self, worker: usize, act: Act) {
+        let (done, is_done) = channel();
+        self.orders[worker].send((act, done)).unwrap();
+        is_done.recv().unwrap();
+    }
+
+    fn finish(self) {
+        drop(self.orders);
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+#[test]
+fn busy_is_when_at_least_one_thread_is_inside() {
+    let clock = Arc::new(ManualClock::default());
+    let (subscriber, reader) = timed(clock.clone());
+    let dispatch = Dispatch::new(subscriber);
+    let span = dispatcher::with_default(&dispatch, || tracing::info_span!("span"));
+    thread::scope(|scope| {
+        let workers = Workers::start(2, scope, &dispatch, &span);
+        clock.advance(ns(1));
+        workers.order(0, Act::Enter);
+        clock.advance(ns(10));
+        workers.order(1, Act::Enter);
+        clock.advance(ns(100));
+        workers.order(0, Act::Exit);
+        clock.advance(ns(1000));
+        workers.order(1, Act::Exit);
+        clock.advance(ns(10_000));
+        workers.finish();
+    });
+    drop(span);
+    assert_durations(reader.only(), 11_111, 1110, 1210);
+}
+
+/// A random sequence of numbers below `below`: xorshift.
+fn random(seed: &mut u64, below: u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    *seed % below
+}
+
+/// Three threads that enter, enter again, and exit at random, against a plain count.
+#[test]
+fn any_order_of_enters_and_exits_adds_up() {
+    for mut seed in 1..=20_u64 {
+        let first = seed;
+        let clock = Arc::new(ManualClock::default());
+        let (subscriber, reader) = timed(clock.clone());
+        let dispatch = Dispatch::new(subscriber);
+        let span = dispatcher::with_default(&dispatch, || tracing::info_span!("span"));
+        let mut depths = [0_u32; 3];
+        let (mut age, mut busy, mut thread_time) = (0, 0, 0);
+        thread::scope(|scope| {
+            let workers = Workers::start(depths.len(), scope, &dispatch, &span);
+            for _ in 0..200 {
+                let worker = usize::try_from(random(&mut seed, 3)).unwrap();
+                if depths[worker] > 0 && random(&mut seed, 2) == 0 {
+                    workers.order(worker, Act::Exit);
+                    depths[worker] -= 1;
+                } else {
+                    workers.order(worker, Act::Enter);
+                    depths[worker] += 1;
+                }
+                let passed = random(&mut seed, 1000);
+                clock.advance(ns(passed));
+                let inside = depths.iter().filter(|depth| **depth > 0).count() as u64;
+                age += passed;
+                busy += if inside > 0 { passed } else { 0 };
+                thread_time += inside * passed;
+            }
+            for (worker, depth) in depths.into_iter().enumerate() {
+                (0..depth).for_each(|_| workers.order(worker, Act::Exit));
+            }
+            workers.finish();
+        });
+        drop(span);
+        let durations = reader.only();
+        let counted = [durations.age(), durations.busy(), durations.thread_time()];
+        assert_eq!(counted, [age, busy, thread_time].map(ns), "seed {first}");
+    }
+}
+
+/// By the system's clock, as fast as threads can.
+#[test]
+fn threads_that_race_never_make_time() {
+    let (subscriber, reader) = timed(tach_core::SystemClock);
+    let dispatch = Dispatch::new(subscriber);
+    let span = dispatcher::with_default(&dispatch, || tracing::info_span!("span"));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                dispatcher::with_default(&dispatch, || {
+                    for _ in 0..10_000 {
+                        span.in_scope(|| span.in_scope(|| ()));
+                    }
+                });
+            });
+        }
+    });
+    drop(span);
+    let durations = reader.only();
+    assert_eq!(durations.busy() + durations.idle(), durations.age());
+    assert!(durations.busy() > ns(0));
+    assert!(durations.busy() <= durations.thread_time());
+    assert!(durations.thread_time() <= 4 * durations.busy());
+}

@@ -1,0 +1,81 @@
+//! Events that are logged while another one is handled: only the global subscriber is told of those, so
+//! this is a process of its own.
+
+#[path = "support/captured.rs"]
+mod captured;
+
+use core::fmt;
+use core::time::Duration;
+use std::panic::catch_unwind;
+
+use tach_core::{ManualClock, Stamp, UnixTime};
+use tach_tracing::{EventTime, Utc};
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::prelude::*;
+
+use self::captured::Captured;
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+
+/// Takes a second to be written, and logs that.
+struct Slow;
+
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        CLOCK.advance(Duration::from_secs(1));
+        tracing::info!("nested");
+        CLOCK.advance(Duration::from_secs(1));
+        f.write_str("slow")
+    }
+}
+
+/// Logs, and then panics.
+struct Fragile;
+
+impl fmt::Display for Fragile {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        CLOCK.advance(Duration::from_secs(1));
+        tracing::info!("nested");
+        panic!("on purpose")
+    }
+}
+
+/// Logs something that happened before.
+struct Replayed(Stamp);
+
+impl fmt::Display for Replayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.during(|| tracing::info!("replayed"));
+        f.write_str("later")
+    }
+}
+
+#[test]
+fn nested_events_have_their_own_time_and_leave_the_other_its_own() {
+    let (one, other) = (Captured::default(), Captured::default());
+    let [one_layer, other_layer] = [&one, &other].map(|captured| {
+        let layer = layer().with_ansi(false).with_target(false).with_timer(Utc::<0>);
+        layer.with_writer(captured.clone())
+    });
+    let layers = one_layer.and_then(other_layer);
+    tracing_subscriber::registry().with(EventTime::new(layers).with_clock(&CLOCK)).init();
+
+    tracing::info!("outer {Slow}");
+    // Each layer writes the field, so each has a nested event, which both print.
+    let nested = ["1970-01-01T00:00:01Z  INFO nested\n", "1970-01-01T00:00:03Z  INFO nested\n"];
+    let outer = "1970-01-01T00:00:00Z  INFO outer slow\n";
+    assert_eq!(one.text(), [nested[0], outer, nested[1]].concat());
+    assert_eq!(other.text(), [nested[0], nested[1], outer].concat());
+
+    // A stamp that is pinned while an event is handled is meant for what is logged within.
+    let stamp = Stamp::by(&CLOCK);
+    CLOCK.advance(Duration::from_secs(1));
+    tracing::info!("outer {}", Replayed(stamp));
+    let replayed = "1970-01-01T00:00:04Z  INFO replayed\n";
+    let outer = "1970-01-01T00:00:05Z  INFO outer later\n";
+    assert!(one.text().ends_with(&[replayed, outer, replayed].concat()), "{}", one.text());
+
+    assert!(catch_unwind(|| tracing::info!("outer {Fragile}")).is_err());
+    assert_eq!(Stamp::current(), None);
+    assert!(one.text().ends_with("1970-01-01T00:00:06Z  INFO nested\n"), "{}", one.text());
+}
