@@ -123,11 +123,7 @@ pub struct OffsetError {
 impl fmt::Display for OffsetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let last = MINUTES_PER_DAY - 1;
-        write!(
-            f,
-            "an offset of {} minutes, but it must be from -{last} to {last}",
-            self.minutes
-        )
+        write!(f, "an offset of {} minutes, but it must be from -{last} to {last}", self.minutes)
     }
 }
 
