@@ -18,10 +18,16 @@
 //! test that compares whole lines.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod form;
 mod moment;
 mod timers;
 mod with_clock;
 
-pub use crate::timers::{Uptime, Utc};
+pub use crate::timers::{
+    FixedOffset, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, UptimeSince, Utc,
+};
+#[cfg(feature = "jiff")]
+pub use crate::timers::{Local, PatternError, Strftime};
 pub use crate::with_clock::WithClock;

@@ -17,7 +17,7 @@ impl Floor {
     /// what is told.
     #[inline]
     pub(crate) fn rise(&self, ns: u64, unit_ns: u64) -> u64 {
-        let above = |told: u64| (told / unit_ns + 1).saturating_mul(unit_ns);
+        let above = |told: u64| (told / unit_ns).saturating_add(1).saturating_mul(unit_ns);
         // ORDERING: Relaxed is enough for both: if one call happens before another, so do their exchanges
         // in the modification order, and nothing but the time is published.
         let floor = self
