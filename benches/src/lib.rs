@@ -6,6 +6,7 @@
 
 pub mod order;
 mod subjects;
+mod timers;
 
 use core::time::Duration;
 use std::time::Instant;

@@ -1,6 +1,11 @@
 //! The timers under real subscribers.
 
 mod allocation;
+mod auto_traits;
+mod files;
 mod formats;
+mod increasing;
 mod manual;
 mod support;
+mod texts;
+mod timers;

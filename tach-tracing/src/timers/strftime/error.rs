@@ -13,11 +13,12 @@ use jiff::fmt::strtime::BrokenDownTime;
 /// let error = tach_tracing::Strftime::utc("%H:%M:%!").unwrap_err();
 /// println!("{error}");
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError {
     directive: Box<str>,
     position: usize,
-    reason: jiff::Error,
+    /// jiff's, in its words.
+    reason: Box<str>,
 }
 
 impl PatternError {
@@ -45,15 +46,11 @@ impl fmt::Display for PatternError {
     }
 }
 
-impl Error for PatternError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+impl Error for PatternError {}
 
 /// Whether `pattern` can be printed, here of `sample`.
 pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), PatternError> {
-    let Err(reason) = sample.to_string(pattern) else { return Ok(()) };
+    let Err(error) = sample.to_string(pattern) else { return Ok(()) };
     // What stands before a directive can be printed up to the one at fault, and not after it.
     let printable = |end: usize| sample.to_string(&pattern[..end]).is_ok();
     let starts = pattern.match_indices('%').map(|(start, _)| start);
@@ -62,6 +59,7 @@ pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Patter
     // From the percent sign to the letter, or whatever stands in its place.
     let end = rest.char_indices().skip(1).find(|(_, c)| !"-_0^#:.123456789".contains(*c));
     let len = end.map_or(rest.len(), |(start, letter)| start + letter.len_utf8());
+    let reason = error.to_string().into();
     Err(PatternError { directive: rest[..len].into(), position, reason })
 }
 
