@@ -109,6 +109,7 @@ cfg_if::cfg_if! {
         mod budget;
         mod clock;
         mod counter;
+        pub mod decimal;
         mod digits;
         mod host;
         mod increasing_clock;

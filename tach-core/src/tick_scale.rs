@@ -15,10 +15,11 @@ const SPAN_TICKS: u64 = 1 << 40;
 /// What a tick was at one moment: a tick, its Unix time, and how long ticks last.
 ///
 /// A program that logs raw [ticks](Instant::as_ticks), to save the conversion or to be as exact as the
-/// counter, logs a scale beside them: once at its start, and now and then, for a scale grows less exact with
-/// the distance from its tick. Who reads the log later turns ticks into times by the scale that stands before
-/// them. As text a scale is
-/// `tick=81234567890 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.370370370370`.
+/// counter, logs a scale beside them: once at its start, and now and then. Who reads the log later turns
+/// ticks into times by the scales that stand before and after them, see [`until`](Self::until). By the one
+/// before alone they are as exact as the rate that was known then: to a hundred ppm or so when the process
+/// has just started, and far better after minutes. As text a scale is
+/// `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.399936810601`.
 ///
 /// # Guarantees
 ///
@@ -80,9 +81,30 @@ impl TickScale {
         let tick = stamp.instant().as_ticks();
         let later = tick.saturating_add(SPAN_TICKS);
         let span = clock.duration_between(stamp.instant(), Instant::from_ticks(later));
-        #[expect(clippy::cast_precision_loss, reason = "both are far below 2^53")]
-        let ns_per_tick = span.as_nanos() as f64 / (later - tick).max(1) as f64;
-        Self { tick, time: stamp.unix_time(), ns_per_tick }
+        Self { tick, time: stamp.unix_time(), ns_per_tick: ns_per_tick(span, later - tick) }
+    }
+
+    /// The scale for the ticks from this one's to that of `later`, at which it tells the time of `later`, or
+    /// a nanosecond less: so nothing jumps from one scale to the next. If `later` is not later by its tick, or
+    /// not by its time since the OS's clock was stepped back in between, it is this scale as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{TickScale, UnixTime};
+    ///
+    /// let start: TickScale = "tick=1000 time=1970-01-01T00:00:01Z ns_per_tick=0.4".parse()?;
+    /// let end: TickScale = "tick=3000 time=1970-01-01T00:00:01.000001Z ns_per_tick=0.5".parse()?;
+    /// assert_eq!(start.until(&end).unix_time(2000), UnixTime::from_nanos(1_000_000_500));
+    /// # Ok::<(), tach_core::TickScaleError>(())
+    /// ```
+    #[must_use]
+    pub fn until(&self, later: &Self) -> Self {
+        if later.tick <= self.tick || later.time <= self.time {
+            return *self;
+        }
+        let apart = later.time.saturating_duration_since(self.time);
+        Self { ns_per_tick: ns_per_tick(apart, later.tick - self.tick), ..*self }
     }
 
     /// The Unix time of `tick`, if ticks lasted as long as they did at this scale's; not before the epoch,
@@ -114,6 +136,11 @@ impl TickScale {
             self.time.saturating_sub(apart)
         }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact for a hundred days")]
+fn ns_per_tick(duration: Duration, ticks: u64) -> f64 {
+    duration.as_nanos() as f64 / ticks.max(1) as f64
 }
 
 impl fmt::Display for TickScale {
@@ -154,6 +181,22 @@ mod tests {
         let (told, converted) = (scale.unix_time(instant.as_ticks()), instant.unix_time());
         let apart = told.as_nanos().abs_diff(converted.as_nanos());
         assert!(apart < 1_000_000, "{told} and {converted}");
+    }
+
+    #[test]
+    fn between_two_scales_ticks_lead_from_one_to_the_other() {
+        let scale = |tick, secs| TickScale {
+            tick,
+            time: UnixTime::from_secs(secs).unwrap(),
+            ns_per_tick: 0.3,
+        };
+        let (start, end) = (scale(1_000_000, 100), scale(150_000_000_000, 160));
+        let between = start.until(&end);
+        assert_eq!(between.unix_time(start.tick), start.time);
+        assert!(end.time.as_nanos() - between.unix_time(end.tick).as_nanos() <= 1);
+        for not_later in [start, scale(999_999, 101), scale(1_000_001, 99)] {
+            assert_eq!(start.until(&not_later), start);
+        }
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What a timer prints, apart from the clock by which it tells the time.
 
-use core::fmt;
-
 use tach_core::Clock;
 use tracing_subscriber::fmt::format::Writer;
 
@@ -18,11 +16,6 @@ pub trait Form {
 /// Writes `text`, as [`Form::print`] does.
 pub(crate) fn write(writer: &mut Writer<'_>, text: &str) {
     let _ = writer.write_str(text);
-}
-
-/// As [`write`], of what has yet to be formatted.
-pub(crate) fn write_fmt(writer: &mut Writer<'_>, text: fmt::Arguments<'_>) {
-    let _ = writer.write_fmt(text);
 }
 
 /// Makes a form a timer by the system's clock.

@@ -2,6 +2,7 @@
 
 mod paused_time;
 mod service;
+mod timers;
 
 use std::env;
 use std::process::{Command, Stdio};

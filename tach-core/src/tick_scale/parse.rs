@@ -147,7 +147,8 @@ mod tests {
             ("tick=1", "expected \" time=\" at byte 6"),
             (
                 "tick=1 time=1970-01-01T00:00:00",
-                "in the time at byte 12: the text ends at byte 19, where \".\", \"Z\" or an offset is expected",
+                "in the time at byte 12: \
+                 the text ends at byte 19, where \".\", \"Z\" or an offset is expected",
             ),
             ("tick=1 time=1970-01-01T00:00:00Z", "expected \" ns_per_tick=\" at byte 32"),
         ] {

@@ -53,6 +53,13 @@ last of them tells apart runs ahead of the time.
 tracing_subscriber::fmt().with_timer(tach_tracing::", $example, ".strictly_increasing()).init();
 tracing::info!(\"one\");
 tracing::info!(\"another, later\");
+```
+
+`cargo run --example timer_increasing`, whose two threads log by such a timer, prints
+
+```text
+2026-11-21T13:48:46.896252Z  INFO timer_increasing: done worker=1 job=3
+2026-11-21T13:48:46.896348Z  INFO timer_increasing: done worker=2 job=1
 ```")]
             #[must_use]
             pub fn strictly_increasing(

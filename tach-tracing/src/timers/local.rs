@@ -9,8 +9,8 @@ use super::increasing::impl_strictly_increasing;
 use crate::form::{Form, impl_timer, write};
 use crate::moment;
 
-/// Prints the time in the system's zone as RFC 3339 with `DIGITS` digits of a second (0 to 9, six by default):
-/// `2026-11-21T10:30:00.123456+01:00`.
+/// Prints the time in the system's zone as RFC 3339 with `DIGITS` digits of a second (0 to 9, six by
+/// default): `2026-11-21T10:30:00.123456+01:00`.
 ///
 /// The zone is found by [jiff](jiff::tz::TimeZone::system): the variable `TZ`, or else what the OS is set
 /// to. No function of the C library is asked, so it is sound in a program of many threads. Where the zone
@@ -35,10 +35,20 @@ use crate::moment;
 /// tracing_subscriber::fmt().with_timer(tach_tracing::Local::<3>).init();
 /// tracing::info!("ready");
 /// ```
+///
+/// `TZ=Asia/Kolkata cargo run --example timer_local` prints
+///
+/// ```text
+/// 2026-11-21T19:18:46.904041+05:30  INFO timer_local: ready
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Local<const DIGITS: usize = 6>;
 
-impl_timer!([const DIGITS: usize] Local<DIGITS>, "Local::<3>", "assert_eq!(text.len(), \"1970-01-01T00:00:00.000+00:00\".len())");
+impl_timer!(
+    [const DIGITS: usize] Local<DIGITS>,
+    "Local::<3>",
+    "assert_eq!(text.len(), \"1970-01-01T00:00:00.000+00:00\".len())"
+);
 impl_strictly_increasing!([const DIGITS: usize] Local<DIGITS>, DIGITS, "Local::<6>");
 
 impl<const DIGITS: usize> Form for Local<DIGITS> {

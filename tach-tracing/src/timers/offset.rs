@@ -29,6 +29,12 @@ use crate::moment;
 /// tracing::info!("ready");
 /// # Ok::<(), tach_core::rfc3339::ParseError>(())
 /// ```
+///
+/// `cargo run --example timer_fixed_offset +01:00` prints
+///
+/// ```text
+/// 2026-11-21T14:48:46.867859+01:00  INFO timer_fixed_offset: ready
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FixedOffset<const DIGITS: usize = 6> {
     offset: Offset,

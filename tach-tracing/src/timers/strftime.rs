@@ -18,8 +18,8 @@ use crate::moment;
 /// system's zone.
 ///
 /// [jiff's documentation](jiff::fmt::strtime) lists what a pattern may hold. The pattern is checked when the
-/// timer is made, so that nothing is amiss when it prints. For RFC 3339 take [`Utc`](crate::Utc), [`FixedOffset`](crate::FixedOffset) or
-/// [`Local`](crate::Local), which are faster.
+/// timer is made, so that nothing is amiss when it prints. For RFC 3339 take [`Utc`](crate::Utc),
+/// [`FixedOffset`](crate::FixedOffset) or [`Local`](crate::Local), which are faster.
 ///
 /// # Cost
 ///
@@ -34,6 +34,12 @@ use crate::moment;
 /// tracing_subscriber::fmt().with_timer(Strftime::utc("%d %b %Y, %H:%M:%S%.3f")?).init();
 /// tracing::info!("ready");
 /// # Ok::<(), tach_tracing::PatternError>(())
+/// ```
+///
+/// `cargo run --example timer_strftime` prints
+///
+/// ```text
+/// Sat 21 Nov 2026, 13:48:46.892  INFO timer_strftime: ready
 /// ```
 #[derive(Debug, Clone)]
 pub struct Strftime {
@@ -123,7 +129,11 @@ impl Strftime {
     }
 }
 
-impl_timer!([] Strftime, "Strftime::utc(\"%d %b %Y, %H:%M\").unwrap()", "assert_eq!(text, \"01 Jan 1970, 00:00\")");
+impl_timer!(
+    [] Strftime,
+    "Strftime::utc(\"%d %b %Y, %H:%M\").unwrap()",
+    "assert_eq!(text, \"01 Jan 1970, 00:00\")"
+);
 
 impl Form for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {

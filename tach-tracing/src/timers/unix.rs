@@ -1,10 +1,10 @@
 //! Bare numbers.
 
-use tach_core::{Clock, UnixTime};
+use tach_core::{Clock, UnixTime, decimal};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::increasing::impl_strictly_increasing;
-use crate::form::{Form, impl_timer, write_fmt};
+use crate::form::{Form, impl_timer, write};
 use crate::moment;
 
 /// A timer that prints a number by one of `UnixTime`'s methods.
@@ -23,6 +23,12 @@ A counter read and the digits. No allocation, no lock, no write that threads sha
 ```
 tracing_subscriber::fmt().with_timer(tach_tracing::", stringify!($Timer), ").init();
 tracing::info!(\"ready\");
+```
+
+`cargo run --example timer_unix` prints
+
+```text
+", $text, "  INFO timer_unix: ready
 ```")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $Timer;
@@ -31,16 +37,16 @@ tracing::info!(\"ready\");
             #[inline]
             fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
                 let time: UnixTime = moment::unix_time(clock);
-                write_fmt(writer, format_args!("{}", time.$as_number()));
+                decimal::with_text(time.$as_number(), |text| write(writer, text));
             }
         }
     };
 }
 
-unix_timer!(UnixSeconds, as_secs, "seconds", "1795253400");
-unix_timer!(UnixMillis, as_millis, "milliseconds", "1795253400123");
-unix_timer!(UnixMicros, as_micros, "microseconds", "1795253400123456");
-unix_timer!(UnixNanos, as_nanos, "nanoseconds", "1795253400123456789");
+unix_timer!(UnixSeconds, as_secs, "seconds", "1795268926");
+unix_timer!(UnixMillis, as_millis, "milliseconds", "1795268926884");
+unix_timer!(UnixMicros, as_micros, "microseconds", "1795268926884466");
+unix_timer!(UnixNanos, as_nanos, "nanoseconds", "1795268926884625034");
 
 impl_timer!([] UnixSeconds, "UnixSeconds", "assert_eq!(text, \"0\")");
 impl_timer!([] UnixMillis, "UnixMillis", "assert_eq!(text, \"0\")");

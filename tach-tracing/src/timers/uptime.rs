@@ -27,6 +27,13 @@ use crate::moment;
 /// tracing_subscriber::fmt().with_timer(tach_tracing::Uptime).init();
 /// tracing::info!("ready");
 /// ```
+///
+/// `cargo run --example timer_uptime` prints
+///
+/// ```text
+///    0.000317344s  INFO timer_uptime: starting
+///    0.042454886s  INFO timer_uptime: ready
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Uptime;
 

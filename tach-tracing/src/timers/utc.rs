@@ -30,6 +30,12 @@ use crate::moment;
 /// let timer: tach_tracing::Utc = tach_tracing::Utc;
 /// tracing_subscriber::fmt().with_timer(timer).init();
 /// ```
+///
+/// `cargo run --example timer_utc` prints
+///
+/// ```text
+/// 2026-11-21T13:48:46.863Z  INFO timer_utc: ready
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Utc<const DIGITS: usize = 6>;
 

@@ -43,7 +43,7 @@ fn uptime_since_an_instant_is_the_time_from_there() {
     let start = StdInstant::now();
     let timer = Uptime::since(start);
     let theirs = time::Uptime::from(start);
-    // Of one width, so that texts compare as times do; both clocks are the OS's, to far less than a millisecond.
+    // Both clocks are the OS's, to far less than a millisecond.
     let (before, ours, after) = (text(&theirs), text(&timer), text(&theirs));
     let ns = |text: &str| text.replace(['.', 's', ' '], "").parse::<u64>().unwrap();
     assert!(ns(&ours) + 1_000_000 >= ns(&before), "{ours} is before {before}");

@@ -53,8 +53,8 @@ pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Patter
     let Err(error) = sample.to_string(pattern) else { return Ok(()) };
     // What stands before a directive can be printed up to the one at fault, and not after it.
     let printable = |end: usize| sample.to_string(&pattern[..end]).is_ok();
-    let starts = pattern.match_indices('%').map(|(start, _)| start);
-    let position = starts.filter(|&start| printable(start)).last().unwrap_or(0);
+    let mut starts = pattern.match_indices('%').map(|(start, _)| start);
+    let position = starts.rfind(|&start| printable(start)).unwrap_or(0);
     let rest = &pattern[position..];
     // From the percent sign to the letter, or whatever stands in its place.
     let end = rest.char_indices().skip(1).find(|(_, c)| !"-_0^#:.123456789".contains(*c));
