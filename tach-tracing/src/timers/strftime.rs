@@ -138,6 +138,7 @@ impl_timer!(
 impl Form for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = Timestamp::from(moment::unix_time(clock)).to_zoned(self.zone.now());
+        // A zone that is set later may lack what the pattern was checked for: that is printed as it stands.
         let config = Config::new().lenient(true);
         let mut writer = StdFmtWrite(writer);
         let time = BrokenDownTime::from(&time);

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod auto_traits;
+mod every;
 mod files;
 mod formats;
 mod increasing;
