@@ -32,8 +32,8 @@ pub(crate) fn clock<const DIGITS: usize>() -> &'static IncreasingClock {
 macro_rules! impl_strictly_increasing {
     ([$($generics:tt)*] $Timer:ty, $digits:expr, $example:literal) => {
         impl<$($generics)*> $Timer {
-            #[doc = concat!("This timer so that no two texts are the same, and the later of two is the \
-greater: for those who key on timestamps.
+            #[doc = concat!("This timer so that no two texts are the same, and of two the later one tells \
+the later time: for those who key on timestamps.
 
 # Guarantees
 

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use std::thread;
 
 use tach_core::{IncreasingClock, ManualClock, Stamp, UnixTime};
-use tach_tracing::{UnixMicros, Utc};
+use tach_tracing::{FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc};
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, dispatcher};
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
@@ -48,6 +49,47 @@ fn no_two_lines_of_any_thread_and_layer_have_the_same_time() {
     let times = times(Utc::<6>.strictly_increasing(), Utc::<6>.strictly_increasing());
     assert_eq!(times.len(), 2 * THREADS * EVENTS);
     assert_eq!(different(&times), times.len());
+}
+
+/// A thousand times, printed faster than the last digit tells apart.
+fn texts(timer: &impl FormatTime) -> Vec<String> {
+    let mut texts = vec![String::with_capacity(64); 1000];
+    for text in &mut texts {
+        timer.format_time(&mut Writer::new(text)).unwrap();
+    }
+    texts
+}
+
+#[test]
+fn every_timer_knows_what_its_last_digit_stands_for() {
+    fn assert_different(timer: &impl FormatTime) {
+        let texts = texts(timer);
+        assert_eq!(different(&texts), texts.len(), "{texts:?}");
+    }
+    let offset = "+01:00".parse().unwrap();
+    assert_different(&Utc::<0>.strictly_increasing());
+    assert_different(&Utc::<1>.strictly_increasing());
+    assert_different(&Utc::<2>.strictly_increasing());
+    assert_different(&Utc::<3>.strictly_increasing());
+    assert_different(&Utc::<4>.strictly_increasing());
+    assert_different(&Utc::<5>.strictly_increasing());
+    assert_different(&Utc::<6>.strictly_increasing());
+    assert_different(&Utc::<9>.strictly_increasing());
+    assert!(texts(&Utc::<6>.strictly_increasing()).is_sorted());
+    assert_different(&FixedOffset::<3>::new(offset).strictly_increasing());
+    #[cfg(feature = "jiff")]
+    assert_different(&tach_tracing::Local::<3>.strictly_increasing());
+    assert_different(&UnixSeconds.strictly_increasing());
+    assert_different(&UnixMillis.strictly_increasing());
+    assert_different(&UnixMicros.strictly_increasing());
+    assert_different(&UnixNanos.strictly_increasing());
+}
+
+/// The positive control: a thousand texts take less than a second each.
+#[test]
+fn the_others_print_a_time_twice() {
+    assert!(different(&texts(&Utc::<0>)) < 1000);
+    assert!(different(&texts(&UnixSeconds)) < 1000);
 }
 
 #[test]
