@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::time::{self, ChronoLocal, ChronoUtc, FormatTime, Sy
 
 use crate::{Group, Subject};
 
-/// What the chrono timers print by default, with six digits.
+/// RFC 3339 with six digits, as a pattern.
 const RFC3339: &str = "%FT%T%.6f%:z";
 
 /// Groups of timers that print alike.
@@ -40,7 +40,7 @@ fn utc() -> Group {
         name: "format_time, UTC",
         subjects: vec![
             timer!("tracing-subscriber SystemTime", SystemTime),
-            timer!("tracing-subscriber ChronoUtc", ChronoUtc::new(RFC3339.to_owned())),
+            timer!("tracing-subscriber ChronoUtc", ChronoUtc::rfc_3339()),
             timer!("tach Utc<6>", Utc::<6>),
             timer!("tach Utc<6>, increasing", Utc::<6>.strictly_increasing()),
             timer!("tach UnixNanos", UnixNanos),
@@ -65,7 +65,7 @@ fn local() -> Group {
     Group {
         name: "format_time, local time",
         subjects: vec![
-            timer!("tracing-subscriber ChronoLocal", ChronoLocal::new(RFC3339.to_owned())),
+            timer!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
             timer!("tach Local<6>", Local::<6>),
             timer!("tach FixedOffset<6>", FixedOffset::<6>::new(Offset::UTC)),
             timer!("tach Strftime", Strftime::local(RFC3339).expect("a good pattern")),
@@ -81,7 +81,7 @@ fn events() -> Group {
             event!("tach Utc<6>", Utc::<6>),
             event!("tracing-subscriber Uptime", time::Uptime::default()),
             event!("tach Uptime", Uptime),
-            event!("tracing-subscriber ChronoLocal", ChronoLocal::new(RFC3339.to_owned())),
+            event!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
             event!("tach Local<6>", Local::<6>),
             event!("no time", ()),
         ],
