@@ -7,6 +7,7 @@
 pub mod order;
 mod spans;
 mod subjects;
+mod timers;
 
 use core::time::Duration;
 use std::time::Instant;

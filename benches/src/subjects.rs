@@ -11,10 +11,8 @@ use tach_core::{
     Clock, Instant, ManualClock, MonotonicInstant, OrderedInstant, SystemClock, UnixTime,
     unix_nanos,
 };
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{self, FormatTime};
 
-use crate::{Group, Subject, spans};
+use crate::{Group, Subject, spans, timers};
 
 /// A subject that evaluates an expression again and again: one loop, from four places in turn.
 ///
@@ -46,7 +44,8 @@ macro_rules! subject {
 /// Every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    let mut groups = vec![reads(), elapsed(), unix(), for_tests(), text()];
+    let mut groups = vec![reads(), elapsed(), unix(), for_tests()];
+    groups.extend(timers::groups());
     groups.extend(spans::groups());
     groups.extend([upkeep(), coarse()]);
     groups
@@ -112,31 +111,6 @@ fn unix() -> Group {
     Group { name: "Unix time in ns", subjects }
 }
 
-fn text() -> Group {
-    Group {
-        name: "format_time into a String",
-        subjects: vec![
-            Subject {
-                name: "tracing-subscriber SystemTime",
-                run: |iterations| format_into_string(&time::SystemTime, iterations),
-            },
-            Subject {
-                name: "tach Utc<6>",
-                run: |iterations| format_into_string(&tach_tracing::Utc::<6>, iterations),
-            },
-            Subject {
-                name: "tracing-subscriber Uptime",
-                run: |iterations| format_into_string(&time::Uptime::default(), iterations),
-            },
-            Subject {
-                name: "tach Uptime",
-                run: |iterations| format_into_string(&tach_tracing::Uptime, iterations),
-            },
-            subject!("tach UnixTime::to_string", UnixTime::now().to_string()),
-        ],
-    }
-}
-
 /// Clocks that code under test reads.
 fn for_tests() -> Group {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
@@ -175,15 +149,6 @@ fn upkeep() -> Group {
         subject!("tach status", tach_core::status()),
     ];
     Group { name: "upkeep", subjects }
-}
-
-fn format_into_string(timer: &impl FormatTime, iterations: u64) {
-    let mut text = String::with_capacity(64);
-    for _ in 0..iterations {
-        text.clear();
-        let _ = timer.format_time(&mut Writer::new(black_box(&mut text)));
-        black_box(&text);
-    }
 }
 
 /// The instructions themselves.

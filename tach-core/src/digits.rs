@@ -27,6 +27,23 @@ pub(crate) fn write_padded(out: &mut [u8], mut value: u32) {
     }
 }
 
+/// Writes the digits of `value` to the end of `out`, which is long enough, and returns where they start.
+#[inline]
+pub(crate) fn write_at_end(out: &mut [u8], mut value: u64) -> usize {
+    let mut start = out.len();
+    while value >= 10 {
+        start -= 2;
+        out[start..start + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    // One digit is left, or none after a pair; a number that is 0 has one.
+    if value > 0 || start == out.len() {
+        start -= 1;
+        out[start] = PAIRS[(value % 10) as usize][1];
+    }
+    start
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -24,6 +24,8 @@
 //! | to read far more often than time need move | `coarse::now`, `coarse::unix_nanos` |
 //! | timestamps that no clock step can bend | [`Anchor`] |
 //! | one time for all that is written about an event | [`Stamp`] |
+//! | timestamps of which no two are equal | [`IncreasingClock`] |
+//! | to log raw ticks and read them later | [`TickScale`] |
 //! | to know how much time is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
@@ -94,6 +96,9 @@ cfg_if::cfg_if! {
         mod coarse {
             mod words;
         }
+        mod increasing_clock {
+            mod floor;
+        }
         mod maximum;
         mod succession;
         mod timeline {
@@ -107,8 +112,10 @@ cfg_if::cfg_if! {
         mod budget;
         mod clock;
         mod counter;
+        pub mod decimal;
         mod digits;
         mod host;
+        mod increasing_clock;
         mod instant;
         mod maximum;
         mod monotonic;
@@ -124,6 +131,7 @@ cfg_if::cfg_if! {
         mod succession;
         mod supply_clock;
         mod system;
+        mod tick_scale;
         mod timeline;
         mod unix_time;
         mod versioned;
@@ -151,6 +159,7 @@ cfg_if::cfg_if! {
         pub use crate::bounded_time::BoundedTime;
         pub use crate::budget::{Budget, BudgetExhausted};
         pub use crate::clock::{Clock, SystemClock};
+        pub use crate::increasing_clock::IncreasingClock;
         pub use crate::instant::Instant;
         #[cfg(feature = "std")]
         pub use crate::manual_clock::ManualClock;
@@ -167,6 +176,7 @@ cfg_if::cfg_if! {
         pub use crate::system::{
             enforce_order, epoch, force_source, set_backward_step, sync, uptime, uptime_at,
         };
+        pub use crate::tick_scale::{TickScale, TickScaleError};
         pub use crate::timeline::BackwardStep;
         pub use crate::unix_time::{UnixTime, UnixTimeError, unix_nanos};
     }

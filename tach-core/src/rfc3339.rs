@@ -1,5 +1,5 @@
-//! RFC 3339 text: written in UTC, `2026-11-21T09:30:00.123456Z`, at a fixed width, and read with any
-//! offset by [`UnixTime`]'s [`FromStr`](core::str::FromStr).
+//! RFC 3339 text: written at a fixed width, in UTC, `2026-11-21T09:30:00.123456Z`, or with an
+//! [`Offset`], and read with any offset by [`UnixTime`]'s [`FromStr`](core::str::FromStr).
 //!
 //! A formatter keeps the text of the last second, and only the fraction is written anew: most
 //! timestamps of a service fall into the second of the one before.
@@ -7,21 +7,26 @@
 #[cfg(feature = "std")]
 mod cached;
 mod error;
+mod offset;
 mod parse;
 
 #[cfg(feature = "std")]
-pub use self::cached::{with_text, with_text_digits};
+pub use self::cached::{with_offset_text, with_text, with_text_digits};
 pub use self::error::ParseError;
+pub use self::offset::{Offset, OffsetError};
 use crate::UnixTime;
 use crate::digits::write_padded;
 
-/// The longest text: nine digits of fraction.
-pub const MAX_LEN: usize = "2554-07-21T23:34:33.709551615Z".len();
+/// The longest text: nine digits of fraction and an offset.
+pub const MAX_LEN: usize = "2554-07-22T23:33:33.709551615+23:59".len();
 
 /// The length of the text down to the second.
 const SECOND_LEN: usize = "2554-07-21T23:34:33".len();
 
 const SECONDS_PER_DAY: u32 = 86_400;
+
+/// The day before the epoch, from which a formatter counts: with an offset there may be still that day.
+const DAY_BEFORE: u32 = 1;
 
 /// How many ns the last digit stands for, by the number of digits.
 const UNITS_NS: [u32; 10] =
@@ -45,7 +50,7 @@ const UNITS_NS: [u32; 10] =
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Formatter {
-    /// The second that `text` holds; `u64::MAX` for none.
+    /// The second of local time that `text` holds, counted from [`DAY_BEFORE`]; `u64::MAX` for none.
     second: u64,
     text: [u8; MAX_LEN],
 }
@@ -60,7 +65,7 @@ impl Formatter {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000Z" }
+        Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
     }
 
     /// The text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked when the
@@ -75,8 +80,45 @@ impl Formatter {
     /// ```
     #[inline]
     pub fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
+        self.text::<DIGITS, 1>(time, 0, *b"Z")
+    }
+
+    /// The text of `time` where clocks are `offset` ahead of UTC, with `DIGITS` digits of a second as
+    /// [`format`](Self::format) has them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::UnixTime;
+    /// use tach_core::rfc3339::{Formatter, Offset};
+    ///
+    /// let offset = Offset::from_minutes(-210)?;
+    /// let mut formatter = Formatter::new();
+    /// let text = formatter.format_with_offset::<3>(UnixTime::EPOCH, offset);
+    /// assert_eq!(text, "1969-12-31T20:30:00.000-03:30");
+    /// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+    /// ```
+    #[inline]
+    pub fn format_with_offset<const DIGITS: usize>(
+        &mut self,
+        time: UnixTime,
+        offset: Offset,
+    ) -> &str {
+        self.text::<DIGITS, 6>(time, offset.as_seconds(), offset.text())
+    }
+
+    /// The text of `time`, `offset_s` later, and then `zone`.
+    #[inline]
+    fn text<const DIGITS: usize, const ZONE_LEN: usize>(
+        &mut self,
+        time: UnixTime,
+        offset_s: i32,
+        zone: [u8; ZONE_LEN],
+    ) -> &str {
         const { assert!(DIGITS <= 9, "a timestamp has 0 to 9 digits of fraction") };
-        let second = time.as_secs();
+        let from_epoch = time.as_secs() + u64::from(DAY_BEFORE * SECONDS_PER_DAY);
+        // Never saturates: an offset is less than a day.
+        let second = from_epoch.saturating_add_signed(offset_s.into());
         if second != self.second {
             self.write_second(second);
         }
@@ -89,8 +131,8 @@ impl Formatter {
             write_padded(fraction, time.subsec_nanos() / unit);
             SECOND_LEN + 1 + DIGITS
         };
-        self.text[end] = b'Z';
-        let text = core::str::from_utf8(&self.text[..=end]);
+        self.text[end..][..ZONE_LEN].copy_from_slice(&zone);
+        let text = core::str::from_utf8(&self.text[..end + ZONE_LEN]);
         text.unwrap_or_default() // Never taken: all of it is ASCII.
     }
 
@@ -121,13 +163,13 @@ impl Formatter {
         }
     }
 
-    /// Writes the text down to the second.
+    /// Writes the text down to the second, which is counted from [`DAY_BEFORE`].
     #[inline(never)]
     fn write_second(&mut self, second: u64) {
         const PER_DAY: u64 = SECONDS_PER_DAY as u64;
         #[expect(clippy::cast_possible_truncation, reason = "u64 ns end after 213,504 days")]
         let (days, of_day) = ((second / PER_DAY) as u32, (second % PER_DAY) as u32);
-        let (year, month, day) = civil_from_days(days);
+        let (year, month, day) = civil_from_march_0000(days + DAYS_TO_1970 - DAY_BEFORE);
         let fields = [
             (0..4, year),
             (5..7, month),
@@ -149,16 +191,21 @@ impl Default for Formatter {
     }
 }
 
+/// From 0000-03-01 to 1970-01-01.
+const DAYS_TO_1970: u32 = 719_468;
+
 /// Year, month (1-12) and day (1-31) of the day that comes `days` after 1970-01-01.
+fn civil_from_days(days: u32) -> (u32, u32, u32) {
+    civil_from_march_0000(days + DAYS_TO_1970)
+}
+
+/// Year, month (1-12) and day (1-31) of the day that comes `days` after 0000-03-01.
 ///
 /// The calendar repeats every 400 years, or 146,097 days. Counted from a 1 March, a leap day is the
 /// last of its year, and month lengths follow a straight line of 153 days in 5 months.
-fn civil_from_days(days: u32) -> (u32, u32, u32) {
+fn civil_from_march_0000(days: u32) -> (u32, u32, u32) {
     const DAYS_PER_ERA: u32 = 146_097;
-    /// From 0000-03-01 to 1970-01-01.
-    const DAYS_TO_1970: u32 = 719_468;
-    let shifted = days + DAYS_TO_1970;
-    let (era, of_era) = (shifted / DAYS_PER_ERA, shifted % DAYS_PER_ERA);
+    let (era, of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * of_year + 2) / 153;
@@ -204,6 +251,30 @@ mod tests {
         assert_eq!(formatter.format::<0>(time), "2033-05-18T03:33:19Z");
     }
 
+    /// There is no second 60: Unix time has no name for a leap second.
+    #[test]
+    fn a_day_ends_with_its_last_nanosecond() {
+        let midnight = UnixTime::from_secs(1_483_228_800).unwrap(); // After the leap second of 2016.
+        let last = midnight.saturating_sub(core::time::Duration::from_nanos(1));
+        let mut formatter = Formatter::new();
+        assert_eq!(formatter.format::<9>(last), "2016-12-31T23:59:59.999999999Z");
+        assert_eq!(formatter.format::<0>(last), "2016-12-31T23:59:59Z");
+        assert_eq!(formatter.format::<9>(midnight), "2017-01-01T00:00:00.000000000Z");
+    }
+
+    #[test]
+    fn the_farthest_offsets_have_the_first_and_the_last_times() {
+        let (behind, ahead) = (Offset::from_minutes(-1439), Offset::from_minutes(1439));
+        let mut formatter = Formatter::new();
+        assert_eq!(
+            formatter.format_with_offset::<9>(UnixTime::EPOCH, behind.unwrap()),
+            "1969-12-31T00:01:00.000000000-23:59"
+        );
+        let last = formatter.format_with_offset::<9>(UnixTime::MAX, ahead.unwrap());
+        assert_eq!(last, "2554-07-22T23:33:33.709551615+23:59");
+        assert_eq!(last.len(), MAX_LEN);
+    }
+
     proptest! {
         #[test]
         fn text_is_jiffs(times: Vec<u64>) {
@@ -214,6 +285,22 @@ mod tests {
                     formatter.format::<9>(UnixTime::from_nanos(ns)),
                     format!("{theirs:.9}")
                 );
+            }
+        }
+
+        /// With UTC and offsets in turn, from one formatter.
+        #[test]
+        fn text_with_an_offset_is_jiffs(times: Vec<(u64, i32)>) {
+            let mut formatter = Formatter::new();
+            for (ns, minutes) in times {
+                let minutes = minutes % 1440;
+                let offset = Offset::from_minutes(minutes).unwrap();
+                let timestamp = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
+                let theirs = jiff::tz::Offset::from_seconds(minutes * 60).unwrap();
+                let theirs = format!("{:.9}", timestamp.display_with_offset(theirs));
+                let time = UnixTime::from_nanos(ns);
+                prop_assert_eq!(formatter.format_with_offset::<9>(time, offset), theirs);
+                prop_assert_eq!(formatter.format::<9>(time), format!("{timestamp:.9}"));
             }
         }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::digits::write_padded;
+use crate::digits::{write_at_end, write_padded};
 
 /// The longest text: 20 digits of seconds.
 const MAX_LEN: usize = "18446744073709551615.999999999s".len();
@@ -36,17 +36,7 @@ fn write(text: &mut [u8; MAX_LEN], duration: Duration) -> usize {
     write_padded(&mut fraction[1..10], duration.subsec_nanos());
     fraction[10] = b's';
 
-    let mut seconds = duration.as_secs();
-    let mut start = seconds_text.len();
-    loop {
-        start -= 1;
-        write_padded(&mut seconds_text[start..=start], (seconds % 10) as u32);
-        seconds /= 10;
-        if seconds == 0 {
-            break;
-        }
-    }
-    start.min(seconds_text.len() - SECONDS_WIDTH)
+    write_at_end(seconds_text, duration.as_secs()).min(seconds_text.len() - SECONDS_WIDTH)
 }
 
 #[cfg(test)]

@@ -10,7 +10,12 @@
 //! | timer | prints | like tracing-subscriber's |
 //! |---|---|---|
 //! | [`Uptime`] | `   0.000042000s` | `Uptime` |
-//! | [`Utc`] | `2026-11-21T09:30:00.123456Z` | `SystemTime` |
+//! | [`Utc`] | `2026-11-21T09:30:00.123456Z` | `SystemTime`, `ChronoUtc`, `UtcTime` |
+//! | [`FixedOffset`] | `2026-11-21T10:30:00.123456+01:00` | `OffsetTime` |
+//! | `Local` (feature `jiff`) | the same, by the system's zone | `ChronoLocal`, `LocalTime` |
+//! | [`UnixSeconds`], [`UnixMillis`], [`UnixMicros`], [`UnixNanos`] | `1795268926884` | |
+//! | [`Ticks`] | `81234567890`, to be converted later | |
+//! | `Strftime` (feature `jiff`) | what its pattern says | those with a format of their own |
 //!
 //! # Layers
 //!
@@ -43,10 +48,19 @@
 //! A timer never fails: a layer that gets an error from its timer may lose the event.
 //!
 //! Each timer and each layer takes another clock by `with_clock`, such as a
-//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines.
+//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. Timers that tell Unix time have
+//! a variant that never prints the same time twice, `strictly_increasing`, for those who key on timestamps;
+//! others don't pay for it.
+//!
+//! # Features
+//!
+//! - `jiff`: `Local` and `Strftime`, which need to know time zones; see [jiff](https://docs.rs/jiff).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod close_times;
 mod event_time;
+mod form;
 mod forward;
 mod moment;
 mod span_timing;
@@ -56,5 +70,9 @@ mod with_clock;
 pub use crate::close_times::CloseTimes;
 pub use crate::event_time::EventTime;
 pub use crate::span_timing::{SpanDurations, SpanTimes, SpanTiming};
-pub use crate::timers::{Uptime, Utc};
+pub use crate::timers::{
+    FixedOffset, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, UptimeSince, Utc,
+};
+#[cfg(feature = "jiff")]
+pub use crate::timers::{Local, PatternError, Strftime};
 pub use crate::with_clock::WithClock;

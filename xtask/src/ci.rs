@@ -26,6 +26,8 @@ const STEPS: &[Step] = &[
     ("README's test command", readme_tests),
     ("tests of optional features", || {
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
+        // The workspace's tests have them all on, since the examples ask for them.
+        run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
         run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))
     }),
     ("the public API by other means", || {

@@ -13,11 +13,24 @@ const SOURCES: &[&str] =
 
 /// What is as weak as it can be but must be one exchange: a file, what stands in it, and the same in
 /// two steps.
-const SPLITS: &[(&str, &str, &str)] = &[(
-    "maximum.rs",
-    "self.0.fetch_max(tick, Ordering::Relaxed).max(tick)",
-    "{ let highest = self.get().max(tick); self.0.store(highest, Ordering::Relaxed); highest }",
-)];
+const SPLITS: &[(&str, &str, &str)] = &[
+    (
+        "maximum.rs",
+        "self.0.fetch_max(tick, Ordering::Relaxed).max(tick)",
+        "{ let highest = self.get().max(tick); self.0.store(highest, Ordering::Relaxed); highest }",
+    ),
+    (
+        "increasing_clock/floor.rs",
+        "self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |floor| {
+            Some(above(floor.max(ns)))
+        })",
+        "{
+            let floor = self.0.load(Ordering::Relaxed);
+            self.0.store(above(floor.max(ns)), Ordering::Relaxed);
+            Ok::<u64, u64>(floor)
+        }",
+    ),
+];
 
 /// The models need no more than this, so each weakening is compiled in a moment.
 const MANIFEST: &str = r#"

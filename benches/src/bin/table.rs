@@ -1,4 +1,5 @@
-//! One table of ratios: `cargo xtask bench`.
+//! One table of ratios: `cargo xtask bench`. With a word: of the groups whose names hold it, also with
+//! several threads at once.
 //!
 //! All clocks of a group run in turn, round after round, so that a change of the machine's speed
 //! meets them alike; the best round of each counts.
@@ -33,11 +34,18 @@ fn main() {
         return;
     }
     println!("best of {rounds} rounds of {iterations} calls, all clocks in turn\n");
+    if let Some(word) = arguments.iter().find(|argument| !argument.starts_with("--")) {
+        for group in groups().iter().filter(|group| group.name.contains(word)) {
+            print_group(group, rounds, iterations);
+            print_threads(group, rounds, iterations);
+        }
+        return;
+    }
     for group in groups() {
         print_group(&group, rounds, iterations);
     }
     print_enforced(&arguments);
-    print_threads(rounds, iterations);
+    print_threads(&groups()[0], rounds, iterations);
     print_first_use(if quick { 20 } else { 100 });
 }
 
@@ -70,13 +78,17 @@ fn print_enforced(arguments: &[String]) {
 }
 
 /// What a call costs a core when two and eight threads make them at once, beside what it costs on one.
-fn print_threads(rounds: u32, iterations: u64) {
-    let reads = groups().remove(0).subjects;
+fn print_threads(group: &Group, rounds: u32, iterations: u64) {
     println!(
-        "{:28} {:>8} {:>8} {:>8} {:>7} {:>7}",
-        "now(), ns of a core", "1 thread", "2", "8", "2 / 1", "8 / 1"
+        "{:32} {:>8} {:>8} {:>8} {:>7} {:>7}",
+        format!("{}, ns of a core", group.name),
+        "1 thread",
+        "2",
+        "8",
+        "2 / 1",
+        "8 / 1"
     );
-    for subject in &reads {
+    for subject in &group.subjects {
         let mut best = [f64::INFINITY; 3];
         // Long enough that the end, when some threads are done already, does not count.
         for _ in 0..rounds / 10 {
@@ -86,7 +98,7 @@ fn print_threads(rounds: u32, iterations: u64) {
         }
         let [alone, two, eight] = best;
         println!(
-            "  {:26} {alone:>8.2} {two:>8.2} {eight:>8.2} {:>7.3} {:>7.3}",
+            "  {:30} {alone:>8.2} {two:>8.2} {eight:>8.2} {:>7.3} {:>7.3}",
             subject.name,
             two / alone,
             eight / alone

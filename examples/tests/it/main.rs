@@ -4,6 +4,7 @@ mod event_time;
 mod paused_time;
 mod service;
 mod span_timing;
+mod timers;
 
 use std::env;
 use std::process::{Command, Stdio};

@@ -1,13 +1,15 @@
-//! One formatter a thread.
+//! Two formatters a thread: one for UTC and one for local time, which a program may write in turn.
 
 use core::cell::Cell;
+use std::thread::LocalKey;
 use std::thread_local;
 
-use super::Formatter;
+use super::{Formatter, Offset};
 use crate::UnixTime;
 
 thread_local! {
-    static FORMATTER: Cell<Formatter> = const { Cell::new(Formatter::new()) };
+    static UTC: Cell<Formatter> = const { Cell::new(Formatter::new()) };
+    static LOCAL: Cell<Formatter> = const { Cell::new(Formatter::new()) };
 }
 
 /// Calls `f` with the RFC 3339 text of `time`, written by this thread's own [`Formatter`].
@@ -25,7 +27,7 @@ thread_local! {
 /// ```
 #[inline]
 pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) -> R) -> R {
-    with_formatter(|formatter| f(formatter.format::<DIGITS>(time)))
+    with_formatter(&UTC, |formatter| f(formatter.format::<DIGITS>(time)))
 }
 
 /// As [`with_text`], with a number of digits that is known only at run time; see
@@ -41,12 +43,37 @@ pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) ->
 /// ```
 #[inline]
 pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -> R) -> R {
-    with_formatter(|formatter| f(formatter.format_digits(time, digits)))
+    with_formatter(&UTC, |formatter| f(formatter.format_digits(time, digits)))
+}
+
+/// As [`with_text`], where clocks are `offset` ahead of UTC; see [`Formatter::format_with_offset`].
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::UnixTime;
+/// use tach_core::rfc3339::{self, Offset};
+///
+/// let offset = Offset::from_minutes(60)?;
+/// let text = rfc3339::with_offset_text::<0, _>(UnixTime::EPOCH, offset, str::to_owned);
+/// assert_eq!(text, "1970-01-01T01:00:00+01:00");
+/// # Ok::<(), rfc3339::OffsetError>(())
+/// ```
+#[inline]
+pub fn with_offset_text<const DIGITS: usize, R>(
+    time: UnixTime,
+    offset: Offset,
+    f: impl FnOnce(&str) -> R,
+) -> R {
+    with_formatter(&LOCAL, |formatter| f(formatter.format_with_offset::<DIGITS>(time, offset)))
 }
 
 #[inline]
-fn with_formatter<R>(f: impl FnOnce(&mut Formatter) -> R) -> R {
-    FORMATTER.with(|cell| {
+fn with_formatter<R>(
+    formatter: &'static LocalKey<Cell<Formatter>>,
+    f: impl FnOnce(&mut Formatter) -> R,
+) -> R {
+    formatter.with(|cell| {
         // A copy, so that a call within `f` finds a whole formatter as well.
         let mut formatter = cell.get();
         let result = f(&mut formatter);

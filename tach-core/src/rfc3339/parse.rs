@@ -7,7 +7,7 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use super::error::{Expected, Fault, ParseError};
-use super::{SECONDS_PER_DAY, civil_from_days};
+use super::{Offset, SECONDS_PER_DAY, civil_from_days};
 use crate::{UnixTime, UnixTimeError};
 
 /// Reads RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21t10:30:00+01:00`.
@@ -46,6 +46,34 @@ impl FromStr for UnixTime {
     }
 }
 
+/// Reads `Z`, `+01:00`, `-03:30`: RFC 3339's offsets. `-00:00`, by which it means an offset that is
+/// not known, is read as UTC.
+///
+/// # Errors
+///
+/// If the text is not of that form.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::rfc3339::Offset;
+///
+/// assert_eq!("-03:30".parse(), Ok(Offset::from_minutes(-210)?));
+/// let error = "+1:00".parse::<Offset>().unwrap_err();
+/// assert_eq!(error.to_string(), "expected a digit at byte 2");
+/// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+/// ```
+impl FromStr for Offset {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let mut cursor = Cursor { text: text.as_bytes(), position: 0 };
+        let minutes = cursor.offset_minutes()?;
+        cursor.end()?;
+        Ok(Self::of(minutes))
+    }
+}
+
 /// The time that `text` tells by the grammar of RFC 3339, section 5.6, read strictly.
 ///
 /// # Errors
@@ -63,7 +91,7 @@ fn parse(text: &[u8]) -> Result<UnixTime, ParseError> {
     let second_position = cursor.position;
     let second = cursor.field("second", 0, 60)?;
     let fraction = Duration::from_nanos(cursor.fraction_ns()?.into());
-    let offset_s = cursor.offset_s()?;
+    let offset_s = i64::from(cursor.offset_minutes()?) * 60;
     cursor.end()?;
 
     // A second 60 counts as the first of the next minute, which is POSIX's formula.
@@ -199,8 +227,8 @@ impl Cursor<'_> {
         Ok(fraction_ns)
     }
 
-    /// Reads `time-offset` and gives it in seconds: what is to be taken from local time for UTC.
-    fn offset_s(&mut self) -> Result<i64, ParseError> {
+    /// Reads `time-offset` and gives it in minutes: what is to be taken from local time for UTC.
+    fn offset_minutes(&mut self) -> Result<i16, ParseError> {
         let sign = match self.peek() {
             Some(b'Z' | b'z') => 0,
             Some(b'+') => 1,
@@ -214,7 +242,8 @@ impl Cursor<'_> {
         let hours = self.field("offset's hour", 0, 23)?;
         self.char(':')?;
         let minutes = self.field("offset's minute", 0, 59)?;
-        Ok(sign * i64::from(hours * 3600 + minutes * 60))
+        #[expect(clippy::cast_possible_truncation, reason = "less than a day")]
+        Ok(sign * (hours * 60 + minutes) as i16)
     }
 
     fn end(&self) -> Result<(), ParseError> {

@@ -5,10 +5,10 @@ use core::panic::UnwindSafe;
 use std::sync::Arc;
 
 use tach_core::{
-    Anchor, AtomicInstant, Budget, BudgetExhausted, Clock, ForceError, Instant, ManualClock,
-    MonotonicInstant, Order, OrderedInstant, Reason, Source, Stamp, Status, SystemClock,
-    TimelineStatus, UnixTime, UnixTimeError,
-    rfc3339::{Formatter, ParseError},
+    Anchor, AtomicInstant, Budget, BudgetExhausted, Clock, ForceError, IncreasingClock, Instant,
+    ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source, Stamp, Status,
+    SystemClock, TickScale, TickScaleError, TimelineStatus, UnixTime, UnixTimeError,
+    rfc3339::{Formatter, Offset, OffsetError, ParseError},
 };
 
 fn assert_free<T: Send + Sync + Unpin + UnwindSafe + Copy + 'static>() {}
@@ -23,6 +23,8 @@ fn every_type_is_a_plain_value() {
     assert_free::<Formatter>();
     assert_free::<Instant>();
     assert_free::<MonotonicInstant>();
+    assert_free::<Offset>();
+    assert_free::<OffsetError>();
     assert_free::<Order>();
     assert_free::<OrderedInstant>();
     assert_free::<ParseError>();
@@ -31,6 +33,8 @@ fn every_type_is_a_plain_value() {
     assert_free::<Stamp>();
     assert_free::<Status>();
     assert_free::<SystemClock>();
+    assert_free::<TickScale>();
+    assert_free::<TickScaleError>();
     assert_free::<TimelineStatus>();
     assert_free::<UnixTime>();
     assert_free::<UnixTimeError>();
@@ -40,6 +44,8 @@ fn every_type_is_a_plain_value() {
 fn clocks_are_shared_by_threads() {
     fn assert_clock<C: Clock + Send + Sync + Unpin + UnwindSafe + 'static>() {}
     assert_clock::<SystemClock>();
+    assert_clock::<IncreasingClock>();
+    assert_clock::<IncreasingClock<Arc<ManualClock>>>();
     assert_clock::<ManualClock>();
     assert_clock::<Arc<ManualClock>>();
     assert_clock::<Arc<dyn Clock>>();

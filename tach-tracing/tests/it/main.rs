@@ -1,12 +1,18 @@
 //! The timers and layers under real subscribers.
 
 mod allocation;
+mod auto_traits;
 mod close_times;
 mod event_time;
+mod every;
+mod files;
 mod formats;
 mod forward;
+mod increasing;
 mod layer_allocation;
 mod layer_traits;
 mod manual;
 mod span_timing;
 mod support;
+mod texts;
+mod timers;

@@ -1,0 +1,113 @@
+//! The timers of tach-tracing beside those of tracing-subscriber.
+
+use core::hint::black_box;
+use std::io;
+
+use tach_core::UnixTime;
+use tach_core::rfc3339::Offset;
+use tach_tracing::{FixedOffset, Local, Strftime, Ticks, UnixNanos, Uptime, Utc};
+use tracing::subscriber::with_default;
+use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{self, ChronoLocal, ChronoUtc, FormatTime, SystemTime};
+
+use crate::{Group, Subject};
+
+/// RFC 3339 with six digits, as a pattern.
+const RFC3339: &str = "%FT%T%.6f%:z";
+
+/// Groups of timers that print alike.
+pub(crate) fn groups() -> Vec<Group> {
+    vec![utc(), uptime(), local(), events()]
+}
+
+/// A timer, made anew for each run and used again and again in it.
+macro_rules! timer {
+    ($name:literal, $timer:expr) => {
+        Subject { name: $name, run: |iterations| format_into_string(&$timer, iterations) }
+    };
+}
+
+/// A whole event by a timer.
+macro_rules! event {
+    ($name:literal, $timer:expr) => {
+        Subject { name: $name, run: |iterations| log_events($timer, iterations) }
+    };
+}
+
+fn utc() -> Group {
+    Group {
+        name: "format_time, UTC",
+        subjects: vec![
+            timer!("tracing-subscriber SystemTime", SystemTime),
+            timer!("tracing-subscriber ChronoUtc", ChronoUtc::rfc_3339()),
+            timer!("tach Utc<6>", Utc::<6>),
+            timer!("tach Utc<6>, increasing", Utc::<6>.strictly_increasing()),
+            timer!("tach UnixNanos", UnixNanos),
+            timer!("tach Ticks", Ticks),
+            timer!("tach Strftime", Strftime::utc(RFC3339).expect("a good pattern")),
+            Subject { name: "tach UnixTime::to_string", run: print_times },
+        ],
+    }
+}
+
+fn uptime() -> Group {
+    Group {
+        name: "format_time, uptime",
+        subjects: vec![
+            timer!("tracing-subscriber Uptime", time::Uptime::default()),
+            timer!("tach Uptime", Uptime),
+        ],
+    }
+}
+
+fn local() -> Group {
+    Group {
+        name: "format_time, local time",
+        subjects: vec![
+            timer!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
+            timer!("tach Local<6>", Local::<6>),
+            timer!("tach FixedOffset<6>", FixedOffset::<6>::new(Offset::UTC)),
+            timer!("tach Strftime", Strftime::local(RFC3339).expect("a good pattern")),
+        ],
+    }
+}
+
+fn events() -> Group {
+    Group {
+        name: "info!() to nowhere",
+        subjects: vec![
+            event!("tracing-subscriber SystemTime", SystemTime),
+            event!("tach Utc<6>", Utc::<6>),
+            event!("tracing-subscriber Uptime", time::Uptime::default()),
+            event!("tach Uptime", Uptime),
+            event!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
+            event!("tach Local<6>", Local::<6>),
+            event!("no time", ()),
+        ],
+    }
+}
+
+fn format_into_string(timer: &impl FormatTime, iterations: u64) {
+    let mut text = String::with_capacity(64);
+    for _ in 0..iterations {
+        text.clear();
+        let _ = timer.format_time(&mut Writer::new(black_box(&mut text)));
+        black_box(&text);
+    }
+}
+
+fn log_events(timer: impl FormatTime + Send + Sync + 'static, iterations: u64) {
+    let subscriber = fmt().with_writer(io::sink).with_ansi(false).with_timer(timer).finish();
+    with_default(subscriber, || {
+        for number in 0..iterations {
+            tracing::info!(number, "an event");
+        }
+    });
+}
+
+fn print_times(iterations: u64) {
+    for _ in 0..iterations {
+        black_box(UnixTime::now().to_string());
+    }
+}

@@ -1,0 +1,164 @@
+//! One program a timer: the shape of what it prints, and that it can be read.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use tach_core::UnixTime;
+
+use crate::example;
+
+fn timer(name: &str) -> Command {
+    let mut command = example(&format!("timer_{name}"));
+    command.env("NO_COLOR", "1").env_remove("RUST_LOG");
+    command
+}
+
+/// The first and the second part of each line that a program prints.
+fn lines(command: &mut Command) -> Vec<(String, String)> {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let split = |line: &str| {
+        let (time, rest) = line.split_once("  INFO ").expect(line);
+        (time.to_owned(), rest.to_owned())
+    };
+    text.lines().map(split).collect()
+}
+
+/// All digits are 9.
+fn shape(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
+}
+
+fn unix_time(text: &str) -> UnixTime {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Whether the two are the same moment, to what lies between the start of a program and its line.
+fn assert_is_now(time: UnixTime) {
+    let now = UnixTime::now();
+    assert!(time <= now && now.as_secs() - time.as_secs() < 3600, "{time} is not before {now}");
+}
+
+#[test]
+fn uptime() {
+    let lines = lines(&mut timer("uptime"));
+    let texts: Vec<_> = lines.iter().map(|(time, rest)| (shape(time), &rest[..])).collect();
+    assert_eq!(
+        texts,
+        [
+            ("   9.999999999s".to_owned(), "timer_uptime: starting"),
+            ("   9.999999999s".to_owned(), "timer_uptime: ready"),
+        ]
+    );
+    let ns = |(time, _): &(String, String)| time.trim().replace(['.', 's'], "").parse::<u64>();
+    assert!(ns(&lines[1]).unwrap() >= ns(&lines[0]).unwrap() + 42_000_000);
+}
+
+#[test]
+fn utc() {
+    let lines = lines(&mut timer("utc"));
+    assert_eq!(lines.len(), 1);
+    assert_eq!(shape(&lines[0].0), "9999-99-99T99:99:99.999Z");
+    assert_is_now(unix_time(&lines[0].0));
+}
+
+#[test]
+fn fixed_offset() {
+    let lines = lines(timer("fixed_offset").arg("-03:30"));
+    assert_eq!(shape(&lines[0].0), "9999-99-99T99:99:99.999999-99:99");
+    assert!(lines[0].0.ends_with("-03:30"));
+    assert_is_now(unix_time(&lines[0].0));
+    let output = timer("fixed_offset").arg("1:00").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "\"1:00\" is not an offset such as +01:00: expected \"Z\" or an offset at byte 0\n"
+    );
+}
+
+/// Zones as POSIX writes them, so that no file has to be there.
+#[test]
+fn local() {
+    for (zone, end) in [("IST-5:30", "+05:30"), ("<-03>3", "-03:00"), ("UTC0", "+00:00")] {
+        let lines = lines(timer("local").env("TZ", zone));
+        assert!(lines[0].0.ends_with(end), "{} in {zone}", lines[0].0);
+        assert_eq!(lines[0].0.len(), "2026-11-21T10:30:00.123456+01:00".len());
+        assert_is_now(unix_time(&lines[0].0));
+    }
+}
+
+#[test]
+fn local_where_there_is_no_such_zone() {
+    let lines = lines(timer("local").env("TZ", "Nowhere/Land"));
+    assert!(lines[0].0.ends_with("+00:00"), "{}", lines[0].0);
+    assert_is_now(unix_time(&lines[0].0));
+}
+
+#[test]
+fn unix() {
+    let lines = lines(&mut timer("unix"));
+    let digits: Vec<_> = lines.iter().map(|(time, _)| time.len()).collect();
+    assert_eq!(digits, [10, 13, 16, 19]);
+    for (time, _) in lines {
+        let ns = format!("{time:0<19}").parse().unwrap();
+        assert_is_now(UnixTime::from_nanos(ns));
+    }
+}
+
+#[test]
+fn strftime() {
+    let lines = lines(timer("strftime").arg("%d/%m/%Y %T%.3f %Z"));
+    assert_eq!(shape(&lines[0].0), "99/99/9999 99:99:99.999 UTC");
+    let output = timer("strftime").arg("%H:%!").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.starts_with("the directive \"%!\" at byte 3 of the pattern"), "{error}");
+}
+
+#[test]
+fn increasing() {
+    let lines = lines(&mut timer("increasing"));
+    let mut times: Vec<_> = lines.iter().map(|(time, _)| unix_time(time)).collect();
+    times.sort_unstable();
+    times.dedup();
+    assert_eq!(times.len(), 6);
+}
+
+#[test]
+fn ticks_are_read_later() {
+    let output = timer("ticks").output().unwrap();
+    assert!(output.status.success());
+    let log = String::from_utf8(output.stdout).unwrap();
+    let first = log.lines().next().unwrap();
+    assert!(first.contains("  INFO tick="), "{first}");
+    // JSON has its tick in quotation marks, and its scale as well. A line before any scale is read by the
+    // first.
+    let scale = first.split_once("  INFO ").unwrap().1;
+    let tick = first.split_whitespace().next().unwrap();
+    let json = format!("{{\"timestamp\":\"{tick}\",\"message\":\"{scale}\"}}");
+    let rendered = render(&format!("{tick} before\n{log}{json}\n"));
+    let mut lines: Vec<_> = rendered.lines().collect();
+    let json = lines.pop().unwrap();
+    assert!(json.starts_with("{\"timestamp\":\"20"), "{json}");
+    assert_eq!(lines.len(), 7);
+    let time = |line: &&str| unix_time(line.split_whitespace().next().unwrap());
+    let times: Vec<_> = lines.iter().map(time).collect();
+    times.iter().copied().for_each(assert_is_now);
+    assert!(times[1..].is_sorted(), "{rendered}");
+    assert!(lines[2].ends_with("  INFO request number=1"), "{rendered}");
+}
+
+#[test]
+fn without_a_scale_ticks_stay() {
+    assert_eq!(render("17 INFO event\nno number\n"), "17 INFO event\nno number\n");
+}
+
+/// What `render_ticks` makes of a log.
+fn render(log: &str) -> String {
+    let mut child = example("render_ticks").stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(log.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}

@@ -1,0 +1,12 @@
+//! The time in the system's zone, or in that which `TZ` names.
+//!
+//! ```text
+//! TZ=Asia/Kolkata cargo run --example timer_local
+//! ```
+
+use tach_tracing::Local;
+
+fn main() {
+    tracing_subscriber::fmt().with_timer(Local::<6>).init();
+    tracing::info!("ready");
+}

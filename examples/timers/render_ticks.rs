@@ -1,0 +1,51 @@
+//! Reads a log whose timestamps are ticks, and writes it with times.
+//!
+//! ```text
+//! cargo run --example render_ticks < ticks.log
+//! ```
+//!
+//! The first number of a line is its tick: so it is in the full, the compact and the JSON format, without
+//! colours. It is read by the scales that were logged before and after it.
+
+use std::io::{self, Write as _};
+
+use tach_core::TickScale;
+
+fn main() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let mut print = |line: &str, scale: Option<TickScale>| {
+        let rendered = scale.and_then(|scale| rendered(line, scale));
+        writeln!(out, "{}", rendered.as_deref().unwrap_or(line))
+    };
+    let mut scale: Option<TickScale> = None;
+    // Since the last scale: these wait for the next one.
+    let mut waiting: Vec<String> = Vec::new();
+    for line in io::stdin().lines() {
+        let line = line?;
+        if let Some(next) = scale_in(&line) {
+            let between = scale.map_or(next, |scale| scale.until(&next));
+            for line in waiting.drain(..) {
+                print(&line, Some(between))?;
+            }
+            scale = Some(next);
+        }
+        waiting.push(line);
+    }
+    for line in waiting {
+        print(&line, scale)?;
+    }
+    Ok(())
+}
+
+/// The scale that a line tells, up to its end or, in JSON, to the end of the string.
+fn scale_in(line: &str) -> Option<TickScale> {
+    let text = &line[line.find("tick=")?..];
+    text.split('"').next()?.parse().ok()
+}
+
+/// The line with a time in place of its tick, if it has one.
+fn rendered(line: &str, scale: TickScale) -> Option<String> {
+    let (before, rest) = line.split_at(line.find(|c: char| c.is_ascii_digit())?);
+    let (tick, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+    Some(format!("{before}{}{after}", scale.unix_time(tick.parse().ok()?)))
+}

@@ -1,0 +1,137 @@
+//! Offsets as they are kept, against jiff's.
+
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use tach_core::rfc3339;
+
+use super::*;
+
+/// Summer time from the last Sunday of March, 01:00 UTC, to that of October, 01:00 UTC.
+fn berlin() -> TimeZone {
+    TimeZone::get("Europe/Berlin").unwrap()
+}
+
+fn at(text: &str) -> UnixTime {
+    text.parse().unwrap()
+}
+
+/// What a thread prints that asks for times in this order.
+fn printed<const N: usize>(zone: &TimeZone, times: [&str; N]) -> [String; N] {
+    let known = Cell::new(Known::NOTHING);
+    times.map(|time| {
+        let offset = offset_by(&known, at(time), || zone.clone());
+        rfc3339::with_offset_text::<9, _>(at(time), offset, str::to_owned)
+    })
+}
+
+#[test]
+fn summer_time_begins_to_the_second_and_is_taken_back() {
+    let times = ["2026-03-29T00:59:59.999999999Z", "2026-03-29T01:00:00Z", "2026-03-29T00:59:59Z"];
+    assert_eq!(
+        printed(&berlin(), times),
+        [
+            "2026-03-29T01:59:59.999999999+01:00",
+            "2026-03-29T03:00:00.000000000+02:00",
+            "2026-03-29T01:59:59.000000000+01:00",
+        ]
+    );
+}
+
+#[test]
+fn summer_time_ends_to_the_second() {
+    let times = ["2026-10-25T00:59:59.999999999Z", "2026-10-25T01:00:00Z"];
+    assert_eq!(
+        printed(&berlin(), times),
+        ["2026-10-25T02:59:59.999999999+02:00", "2026-10-25T02:00:00.000000000+01:00"]
+    );
+}
+
+/// Liberia went from -00:44:30 to UTC at 1972-01-07 00:44:30 UTC: within a minute.
+#[test]
+fn a_transition_within_a_minute_is_honoured() {
+    let zone = TimeZone::get("Africa/Monrovia").unwrap();
+    let times = ["1972-01-07T00:44:29Z", "1972-01-07T00:44:30Z", "1972-01-07T00:44:29Z"];
+    assert_eq!(
+        printed(&zone, times),
+        [
+            "1972-01-07T00:00:29.000000000-00:44",
+            "1972-01-07T00:44:30.000000000+00:00",
+            "1972-01-07T00:00:29.000000000-00:44",
+        ]
+    );
+}
+
+/// POSIX allows offsets of a day, RFC 3339 does not.
+#[test]
+fn an_offset_of_a_day_is_told_as_utc() {
+    let zone = TimeZone::posix("FAR-24:30").unwrap();
+    assert_eq!(zone.to_offset(Timestamp::UNIX_EPOCH).seconds(), 24 * 3600 + 1800);
+    assert_eq!(printed(&zone, ["1970-01-02T00:00:00Z"]), ["1970-01-02T00:00:00.000000000+00:00"]);
+}
+
+#[test]
+fn an_unknown_zone_is_utc() {
+    let zone = TimeZone::unknown();
+    assert_eq!(printed(&zone, ["1970-01-02T00:00:00Z"]), ["1970-01-02T00:00:00.000000000+00:00"]);
+}
+
+#[test]
+fn the_zone_is_asked_for_once_a_minute_and_a_new_one_is_honoured() {
+    let known = Cell::new(Known::NOTHING);
+    let offset = |time: &str, zone: &str| {
+        let mut asked = false;
+        let offset = offset_by(&known, at(time), || {
+            asked = true;
+            TimeZone::get(zone).unwrap()
+        });
+        (asked, offset.as_minutes())
+    };
+    assert_eq!(offset("2026-11-21T09:30:30Z", "Europe/Berlin"), (true, 60));
+    assert_eq!(offset("2026-11-21T09:30:00Z", "Asia/Kolkata"), (false, 60));
+    assert_eq!(offset("2026-11-21T09:30:59.999999999Z", "Asia/Kolkata"), (false, 60));
+    assert_eq!(offset("2026-11-21T09:31:00Z", "Asia/Kolkata"), (true, 330));
+    // Also when the wall clock was stepped back.
+    assert_eq!(offset("2026-11-21T09:30:59Z", "Europe/Berlin"), (true, 60));
+}
+
+fn zones() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "Europe/Berlin",
+        "America/New_York",
+        "America/St_Johns",
+        "Asia/Kathmandu",
+        "Australia/Lord_Howe",
+        "Pacific/Apia",
+        "Antarctica/Troll",
+        "Africa/Casablanca",
+        "UTC",
+    ])
+}
+
+/// A time, more often than not near one of the zone's transitions.
+fn near(zone: &TimeZone, ns: u64, apart_ns: i64) -> UnixTime {
+    let time = UnixTime::from_nanos(ns);
+    let next = zone.following(Timestamp::from(time)).next();
+    let next = next.and_then(|next| UnixTime::try_from(next.timestamp()).ok());
+    next.map_or(time, |next| UnixTime::from_nanos(next.as_nanos().saturating_add_signed(apart_ns)))
+}
+
+proptest! {
+    #[test]
+    fn text_is_jiffs(
+        name in zones(),
+        times in prop::collection::vec((any::<u64>(), -70_000_000_000..70_000_000_000_i64), 1..20),
+    ) {
+        let zone = TimeZone::get(name).unwrap();
+        let known = Cell::new(Known::NOTHING);
+        for (ns, apart_ns) in times {
+            for time in [UnixTime::from_nanos(ns), near(&zone, ns, apart_ns), near(&zone, ns, 0)] {
+                let offset = offset_by(&known, time, || zone.clone());
+                let timestamp = Timestamp::from(time);
+                let theirs = timestamp.display_with_offset(zone.to_offset(timestamp));
+                let ours = rfc3339::with_offset_text::<9, _>(time, offset, str::to_owned);
+                prop_assert_eq!(ours, format!("{theirs:.9}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What holds of every timer.
+
+use core::fmt;
+use core::time::Duration;
+
+use tach_core::{Instant, Stamp};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime as _;
+
+use crate::timers::{self, Boxed, NOW};
+
+fn text(timer: &Boxed) -> String {
+    let mut text = String::new();
+    timer.format_time(&mut Writer::new(&mut text)).unwrap();
+    text
+}
+
+/// By whatever clock, and also if it is to print no time twice: within a stamp it prints that time, and
+/// within another one another.
+#[test]
+fn within_a_stamp_it_prints_the_stamps_time() {
+    let (instant, later) = (Instant::now(), Duration::new(3661, 100_000_001));
+    let one = Stamp::new(instant, NOW);
+    let other = Stamp::new(instant + later, NOW.saturating_add(later));
+    let still = timers::still().into_iter().map(|(timer, _)| timer);
+    for (i, timer) in timers::system().into_iter().chain(still).enumerate() {
+        let (first, again) = (one.during(|| text(&timer)), one.during(|| text(&timer)));
+        assert_eq!(first, again, "timer {i}");
+        assert_ne!(first, other.during(|| text(&timer)), "timer {i}");
+    }
+}
+
+/// JSON would lose the event.
+#[test]
+fn it_never_fails() {
+    struct Full;
+
+    impl fmt::Write for Full {
+        fn write_str(&mut self, _: &str) -> fmt::Result {
+            Err(fmt::Error)
+        }
+    }
+
+    for (i, timer) in timers::system().into_iter().enumerate() {
+        assert_eq!(timer.format_time(&mut Writer::new(&mut Full)), Ok(()), "timer {i}");
+    }
+}

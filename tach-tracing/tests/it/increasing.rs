@@ -1,0 +1,141 @@
+//! Timers that never print the same time twice.
+
+use core::time::Duration;
+use std::collections::HashSet;
+use std::thread;
+
+use tach_core::{IncreasingClock, ManualClock, Stamp, UnixTime};
+use tach_tracing::{FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc};
+use tracing::subscriber::with_default;
+use tracing::{Dispatch, dispatcher};
+use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
+
+use crate::support::Captured;
+
+const THREADS: usize = 4;
+const EVENTS: usize = 500;
+
+/// The times that threads print who log at once, in two layers, which have these timers.
+fn times(
+    one: impl FormatTime + Send + Sync + 'static,
+    other: impl FormatTime + Send + Sync + 'static,
+) -> Vec<String> {
+    let captured = Captured::default();
+    let one = fmt::layer().with_ansi(false).with_writer(captured.clone()).with_timer(one);
+    let other = fmt::layer().with_ansi(false).with_writer(captured.clone()).with_timer(other);
+    let dispatch = Dispatch::new(registry().with(one).with(other));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                dispatcher::with_default(&dispatch, || (0..EVENTS).for_each(|i| tracing::info!(i)));
+            });
+        }
+    });
+    let text = captured.text();
+    let first = |line: &str| line.split_whitespace().next().unwrap().to_owned();
+    text.lines().map(first).collect()
+}
+
+fn different(times: &[String]) -> usize {
+    times.iter().collect::<HashSet<_>>().len()
+}
+
+#[test]
+fn no_two_lines_of_any_thread_and_layer_have_the_same_time() {
+    let times = times(Utc::<6>.strictly_increasing(), Utc::<6>.strictly_increasing());
+    assert_eq!(times.len(), 2 * THREADS * EVENTS);
+    assert_eq!(different(&times), times.len());
+}
+
+/// A thousand times, printed faster than the last digit tells apart.
+fn texts(timer: &impl FormatTime) -> Vec<String> {
+    let mut texts = vec![String::with_capacity(64); 1000];
+    for text in &mut texts {
+        timer.format_time(&mut Writer::new(text)).unwrap();
+    }
+    texts
+}
+
+#[test]
+fn every_timer_knows_what_its_last_digit_stands_for() {
+    fn assert_different(timer: &impl FormatTime) {
+        let texts = texts(timer);
+        assert_eq!(different(&texts), texts.len(), "{texts:?}");
+    }
+    let offset = "+01:00".parse().unwrap();
+    assert_different(&Utc::<0>.strictly_increasing());
+    assert_different(&Utc::<1>.strictly_increasing());
+    assert_different(&Utc::<2>.strictly_increasing());
+    assert_different(&Utc::<3>.strictly_increasing());
+    assert_different(&Utc::<4>.strictly_increasing());
+    assert_different(&Utc::<5>.strictly_increasing());
+    assert_different(&Utc::<6>.strictly_increasing());
+    assert_different(&Utc::<9>.strictly_increasing());
+    assert!(texts(&Utc::<6>.strictly_increasing()).is_sorted());
+    assert_different(&FixedOffset::<3>::new(offset).strictly_increasing());
+    #[cfg(feature = "jiff")]
+    assert_different(&tach_tracing::Local::<3>.strictly_increasing());
+    assert_different(&UnixSeconds.strictly_increasing());
+    assert_different(&UnixMillis.strictly_increasing());
+    assert_different(&UnixMicros.strictly_increasing());
+    assert_different(&UnixNanos.strictly_increasing());
+}
+
+/// The positive control: a thousand texts take less than a second each.
+#[test]
+fn the_others_print_a_time_twice() {
+    assert!(different(&texts(&Utc::<0>)) < 1000);
+    assert!(different(&texts(&UnixSeconds)) < 1000);
+}
+
+#[test]
+fn timers_of_as_many_digits_share_one_clock() {
+    let times = times(Utc::<6>.strictly_increasing(), UnixMicros.strictly_increasing());
+    let micros = |time: &String| match time.parse() {
+        Ok(micros) => micros,
+        Err(_) => time.parse::<UnixTime>().unwrap().as_micros(),
+    };
+    let different: HashSet<u64> = times.iter().map(micros).collect();
+    assert_eq!(different.len(), 2 * THREADS * EVENTS);
+}
+
+/// The positive control.
+#[test]
+fn by_a_clock_that_stands_still_all_others_print_the_same() {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    let times = times(Utc::<6>.with_clock(&CLOCK), Utc::<6>.with_clock(&CLOCK));
+    assert_eq!(different(&times), 1);
+}
+
+/// Any clock will do, and whoever stamps by such a clock has stamps that increase.
+#[test]
+fn lines_are_a_unit_apart_and_a_stamp_is_one_of_them() {
+    let clock = IncreasingClock::new(ManualClock::default(), Duration::from_millis(1));
+    let clock: &'static IncreasingClock<ManualClock> = Box::leak(Box::new(clock));
+    let captured = Captured::default();
+    let subscriber = fmt()
+        .with_ansi(false)
+        .with_target(false)
+        .with_writer(captured.clone())
+        .with_timer(Utc::<3>.with_clock(clock))
+        .finish();
+    with_default(subscriber, || {
+        tracing::info!("one");
+        Stamp::by(clock).during(|| {
+            tracing::info!("two");
+            tracing::info!("two");
+        });
+        tracing::info!("three");
+    });
+    assert_eq!(
+        captured.text(),
+        "1970-01-01T00:00:00.000Z  INFO one\n\
+         1970-01-01T00:00:00.001Z  INFO two\n\
+         1970-01-01T00:00:00.001Z  INFO two\n\
+         1970-01-01T00:00:00.002Z  INFO three\n"
+    );
+}
