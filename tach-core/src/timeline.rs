@@ -252,10 +252,12 @@ impl Timeline {
     fn counter_stands(reference: &impl Reference) -> bool {
         let (tick, ns) = (reference.ticks(), reference.os_ns());
         for _ in 0..MAX_SPINS {
+            // The counter last: an interruption before its read only gives it time to move.
+            let has_had_time = reference.os_ns().saturating_sub(ns) >= STOPPED_NS;
             if reference.ticks() != tick {
                 return false;
             }
-            if reference.os_ns().saturating_sub(ns) >= STOPPED_NS {
+            if has_had_time {
                 return true;
             }
         }
@@ -341,8 +343,7 @@ impl Timeline {
             }
             taken = sample();
         }
-        let record = record.trusting(declared_hz, &taken);
-        record.next(id, tick, &taken, self.backward_step())
+        record.second(id, tick, &taken, declared_hz)
     }
 
     /// Publishes `next` after `record`, and has the host reviewed if that is called for. Whether

@@ -5,8 +5,7 @@
 #
 # All of it comes from packages: Debian's are downloaded and unpacked there, zig (linker and C library
 # of the Linux targets) is a wheel from PyPI, wasm-bindgen is compiled from the crate registry. Nothing
-# is installed on the system, and its rustup toolchains are not used. It is for x86_64 Debian and what
-# derives from it.
+# is installed on the system, and its rustup toolchains are not used. It is for x86_64 Debian 12.
 #
 # A finished step leaves a stamp and is not done again. Delete the folder to start over.
 set -euo pipefail
@@ -24,12 +23,16 @@ LIBS=lib/x86_64-linux-gnu
 
 say() { printf 'cross: %s\n' "$*" >&2; }
 
+# What a step returns that will do for now.
+NOT_WHOLE=75
+
 # Runs a command once; what it says goes to a log.
 step() {
   local name=$1 start=$SECONDS rc=0; shift
   if [ -e "$X/stamps/$name" ]; then return; fi
   # In a shell of its own that nobody tests, since errexit does not hold within a condition.
-  set +e; (set -e; "$@") >"$X/log/$name" 2>&1; rc=$?; set -e
+  set +e; (set -e; "$@") >"$X/log/$name" 2>&1 9>&-; rc=$?; set -e
+  if [ $rc = $NOT_WHOLE ]; then say "$name is not whole; the next run tries again"; return; fi
   if [ $rc != 0 ]; then
     say "$name failed; the end of $X/log/$name:"; tail -n 15 "$X/log/$name" >&2; exit 1
   fi
@@ -68,7 +71,7 @@ Dir::Etc::sourceparts "$d/parts";
 CONF
   fi
   # What an index lacks is found out when a package is fetched.
-  APT_CONFIG=$d/apt.conf apt-get -qq update || echo "an index of $arch can't be had"
+  APT_CONFIG=$d/apt.conf apt-get -qq --error-on=any update || return $NOT_WHOLE
 }
 
 need_lists() { step "apt-$1${2:+-$2}" lists "$@"; }
@@ -83,7 +86,9 @@ version() {
 fetch() {
   local conf=$X/apt/$1/apt.conf to=$2 tmp deb; shift 2
   tmp=$(mktemp -d "$X/build/fetch.XXXXXX"); mkdir -p "$to"
-  (cd "$tmp"; APT_CONFIG=$conf apt-get -qq download "$@")
+  # The lists may be older than what the archive still has.
+  (cd "$tmp"; export APT_CONFIG=$conf
+    apt-get -qq download "$@" || { apt-get -qq update; apt-get -qq download "$@"; })
   for deb in "$tmp"/*.deb; do
     # shellcheck disable=SC2086 # The paths are several patterns.
     if [ -n "${ONLY-}" ]; then (set -f; dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" --wildcards $ONLY)
@@ -138,6 +143,7 @@ need_rust() { need_lists amd64; step patchelf patchelf; step rust rust; }
 msrv() {
   local v; v=$(version amd64 rustc-web "$TACH_CROSS_MSRV.")
   [ -n "$v" ] || { echo "there is no rustc $TACH_CROSS_MSRV"; return 1; }
+  rm -rf "$X/rust-msrv"
   compiler "$X/rust-msrv" "$v"
 }
 
@@ -176,6 +182,7 @@ debian_std() {
 zig() {
   local tmp; tmp=$(mktemp -d "$X/build/zig.XXXXXX")
   python3 -m pip download -q --no-deps --only-binary=:all: -d "$tmp" "ziglang==$ZIG_VERSION"
+  rm -rf "$X/zig"
   python3 -m zipfile -e "$tmp"/ziglang-*.whl "$X/zig"; rm -rf "$tmp"
   chmod +x "$X/zig/ziglang/zig"
 }
@@ -183,7 +190,7 @@ zig() {
 # zig_linker NAME ZIG-TARGET ARGUMENT...: zig as the C compiler that rustc links with.
 zig_linker() {
   local name=$1; shift
-  step zig zig
+  step "zig-$ZIG_VERSION" zig
   program "$name" <<SH
 export ZIG_GLOBAL_CACHE_DIR=\$X/zig-cache ZIG_LOCAL_CACHE_DIR=\$X/zig-cache
 exec "\$X/zig/ziglang/zig" cc -target ${*@Q} "\$@"
@@ -241,7 +248,7 @@ windows_std() {
 # Debian stable's emulators, and the backports': the newer know LSX, which loongarch64's code uses,
 # and tell programs on aarch64 that CNTFRQ_EL0 is 0, where the older tell the truth.
 qemu() {
-  ONLY='./usr/bin/qemu-aarch64-static ./usr/bin/qemu-riscv64-static' fetch amd64 "$X/qemu/stable" qemu-user-static
+  ONLY='./usr/bin/qemu-aarch64-static' fetch amd64 "$X/qemu/stable" qemu-user-static
 }
 backports() { (. /etc/os-release; echo "$VERSION_CODENAME-backports"); }
 qemu_new() {
@@ -304,7 +311,9 @@ chromium() {
 
 ## The targets
 
-target_msrv() { need_lists amd64; step patchelf patchelf; step msrv msrv; }
+target_msrv() { need_lists amd64; step patchelf patchelf; step "msrv-$TACH_CROSS_MSRV" msrv; }
+
+target_native() { need_rust; }
 
 # The kernel runs it; only the C library is foreign. It is named in the program itself, which so can
 # start itself again.
@@ -365,6 +374,7 @@ target_wasm_node() {
   step "wasm-bindgen-$TACH_CROSS_WASM_BINDGEN" wasm_bindgen
   ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen-test-runner" "$X/bin/run-wasm"
 }
+target_wasm_bare() { target_wasm_node; }
 target_wasm_page() {
   target_wasm_node
   step chromium chromium
@@ -384,7 +394,7 @@ JSON
 target_wasm_worker() { target_wasm_page; }
 target_wasi() {
   need_rust
-  step zig zig
+  step "zig-$ZIG_VERSION" zig
   step wasi-std build_std wasm32-wasip1
   step wasi-libc wasi_libc
   program run-wasi <<SH
@@ -416,7 +426,8 @@ target_bare_metal() {
   step bare-metal-riscv64-core build_core riscv64gc-unknown-none-elf
 }
 
-[ "$(uname -sm)" = "Linux x86_64" ] || { say "this is not x86_64 Linux, which setup.sh is for"; exit 1; }
+[ "$(uname -sm) $(. /etc/os-release; echo "${VERSION_CODENAME-}")" = "Linux x86_64 bookworm" ] ||
+  { say "this is not Debian 12 (bookworm) on x86_64, which setup.sh is for"; exit 1; }
 for tool in apt-get apt-cache dpkg dpkg-deb tar python3 cc node flock; do
   command -v $tool >/dev/null || { say "$tool is not there"; exit 1; }
 done

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::ci::PUBLISHED;
-use crate::run::run;
+use crate::run::{root, run};
 use home::{Compiler, Home};
 use targets::{Means, TARGETS, Target, Work};
 
@@ -54,6 +54,13 @@ impl Target {
                 Work::Msrv => msrv(home),
                 Work::Tests(means) => tests(home, triple, means),
                 Work::Web(place) => web(home, triple, *place),
+                Work::WebWithoutPerformance => web_without_performance(home, triple),
+                Work::BareMetal => {
+                    let manifest = ["--manifest-path", "xtask/bare-metal/Cargo.toml"];
+                    let mut build = home.cargo(Compiler::Newest, &["build", "--locked"]);
+                    run(build.args(manifest).args(["--target", triple]))?;
+                    Ok(format!("linked only: {}", self.triples.join(", ")))
+                }
                 Work::Check(arguments) => {
                     run(core(home, "check", triple).args(*arguments))?;
                     Ok(format!("checked only: {}", self.triples.join(", ")))
@@ -90,7 +97,9 @@ fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
         test.env(setting("RUSTFLAGS"), means.flags);
         // Optimized a little: an emulator takes longer than that does.
         test.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-        test.env("TACH_SCENARIOS", SCENARIOS).args(["--all-features", "--no-fail-fast"]);
+        test.env_remove("TACH_ORDER")
+            .env("TACH_SCENARIOS", SCENARIOS)
+            .args(["--all-features", "--no-fail-fast"]);
         test
     };
     let by_default = run(test().args(["--lib", "--tests"]).env_remove("TACH_SOURCE"));
@@ -101,9 +110,7 @@ fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
 }
 
 fn web(home: &Home, triple: &str, place: Option<&str>) -> Result<String, String> {
-    let mut test = core(home, "test", triple);
-    runs_with(&mut test, triple, &home.bin("run-wasm"));
-    test.args(["--all-features", "--test", "web"]);
+    let mut test = web_tests(home, triple);
     let mut host = Command::new("node");
     if let Some(place) = place {
         test.env(place, "1");
@@ -116,6 +123,20 @@ fn web(home: &Home, triple: &str, place: Option<&str>) -> Result<String, String>
     Ok(format!("tests run in {name}{}", first_line(host.arg("--version"))?))
 }
 
+fn web_without_performance(home: &Home, triple: &str) -> Result<String, String> {
+    let mut test = web_tests(home, triple);
+    let preload = root().join("xtask/cross/without-performance.cjs");
+    run(test.env("NODE_OPTIONS", format!("--require={:?}", preload.display().to_string())))?;
+    Ok("tests run in Node without performance".to_owned())
+}
+
+fn web_tests(home: &Home, triple: &str) -> Command {
+    let mut test = core(home, "test", triple);
+    runs_with(&mut test, triple, &home.bin("run-wasm"));
+    test.args(["--all-features", "--test", "web"]);
+    test
+}
+
 /// cargo for tach-core on this target.
 fn core(home: &Home, act: &str, triple: &str) -> Command {
     let package = ["--locked", "--package", "tach-core", "--target", triple];
@@ -126,7 +147,9 @@ fn core(home: &Home, act: &str, triple: &str) -> Command {
 
 /// A list, since cargo would take a variable's value apart at blanks.
 fn runs_with(cargo: &mut Command, triple: &str, runner: &Path) {
-    cargo.arg("--config").arg(format!("target.{triple}.runner=['{}']", runner.display()));
+    cargo
+        .arg("--config")
+        .arg(format!("target.{triple}.runner=[{:?}]", runner.display().to_string()));
 }
 
 /// What a program says first, up to what stands in parentheses.

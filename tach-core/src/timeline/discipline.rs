@@ -57,9 +57,7 @@ const SHORTEST_SLEW_NS: u64 = 400_000_000;
 const YOUNG_PPB: u32 = 50_000;
 /// The error of a frequency that the machine declares: crystals are off by up to 50 ppm, and an OS clock
 /// is slewed by a little more than that.
-const DECLARED_PPB: u32 = 100_000;
-/// Two samples whose rate is less certain than this can't tell one crystal from another.
-const TELLING_PPB: u32 = 2_200_000;
+const DECLARED_PPB: u64 = 100_000;
 /// The error of a rate after a step: a tenth.
 const UNCERTAIN_PPB: u32 = 100_000_000;
 /// The error of a rate after a step that would have told an unlikely one.
@@ -99,21 +97,6 @@ impl Estimate {
         Self { rate, offset_error_ns, rate_error_ppb, ..*self }
     }
 
-    /// This estimate, after the first sample, with the frequency that the machine declares; or as it is, if
-    /// what the second one tells is too far from that, or too uncertain. Firmware, hypervisors and
-    /// emulators declare wrong ones.
-    pub(crate) fn trusting(&self, declared_hz: u64, second: &Sample) -> Self {
-        let measured = self.with_second(second);
-        let declared = Rate::from_slope(NS_PER_S, declared_hz);
-        let distance_ppb = ppb(measured.rate.q48().abs_diff(declared.q48()), declared.q48());
-        let error_ppb = hypot(u64::from(measured.rate_error_ppb), u64::from(DECLARED_PPB));
-        if measured.rate_error_ppb <= TELLING_PPB && distance_ppb <= error_ppb.saturating_mul(3) {
-            self.seeded(declared, DECLARED_PPB)
-        } else {
-            *self
-        }
-    }
-
     /// The OS clock's time at `tick`, as far as is known.
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
@@ -124,11 +107,8 @@ impl Estimate {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.tick_at(ns)
     }
 
-    /// The estimate with one more sample.
+    /// The estimate with one more sample, once there is a rate.
     pub(crate) fn with(&self, sample: &Sample) -> (Self, Finding) {
-        if !self.rate.is_known() {
-            return (self.with_second(sample), Finding::Expected);
-        }
         if sample.tick < self.tick {
             // Another core's counter, or one that went back for good: it tells nothing new.
             return (*self, Finding::Expected);
@@ -218,24 +198,30 @@ impl Estimate {
         }
     }
 
-    /// Two samples give the first rate.
-    fn with_second(&self, sample: &Sample) -> Self {
+    /// Two samples give the first rate, or bear out the frequency that the machine declares: that is the
+    /// likely one then, but no surer than what was measured. Firmware, hypervisors and emulators declare
+    /// wrong ones.
+    pub(crate) fn with_second(&self, sample: &Sample, declared_hz: Option<u64>) -> Self {
         let ticks = sample.tick.saturating_sub(self.tick);
         let elapsed_ns = sample.ns.saturating_sub(self.ns);
         // An OS clock that stood still tells no rate; the next sample will.
-        let rate = if elapsed_ns == 0 {
+        let measured = if elapsed_ns == 0 {
             Rate::ONE
         } else {
             Rate::from_slope(elapsed_ns, ticks.max(1)).max(Rate::SLOWEST)
         };
-        let noise = noise_ns(sample, rate).saturating_add(unproven_ns(sample, rate));
-        let slope_noise = hypot(rate.ns(u64::from(self.offset_error_ns)), noise);
+        let noise = noise_ns(sample, measured).saturating_add(unproven_ns(sample, measured));
+        let slope_noise = hypot(measured.ns(u64::from(self.offset_error_ns)), noise);
+        let error_ppb = ppb(slope_noise, elapsed_ns).max(DECLARED_PPB);
+        let declared = declared_hz.map(|hz| Rate::from_slope(NS_PER_S, hz));
+        let rate =
+            declared.filter(|rate| rate.distance_ppb(measured) <= error_ppb.saturating_mul(3));
         Self {
             tick: sample.tick,
             ns: sample.ns,
-            rate,
+            rate: rate.unwrap_or(measured),
             offset_error_ns: narrow(noise),
-            rate_error_ppb: narrow(ppb(slope_noise, elapsed_ns)),
+            rate_error_ppb: narrow(error_ppb),
         }
     }
 

@@ -78,6 +78,13 @@ impl Rate {
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
     }
 
+    /// How far this rate is from another, in parts of that.
+    pub(crate) fn distance_ppb(self, other: Self) -> u64 {
+        let ppb =
+            u128::from(self.q48.abs_diff(other.q48)) * 1_000_000_000 / u128::from(other.q48.max(1));
+        u64::try_from(ppb).unwrap_or(u64::MAX)
+    }
+
     fn product(self, ticks: u64) -> u128 {
         u128::from(ticks) * u128::from(self.q48)
     }

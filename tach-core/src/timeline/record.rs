@@ -106,17 +106,35 @@ impl Record {
         Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
     }
 
-    /// This first record with the frequency that the machine declares, if `sample` bears it out.
-    pub(super) fn trusting(self, declared_hz: Option<u64>, sample: &Sample) -> Self {
-        let Some(hz) = declared_hz else { return self };
-        Self { estimate: self.estimate.trusting(hz, sample), ..self }
-    }
-
     /// The record that follows this one, whose id is `id`, once `sample` is known.
     ///
     /// It is made for the sake of `tick`: if the OS clock was set, that tick has the new time.
     pub(super) fn next(&self, id: u64, tick: u64, sample: &Sample, backward: BackwardStep) -> Self {
-        let (estimate, finding) = self.estimate.with(sample);
+        self.followed(id, tick, sample, backward, self.estimate.with(sample))
+    }
+
+    /// The record that follows the first one, as above, on a machine that declares this frequency.
+    pub(super) fn second(
+        &self,
+        id: u64,
+        tick: u64,
+        sample: &Sample,
+        declared_hz: Option<u64>,
+    ) -> Self {
+        let estimate = self.estimate.with_second(sample, declared_hz);
+        // Where there was no rate nothing can be seen to be set back.
+        self.followed(id, tick, sample, BackwardStep::Hold, (estimate, Finding::Expected))
+    }
+
+    /// The record that follows this one when `sample` has made this of the estimate.
+    fn followed(
+        &self,
+        id: u64,
+        tick: u64,
+        sample: &Sample,
+        backward: BackwardStep,
+        (estimate, finding): (Estimate, Finding),
+    ) -> Self {
         let start = self.piece.end();
         let strayed = start.ns.abs_diff(self.estimate.ns_at(start.tick)) > MAX_STRAY_NS;
         let stepped = self.has_rate() && strayed || finding == Finding::Stepped;
@@ -212,7 +230,7 @@ impl Record {
     }
 
     /// How far `told_ns` may be from the OS clock's time at `tick`, unless that was set since the last
-    /// sample: six standard errors, half the bracket, the clock's and the counter's resolution, and
+    /// sample: seven standard errors, half the bracket, the clock's and the counter's resolution, and
     /// what is still to be slewed away.
     pub(crate) fn uncertainty_ns(&self, tick: u64, told_ns: u64, resolution_ns: u64) -> u64 {
         if self.is_identity() {
@@ -223,7 +241,7 @@ impl Record {
         let half_width_ns = self.estimate.rate.ns(u64::from(self.best_width_ticks)) / 2;
         self.estimate
             .error_after(age_ns)
-            .saturating_mul(6)
+            .saturating_mul(7)
             .saturating_add(deviation_ns)
             .saturating_add(half_width_ns)
             .saturating_add(resolution_ns)

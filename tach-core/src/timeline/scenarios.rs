@@ -62,9 +62,10 @@ impl Scenario {
         ]);
         let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
         let mut machine = Machine::with_rate(seed, rate);
-        // Nothing, the truth, a bit off, what a wrong crystal makes of it, rubbish.
-        let declared = [None, Some(hz), Some(hz / 100 * 99), Some(hz / 24 * 25), Some(hz / 27)];
-        machine.declared_hz = random.pick(&declared);
+        // Nothing, the truth, or off by so many ppm: a little, as by another crystal, by much.
+        let lies = [0, 500, 800, 1200, 2000, 4000, 10_000, 41_667, 960_000];
+        let lie_hz = hz / 1_000_000 * random.pick(&lies);
+        machine.declared_hz = random.pick(&[None, Some(hz), Some(hz + lie_hz), Some(hz - lie_hz)]);
         machine.resolution_ns = random.pick(&[1, 1, 1, 1, 1, 1, 100, 1_000, 1_000_000, 15_625_000]);
         machine.interrupted_one_in = random.pick(&[0, 200, 20, 4]);
         machine.interruption_ns = random.pick(&[5_000, 50_000, 10_000_000]);

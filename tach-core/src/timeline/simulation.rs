@@ -136,8 +136,10 @@ impl Machine {
         }
     }
 
+    /// So many ticks of a counter of 2.7 GHz: a slow one moves now and then.
     fn a_read_takes(&self, ticks: u64) {
-        self.pass_ticks(ticks + self.random.below(4));
+        let thousandths = (ticks + self.random.below(4)) * (self.nominal.hz() / 1000) / 2_700;
+        self.pass_ticks((thousandths + self.random.below(1000)) / 1000);
         if self.random.one_in(self.interrupted_one_in) {
             self.pass_ns(self.random.below(self.interruption_ns));
         }

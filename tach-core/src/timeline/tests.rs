@@ -245,7 +245,7 @@ fn first_estimate(phase_ns: u64, declared_hz: Option<u64>) -> Estimate {
         Sample { tick, ns, width_ticks: 1, excess_ticks: 0, resolution_ns: 1 }
     };
     let (first, second) = (Record::first(&sample(1000)), sample(31_020));
-    first.trusting(declared_hz, &second).next(1, second.tick, &second, BackwardStep::Hold).estimate
+    first.second(1, second.tick, &second, declared_hz).estimate
 }
 
 #[test]

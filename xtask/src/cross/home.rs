@@ -10,6 +10,10 @@ use crate::run::{program, root, run};
 
 /// Settings of the caller's that would choose another compiler, or another library for it.
 const FOREIGN: &[&str] = &[
+    "CARGO_BUILD_RUSTC",
+    "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CARGO_BUILD_RUSTFLAGS",
     "CARGO_BUILD_TARGET",
     "CARGO_ENCODED_RUSTFLAGS",
     "LD_LIBRARY_PATH",

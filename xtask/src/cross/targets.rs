@@ -19,8 +19,12 @@ pub(crate) enum Work {
     Tests(Means),
     /// `tests/web.rs` runs, where the variable with this name says, or else in Node.
     Web(Option<&'static str>),
+    /// `tests/web.rs` runs in Node without `performance`.
+    WebWithoutPerformance,
     /// tach-core is checked, with these arguments.
     Check(&'static [&'static str]),
+    /// A program that brings its own clock is linked.
+    BareMetal,
 }
 
 /// What a platform's tests are linked and run with: programs that `setup.sh` makes.
@@ -43,6 +47,11 @@ const WITHOUT_STD: Work = Work::Check(&["--no-default-features", "--lib"]);
 
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "msrv", triples: &["x86_64-unknown-linux-gnu"], work: Work::Msrv },
+    Target {
+        name: "native",
+        triples: &["x86_64-unknown-linux-gnu"],
+        work: Work::Tests(Means { linker: None, runner: None, flags: "" }),
+    },
     Target {
         name: "i686",
         triples: &["i686-unknown-linux-gnu"],
@@ -95,6 +104,11 @@ pub(crate) const TARGETS: &[Target] = &[
     },
     Target { name: "wasm-node", triples: &["wasm32-unknown-unknown"], work: Work::Web(None) },
     Target {
+        name: "wasm-bare",
+        triples: &["wasm32-unknown-unknown"],
+        work: Work::WebWithoutPerformance,
+    },
+    Target {
         name: "wasm-page",
         triples: &["wasm32-unknown-unknown"],
         work: Work::Web(Some("WASM_BINDGEN_USE_BROWSER")),
@@ -117,7 +131,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target {
         name: "bare-metal",
         triples: &["aarch64-unknown-none", "riscv64gc-unknown-none-elf"],
-        work: WITHOUT_STD,
+        work: Work::BareMetal,
     },
 ];
 

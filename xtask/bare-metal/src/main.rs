@@ -1,0 +1,28 @@
+//! A program without an OS, which brings its own clock: that it links shows that tach-core finds it.
+#![no_std]
+#![no_main]
+
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use tach_core::{Instant, UnixTime, supply_clock};
+
+fn timer_ns() -> u64 {
+    static TIMER_NS: AtomicU64 = AtomicU64::new(0);
+    // ORDERING: Relaxed, since the number stands alone.
+    TIMER_NS.fetch_add(1000, Ordering::Relaxed)
+}
+
+supply_clock!(timer_ns, || 0);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn _start() -> ! {
+    let start = Instant::now();
+    while start.elapsed().is_zero() || UnixTime::now() < UnixTime::EPOCH {}
+    loop {}
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    loop {}
+}

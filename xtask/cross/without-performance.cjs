@@ -1,0 +1,2 @@
+// A JavaScript host need not have this clock.
+delete globalThis.performance;
