@@ -53,10 +53,23 @@
 
 #![forbid(unsafe_code)]
 
+mod clock_id;
 mod clocked;
 mod incoming;
+#[cfg(feature = "logs")]
+mod logger;
+#[cfg(feature = "trace")]
+mod ruling;
+#[cfg(feature = "trace")]
 mod span;
+#[cfg(feature = "trace")]
+mod table;
+#[cfg(feature = "trace")]
+mod trace_anchor;
+#[cfg(feature = "trace")]
+mod tracer;
 
 pub use crate::clocked::Clocked;
 pub use crate::incoming::Incoming;
+#[cfg(feature = "trace")]
 pub use crate::span::ClockedSpan;

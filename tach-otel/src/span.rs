@@ -1,13 +1,14 @@
-//! The wrapper around spans.
+//! Spans, wrapped.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use opentelemetry::KeyValue;
-use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status};
+use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
+use opentelemetry::{Context, KeyValue};
 use tach_core::{Anchor, Clock, SystemClock};
 
-use crate::Incoming;
+use crate::trace_anchor::{Held, TraceAnchor};
+use crate::{Clocked, Incoming};
 
 /// A span that starts, ends and notes events by tach's clock.
 ///
@@ -55,18 +56,27 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     anchor: Anchor,
     start: SystemTime,
     incoming: Incoming,
+    held: Held,
 }
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
-    /// Puts times into `builder` and has `build` make the span of it.
-    pub(crate) fn start(
-        clock: C,
-        incoming: Incoming,
+    /// Puts times into `builder`, and has the wrapped tracer make the span of it.
+    pub(crate) fn start<T>(
+        tracer: &Clocked<T, C>,
         mut builder: SpanBuilder,
-        build: impl FnOnce(SpanBuilder) -> S,
-    ) -> Self {
-        let anchor = Anchor::with_clock(&clock);
-        let mut start = anchor.time().to_system_time();
+        parent: &Context,
+    ) -> Self
+    where
+        T: Tracer<Span = S>,
+        C: Clone,
+    {
+        let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
+        let of_trace = TraceAnchor::find(&clock, tracer.clock_id, parent);
+        let anchor = of_trace.anchor();
+        let mut start = match &of_trace {
+            TraceAnchor::Shared(_) => now(&anchor, &clock),
+            TraceAnchor::New(_) => anchor.time().to_system_time(),
+        };
         if builder.start_time.is_some() || builder.events.is_some() {
             let ruling = incoming.ruling(|| now(&anchor, &clock));
             if let Some(given) = builder.start_time {
@@ -78,12 +88,23 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
             }
         }
         builder.start_time = Some(start);
-        Self { inner: build(builder), clock, anchor, start, incoming }
+        let inner = tracer.inner.build_with_context(builder, parent);
+        let held = if inner.is_recording() {
+            of_trace.remember(tracer.clock_id, inner.span_context().trace_id())
+        } else {
+            Held::NOTHING
+        };
+        Self { inner, clock, anchor, start, incoming, held }
     }
 
     /// The time now. A start that was given may lie ahead of it, and is then what is told.
     fn now(&self) -> SystemTime {
         now(&self.anchor, &self.clock).max(self.start)
+    }
+
+    fn end_at(&mut self, time: SystemTime) {
+        self.inner.end_with_timestamp(time);
+        self.held.release(&self.anchor);
     }
 
     /// The time to record for the one `given`.
@@ -158,14 +179,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     fn end(&mut self) {
         if self.inner.is_recording() {
             let now = self.now();
-            self.inner.end_with_timestamp(now);
+            self.end_at(now);
         }
     }
 
     fn end_with_timestamp(&mut self, timestamp: SystemTime) {
         if self.inner.is_recording() {
             let settled = self.settled(timestamp);
-            self.inner.end_with_timestamp(settled);
+            self.end_at(settled);
         }
     }
 }
