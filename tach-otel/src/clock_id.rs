@@ -21,6 +21,7 @@ impl ClockId {
 
     /// A hash of the clock and of what is remembered by it; not 0. Two are the same by chance once in
     /// 2^63 pairs.
+    #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "only spans are remembered"))]
     #[expect(clippy::cast_possible_truncation, reason = "the halves of wider numbers")]
     #[inline]
     pub(crate) fn key(self, bytes: [u8; 16]) -> u64 {

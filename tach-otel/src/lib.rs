@@ -53,23 +53,46 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(all(feature = "sdk", feature = "trace"))]
+mod align;
+mod clock_attributes;
+#[cfg(any(feature = "trace", feature = "logs"))]
 mod clock_id;
+#[cfg(any(feature = "trace", feature = "logs"))]
 mod clocked;
+#[cfg(any(feature = "trace", feature = "logs"))]
 mod incoming;
 #[cfg(feature = "logs")]
 mod logger;
+#[cfg(feature = "logs")]
+mod moment;
+#[cfg(all(feature = "sdk", feature = "trace"))]
+mod reading;
 #[cfg(feature = "trace")]
 mod ruling;
 #[cfg(feature = "trace")]
 mod span;
+#[cfg(all(feature = "sdk", feature = "logs"))]
+mod stamp_logs;
 #[cfg(feature = "trace")]
 mod table;
 #[cfg(feature = "trace")]
 mod trace_anchor;
 #[cfg(feature = "trace")]
 mod tracer;
+#[cfg(feature = "trace")]
+mod wall_clock;
 
+#[cfg(all(feature = "sdk", feature = "trace"))]
+pub use crate::align::Align;
+pub use crate::clock_attributes::{
+    CLOCK_SOURCE, CLOCK_UNCERTAINTY_NS, CLOCK_UTC_UNCERTAINTY_NS, clock_attributes,
+};
+#[cfg(any(feature = "trace", feature = "logs"))]
 pub use crate::clocked::Clocked;
+#[cfg(any(feature = "trace", feature = "logs"))]
 pub use crate::incoming::Incoming;
 #[cfg(feature = "trace")]
 pub use crate::span::ClockedSpan;
+#[cfg(all(feature = "sdk", feature = "logs"))]
+pub use crate::stamp_logs::StampLogs;

@@ -6,7 +6,7 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry::logs::{LogRecord, Logger, LoggerProvider, Severity};
 use tach_core::Clock;
 
-use crate::Clocked;
+use crate::{Clocked, moment};
 
 impl<T: LoggerProvider, C: Clock + Clone> LoggerProvider for Clocked<T, C> {
     type Logger = Clocked<T::Logger, C>;
@@ -27,7 +27,7 @@ impl<T: Logger, C: Clock> Logger for Clocked<T, C> {
 
     fn create_log_record(&self) -> Self::LogRecord {
         let mut record = self.inner.create_log_record();
-        let now = self.clock.unix_time().to_system_time();
+        let now = moment::system_time(&self.clock);
         record.set_timestamp(now);
         record.set_observed_timestamp(now);
         record

@@ -2,9 +2,7 @@
 
 use std::time::SystemTime;
 
-use tach_core::UnixTime;
-
-use crate::Incoming;
+use crate::{Incoming, wall_clock};
 
 /// An [`Incoming`] with the readings that it asks for: it settles any times given at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -22,22 +20,11 @@ impl Incoming {
             Self::Rebase => {
                 // The OS clock goes first. Were the thread held up between the two reads, a time
                 // would come out later than it was, but never before the one of an earlier call.
-                let os_now = wall_clock();
+                let os_now = wall_clock::now();
                 Ruling::Rebase { os_now, tach_now: tach_now() }
             }
             Self::Restamp => Ruling::Restamp { tach_now: tach_now() },
         }
-    }
-}
-
-/// The wall clock by which OpenTelemetry tells time.
-///
-/// In a browser the standard library has none; OpenTelemetry asks `Date` there, which tach follows.
-fn wall_clock() -> SystemTime {
-    if cfg!(all(target_family = "wasm", target_os = "unknown")) {
-        UnixTime::now().to_system_time()
-    } else {
-        SystemTime::now()
     }
 }
 

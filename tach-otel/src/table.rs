@@ -78,7 +78,6 @@ impl<const SETS: usize> Table<SETS> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the remainder is below SETS")]
 fn set_of<const SETS: usize>(key: u64) -> usize {
     (key >> 32) as usize % SETS
 }

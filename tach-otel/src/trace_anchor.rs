@@ -25,7 +25,7 @@ impl TraceAnchor {
     #[inline]
     pub(crate) fn find(clock: &impl Clock, id: ClockId, parent: &Context) -> Self {
         let found = if parent.has_active_span() {
-            of_child(id, parent.span().span_context())
+            of_parent(id, parent.span().span_context())
         } else {
             None
         };
@@ -52,10 +52,30 @@ impl TraceAnchor {
     }
 }
 
-fn of_child(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
-    let (place, [tick, time_ns]) = ANCHORS.find(id.key(parent.trace_id().to_bytes()))?;
-    let may_share = !parent.is_remote() || ANCHORS.is_in_use(place);
-    may_share.then(|| Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns)))
+/// The anchor that is remembered for `trace`.
+#[cfg(feature = "sdk")]
+pub(crate) fn known(id: ClockId, trace: TraceId) -> Option<Anchor> {
+    Some(located(id, trace)?.1)
+}
+
+/// The local root of `trace` is over. The anchor is still found until its place is needed.
+#[cfg(feature = "sdk")]
+pub(crate) fn release(id: ClockId, trace: TraceId) {
+    if let Some((place, anchor)) = located(id, trace) {
+        Held(Some(place)).release(&anchor);
+    }
+}
+
+#[inline]
+fn located(id: ClockId, trace: TraceId) -> Option<(Place, Anchor)> {
+    let (place, [tick, time_ns]) = ANCHORS.find(id.key(trace.to_bytes()))?;
+    Some((place, Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns))))
+}
+
+#[inline]
+fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
+    let (place, anchor) = located(id, parent.trace_id())?;
+    (!parent.is_remote() || ANCHORS.is_in_use(place)).then_some(anchor)
 }
 
 /// What the span that has taken a trace's anchor holds on to.
