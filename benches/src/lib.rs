@@ -5,12 +5,21 @@
 )]
 
 pub mod order;
+mod otel;
 mod subjects;
 
 use core::time::Duration;
 use std::time::Instant;
 
-pub use crate::subjects::{enforced, groups};
+pub use crate::subjects::enforced;
+
+/// Every group.
+#[must_use]
+pub fn groups() -> Vec<Group> {
+    let mut groups = subjects::groups();
+    groups.extend(otel::groups());
+    groups
+}
 
 /// Clocks that do the same job, the first of which is the measure of the others.
 #[derive(Debug)]

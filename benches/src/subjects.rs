@@ -43,9 +43,8 @@ macro_rules! subject {
     };
 }
 
-/// Every group.
-#[must_use]
-pub fn groups() -> Vec<Group> {
+/// Every group of clocks by themselves.
+pub(crate) fn groups() -> Vec<Group> {
     vec![reads(), elapsed(), unix(), for_tests(), text(), upkeep(), coarse()]
 }
 

@@ -139,10 +139,10 @@ impl<P: SpanProcessor, C: Clock + fmt::Debug> SpanProcessor for Align<P, C> {
     fn on_start(&self, span: &mut Span, parent: &Context) {
         let context = span.span_context().clone();
         let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
-        of_trace.remember(self.clock_id, context.trace_id());
-        let reading = self.read(&of_trace.anchor());
+        of_trace.remember(context.trace_id());
+        let reading = self.read(of_trace.anchor());
         if reading.is_apart() {
-            STARTS.put(self.start_key(&context), [reading.anchored_ns, reading.wall_ns]);
+            STARTS.force(self.start_key(&context), [reading.anchored_ns, reading.wall_ns]);
         }
         self.inner.on_start(span, parent);
     }
@@ -150,8 +150,8 @@ impl<P: SpanProcessor, C: Clock + fmt::Debug> SpanProcessor for Align<P, C> {
     fn on_end(&self, mut span: SpanData) {
         let context = &span.span_context;
         let key = self.start_key(context);
-        let at_start = STARTS.find(key).map(|(place, [anchored_ns, wall_ns])| {
-            STARTS.release(place, anchored_ns);
+        let at_start = STARTS.find(key).map(|(slot, [anchored_ns, wall_ns])| {
+            slot.release(anchored_ns);
             Reading { anchored_ns, wall_ns }
         });
         let trace = context.trace_id();

@@ -5,9 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
-use tach_core::{Anchor, Clock, SystemClock};
+use tach_core::{Clock, SystemClock};
 
-use crate::trace_anchor::{Held, TraceAnchor};
+use crate::ruling::Ruling;
+use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
 /// A span that starts, ends and notes events by tach's clock.
@@ -53,10 +54,10 @@ use crate::{Clocked, Incoming};
 pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     inner: S,
     clock: C,
-    anchor: Anchor,
+    anchor: TraceAnchor,
     start: SystemTime,
     incoming: Incoming,
-    held: Held,
+    has_ended: bool,
 }
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
@@ -71,51 +72,51 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         C: Clone,
     {
         let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
-        let of_trace = TraceAnchor::find(&clock, tracer.clock_id, parent);
-        let anchor = of_trace.anchor();
-        let mut start = match &of_trace {
-            TraceAnchor::Shared(_) => now(&anchor, &clock),
-            TraceAnchor::New(_) => anchor.time().to_system_time(),
-        };
+        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent);
+        let mut start = anchor.start(&clock);
         if builder.start_time.is_some() || builder.events.is_some() {
-            let ruling = incoming.ruling(|| now(&anchor, &clock));
-            if let Some(given) = builder.start_time {
-                // A start has nothing to come after but the epoch, before which OTLP has no times.
-                start = ruling.settle(given, UNIX_EPOCH);
-            }
-            for event in builder.events.iter_mut().flatten() {
-                event.timestamp = ruling.settle(event.timestamp, start);
-            }
+            start = settle_given(&mut builder, incoming.ruling(|| anchor.now(&clock)), start);
         }
         builder.start_time = Some(start);
-        let inner = tracer.inner.build_with_context(builder, parent);
-        let held = if inner.is_recording() {
-            of_trace.remember(tracer.clock_id, inner.span_context().trace_id())
-        } else {
-            Held::NOTHING
-        };
-        Self { inner, clock, anchor, start, incoming, held }
+        // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
+        Self {
+            inner: tracer.inner.build_with_context(builder, parent),
+            clock,
+            anchor,
+            start,
+            incoming,
+            has_ended: false,
+        }
     }
 
     /// The time now. A start that was given may lie ahead of it, and is then what is told.
     fn now(&self) -> SystemTime {
-        now(&self.anchor, &self.clock).max(self.start)
+        self.anchor.now(&self.clock).max(self.start)
     }
 
     fn end_at(&mut self, time: SystemTime) {
+        self.has_ended = true;
         self.inner.end_with_timestamp(time);
-        self.held.release(&self.anchor);
+        self.anchor.release(self.inner.span_context().trace_id());
     }
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling(|| now(&self.anchor, &self.clock)).settle(given, self.start)
+        self.incoming.ruling(|| self.anchor.now(&self.clock)).settle(given, self.start)
     }
 }
 
-/// The time that `anchor` gives to this moment by its clock.
-fn now(anchor: &Anchor, clock: &impl Clock) -> SystemTime {
-    anchor.unix_time_by(clock, clock.monotonic_now()).to_system_time()
+/// Settles the times in `builder`; the start of its span, which is `start` if none was given.
+#[inline(never)]
+fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, mut start: SystemTime) -> SystemTime {
+    if let Some(given) = builder.start_time {
+        // A start has nothing to come after but the epoch, before which OTLP has no times.
+        start = ruling.settle(given, UNIX_EPOCH);
+    }
+    for event in builder.events.iter_mut().flatten() {
+        event.timestamp = ruling.settle(event.timestamp, start);
+    }
+    start
 }
 
 /// What has no time is passed on. `record_error` is not: the trait's own ends in `add_event`, and
@@ -145,8 +146,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         }
     }
 
+    /// Who becomes this span's child has asked for this, so the trace's anchor need not be remembered
+    /// before.
     fn span_context(&self) -> &SpanContext {
-        self.inner.span_context()
+        let context = self.inner.span_context();
+        if self.has_ended || self.inner.is_recording() {
+            self.anchor.remember(context.trace_id());
+        }
+        context
     }
 
     fn is_recording(&self) -> bool {
@@ -195,6 +202,8 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     /// Ends the span while it can still be given the time: the wrapped span's own drop would read
     /// the wall clock.
     fn drop(&mut self) {
-        self.end();
+        if !self.has_ended {
+            self.end();
+        }
     }
 }

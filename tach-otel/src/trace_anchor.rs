@@ -1,53 +1,82 @@
 //! One anchor a trace: the spans of a trace find the one that its first local span has taken.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt, TraceId};
 use tach_core::{Anchor, Clock, Instant, UnixTime};
 
 use crate::clock_id::ClockId;
-use crate::table::{Place, Table};
+use crate::table::{Slot, Table};
 
-/// 4096 traces. They are 128 KiB that the OS provides as they are touched.
-static ANCHORS: Table<1024> = Table::new();
+/// 256 traces: 8 KiB, which stay in the nearest cache.
+static NEAR: Table<64> = Table::new();
 
-/// The trace's anchor as a span that is about to start finds it.
+/// 16,384 traces, for a process that has more at once. The OS provides these 512 KiB as they are touched.
+static FAR: Table<4096> = Table::new();
+
+/// The anchor of a span's trace.
 #[derive(Debug)]
-pub(crate) enum TraceAnchor {
-    /// A span of the trace has taken it before.
-    Shared(Anchor),
-    /// Taken just now; to be remembered once the span and its trace are known.
-    New(Anchor),
+pub(crate) struct TraceAnchor {
+    anchor: Anchor,
+    id: ClockId,
+    /// Taken by this span, so that it is for this span to let others find it.
+    is_new: bool,
+    is_remembered: AtomicBool,
 }
 
 impl TraceAnchor {
-    /// That of the parent's trace: always if the parent is a local span; if it is a remote one, only
-    /// while a local span of the trace goes on, since there is nothing else to agree with.
+    /// That of the parent's trace, for a span that is about to start: always if the parent is a local
+    /// span; if it is a remote one, only while a local span of the trace goes on, since there is nothing
+    /// else to agree with. A new one if there is none.
     #[inline]
     pub(crate) fn find(clock: &impl Clock, id: ClockId, parent: &Context) -> Self {
-        let found = if parent.has_active_span() {
+        let shared = if parent.has_active_span() {
             of_parent(id, parent.span().span_context())
         } else {
             None
         };
-        found.map_or_else(|| Self::New(Anchor::with_clock(clock)), Self::Shared)
+        let anchor = shared.unwrap_or_else(|| Anchor::with_clock(clock));
+        Self { anchor, id, is_new: shared.is_none(), is_remembered: AtomicBool::new(false) }
     }
 
     #[inline]
-    pub(crate) fn anchor(&self) -> Anchor {
-        match self {
-            Self::Shared(anchor) | Self::New(anchor) => *anchor,
-        }
+    pub(crate) fn anchor(&self) -> &Anchor {
+        &self.anchor
+    }
+
+    /// When the span starts: the anchor's own time if the span has taken it.
+    #[inline]
+    pub(crate) fn start(&self, clock: &impl Clock) -> SystemTime {
+        if self.is_new { self.anchor.time().to_system_time() } else { self.now(clock) }
+    }
+
+    /// The time that the anchor gives to this moment.
+    #[inline]
+    pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
+        self.anchor.unix_time_by(clock, clock.monotonic_now()).to_system_time()
     }
 
     /// Lets the spans to come of `trace` find the anchor.
     #[inline]
-    pub(crate) fn remember(&self, id: ClockId, trace: TraceId) -> Held {
-        match self {
-            Self::Shared(_) => Held(None),
-            Self::New(anchor) => {
-                let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
-                Held(ANCHORS.put(id.key(trace.to_bytes()), words))
+    pub(crate) fn remember(&self, trace: TraceId) {
+        if self.is_new {
+            let words = [self.anchor.instant().as_ticks(), self.anchor.time().as_nanos()];
+            let key = self.id.key(trace.to_bytes());
+            if NEAR.put(key, words).is_none() {
+                put_far(key, words);
             }
+            // ORDERING: Relaxed, since whoever ends the span has it to itself by then.
+            self.is_remembered.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The span is over. The anchor is still found until its slot is needed.
+    #[inline]
+    pub(crate) fn release(&mut self, trace: TraceId) {
+        if *self.is_remembered.get_mut() {
+            release(self.id, trace);
         }
     }
 }
@@ -58,39 +87,32 @@ pub(crate) fn known(id: ClockId, trace: TraceId) -> Option<Anchor> {
     Some(located(id, trace)?.1)
 }
 
-/// The local root of `trace` is over. The anchor is still found until its place is needed.
-#[cfg(feature = "sdk")]
+/// The local root of `trace` is over. The anchor is still found until its slot is needed.
 pub(crate) fn release(id: ClockId, trace: TraceId) {
-    if let Some((place, anchor)) = located(id, trace) {
-        Held(Some(place)).release(&anchor);
+    if let Some((slot, anchor)) = located(id, trace) {
+        slot.release(anchor.instant().as_ticks());
     }
 }
 
 #[inline]
-fn located(id: ClockId, trace: TraceId) -> Option<(Place, Anchor)> {
-    let (place, [tick, time_ns]) = ANCHORS.find(id.key(trace.to_bytes()))?;
-    Some((place, Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns))))
+fn located(id: ClockId, trace: TraceId) -> Option<(&'static Slot, Anchor)> {
+    let key = id.key(trace.to_bytes());
+    let (slot, [tick, time_ns]) = NEAR.find(key).or_else(|| find_far(key))?;
+    Some((slot, Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns))))
 }
 
 #[inline]
 fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
-    let (place, anchor) = located(id, parent.trace_id())?;
-    (!parent.is_remote() || ANCHORS.is_in_use(place)).then_some(anchor)
+    let (slot, anchor) = located(id, parent.trace_id())?;
+    (!parent.is_remote() || slot.is_in_use()).then_some(anchor)
 }
 
-/// What the span that has taken a trace's anchor holds on to.
-#[derive(Debug)]
-pub(crate) struct Held(Option<Place>);
+#[cold]
+fn put_far(key: u64, words: [u64; 2]) {
+    FAR.force(key, words);
+}
 
-impl Held {
-    /// What a span holds that has not taken the anchor.
-    pub(crate) const NOTHING: Self = Self(None);
-
-    /// The span is over. The anchor is still found until its place is needed.
-    #[inline]
-    pub(crate) fn release(&mut self, anchor: &Anchor) {
-        if let Some(place) = self.0.take() {
-            ANCHORS.release(place, anchor.instant().as_ticks());
-        }
-    }
+#[cold]
+fn find_far(key: u64) -> Option<(&'static Slot, [u64; 2])> {
+    FAR.find(key)
 }

@@ -17,7 +17,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   loom             run the models, and check that they need every memory ordering
   no-std           build tach-core for a program without std
   cross [TARGET]   the other platforms, or those named: set up, built, and run
-  bench [--quick]  all clocks side by side, as one table of ratios
+  bench [--quick] [GROUP]  all clocks side by side, or those of one group, as a table of ratios
   drift [SECONDS]  the timelines against the OS's clocks, under load";
 
 fn main() -> ExitCode {

@@ -33,8 +33,14 @@ fn main() {
         return;
     }
     println!("best of {rounds} rounds of {iterations} calls, all clocks in turn\n");
+    let words: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     for group in groups() {
-        print_group(&group, rounds, iterations);
+        if words.iter().all(|word| group.name.contains(word.as_str())) {
+            print_group(&group, rounds, iterations);
+        }
+    }
+    if !words.is_empty() {
+        return;
     }
     print_enforced(&arguments);
     print_threads(rounds, iterations);

@@ -151,7 +151,7 @@ fn a_trace_that_is_not_sampled_leaves_no_anchor() {
 /// More traces at once than are remembered: each span is right by itself.
 #[test]
 fn a_trace_that_was_forgotten_has_whole_spans() {
-    const TRACES: usize = 20_000;
+    const TRACES: usize = 40_000;
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let root = |_| Context::new().with_span(tracer.start_with_context("root", &Context::new()));
