@@ -41,7 +41,7 @@ impl TraceAnchor {
         Self { anchor, id, is_new: shared.is_none(), is_remembered: AtomicBool::new(false) }
     }
 
-    #[inline]
+    #[cfg(feature = "sdk")]
     pub(crate) fn anchor(&self) -> &Anchor {
         &self.anchor
     }
