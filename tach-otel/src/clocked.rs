@@ -5,22 +5,27 @@ use tach_core::{Clock, SystemClock};
 use crate::Incoming;
 use crate::clock_id::ClockId;
 
-/// A provider or a tracer whose spans take their times from tach.
+/// A provider, a tracer or a logger that takes its times from tach.
 ///
-/// Around a [`TracerProvider`] it is one that gives wrapped tracers; around a [`Tracer`] it is one
-/// that starts [`ClockedSpan`]s.
+/// Around a `TracerProvider` it is one that gives wrapped tracers, which start `ClockedSpan`s; around a
+/// `LoggerProvider` it is one that gives wrapped loggers.
 ///
 /// # Guarantees
 ///
-/// Every span is started with an explicit time, so the wrapped tracer has no need to read a clock.
-/// What the wrapped one does otherwise (sampling, limits, export) is unchanged.
+/// Every span is started with an explicit time, and every log record is made with both its times, the
+/// same, so the wrapped ones have no need to read a clock. What they do otherwise (sampling, limits,
+/// export) is unchanged.
+///
+/// A log record has the time at which it was made, which in an appender is that of the event: if a
+/// [`Stamp`](tach_core::Stamp) is pinned to the thread, the stamp's. It follows the wall clock, as lines of
+/// text do; only spans keep to their trace's anchor. A time that is set later, by a caller, is kept.
 ///
 /// # Cost
 ///
 /// A span costs one read of tach's clock at its start, one for each event, and one at its end, in
 /// place of as many of the OS's. A time that is given costs what [`Incoming`] says. The start is
 /// read also for a span that the sampler then drops, because the tracer samples and starts in one
-/// call; such a span reads no clock after that.
+/// call; such a span reads no clock after that. A log record costs one read. No allocation, no lock.
 ///
 /// # Examples
 ///

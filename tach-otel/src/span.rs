@@ -17,12 +17,17 @@ use crate::{Clocked, Incoming};
 ///
 /// # Guarantees
 ///
-/// Tach's idea of Unix time is taken once, at the start, and fixed in an [`Anchor`]. Every later time
-/// is that plus elapsed time, so no step of the wall clock can bend the span's duration, and neither
-/// its end nor an event precedes its start. For times that callers give, [`Incoming`] says more.
+/// Tach's idea of Unix time is taken once for a trace, when its first local span starts, and fixed in an
+/// [`Anchor`](tach_core::Anchor). Every later time in the trace is that plus elapsed time, so no step of the
+/// wall clock can bend a duration; neither an end nor an event precedes its span's start; and a child
+/// that starts and ends within its parent does so in its times, on whichever threads. For times that
+/// callers give, [`Incoming`] says more.
 ///
-/// *Not* promised: that the spans of one trace line up when the wall clock is stepped between their
-/// starts. Each has its own reading of it.
+/// A child finds the anchor by the id of its trace: while the span that took it goes on, and after that
+/// until its place in a table is needed. *Not* promised: that it finds it when more than about 16,000 traces
+/// go on at once, or when two traces are put in the same place at the same nanosecond. It then takes an
+/// anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The same
+/// holds between processes, and between the spans of two clocks.
 ///
 /// A span that is not recording, be it sampled out or ended, ignores events and ends without a look
 /// at the clock.
@@ -97,7 +102,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     fn end_at(&mut self, time: SystemTime) {
         self.has_ended = true;
         self.inner.end_with_timestamp(time);
-        self.anchor.release(self.inner.span_context().trace_id());
+        self.anchor.release(|| self.inner.span_context().trace_id());
     }
 
     /// The time to record for the one `given`.

@@ -74,9 +74,9 @@ impl TraceAnchor {
 
     /// The span is over. The anchor is still found until its slot is needed.
     #[inline]
-    pub(crate) fn release(&mut self, trace: TraceId) {
+    pub(crate) fn release(&mut self, trace: impl FnOnce() -> TraceId) {
         if *self.is_remembered.get_mut() {
-            release(self.id, trace);
+            release(self.id, trace());
         }
     }
 }
@@ -88,6 +88,7 @@ pub(crate) fn known(id: ClockId, trace: TraceId) -> Option<Anchor> {
 }
 
 /// The local root of `trace` is over. The anchor is still found until its slot is needed.
+#[inline(never)]
 pub(crate) fn release(id: ClockId, trace: TraceId) {
     if let Some((slot, anchor)) = located(id, trace) {
         slot.release(anchor.instant().as_ticks());
