@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{
-    InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, SimpleSpanProcessor, SpanData,
+    InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, ShouldSample, SimpleSpanProcessor,
+    SpanData,
 };
 use tach_core::MonotonicInstant;
 use tach_otel::{Clocked, Incoming};
@@ -22,7 +23,7 @@ impl Sdk {
         Self::with_sampler(Sampler::AlwaysOn)
     }
 
-    pub(crate) fn with_sampler(sampler: Sampler) -> Self {
+    pub(crate) fn with_sampler(sampler: impl ShouldSample + 'static) -> Self {
         let exporter = InMemorySpanExporter::default();
         let processor = SimpleSpanProcessor::new(exporter.clone());
         let builder = SdkTracerProvider::builder().with_sampler(sampler);

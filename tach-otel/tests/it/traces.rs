@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
-use opentelemetry::Context;
-use opentelemetry::trace::{Link, Span, SpanContext, TraceContextExt, Tracer, TracerProvider};
-use opentelemetry_sdk::trace::{Sampler, SdkTracer, SpanData};
-use tach_core::{ManualClock, UnixTime};
+use opentelemetry::trace::{
+    Link, Span, SpanContext, SpanKind, TraceContextExt, TraceId, TraceState, Tracer, TracerProvider,
+};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::trace::{
+    SamplingDecision, SamplingResult, SdkTracer, ShouldSample, SpanData,
+};
+use tach_core::{Clock, ManualClock, UnixTime};
 use tach_otel::{Clocked, Incoming};
 
 use crate::support::Sdk;
@@ -132,20 +136,52 @@ fn clocks_are_not_mixed() {
     assert_eq!(sdk.span("child").start_time, start + 3660 * SECOND);
 }
 
+/// Drops the spans of that name.
+#[derive(Debug, Clone)]
+struct AllBut(&'static str);
+
+impl ShouldSample for AllBut {
+    fn should_sample(
+        &self,
+        _: Option<&Context>,
+        _: TraceId,
+        name: &str,
+        _: &SpanKind,
+        _: &[KeyValue],
+        _: &[Link],
+    ) -> SamplingResult {
+        let decision =
+            if name == self.0 { SamplingDecision::Drop } else { SamplingDecision::RecordAndSample };
+        SamplingResult { decision, attributes: vec![], trace_state: TraceState::default() }
+    }
+}
+
 #[test]
-fn a_trace_that_is_not_sampled_leaves_no_anchor() {
-    let (sdk, dropping) = (Sdk::new(), Sdk::with_sampler(Sampler::AlwaysOff));
+fn a_span_that_is_not_sampled_leaves_no_anchor() {
+    let sdk = Sdk::with_sampler(AllBut("root"));
     let (clock, tracer) = clocked(&sdk);
-    let unsampled = Clocked::new(dropping.provider.clone()).with_clock(clock.clone()).tracer("it");
-    let root = Context::new().with_span(unsampled.start("root"));
+    let root = Context::new().with_span(tracer.start("root"));
     clock.step_forward(3600 * SECOND);
+    let stepped = clock.unix_time().to_system_time();
     let child = root.with_span(tracer.start_with_context("child", &root));
     clock.step_forward(3600 * SECOND);
     tracer.start_with_context("grandchild", &child).end();
     child.span().end();
-    assert_eq!(dropping.exported(), []);
     // The child was the first that recorded.
-    assert_eq!(sdk.span("grandchild").start_time, sdk.span("child").start_time);
+    assert_eq!(sdk.span("child").start_time, stepped);
+    assert_eq!(sdk.span("grandchild").start_time, stepped);
+}
+
+#[test]
+fn a_span_that_ended_before_it_was_shown_shares_its_anchor() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let mut parent = tracer.start("parent");
+    parent.end();
+    let parent = Context::new().with_span(parent);
+    clock.step_forward(3600 * SECOND);
+    tracer.start_with_context("child", &parent).end();
+    assert_eq!(sdk.span("child").start_time, sdk.span("parent").start_time);
 }
 
 /// More traces at once than are remembered: each span is right by itself.
