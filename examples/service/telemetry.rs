@@ -33,14 +33,14 @@ impl Telemetry {
     }
 }
 
-/// Whether a variable says where spans, or logs, go. The exporters read the rest of the standard OTEL_*
+/// Whether a variable says where spans, or logs, go. The exporters read the rest of the standard `OTEL_*`
 /// variables by themselves.
 fn is_exported(signal: &str) -> bool {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT");
     ["OTEL_EXPORTER_OTLP_ENDPOINT", &own].into_iter().any(|name| env::var_os(name).is_some())
 }
 
-/// Who sends it all, and by what clock: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have a say.
+/// Who sends it all, and by what clock: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have a say.
 fn resource() -> Resource {
     let builder = Resource::builder().with_attributes(tach_otel::clock_attributes());
     match env::var_os("OTEL_SERVICE_NAME") {

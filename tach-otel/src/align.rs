@@ -38,7 +38,7 @@ const TRIES: usize = 4;
 /// or ended are moved onto the trace's anchor: durations are then tach's, and a child lies within its parent.
 ///
 /// *Not* promised: the time of an event about which the wall clock was set. It lies in the span, and
-/// is off by the step at most. And what is forgotten is not repaired but for the order: 4096 traces and
+/// is off by the step at most. And what is forgotten is not repaired but for the order: 16,000 traces and
 /// 256 spans are remembered, those longest that go on.
 ///
 /// # Cost
