@@ -5,6 +5,7 @@
 )]
 
 pub mod order;
+mod otel;
 mod spans;
 mod subjects;
 mod timers;
@@ -12,7 +13,16 @@ mod timers;
 use core::time::Duration;
 use std::time::Instant;
 
-pub use crate::subjects::{enforced, groups};
+pub use crate::subjects::enforced;
+
+/// Every group.
+#[must_use]
+pub fn groups() -> Vec<Group> {
+    [subjects::groups(), timers::groups(), spans::groups(), otel::groups()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
 
 /// Clocks that do the same job, the first of which is the measure of the others.
 #[derive(Debug)]

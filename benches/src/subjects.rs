@@ -12,7 +12,7 @@ use tach_core::{
     unix_nanos,
 };
 
-use crate::{Group, Subject, spans, timers};
+use crate::{Group, Subject};
 
 /// A subject that evaluates an expression again and again: one loop, from four places in turn.
 ///
@@ -41,14 +41,9 @@ macro_rules! subject {
     };
 }
 
-/// Every group.
-#[must_use]
-pub fn groups() -> Vec<Group> {
-    let mut groups = vec![reads(), elapsed(), unix(), for_tests()];
-    groups.extend(timers::groups());
-    groups.extend(spans::groups());
-    groups.extend([upkeep(), coarse()]);
-    groups
+/// Every group of clocks by themselves.
+pub(crate) fn groups() -> Vec<Group> {
+    vec![reads(), elapsed(), unix(), for_tests(), upkeep(), coarse()]
 }
 
 /// The read whose order is enforced: of a process with `TACH_ORDER=enforced` only.

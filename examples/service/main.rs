@@ -5,8 +5,8 @@
 //! cargo run --release --example service -- --demo    drive itself, print a summary, stop
 //! ```
 //!
-//! Logs go to standard error, spans to standard output, or by OTLP when
-//! `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
+//! Logs go to standard error, spans to standard output. When `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans
+//! and tracing's events go there by OTLP, as the other standard `OTEL_*` variables say.
 
 mod app;
 mod demo;

@@ -4,9 +4,11 @@ use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::SpanExporter;
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_otlp::{LogExporter, SpanExporter};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tach_otel::Clocked;
 use tracing_subscriber::fmt;
@@ -19,36 +21,62 @@ use crate::span_lines::SpanLines;
 /// What must be shut down before the process ends.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
-    provider: SdkTracerProvider,
+    spans: SdkTracerProvider,
+    logs: Option<SdkLoggerProvider>,
 }
 
 impl Telemetry {
     /// Exports what is still queued.
     pub(crate) fn shutdown(self) -> OTelSdkResult {
-        self.provider.shutdown()
+        let logs = self.logs.map_or(Ok(()), |logs| logs.shutdown());
+        self.spans.shutdown().and(logs)
     }
 }
 
+/// Whether a variable says where spans, or logs, go. The exporters read the rest of the standard `OTEL_*`
+/// variables by themselves.
+fn is_exported(signal: &str) -> bool {
+    let own = format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT");
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", &own].into_iter().any(|name| env::var_os(name).is_some())
+}
+
+/// Who sends it all, and by what clock: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have a say.
+fn resource() -> Resource {
+    let builder = Resource::builder().with_attributes(tach_otel::clock_attributes());
+    match env::var_os("OTEL_SERVICE_NAME") {
+        Some(_) => builder,
+        None => builder.with_service_name("tach-example"),
+    }
+    .build()
+}
+
 pub(crate) fn start() -> Result<Telemetry, Failure> {
-    let builder = SdkTracerProvider::builder()
-        .with_resource(Resource::builder().with_service_name("tach-example").build());
-    let provider = if env::var_os("OTEL_EXPORTER_OTLP_ENDPOINT").is_some() {
-        // The exporter reads the standard OTEL_* variables by itself.
+    let builder = SdkTracerProvider::builder().with_resource(resource());
+    let spans = if is_exported("TRACES") {
         builder.with_batch_exporter(SpanExporter::builder().with_http().build()?)
     } else {
         builder.with_batch_exporter(SpanLines)
     }
     .build();
+    let mut logs = None;
+    if is_exported("LOGS") {
+        let exporter = LogExporter::builder().with_http().build()?;
+        let builder = SdkLoggerProvider::builder().with_resource(resource());
+        logs = Some(builder.with_batch_exporter(exporter).build());
+    }
 
-    // tracing: events to standard error, spans to OpenTelemetry.
+    // tracing: events to standard error and, if somebody takes them, to OpenTelemetry; spans there, too.
     let events = fmt::layer()
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
         .with_timer(tach_tracing::Utc::<6>);
-    let tracer = Clocked::new(provider.clone()).tracer("service");
+    let tracer = Clocked::new(spans.clone()).tracer("service");
+    let clocked_logs = logs.clone().map(Clocked::new);
+    let records = clocked_logs.as_ref().map(OpenTelemetryTracingBridge::new);
     tracing_subscriber::registry()
         .with(tracing_subscriber::filter::LevelFilter::INFO)
         .with(events)
+        .with(records)
         .with(tracing_opentelemetry::layer().with_tracer(tracer))
         .try_init()?;
 
@@ -59,5 +87,5 @@ pub(crate) fn start() -> Result<Telemetry, Failure> {
             writeln!(line, "{} {:>5} {}", tach_log::timestamp(), record.level(), record.args())
         })
         .try_init()?;
-    Ok(Telemetry { provider })
+    Ok(Telemetry { spans, logs })
 }

@@ -28,6 +28,22 @@ pub struct Anchor {
 }
 
 impl Anchor {
+    /// Fixes `time` as the Unix time of `instant`: an anchor that was taken elsewhere.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::Anchor;
+    ///
+    /// let anchor = Anchor::now();
+    /// assert_eq!(Anchor::new(anchor.instant(), anchor.time()), anchor);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn new(instant: impl Into<Instant>, time: UnixTime) -> Self {
+        Self { tick: instant.into().as_ticks(), time }
+    }
+
     /// Fixes the Unix time of this moment.
     ///
     /// # Examples

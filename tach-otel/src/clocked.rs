@@ -1,30 +1,31 @@
-//! The wrapper around providers and tracers.
-
-use std::borrow::Cow;
-
-use opentelemetry::trace::{SpanBuilder, Tracer, TracerProvider};
-use opentelemetry::{Context, InstrumentationScope};
+//! The wrapper around providers, tracers and loggers.
 
 use tach_core::{Clock, SystemClock};
 
-use crate::{ClockedSpan, Incoming};
+use crate::Incoming;
+use crate::clock_id::ClockId;
 
-/// A provider or a tracer whose spans take their times from tach.
+/// A provider, a tracer or a logger that takes its times from tach.
 ///
-/// Around a [`TracerProvider`] it is one that gives wrapped tracers; around a [`Tracer`] it is one
-/// that starts [`ClockedSpan`]s.
+/// Around a `TracerProvider` it is one that gives wrapped tracers, which start `ClockedSpan`s; around a
+/// `LoggerProvider` it is one that gives wrapped loggers.
 ///
 /// # Guarantees
 ///
-/// Every span is started with an explicit time, so the wrapped tracer has no need to read a clock.
-/// What the wrapped one does otherwise (sampling, limits, export) is unchanged.
+/// Every span is started with an explicit time, and every log record is made with both its times, the
+/// same, so the wrapped ones have no need to read a clock. What they do otherwise (sampling, limits,
+/// export) is unchanged.
+///
+/// A log record has the time at which it was made, which in an appender is that of the event: if a
+/// [`Stamp`](tach_core::Stamp) is pinned to the thread, the stamp's. It follows the wall clock, as lines of
+/// text do; only spans keep to their trace's anchor. A time that is set later, by a caller, is kept.
 ///
 /// # Cost
 ///
 /// A span costs one read of tach's clock at its start, one for each event, and one at its end, in
 /// place of as many of the OS's. A time that is given costs what [`Incoming`] says. The start is
 /// read also for a span that the sampler then drops, because the tracer samples and starts in one
-/// call; such a span reads no clock after that.
+/// call; such a span reads no clock after that. A log record costs one read. No allocation, no lock.
 ///
 /// # Examples
 ///
@@ -43,9 +44,10 @@ use crate::{ClockedSpan, Incoming};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Clocked<T, C = SystemClock> {
-    inner: T,
-    incoming: Incoming,
-    clock: C,
+    pub(crate) inner: T,
+    pub(crate) incoming: Incoming,
+    pub(crate) clock: C,
+    pub(crate) clock_id: ClockId,
 }
 
 impl<T> Clocked<T> {
@@ -61,7 +63,7 @@ impl<T> Clocked<T> {
     /// ```
     #[must_use]
     pub fn new(inner: T) -> Self {
-        Self { inner, incoming: Incoming::default(), clock: SystemClock }
+        Self { inner, incoming: Incoming::default(), clock: SystemClock, clock_id: ClockId::SYSTEM }
     }
 }
 
@@ -100,7 +102,7 @@ impl<T, C> Clocked<T, C> {
     /// ```
     #[must_use]
     pub fn with_clock<D: Clock>(self, clock: D) -> Clocked<T, D> {
-        Clocked { inner: self.inner, incoming: self.incoming, clock }
+        Clocked { inner: self.inner, incoming: self.incoming, clock, clock_id: ClockId::new() }
     }
 
     /// Chooses what becomes of times that callers give.
@@ -138,38 +140,14 @@ impl<T, C> Clocked<T, C> {
     }
 }
 
-impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
-    type Tracer = Clocked<T::Tracer, C>;
-
-    fn tracer(&self, name: impl Into<Cow<'static, str>>) -> Self::Tracer {
-        self.around(self.inner.tracer(name))
-    }
-
-    fn tracer_with_scope(&self, scope: InstrumentationScope) -> Self::Tracer {
-        self.around(self.inner.tracer_with_scope(scope))
-    }
-}
-
 impl<T, C: Clone> Clocked<T, C> {
-    fn around<U>(&self, inner: U) -> Clocked<U, C> {
-        Clocked { inner, incoming: self.incoming, clock: self.clock.clone() }
-    }
-}
-
-/// All ways to start a span that are not here end in `build_with_context`.
-impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
-    type Span = ClockedSpan<T::Span, C>;
-
-    fn span_builder<N>(&self, name: N) -> SpanBuilder
-    where
-        N: Into<Cow<'static, str>>,
-    {
-        self.inner.span_builder(name)
-    }
-
-    fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {
-        ClockedSpan::start(self.clock.clone(), self.incoming, builder, |stamped| {
-            self.inner.build_with_context(stamped, parent_cx)
-        })
+    /// What the wrapped provider gave, wrapped alike.
+    pub(crate) fn around<U>(&self, inner: U) -> Clocked<U, C> {
+        Clocked {
+            inner,
+            incoming: self.incoming,
+            clock: self.clock.clone(),
+            clock_id: self.clock_id,
+        }
     }
 }

@@ -1,13 +1,15 @@
-//! The wrapper around spans.
+//! Spans, wrapped.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use opentelemetry::KeyValue;
-use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status};
-use tach_core::{Anchor, Clock, SystemClock};
+use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
+use opentelemetry::{Context, KeyValue};
+use tach_core::{Clock, SystemClock};
 
-use crate::Incoming;
+use crate::ruling::Ruling;
+use crate::trace_anchor::TraceAnchor;
+use crate::{Clocked, Incoming};
 
 /// A span that starts, ends and notes events by tach's clock.
 ///
@@ -15,12 +17,17 @@ use crate::Incoming;
 ///
 /// # Guarantees
 ///
-/// Tach's idea of Unix time is taken once, at the start, and fixed in an [`Anchor`]. Every later time
-/// is that plus elapsed time, so no step of the wall clock can bend the span's duration, and neither
-/// its end nor an event precedes its start. For times that callers give, [`Incoming`] says more.
+/// Tach's idea of Unix time is taken once for a trace, when its first local span starts, and fixed in an
+/// [`Anchor`](tach_core::Anchor). Every later time in the trace is that plus elapsed time, so no step of the
+/// wall clock can bend a duration; neither an end nor an event precedes its span's start; and a child
+/// that starts and ends within its parent does so in its times, on whichever threads. For times that
+/// callers give, [`Incoming`] says more.
 ///
-/// *Not* promised: that the spans of one trace line up when the wall clock is stepped between their
-/// starts. Each has its own reading of it.
+/// A child finds the anchor by the id of its trace: while the span that took it goes on, and after that
+/// until its place in a table is needed. *Not* promised: that it finds it when more than about 16,000 traces
+/// go on at once, or when two traces are put in the same place at the same nanosecond. It then takes an
+/// anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The same
+/// holds between processes, and between the spans of two clocks.
 ///
 /// A span that is not recording, be it sampled out or ended, ignores events and ends without a look
 /// at the clock.
@@ -52,49 +59,69 @@ use crate::Incoming;
 pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     inner: S,
     clock: C,
-    anchor: Anchor,
+    anchor: TraceAnchor,
     start: SystemTime,
     incoming: Incoming,
+    has_ended: bool,
 }
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
-    /// Puts times into `builder` and has `build` make the span of it.
-    pub(crate) fn start(
-        clock: C,
-        incoming: Incoming,
+    /// Puts times into `builder`, and has the wrapped tracer make the span of it.
+    pub(crate) fn start<T>(
+        tracer: &Clocked<T, C>,
         mut builder: SpanBuilder,
-        build: impl FnOnce(SpanBuilder) -> S,
-    ) -> Self {
-        let anchor = Anchor::with_clock(&clock);
-        let mut start = anchor.time().to_system_time();
+        parent: &Context,
+    ) -> Self
+    where
+        T: Tracer<Span = S>,
+        C: Clone,
+    {
+        let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
+        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent);
+        let mut start = anchor.start(&clock);
         if builder.start_time.is_some() || builder.events.is_some() {
-            let ruling = incoming.ruling(|| now(&anchor, &clock));
-            if let Some(given) = builder.start_time {
-                // A start has nothing to come after but the epoch, before which OTLP has no times.
-                start = ruling.settle(given, UNIX_EPOCH);
-            }
-            for event in builder.events.iter_mut().flatten() {
-                event.timestamp = ruling.settle(event.timestamp, start);
-            }
+            start = settle_given(&mut builder, incoming.ruling(|| anchor.now(&clock)), start);
         }
         builder.start_time = Some(start);
-        Self { inner: build(builder), clock, anchor, start, incoming }
+        // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
+        Self {
+            inner: tracer.inner.build_with_context(builder, parent),
+            clock,
+            anchor,
+            start,
+            incoming,
+            has_ended: false,
+        }
     }
 
     /// The time now. A start that was given may lie ahead of it, and is then what is told.
     fn now(&self) -> SystemTime {
-        now(&self.anchor, &self.clock).max(self.start)
+        self.anchor.now(&self.clock).max(self.start)
+    }
+
+    fn end_at(&mut self, time: SystemTime) {
+        self.has_ended = true;
+        self.inner.end_with_timestamp(time);
+        self.anchor.release(|| self.inner.span_context().trace_id());
     }
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling(|| now(&self.anchor, &self.clock)).settle(given, self.start)
+        self.incoming.ruling(|| self.anchor.now(&self.clock)).settle(given, self.start)
     }
 }
 
-/// The time that `anchor` gives to this moment by its clock.
-fn now(anchor: &Anchor, clock: &impl Clock) -> SystemTime {
-    anchor.unix_time_by(clock, clock.monotonic_now()).to_system_time()
+/// Settles the times in `builder`; the start of its span, which is `start` if none was given.
+#[inline(never)]
+fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, mut start: SystemTime) -> SystemTime {
+    if let Some(given) = builder.start_time {
+        // A start has nothing to come after but the epoch, before which OTLP has no times.
+        start = ruling.settle(given, UNIX_EPOCH);
+    }
+    for event in builder.events.iter_mut().flatten() {
+        event.timestamp = ruling.settle(event.timestamp, start);
+    }
+    start
 }
 
 /// What has no time is passed on. `record_error` is not: the trait's own ends in `add_event`, and
@@ -124,8 +151,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         }
     }
 
+    /// Who becomes this span's child has asked for this, so the trace's anchor need not be remembered
+    /// before.
     fn span_context(&self) -> &SpanContext {
-        self.inner.span_context()
+        let context = self.inner.span_context();
+        if self.has_ended || self.inner.is_recording() {
+            self.anchor.remember(context.trace_id());
+        }
+        context
     }
 
     fn is_recording(&self) -> bool {
@@ -158,14 +191,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     fn end(&mut self) {
         if self.inner.is_recording() {
             let now = self.now();
-            self.inner.end_with_timestamp(now);
+            self.end_at(now);
         }
     }
 
     fn end_with_timestamp(&mut self, timestamp: SystemTime) {
         if self.inner.is_recording() {
             let settled = self.settled(timestamp);
-            self.inner.end_with_timestamp(settled);
+            self.end_at(settled);
         }
     }
 }
@@ -174,6 +207,8 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     /// Ends the span while it can still be given the time: the wrapped span's own drop would read
     /// the wall clock.
     fn drop(&mut self) {
-        self.end();
+        if !self.has_ended {
+            self.end();
+        }
     }
 }

@@ -4,18 +4,29 @@
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "stands in for a function of the C library")]
 
-use core::sync::atomic::{AtomicI64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{
+    InMemorySpanExporter, SdkTracer, SdkTracerProvider, Span as SdkSpan, SpanData, SpanProcessor,
+};
 use tach_otel::Clocked;
 
 const HOUR_S: i64 = 3600;
 
+/// A span that lasts longer has a step in it.
+const MOST: Duration = Duration::from_secs(HOUR_S.unsigned_abs() / 2);
+
 /// How far the wall clock has been stepped, in seconds.
 static STEPPED_S: AtomicI64 = AtomicI64::new(0);
+
+/// There is one wall clock for all tests.
+static WALL_CLOCK: Mutex<()> = Mutex::new(());
 
 /// The kernel's clock, but for the wall clock, which is ahead by [`STEPPED_S`].
 ///
@@ -36,7 +47,8 @@ unsafe extern "C" fn clock_gettime(
     if clock == libc::CLOCK_REALTIME {
         // SAFETY: the caller vouches for `time`, and the kernel has just filled it.
         let time = unsafe { &mut *time };
-        // ORDERING: Relaxed, since the step is made on the thread that then reads the clock.
+        // ORDERING: Relaxed, since either the thread that then reads the clock has made the step, or it
+        // does not matter when it sees it.
         time.tv_sec += STEPPED_S.load(Ordering::Relaxed);
     }
     0
@@ -71,14 +83,14 @@ where
 
 /// Whether the step shows: as an end or event before the start, or in a duration of half its size.
 fn is_bent(span: &SpanData) -> bool {
-    let half = Duration::from_secs(HOUR_S.unsigned_abs() / 2);
     [span.events[0].timestamp, span.end_time]
         .into_iter()
-        .any(|time| time.duration_since(span.start_time).map_or(true, |since| since > half))
+        .any(|time| time.duration_since(span.start_time).map_or(true, |since| since > MOST))
 }
 
 #[test]
 fn a_step_bends_the_sdk_s_spans_and_not_clocked_ones() {
+    let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     for seconds in [HOUR_S, -HOUR_S] {
         let clocked = spans_over_a_step(Clocked::new, seconds);
         assert_eq!(clocked.len(), 3);
@@ -88,5 +100,206 @@ fn a_step_bends_the_sdk_s_spans_and_not_clocked_ones() {
         // The positive control: without the wrapper every one of them is bent.
         let bare = spans_over_a_step(|sdk| sdk, seconds);
         assert_eq!(bare.iter().filter(|span| is_bent(span)).count(), 3);
+    }
+}
+
+/// Counts the spans that end before they start.
+#[derive(Debug, Clone, Default)]
+struct Count {
+    spans: Arc<AtomicU64>,
+    negative: Arc<AtomicU64>,
+}
+
+impl SpanProcessor for Count {
+    fn on_start(&self, _: &mut SdkSpan, _: &Context) {}
+
+    fn on_end(&self, span: SpanData) {
+        // ORDERING: Relaxed, since they are read on the thread that ends the spans.
+        self.spans.fetch_add(1, Ordering::Relaxed);
+        let is_negative = span.end_time < span.start_time
+            || span.events.iter().any(|event| event.timestamp < span.start_time);
+        self.negative.fetch_add(u64::from(is_negative), Ordering::Relaxed);
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+/// Steps the wall clock to and fro by up to ten seconds until told to stop.
+fn keep_stepping(stop: &AtomicBool) {
+    let (mut random, mut stepped) = (0x2545_F491_4F6C_DD1D_u64, 0);
+    // ORDERING: Relaxed, since it does not matter when it stops.
+    while !stop.load(Ordering::Relaxed) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let next = i64::try_from(random % 21).unwrap_or(0) - 10;
+        step(next - stepped);
+        stepped = next;
+    }
+    step(-stepped);
+}
+
+/// How many of so many spans, each with an event, are negative while the wall clock is stepped.
+fn negative_under_steps<P>(spans: u64, wrap: impl FnOnce(Count) -> P) -> u64
+where
+    P: TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static>>,
+{
+    let count = Count::default();
+    let tracer = wrap(count.clone()).tracer("stepped");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| keep_stepping(&stop));
+        for number in 0..spans {
+            let mut span = tracer.start("work");
+            span.add_event("event", vec![]);
+            match number % 3 {
+                0 => span.end(),
+                1 => drop(span),
+                _ => Context::new().with_span(span).span().end(),
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(count.spans.load(Ordering::Relaxed), spans);
+    count.negative.load(Ordering::Relaxed)
+}
+
+fn provider(processor: impl SpanProcessor + 'static) -> SdkTracerProvider {
+    SdkTracerProvider::builder().with_span_processor(processor).build()
+}
+
+#[test]
+fn no_clocked_span_of_a_million_is_negative_under_random_steps() {
+    let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(negative_under_steps(1_000_000, |count| Clocked::new(provider(count))), 0);
+    // The positive control.
+    assert!(negative_under_steps(100_000, provider) > 0);
+}
+
+#[cfg(feature = "sdk")]
+mod aligned {
+    use super::*;
+    use opentelemetry_sdk::trace::SimpleSpanProcessor;
+    use tach_otel::Align;
+
+    #[test]
+    fn no_aligned_span_is_negative_under_random_steps() {
+        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(negative_under_steps(100_000, |count| provider(Align::new(count))), 0);
+    }
+
+    /// An SDK with spans as they are, and as they are once repaired.
+    struct Both {
+        provider: SdkTracerProvider,
+        bare: InMemorySpanExporter,
+        aligned: InMemorySpanExporter,
+    }
+
+    impl Both {
+        fn new() -> Self {
+            let (bare, aligned) =
+                (InMemorySpanExporter::default(), InMemorySpanExporter::default());
+            let provider = SdkTracerProvider::builder()
+                .with_span_processor(Align::new(SimpleSpanProcessor::new(aligned.clone())))
+                .with_span_processor(SimpleSpanProcessor::new(bare.clone()))
+                .build();
+            Self { provider, bare, aligned }
+        }
+
+        fn tracer(&self) -> SdkTracer {
+            self.provider.tracer("aligned")
+        }
+    }
+
+    /// A parent over two steps, and in it a child before, over and after each.
+    fn family<T: Tracer<Span: Send + Sync + 'static>>(
+        parents: &T,
+        children: &impl Tracer,
+        by: i64,
+    ) {
+        let parent = Context::new().with_span(parents.start("parent"));
+        children.start_with_context("before", &parent).end();
+        for seconds in [by, 2 * by] {
+            let mut over = children.start_with_context("over", &parent);
+            over.add_event("before", vec![]);
+            step(seconds);
+            over.add_event("after", vec![]);
+            over.end();
+            let mut after = children.start_with_context("after", &parent);
+            after.add_event("after", vec![]);
+            after.end();
+        }
+        parent.span().add_event("after", vec![]);
+        parent.span().end();
+        step(-3 * by);
+    }
+
+    fn assert_in_order(spans: &[SpanData]) {
+        let parent = spans.iter().find(|span| span.name == "parent").unwrap();
+        assert!(parent.end_time.duration_since(parent.start_time).unwrap() < MOST);
+        // To within what it takes to read two clocks.
+        let slack = Duration::from_millis(1);
+        for span in spans {
+            assert!(parent.start_time <= span.start_time + slack, "{span:?} in {parent:?}");
+            assert!(span.end_time <= parent.end_time + slack, "{span:?} in {parent:?}");
+            assert!(span.start_time <= span.end_time);
+            for event in &span.events.events {
+                assert!((span.start_time..=span.end_time).contains(&event.timestamp));
+            }
+        }
+    }
+
+    #[test]
+    fn a_trace_is_repaired_after_steps() {
+        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        for by in [HOUR_S, -HOUR_S] {
+            let both = Both::new();
+            family(&both.tracer(), &both.tracer(), by);
+            let aligned = both.aligned.get_finished_spans().unwrap();
+            assert_eq!(aligned.len(), 6);
+            assert_in_order(&aligned);
+            // The positive control.
+            let bare = both.bare.get_finished_spans().unwrap();
+            let parent = bare.last().unwrap();
+            assert!(parent.end_time.duration_since(parent.start_time).map_or(true, |it| it > MOST));
+        }
+    }
+
+    #[test]
+    fn clocked_and_plain_spans_meet_in_a_trace() {
+        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        for by in [HOUR_S, -HOUR_S] {
+            let (plain, clocked) = (Both::new(), Both::new());
+            let wrap = |both: &Both| Clocked::new(both.provider.clone()).tracer("clocked");
+            family(&wrap(&plain), &plain.tracer(), by);
+            assert_in_order(&plain.aligned.get_finished_spans().unwrap());
+            family(&clocked.tracer(), &wrap(&clocked), by);
+            assert_in_order(&clocked.aligned.get_finished_spans().unwrap());
+            // What is clocked is left as it is.
+            let children = |spans: Vec<SpanData>| -> Vec<SpanData> {
+                spans.into_iter().filter(|span| span.name != "parent").collect()
+            };
+            assert_eq!(
+                children(clocked.aligned.get_finished_spans().unwrap()),
+                children(clocked.bare.get_finished_spans().unwrap()),
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_step_spans_are_left_as_they_are() {
+        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let both = Both::new();
+        family(&both.tracer(), &both.tracer(), 0);
+        assert_eq!(
+            both.aligned.get_finished_spans().unwrap(),
+            both.bare.get_finished_spans().unwrap()
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::codegen;
 use crate::cross;
 use crate::loom;
+use crate::otel;
 use crate::run::{cargo, program, root, run};
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
@@ -26,6 +27,7 @@ const STEPS: &[Step] = &[
     ("README's test command", readme_tests),
     ("tests of optional features", || {
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
+        run(&mut cargo(&["test", "--package", "tach-otel", "--all-features"]))?;
         // The workspace's tests have them all on, since the examples ask for them.
         run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
         run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))
@@ -44,6 +46,7 @@ const STEPS: &[Step] = &[
     ("no_std", no_std),
     ("code generation", codegen::check),
     ("loom models", loom::check),
+    ("OpenTelemetry's back ends", otel::check),
     ("order across threads", || {
         run(&mut cargo(&["bench", "--bench", "order", "--", "--seconds", "1"]))
     }),
@@ -70,7 +73,12 @@ fn timed(name: &str, step: fn() -> Result<(), String>) -> Result<String, String>
 fn lints() -> Result<(), String> {
     let all = ["clippy", "--workspace", "--all-targets", "--all-features"];
     run(cargo(&all).args(DENY_WARNINGS))?;
-    run(cargo(&["clippy", "--package", "tach-core", "--no-default-features"]).args(DENY_WARNINGS))
+    run(cargo(&["clippy", "--package", "tach-core", "--no-default-features"]).args(DENY_WARNINGS))?;
+    for features in ["", "trace", "logs", "sdk", "trace,sdk", "logs,sdk"] {
+        let some = ["clippy", "--package", "tach-otel", "--no-default-features", "--features"];
+        run(cargo(&some).arg(features).args(DENY_WARNINGS))?;
+    }
+    Ok(())
 }
 
 /// Runs the command that README gives to its readers.

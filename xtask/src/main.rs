@@ -1,9 +1,11 @@
 //! The project's chores: `cargo xtask TASK`.
 
+mod cache;
 mod ci;
 mod codegen;
 mod cross;
 mod loom;
+mod otel;
 mod run;
 
 use std::env;
@@ -17,7 +19,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   loom             run the models, and check that they need every memory ordering
   no-std           build tach-core for a program without std
   cross [TARGET]   the other platforms, or those named: set up, built, and run
-  bench [--quick] [WORD]  all clocks side by side, as one table of ratios; or the groups that hold the word
+  otel             the tests with the real OpenTelemetry Collector and Jaeger, which it sets up
+  bench [--quick] [WORD]
+                   all clocks side by side, or the groups whose names hold the word, as a table of ratios
   drift [SECONDS]  the timelines against the OS's clocks, under load";
 
 fn main() -> ExitCode {
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
         "loom" => loom::check(),
         "no-std" => ci::no_std(),
         "cross" => cross::check(rest),
+        "otel" => otel::check(),
         "bench" => measure("table", rest),
         "drift" => measure("drift", rest),
         other => {

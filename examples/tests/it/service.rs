@@ -8,7 +8,9 @@ use crate::example;
 
 fn service() -> Command {
     let mut command = example("service");
-    command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
+    for signal in ["", "TRACES_", "LOGS_"] {
+        command.env_remove(format!("OTEL_EXPORTER_OTLP_{signal}ENDPOINT"));
+    }
     command
 }
 

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{
-    InMemorySpanExporter, SdkTracer, SdkTracerProvider, SimpleSpanProcessor, SpanData,
+    InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, ShouldSample, SimpleSpanProcessor,
+    SpanData,
 };
 use tach_core::MonotonicInstant;
 use tach_otel::{Clocked, Incoming};
@@ -19,9 +20,14 @@ pub(crate) struct Sdk {
 
 impl Sdk {
     pub(crate) fn new() -> Self {
+        Self::with_sampler(Sampler::AlwaysOn)
+    }
+
+    pub(crate) fn with_sampler(sampler: impl ShouldSample + 'static) -> Self {
         let exporter = InMemorySpanExporter::default();
         let processor = SimpleSpanProcessor::new(exporter.clone());
-        let provider = SdkTracerProvider::builder().with_span_processor(processor).build();
+        let builder = SdkTracerProvider::builder().with_sampler(sampler);
+        let provider = builder.with_span_processor(processor).build();
         Self { provider, exporter }
     }
 

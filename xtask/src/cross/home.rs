@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::cache;
 use crate::run::{program, root, run};
 
 /// Settings of the caller's that would choose another compiler, or another library for it.
@@ -38,13 +39,7 @@ pub(crate) enum Compiler {
 impl Home {
     /// `$TACH_CROSS_HOME`, or else a folder among the user's caches.
     pub(crate) fn find() -> Result<Self, String> {
-        let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        folder("TACH_CROSS_HOME")
-            .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("tach-cross")))
-            .or_else(|| Some(folder("HOME")?.join(".cache").join("tach-cross")))
-            // Relative to the folder that all commands run in.
-            .map(|home| Self(root().join(home)))
-            .ok_or_else(|| "no folder to put compilers into: set TACH_CROSS_HOME".to_owned())
+        cache::folder("TACH_CROSS_HOME", "tach-cross").map(Self)
     }
 
     /// Puts into the folder what a target lacks.

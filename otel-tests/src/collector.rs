@@ -1,0 +1,87 @@
+//! The OpenTelemetry Collector, and what has arrived there.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use serde_json::Value;
+
+use crate::otlp::{Otlp, Protocol, values};
+use crate::process::{Running, folder, ports, program};
+
+/// A Collector that writes what it is sent to a file.
+#[derive(Debug)]
+pub struct Collector {
+    otlp: Otlp,
+    received: PathBuf,
+    running: Running,
+}
+
+impl Collector {
+    /// Starts the program that `OTELCOL_BIN` names; `None` if it names none.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let program = program("OTELCOL_BIN")?;
+        let [grpc, http] = ports();
+        let folder = folder();
+        let received = folder.join("received.jsonl");
+        let settings = folder.join("settings.yaml");
+        fs::write(&settings, configuration(grpc, http, &received.display().to_string()))
+            .expect("the settings can be written");
+        let mut command = Command::new(program);
+        let running = Running::start(command.arg("--config").arg(settings), folder);
+        running.wait_for("Collector", || TcpStream::connect(("127.0.0.1", http)).ok());
+        Some(Self { otlp: Otlp::new(grpc, http), received, running })
+    }
+
+    /// A provider whose spans are sent here.
+    #[must_use]
+    pub fn tracer_provider(&self, protocol: Protocol) -> SdkTracerProvider {
+        self.otlp.tracer_provider(protocol)
+    }
+
+    /// A provider whose log records are sent here.
+    #[must_use]
+    pub fn logger_provider(&self, protocol: Protocol) -> SdkLoggerProvider {
+        self.otlp.logger_provider(protocol)
+    }
+
+    /// `count` records that stand under this key, `spans` or `logRecords`, once they have arrived.
+    #[must_use]
+    pub fn received(&self, key: &str, count: usize) -> Vec<Value> {
+        self.running.wait_for(&format!("{count} {key}"), || {
+            let text = fs::read_to_string(&self.received).ok()?;
+            // The last line may be half written.
+            let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            let trees = lines.map(|line| serde_json::from_str(line).expect("each line is JSON"));
+            let lists = trees.flat_map(|tree: Value| {
+                values(&tree, key).into_iter().cloned().collect::<Vec<_>>()
+            });
+            let records: Vec<_> =
+                lists.filter_map(|list| list.as_array().cloned()).flatten().collect();
+            (records.len() >= count).then_some(records)
+        })
+    }
+}
+
+fn configuration(grpc: u16, http: u16, file: &str) -> String {
+    format!(
+        r#"
+receivers:
+  otlp:
+    protocols:
+      grpc: {{endpoint: "127.0.0.1:{grpc}"}}
+      http: {{endpoint: "127.0.0.1:{http}"}}
+exporters:
+  file: {{path: "{file}", flush_interval: 50ms}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines:
+    traces: {{receivers: [otlp], exporters: [file]}}
+    logs: {{receivers: [otlp], exporters: [file]}}
+"#
+    )
+}

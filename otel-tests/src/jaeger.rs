@@ -1,0 +1,112 @@
+//! Jaeger, and what its query API tells of a trace.
+
+use std::path::Path;
+use std::process::Command;
+
+use opentelemetry::trace::TraceId;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use serde_json::Value;
+
+use crate::otlp::{Otlp, Protocol, nanos, values};
+use crate::process::{Running, folder, ports, program};
+
+/// A Jaeger with its storage in memory.
+#[derive(Debug)]
+pub struct Jaeger {
+    otlp: Otlp,
+    otlp_http: u16,
+    query: u16,
+    running: Running,
+}
+
+/// A span as Jaeger has it; times in nanoseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The span's name.
+    pub name: String,
+    /// The span's id.
+    pub id: String,
+    /// The id of the parent; empty for a root.
+    pub parent: String,
+    /// When it started.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+impl Jaeger {
+    /// Starts the program that `JAEGER_BIN` names; `None` if it names none.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let program = program("JAEGER_BIN")?;
+        let [grpc, http, query, query_grpc, health] = ports();
+        let settings = Path::new(env!("CARGO_MANIFEST_DIR")).join("jaeger.yaml");
+        let mut command = Command::new(program);
+        command.arg("--config").arg(settings);
+        for (name, port) in [
+            ("OTLP_GRPC_PORT", grpc),
+            ("OTLP_HTTP_PORT", http),
+            ("JAEGER_QUERY_PORT", query),
+            ("JAEGER_QUERY_GRPC_PORT", query_grpc),
+            ("JAEGER_HEALTH_PORT", health),
+        ] {
+            command.env(name, port.to_string());
+        }
+        let running = Running::start(&mut command, folder());
+        let otlp = Otlp::new(grpc, http);
+        let jaeger = Self { otlp, otlp_http: http, query, running };
+        jaeger.running.wait_for("Jaeger", || jaeger.ask("api/services"));
+        Some(jaeger)
+    }
+
+    /// A provider whose spans are sent here.
+    #[must_use]
+    pub fn tracer_provider(&self) -> SdkTracerProvider {
+        self.otlp.tracer_provider(Protocol::Grpc)
+    }
+
+    /// Where another process may send its spans, as `OTEL_EXPORTER_OTLP_ENDPOINT` names it.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.otlp_http)
+    }
+
+    /// A folder that is there as long as this Jaeger is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.running.folder()
+    }
+
+    /// The spans of a trace, once `count` of them have arrived.
+    #[must_use]
+    pub fn trace(&self, trace: TraceId, count: usize) -> Vec<Span> {
+        self.running.wait_for(&format!("{count} spans of trace {trace}"), || {
+            let tree = self.ask(&format!("api/v3/traces/{trace}"))?;
+            let lists = values(&tree, "spans").into_iter().filter_map(Value::as_array);
+            let spans: Vec<_> = lists.flatten().map(Span::read).collect();
+            (spans.len() >= count).then_some(spans)
+        })
+    }
+
+    fn ask(&self, path: &str) -> Option<Value> {
+        let url = format!("http://127.0.0.1:{}/{path}", self.query);
+        let answer = reqwest::blocking::get(url).ok()?;
+        if !answer.status().is_success() {
+            return None;
+        }
+        serde_json::from_str(&answer.text().ok()?).ok()
+    }
+}
+
+impl Span {
+    fn read(span: &Value) -> Self {
+        let text = |key: &str| span[key].as_str().unwrap_or_default().to_owned();
+        Self {
+            name: text("name"),
+            id: text("spanId"),
+            parent: text("parentSpanId"),
+            start_ns: nanos(span, "startTimeUnixNano"),
+            end_ns: nanos(span, "endTimeUnixNano"),
+        }
+    }
+}

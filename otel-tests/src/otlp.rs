@@ -1,0 +1,83 @@
+//! What is sent by OTLP, and how its times are read.
+
+use opentelemetry_otlp::{LogExporter, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// How telemetry is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// gRPC.
+    Grpc,
+    /// Protobuf over HTTP.
+    Http,
+}
+
+/// Where telemetry is sent.
+#[derive(Debug)]
+pub(crate) struct Otlp {
+    grpc: u16,
+    http: u16,
+    /// What tonic runs on.
+    runtime: Runtime,
+}
+
+impl Otlp {
+    pub(crate) fn new(grpc: u16, http: u16) -> Self {
+        Self { grpc, http, runtime: Runtime::new().expect("the runtime starts") }
+    }
+
+    pub(crate) fn tracer_provider(&self, protocol: Protocol) -> SdkTracerProvider {
+        let _runtime = self.runtime.enter();
+        let builder = SpanExporter::builder();
+        let exporter = match protocol {
+            Protocol::Grpc => builder.with_tonic().with_endpoint(self.grpc_endpoint()).build(),
+            Protocol::Http => {
+                builder.with_http().with_endpoint(self.http_endpoint("traces")).build()
+            }
+        };
+        let exporter = exporter.expect("the exporter can be made");
+        SdkTracerProvider::builder().with_batch_exporter(exporter).build()
+    }
+
+    pub(crate) fn logger_provider(&self, protocol: Protocol) -> SdkLoggerProvider {
+        let _runtime = self.runtime.enter();
+        let builder = LogExporter::builder();
+        let exporter = match protocol {
+            Protocol::Grpc => builder.with_tonic().with_endpoint(self.grpc_endpoint()).build(),
+            Protocol::Http => builder.with_http().with_endpoint(self.http_endpoint("logs")).build(),
+        };
+        let exporter = exporter.expect("the exporter can be made");
+        SdkLoggerProvider::builder().with_batch_exporter(exporter).build()
+    }
+
+    fn grpc_endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.grpc)
+    }
+
+    fn http_endpoint(&self, signal: &str) -> String {
+        format!("http://127.0.0.1:{}/v1/{signal}", self.http)
+    }
+}
+
+/// All values of that key, at whatever depth.
+#[must_use]
+pub fn values<'a>(tree: &'a Value, key: &str) -> Vec<&'a Value> {
+    match tree {
+        Value::Object(members) => {
+            let within = members.values().flat_map(|value| values(value, key));
+            members.get(key).into_iter().chain(within).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(|item| values(item, key)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A time in nanoseconds. In OTLP's JSON, integers of 64 bits are text.
+#[must_use]
+pub fn nanos(record: &Value, key: &str) -> u64 {
+    let value = record[key].as_str().unwrap_or_else(|| panic!("{key} is missing in {record}"));
+    value.parse().expect("it is a number")
+}

@@ -1,0 +1,100 @@
+//! Programs that a test starts, and that end with it.
+
+use std::env;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a back end may take to start, or what was sent to arrive: far longer than it does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The file that a variable names; `None` if it is not set, so that the test is skipped.
+///
+/// # Panics
+///
+/// If it is not set and `TACH_TESTS` is `all`, or if there is no such file.
+#[must_use]
+pub fn program(variable: &str) -> Option<PathBuf> {
+    match env::var_os(variable) {
+        Some(path) => {
+            let path = PathBuf::from(path);
+            assert!(path.is_file(), "{variable} names no file: {}", path.display());
+            Some(path)
+        }
+        None if env::var_os("TACH_TESTS").is_some_and(|tests| tests == "all") => {
+            panic!("{variable} is not set; `cargo xtask otel` sets it")
+        }
+        None => {
+            eprintln!("skipped: {variable} is not set");
+            None
+        }
+    }
+}
+
+/// A program that is running, and the folder it works in.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command, folder: PathBuf) -> Self {
+        let log = fs::File::create(folder.join("log")).expect("the log can be made");
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().expect("the program starts");
+        Self { child, folder }
+    }
+
+    /// Waits until `ask` has an answer.
+    ///
+    /// # Panics
+    ///
+    /// With what the program has said, if that takes too long.
+    pub(crate) fn wait_for<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if let Some(answer) = ask() {
+                return answer;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let said = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        panic!("no {what} after {PATIENCE:?}; the program said:\n{said}")
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself, and the folder may be used no more than that.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if !thread::panicking() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// A new folder below the one for temporary files.
+pub(crate) fn folder() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = env::temp_dir().join(format!("tach-otel-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).expect("the folder can be made");
+    folder
+}
+
+/// Loopback ports that were free just now.
+pub(crate) fn ports<const COUNT: usize>() -> [u16; COUNT] {
+    // Held at once, so that they differ.
+    let held = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
+    held.map(|listener| listener.local_addr().expect("it has an address").port())
+}

@@ -1,0 +1,178 @@
+//! Repair of the spans of tracers that can't be wrapped.
+
+use core::fmt;
+use core::time::Duration;
+
+use opentelemetry::Context;
+use opentelemetry::trace::{Span as _, SpanContext, SpanId};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
+use tach_core::{Anchor, Clock, SystemClock, UnixTime};
+
+use crate::clock_id::ClockId;
+use crate::reading::{Reading, align};
+use crate::table::Table;
+use crate::trace_anchor::{self, TraceAnchor};
+use crate::wall_clock;
+
+/// Readings at the start of spans that started after the wall clock was set in their trace: few.
+static STARTS: Table<64> = Table::new();
+
+/// How long two clocks may take to be read, to have been read at one moment, and how often to try.
+const BRACKET: Duration = Duration::from_micros(100);
+const TRIES: usize = 4;
+
+/// A span processor that repairs what steps of the wall clock have bent, then hands the span on.
+///
+/// It is for code that makes its own tracers, whose spans start and end by the wall clock. Where the
+/// provider can be wrapped, [`Clocked`](crate::Clocked) does better and costs less. Both may be at work in
+/// one trace: they share its anchor.
+///
+/// # Guarantees
+///
+/// No span is handed on that ends before it starts, or that has an event outside of it.
+///
+/// While the wall clock is not set, all else is left as it is. When it was set by a millisecond or more
+/// since the trace's first local span started, times that were read off it just before the span started
+/// or ended are moved onto the trace's anchor: durations are then tach's, and a child lies within its parent.
+///
+/// *Not* promised: the time of an event about which the wall clock was set. It lies in the span, and
+/// is off by the step at most. And what is forgotten is not repaired but for the order: 16,000 traces and
+/// 256 spans are remembered, those longest that go on.
+///
+/// # Cost
+///
+/// Two reads of tach's clock and one of the wall clock, both at the start and at the end of a span. No
+/// allocation, no lock.
+///
+/// # Examples
+///
+/// ```
+/// use opentelemetry::trace::{Span, Tracer, TracerProvider};
+/// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
+/// use tach_otel::Align;
+///
+/// let exporter = InMemorySpanExporter::default();
+/// let provider = SdkTracerProvider::builder()
+///     .with_span_processor(Align::new(SimpleSpanProcessor::new(exporter.clone())))
+///     .build();
+///
+/// provider.tracer("not mine").start("work").end();
+/// let span = &exporter.get_finished_spans().unwrap()[0];
+/// assert!(span.start_time <= span.end_time);
+/// ```
+#[derive(Debug)]
+pub struct Align<P, C = SystemClock> {
+    inner: P,
+    clock: C,
+    clock_id: ClockId,
+}
+
+impl<P> Align<P> {
+    /// Repairs what `inner` is then given.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::{BatchSpanProcessor, InMemorySpanExporter};
+    /// use tach_otel::Align;
+    ///
+    /// let exporter = InMemorySpanExporter::default();
+    /// let processor = Align::new(BatchSpanProcessor::builder(exporter).build());
+    /// ```
+    #[must_use]
+    pub fn new(inner: P) -> Self {
+        Self { inner, clock: SystemClock, clock_id: ClockId::SYSTEM }
+    }
+
+    /// Takes `clock` for the one that no step bends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use opentelemetry_sdk::trace::{InMemorySpanExporter, SimpleSpanProcessor};
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_otel::Align;
+    ///
+    /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    /// let inner = SimpleSpanProcessor::new(InMemorySpanExporter::default());
+    /// let processor = Align::new(inner).with_clock(clock);
+    /// ```
+    #[must_use]
+    pub fn with_clock<D: Clock>(self, clock: D) -> Align<P, D> {
+        Align { inner: self.inner, clock, clock_id: ClockId::new() }
+    }
+}
+
+impl<P, C: Clock> Align<P, C> {
+    /// Both clocks, read until neither was read much later than the other.
+    fn read(&self, anchor: &Anchor) -> Reading {
+        let mut tries = 1;
+        loop {
+            let before = self.clock.monotonic_now().as_unordered();
+            let wall = wall_clock::now();
+            let took =
+                self.clock.duration_between(before, self.clock.monotonic_now().as_unordered());
+            if took <= BRACKET || tries == TRIES {
+                return Reading {
+                    anchored_ns: anchor.unix_time_by(&self.clock, before).as_nanos(),
+                    wall_ns: UnixTime::from_system_time(wall).as_nanos(),
+                };
+            }
+            tries += 1;
+        }
+    }
+
+    /// By what the reading at a span's start is remembered.
+    fn start_key(&self, span: &SpanContext) -> u64 {
+        let [trace, span] = [
+            u128::from_ne_bytes(span.trace_id().to_bytes()),
+            u128::from(u64::from_ne_bytes(span.span_id().to_bytes())),
+        ];
+        self.clock_id.key((trace ^ span << 32).to_ne_bytes())
+    }
+}
+
+impl<P: SpanProcessor, C: Clock + fmt::Debug> SpanProcessor for Align<P, C> {
+    fn on_start(&self, span: &mut Span, parent: &Context) {
+        let context = span.span_context().clone();
+        let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
+        of_trace.remember(context.trace_id());
+        let reading = self.read(of_trace.anchor());
+        if reading.is_apart() {
+            STARTS.force(self.start_key(&context), [reading.anchored_ns, reading.wall_ns]);
+        }
+        self.inner.on_start(span, parent);
+    }
+
+    fn on_end(&self, mut span: SpanData) {
+        let context = &span.span_context;
+        let key = self.start_key(context);
+        let at_start = STARTS.find(key).map(|(slot, [anchored_ns, wall_ns])| {
+            slot.release(anchored_ns);
+            Reading { anchored_ns, wall_ns }
+        });
+        let trace = context.trace_id();
+        let at_end = trace_anchor::known(self.clock_id, trace).map(|anchor| self.read(&anchor));
+        let is_local_root = span.parent_span_is_remote || span.parent_span_id == SpanId::INVALID;
+        if is_local_root {
+            trace_anchor::release(self.clock_id, trace);
+        }
+        align(&mut span, at_start, at_end);
+        self.inner.on_end(span);
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.inner.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.inner.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.inner.set_resource(resource);
+    }
+}

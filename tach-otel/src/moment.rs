@@ -1,0 +1,11 @@
+//! The time of the event that is being handled.
+
+use std::time::SystemTime;
+
+use tach_core::{Clock, Stamp};
+
+/// That of the stamp that is pinned to this thread; else now, by `clock`.
+#[inline]
+pub(crate) fn system_time(clock: &impl Clock) -> SystemTime {
+    Stamp::current().map_or_else(|| clock.unix_time(), Stamp::unix_time).to_system_time()
+}

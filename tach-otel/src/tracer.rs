@@ -1,0 +1,37 @@
+//! Tracer providers and tracers, wrapped.
+
+use std::borrow::Cow;
+
+use opentelemetry::trace::{SpanBuilder, Tracer, TracerProvider};
+use opentelemetry::{Context, InstrumentationScope};
+use tach_core::Clock;
+
+use crate::{Clocked, ClockedSpan};
+
+impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
+    type Tracer = Clocked<T::Tracer, C>;
+
+    fn tracer(&self, name: impl Into<Cow<'static, str>>) -> Self::Tracer {
+        self.around(self.inner.tracer(name))
+    }
+
+    fn tracer_with_scope(&self, scope: InstrumentationScope) -> Self::Tracer {
+        self.around(self.inner.tracer_with_scope(scope))
+    }
+}
+
+/// All ways to start a span that are not here end in `build_with_context`.
+impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
+    type Span = ClockedSpan<T::Span, C>;
+
+    fn span_builder<N>(&self, name: N) -> SpanBuilder
+    where
+        N: Into<Cow<'static, str>>,
+    {
+        self.inner.span_builder(name)
+    }
+
+    fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {
+        ClockedSpan::start(self, builder, parent_cx)
+    }
+}

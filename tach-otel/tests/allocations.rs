@@ -1,0 +1,89 @@
+//! Clocked spans and log records allocate no more than the SDK's own. A process of its own, for the
+//! allocator that counts.
+
+use core::time::Duration;
+
+use allocation_counter::{AllocationInfo, measure};
+use opentelemetry::logs::{AnyValue, LogRecord, Logger, LoggerProvider};
+use opentelemetry::trace::{Span as _, TraceContextExt, Tracer, TracerProvider};
+use opentelemetry::{Context, InstrumentationScope};
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLoggerProvider};
+use opentelemetry_sdk::trace::{SdkTracerProvider, Span, SpanData, SpanProcessor};
+use tach_otel::Clocked;
+
+/// Lets go of what it is given.
+#[derive(Debug)]
+struct Discard;
+
+impl SpanProcessor for Discard {
+    fn on_start(&self, _: &mut Span, _: &Context) {}
+
+    fn on_end(&self, _: SpanData) {}
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+impl LogProcessor for Discard {
+    fn emit(&self, _: &mut SdkLogRecord, _: &InstrumentationScope) {}
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+/// How often `work` allocates once it has run before.
+fn count(work: impl Fn()) -> u64 {
+    work();
+    let AllocationInfo { count_total, .. } = measure(work);
+    count_total
+}
+
+fn spans(provider: &impl TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static>>) -> u64 {
+    let tracer = provider.tracer("allocations");
+    count(|| {
+        let root = Context::new().with_span(tracer.start_with_context("root", &Context::new()));
+        for _ in 0..100 {
+            let mut child = tracer.start_with_context("child", &root);
+            child.add_event("event", vec![]);
+            child.end();
+        }
+    })
+}
+
+fn records(provider: &impl LoggerProvider) -> u64 {
+    let logger = provider.logger("allocations");
+    count(|| {
+        for _ in 0..100 {
+            let mut record = logger.create_log_record();
+            record.set_body(AnyValue::from("ready".to_owned()));
+            logger.emit(record);
+        }
+    })
+}
+
+#[test]
+fn clocked_spans_allocate_no_more() {
+    let plain = SdkTracerProvider::builder().with_span_processor(Discard).build();
+    let own = spans(&plain);
+    assert!(own > 100, "the SDK's {own} are counted");
+    assert_eq!(spans(&Clocked::new(plain)), own);
+}
+
+#[test]
+fn clocked_log_records_allocate_no_more() {
+    let plain = SdkLoggerProvider::builder().with_log_processor(Discard).build();
+    let own = records(&plain);
+    assert!(own >= 100, "the SDK's {own} are counted");
+    assert_eq!(records(&Clocked::new(plain)), own);
+}

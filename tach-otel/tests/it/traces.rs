@@ -1,0 +1,214 @@
+//! The spans of a trace, over a step of the wall clock, by a clock that the test moves.
+
+use core::time::Duration;
+use std::sync::Arc;
+use std::thread;
+use std::time::SystemTime;
+
+use opentelemetry::trace::{
+    Link, Span, SpanContext, SpanKind, TraceContextExt, TraceId, TraceState, Tracer, TracerProvider,
+};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::trace::{
+    SamplingDecision, SamplingResult, SdkTracer, ShouldSample, SpanData,
+};
+use tach_core::{Clock, ManualClock, UnixTime};
+use tach_otel::{Clocked, Incoming};
+
+use crate::support::Sdk;
+
+const SECOND: Duration = Duration::from_secs(1);
+const STEPS: [fn(&ManualClock, Duration); 2] = [ManualClock::step_back, ManualClock::step_forward];
+
+fn clocked(sdk: &Sdk) -> (Arc<ManualClock>, Clocked<SdkTracer, Arc<ManualClock>>) {
+    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND)));
+    // What ends through a context comes with a time of the OS's.
+    let provider = Clocked::new(sdk.provider.clone()).with_incoming(Incoming::Restamp);
+    let tracer = provider.with_clock(clock.clone()).tracer("it");
+    (clock, tracer)
+}
+
+/// How long after `since` a span started and ended.
+fn times(span: &SpanData, since: SystemTime) -> (Duration, Duration) {
+    [span.start_time, span.end_time].map(|time| time.duration_since(since).unwrap()).into()
+}
+
+#[test]
+fn children_lie_within_their_parent_whatever_the_wall_clock_does() {
+    for step in STEPS {
+        let sdk = Sdk::new();
+        let (clock, tracer) = clocked(&sdk);
+        let parent = Context::new().with_span(tracer.start("parent"));
+        clock.advance(SECOND);
+        step(&clock, 3600 * SECOND);
+        let child = parent.with_span(tracer.start_with_context("child", &parent));
+        clock.advance(SECOND);
+        step(&clock, 3600 * SECOND);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut grandchild = tracer.start_with_context("grandchild", &child);
+                clock.advance(SECOND);
+                grandchild.end();
+            });
+        });
+        clock.advance(SECOND);
+        child.span().end();
+        parent.span().end();
+
+        let start = sdk.span("parent").start_time;
+        assert_eq!(times(&sdk.span("parent"), start), (Duration::ZERO, 4 * SECOND));
+        assert_eq!(times(&sdk.span("child"), start), (SECOND, 4 * SECOND));
+        assert_eq!(times(&sdk.span("grandchild"), start), (2 * SECOND, 3 * SECOND));
+
+        // The positive control: a trace of its own follows the wall clock.
+        let mut other = tracer.start_with_context("other", &Context::new());
+        other.end();
+        let other = sdk.span("other").start_time;
+        assert!(other + 3600 * SECOND < start || other > start + 3600 * SECOND);
+    }
+}
+
+#[test]
+fn a_child_finds_the_anchor_when_its_parent_and_the_root_are_over() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let root = Context::new().with_span(tracer.start("root"));
+    let parent = root.with_span(tracer.start_with_context("parent", &root));
+    root.span().end();
+    parent.span().end();
+    clock.step_back(3600 * SECOND);
+    clock.advance(SECOND);
+    let late = parent.with_span(tracer.start_with_context("late", &parent));
+    let mut last = tracer.start_with_context("last", &late);
+    last.end();
+
+    let start = sdk.span("root").start_time;
+    assert_eq!(times(&sdk.span("last"), start), (SECOND, SECOND));
+}
+
+#[test]
+fn in_span_shares_the_anchor_and_a_link_does_not() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    tracer.in_span("outer", |outer| {
+        clock.step_forward(3600 * SECOND);
+        tracer.in_span("inner", |_| ());
+        let linked = Link::with_context(outer.span().span_context().clone());
+        let builder = tracer.span_builder("linked").with_links(vec![linked]);
+        drop(tracer.build_with_context(builder, &Context::new()));
+    });
+    let start = sdk.span("outer").start_time;
+    assert_eq!(times(&sdk.span("inner"), start), (Duration::ZERO, Duration::ZERO));
+    assert_eq!(sdk.span("linked").start_time, start + 3600 * SECOND);
+}
+
+/// A service that calls itself: the parent is remote, and the trace goes on here.
+#[test]
+fn a_remote_parent_shares_the_anchor_while_the_trace_goes_on_here() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let client = Context::new().with_span(tracer.start("client"));
+    let sent = client.span().span_context().clone();
+    let (trace, span, flags) = (sent.trace_id(), sent.span_id(), sent.trace_flags());
+    let received = SpanContext::new(trace, span, flags, true, sent.trace_state().clone());
+    let remote = Context::new().with_remote_span_context(received);
+    clock.step_forward(3600 * SECOND);
+    tracer.start_with_context("server", &remote).end();
+    client.span().end();
+    tracer.start_with_context("afterwards", &remote).end();
+
+    let start = sdk.span("client").start_time;
+    assert_eq!(sdk.span("server").start_time, start);
+    assert_eq!(sdk.span("afterwards").start_time, start + 3600 * SECOND);
+}
+
+#[test]
+fn clocks_are_not_mixed() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let (other_clock, other_tracer) = clocked(&sdk);
+    other_clock.advance(60 * SECOND);
+    clock.step_back(3600 * SECOND);
+    let parent = Context::new().with_span(tracer.start("parent"));
+    drop(other_tracer.start_with_context("child", &parent));
+    parent.span().end();
+    let start = sdk.span("parent").start_time;
+    assert_eq!(sdk.span("child").start_time, start + 3660 * SECOND);
+}
+
+/// Drops the spans of that name.
+#[derive(Debug, Clone)]
+struct AllBut(&'static str);
+
+impl ShouldSample for AllBut {
+    fn should_sample(
+        &self,
+        _: Option<&Context>,
+        _: TraceId,
+        name: &str,
+        _: &SpanKind,
+        _: &[KeyValue],
+        _: &[Link],
+    ) -> SamplingResult {
+        let decision =
+            if name == self.0 { SamplingDecision::Drop } else { SamplingDecision::RecordAndSample };
+        SamplingResult { decision, attributes: vec![], trace_state: TraceState::default() }
+    }
+}
+
+#[test]
+fn a_span_that_is_not_sampled_leaves_no_anchor() {
+    let sdk = Sdk::with_sampler(AllBut("root"));
+    let (clock, tracer) = clocked(&sdk);
+    let root = Context::new().with_span(tracer.start("root"));
+    clock.step_forward(3600 * SECOND);
+    let stepped = clock.unix_time().to_system_time();
+    let child = root.with_span(tracer.start_with_context("child", &root));
+    clock.step_forward(3600 * SECOND);
+    tracer.start_with_context("grandchild", &child).end();
+    child.span().end();
+    // The child was the first that recorded.
+    assert_eq!(sdk.span("child").start_time, stepped);
+    assert_eq!(sdk.span("grandchild").start_time, stepped);
+}
+
+#[test]
+fn a_span_that_ended_before_it_was_shown_shares_its_anchor() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let mut parent = tracer.start("parent");
+    parent.end();
+    let parent = Context::new().with_span(parent);
+    clock.step_forward(3600 * SECOND);
+    tracer.start_with_context("child", &parent).end();
+    assert_eq!(sdk.span("child").start_time, sdk.span("parent").start_time);
+}
+
+/// More traces at once than are remembered: each span is right by itself.
+#[test]
+fn a_trace_that_was_forgotten_has_whole_spans() {
+    const TRACES: usize = 40_000;
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let root = |_| Context::new().with_span(tracer.start_with_context("root", &Context::new()));
+    let roots: Vec<_> = (0..TRACES).map(root).collect();
+    clock.step_back(3600 * SECOND);
+    clock.advance(SECOND);
+    for root in &roots {
+        let mut child = tracer.start_with_context("child", root);
+        clock.advance(Duration::from_nanos(1));
+        child.end();
+    }
+    drop(roots);
+
+    let exported = sdk.exported();
+    let children = exported.iter().filter(|span| span.name == "child");
+    let (mut shared, mut forgotten) = (0, 0);
+    let first = exported.iter().find(|span| span.name == "root").unwrap().start_time;
+    for child in children {
+        assert_eq!(child.end_time, child.start_time + Duration::from_nanos(1));
+        *(if child.start_time > first { &mut shared } else { &mut forgotten }) += 1;
+    }
+    assert_eq!(shared + forgotten, TRACES);
+    assert!(forgotten > 0 && shared > 0, "{shared} shared, {forgotten} forgotten");
+}
