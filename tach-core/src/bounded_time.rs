@@ -7,7 +7,7 @@ use crate::unix_time::UnixTime;
 
 /// A Unix time, and how far it may be from the truth.
 ///
-/// By itself the uncertainty is against this machine's real-time clock: seven standard errors of what
+/// By itself the uncertainty is against this machine's real-time clock: six standard errors of what
 /// the timeline knows of it, half the width of the sampling bracket, the clock's resolution, and what
 /// is still being slewed away. It can't know of a clock that was set since the last sync.
 /// [`with_kernel_error`](Self::with_kernel_error) adds how far that clock itself may be from UTC,

@@ -51,14 +51,15 @@
 //! |---|---|---|
 //! | Linux `x86_64` | TSC | run on hardware, under a hypervisor |
 //! | Linux `i686` | TSC | run on the same |
-//! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
+//! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu, the second only compiled |
 //! | Linux `riscv64` | `time` | run under qemu |
 //! | Linux `loongarch64` | the stable counter | run under qemu |
 //! | other Linux | the OS clock | run under qemu on `s390x` |
-//! | other Unix | the OS clock | not |
+//! | other Unix, Android | the OS clock | not |
 //! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | run under wine |
 //! | Windows `aarch64` | `QueryPerformanceCounter` | compiled |
-//! | macOS, iOS | `mach_absolute_time` | compiled |
+//! | macOS | `mach_absolute_time` | compiled |
+//! | Apple's other systems | the same | not |
 //! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | compiled |
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | compiled |
@@ -66,6 +67,8 @@
 //! | `wasm32-wasip2` | the standard library's clock | compiled |
 //! | `wasm32-unknown-emscripten` | the OS clock that it brings | compiled |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
+//!
+//! A target needs 64-bit atomics, which some of 32 bits lack: `powerpc`, `mips`, `thumbv7em`.
 //!
 //! # Features
 //!
@@ -87,6 +90,11 @@
 
 #[cfg(feature = "std")]
 extern crate std;
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!(
+    "tach-core keeps ticks and times in 64-bit atomics, which this target does not have"
+);
 
 mod sync;
 
@@ -149,7 +157,7 @@ cfg_if::cfg_if! {
         #[cfg(feature = "serde")]
         mod serde_impls;
         // On bare WebAssembly the standard library's clock panics.
-        #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+        #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
         mod std_instant;
         #[cfg(feature = "std")]
         mod std_time;

@@ -11,6 +11,7 @@
 //!   `AArch64`: `AT_HWCAP2`); 0 where nobody asks.
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1. Linux states 1 ns also where the hardware is coarser.
+//! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
 //! - `fn suspended_ns() -> Option<u64>`: how long the system has been suspended since it started, to
 //!   about a microsecond; `None` where that can't be told. A wait between the readings is not
 //!   mistaken for a suspend.
@@ -33,15 +34,37 @@ mod unknown;
 pub(crate) use unknown::*;
 
 cfg_if! {
+    // The clocks that `std::time::Instant` reads: on Apple's systems it stands still in sleep.
+    if #[cfg(target_vendor = "apple")] {
+        use libc::CLOCK_UPTIME_RAW as MONOTONIC;
+    } else if #[cfg(unix)] {
+        use libc::CLOCK_MONOTONIC as MONOTONIC;
+    }
+}
+
+cfg_if! {
+    // Where C's `errno` is.
+    if #[cfg(target_os = "freebsd")] {
+        use libc::__error as errno_location;
+    } else if #[cfg(target_os = "linux")] {
+        use libc::__errno_location as errno_location;
+    }
+}
+
+cfg_if! {
     if #[cfg(unix)] {
         mod unix;
         pub(crate) use unix::{monotonic_ns, realtime_ns};
     } else if #[cfg(windows)] {
         mod windows;
-        pub(crate) use windows::{kernel_view, monotonic_ns, realtime_ns, resolution_ns};
-    } else if #[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_os = "none")))] {
+        pub(crate) use windows::{
+            kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
+        };
+    } else if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
         mod web;
-        pub(crate) use web::{kernel_view, monotonic_ns, realtime_ns, resolution_ns};
+        pub(crate) use web::{
+            kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
+        };
     } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
         mod wasi;
         pub(crate) use wasi::{monotonic_ns, realtime_ns, resolution_ns};
@@ -67,14 +90,18 @@ cfg_if! {
         mod file;
         #[cfg(test)]
         mod fixture;
+        mod errno;
         mod linux;
         mod suspend;
         mod vmclock;
-        pub(crate) use linux::{keeping_errno, kernel_view};
+        pub(crate) use errno::keeping_errno;
+        pub(crate) use linux::kernel_view;
         pub(crate) use suspend::suspended_ns;
         pub(crate) use vmclock::disruption_marker;
     } else if #[cfg(target_os = "freebsd")] {
+        mod errno;
         mod freebsd;
+        pub(crate) use errno::keeping_errno;
         pub(crate) use freebsd::kernel_view;
     } else if #[cfg(target_vendor = "apple")] {
         mod apple;
@@ -91,7 +118,7 @@ cfg_if! {
 }
 
 cfg_if! {
-    if #[cfg(all(target_arch = "aarch64", target_os = "linux"))] {
+    if #[cfg(all(target_arch = "aarch64", target_pointer_width = "64", target_os = "linux"))] {
         mod hwcap;
         pub(crate) use hwcap::cpu_capabilities;
     }

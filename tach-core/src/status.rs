@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::os::{self, ClockError};
+use crate::sample::Reference;
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
 use crate::timeline::{Record, Timeline};
@@ -111,8 +112,8 @@ pub fn status() -> Status {
         restores: system::HOST.disruptions(),
         last_disruption: last_disruption(),
         os_clock_error: os::clock_error(),
-        monotonic: timeline_status(&system::MONOTONIC, tick),
-        realtime: timeline_status(&system::REALTIME, tick),
+        monotonic: timeline_status(&system::MONOTONIC, &system::MonotonicReference, tick),
+        realtime: timeline_status(&system::REALTIME, &system::RealtimeReference, tick),
     }
 }
 
@@ -125,7 +126,7 @@ fn last_disruption() -> Option<UnixTime> {
     (tick != 0).then(|| UnixTime::from_nanos(system::unix_ns_at(tick)))
 }
 
-fn timeline_status(timeline: &Timeline, tick: u64) -> TimelineStatus {
+fn timeline_status(timeline: &Timeline, reference: &impl Reference, tick: u64) -> TimelineStatus {
     let Some(record) = timeline.newest().filter(Record::has_rate) else {
         return TimelineStatus::UNUSED;
     };
@@ -136,7 +137,8 @@ fn timeline_status(timeline: &Timeline, tick: u64) -> TimelineStatus {
         forward_steps: counts.forward_steps,
         backward_steps: counts.backward_steps,
         rate_changes: counts.rate_changes,
-        uncertainty: system::uncertainty_ns(timeline, tick, told_ns).map(Duration::from_nanos),
+        uncertainty: system::uncertainty_ns(timeline, reference, tick, told_ns)
+            .map(Duration::from_nanos),
     }
 }
 

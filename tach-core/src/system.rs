@@ -85,7 +85,7 @@ impl Reference for RealtimeReference {
     }
 
     fn resolution_ns(&self) -> u64 {
-        MonotonicReference.resolution_ns()
+        os::realtime_resolution_ns()
     }
 
     fn counter_failed(&self, failure: CounterFailure) {

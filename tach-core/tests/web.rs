@@ -3,10 +3,10 @@
 
 use core::time::Duration;
 
-use js_sys::Date;
+use js_sys::{Date, Reflect};
 use tach_core::{
-    Anchor, Instant, MonotonicInstant, OrderedInstant, Recalibrator, Source, UnixTime, status,
-    unix_nanos,
+    Anchor, Instant, MonotonicInstant, OrderedInstant, Reason, Recalibrator, Source, UnixTime,
+    status, unix_nanos,
 };
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -93,6 +93,9 @@ fn unix_time_is_that_of_the_host() {
 fn there_is_no_counter() {
     let _ = Instant::now();
     assert_eq!(status().source, Source::Os);
+    let has_performance =
+        Reflect::has(&js_sys::global(), &"performance".into()).expect("an object");
+    assert_eq!(status().reason == Reason::NoMonotonicClock, !has_performance);
 }
 
 #[test]

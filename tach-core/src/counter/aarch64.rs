@@ -31,7 +31,8 @@ pub(crate) fn declared_hz() -> Option<u64> {
 #[inline]
 pub(crate) fn ticks() -> u64 {
     let ticks;
-    // SAFETY: the read touches no memory, and Linux lets every process execute it.
+    // SAFETY: the read touches no memory, and `source` has the counter read only where the process may
+    // execute it.
     unsafe {
         asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
     }
@@ -39,8 +40,8 @@ pub(crate) fn ticks() -> u64 {
 }
 
 /// ISB discards what was fetched ahead, so the count is read after every earlier instruction has
-/// executed (Arm ARM, D12.1.3). The text says less of loads than of instructions: measured, none is
-/// overtaken; who wants more than that enforces the order.
+/// executed (Arm ARM, D12.1.3). The text says less of loads than of instructions; who wants more than
+/// that enforces the order.
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;

@@ -1,4 +1,4 @@
-//! Mach's absolute time: the CPU's counter, less the time that the system slept.
+//! Mach's absolute time: the CPU's counter, less the time that the system slept; on Intel's in ns.
 #![expect(unsafe_code, reason = "calls mach_absolute_time, mach_timebase_info")]
 
 use super::{Clocksources, Features, Ordering};

@@ -3,17 +3,8 @@
 
 use core::arch::asm;
 
-use cfg_if::cfg_if;
-
+use super::intrinsics::{__cpuid, _rdtsc, CpuidResult};
 use super::{Clocksources, Features, Ordering};
-
-cfg_if! {
-    if #[cfg(target_arch = "x86")] {
-        use core::arch::x86::{__cpuid, _rdtsc, CpuidResult};
-    } else {
-        use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
-    }
-}
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
@@ -37,6 +28,7 @@ pub(crate) fn features(_: u64) -> Option<Features> {
     Some(Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering })
 }
 
+/// In a virtual machine by the hypervisor's leaf alone: the crystal is the host's, whose TSC may be scaled.
 pub(crate) fn declared_hz() -> Option<u64> {
     if cpuid(BASIC_FEATURES).ecx & (1 << 31) != 0 {
         return Some(u64::from(leaf(HYPERVISOR_KHZ)?.eax) * 1000).filter(|&hz| hz != 0);
@@ -60,20 +52,20 @@ fn cpuid(leaf: u32) -> CpuidResult {
 
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: RDTSC touches no memory, and `source` chooses this back end only where the process
-    // may execute it.
+    // SAFETY: RDTSC touches no memory, and `source` has the counter read only where the process may
+    // execute it.
     unsafe { _rdtsc() }
 }
 
-/// LFENCE waits until every earlier instruction has completed (Intel SDM 2A; AMD: dispatch
-/// serialising, which Linux switches on at boot), so that RDTSC is not executed before them.
+/// LFENCE waits until every earlier instruction has completed (Intel SDM 2A; AMD: if it
+/// is dispatch serialising, which the systems switch on at boot), so that RDTSC is not executed before them.
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let low: u32;
     let high: u32;
     // Not `nomem`: the compiler must not move memory accesses across the read either.
-    // SAFETY: LFENCE and RDTSC write no memory and no register but these two, and `source` chooses
-    // this back end only where the process may execute them.
+    // SAFETY: LFENCE and RDTSC write no memory and no register but these two, and `source` has the
+    // counter read only where the process may execute them.
     unsafe {
         asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
     }

@@ -25,7 +25,7 @@ pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_
     KernelView { counter_readable: true, has_monotonic_clock: true, current, available: None }
 }
 
-/// By the name that Linux has for it. `TSC-low` is the TSC, shifted to fit 32 bits (tc(4)).
+/// By the name that Linux has for it. `TSC-low` is the TSC, shifted to fit 32 bits (timecounters(4)).
 fn clocksource(timecounter: &str) -> &str {
     match timecounter {
         "TSC" | "TSC-low" => "tsc",

@@ -1,5 +1,5 @@
 //! What Linux says of the counter.
-#![expect(unsafe_code, reason = "accesses errno, calls prctl")]
+#![expect(unsafe_code, reason = "calls prctl")]
 
 use core::ffi::{CStr, c_int, c_ulong};
 
@@ -8,20 +8,6 @@ use super::{CLOCKSOURCE_BYTES, KernelView};
 
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
-
-/// Runs `f` and leaves `errno` as it was: a signal handler that converts must not be noticed by what
-/// it interrupted.
-pub(crate) fn keeping_errno(f: impl FnOnce()) {
-    // SAFETY: the address of this thread's errno is always valid.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above, and only this thread accesses it.
-    let before = unsafe { *errno };
-    f();
-    // SAFETY: as above.
-    unsafe {
-        *errno = before;
-    }
-}
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     let (current, available) = clocksources(buffer, CURRENT, AVAILABLE);
@@ -46,7 +32,8 @@ fn clocksources<'a>(
     (current, available)
 }
 
-/// Whether RDTSC may be executed here: a process that had it disabled gets SIGSEGV (prctl(2)).
+/// Whether the counter may be read here: a process that had it disabled gets SIGSEGV (prctl(2)), on x86 and
+/// on newer kernels for `AArch64`.
 fn counter_readable() -> bool {
     let mut mode: c_int = 0;
     // SAFETY: PR_GET_TSC writes one int to the pointer in its second argument.

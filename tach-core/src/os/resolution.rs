@@ -3,7 +3,8 @@
 
 use libc::timespec;
 
-use super::unix::{MONOTONIC, ns};
+use super::MONOTONIC;
+use super::unix::ns;
 
 pub(crate) fn resolution_ns() -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,17 +1,9 @@
 //! The POSIX clocks.
 #![expect(unsafe_code, reason = "calls clock_gettime")]
 
-use cfg_if::cfg_if;
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 
-cfg_if! {
-    // The clocks that `std::time::Instant` reads: on Apple's systems it stands still in sleep.
-    if #[cfg(target_vendor = "apple")] {
-        pub(super) use libc::CLOCK_UPTIME_RAW as MONOTONIC;
-    } else {
-        pub(super) use libc::CLOCK_MONOTONIC as MONOTONIC;
-    }
-}
+use super::MONOTONIC;
 
 pub(crate) fn monotonic_ns() -> u64 {
     read(MONOTONIC).unwrap_or(0)

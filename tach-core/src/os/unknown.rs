@@ -17,6 +17,10 @@ pub(crate) fn resolution_ns() -> u64 {
     1
 }
 
+pub(crate) fn realtime_resolution_ns() -> u64 {
+    super::resolution_ns()
+}
+
 pub(crate) fn suspended_ns() -> Option<u64> {
     None
 }

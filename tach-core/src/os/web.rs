@@ -28,8 +28,8 @@ extern "C" {
 }
 
 /// Browsers tell time in steps, against attacks that measure: of 5 to 100 µs in Chrome, of up to 1 ms in
-/// others.
-const STEP_NS: u64 = 100_000;
+/// others. `Date` has whole ms.
+const STEP_NS: u64 = 1_000_000;
 
 /// How far the real-time clock may be from `Date` before that is followed: twice the step of `Date`.
 const DATE_STEPS_NS: u64 = 2_000_000;
@@ -63,6 +63,10 @@ pub(crate) fn realtime_ns() -> u64 {
 
 pub(crate) fn resolution_ns() -> u64 {
     STEP_NS
+}
+
+pub(crate) fn realtime_resolution_ns() -> u64 {
+    DATE_STEPS_NS
 }
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {

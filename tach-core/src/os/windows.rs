@@ -51,17 +51,23 @@ pub(crate) fn resolution_ns() -> u64 {
     NS_PER_S.div_ceil(frequency_hz())
 }
 
+pub(crate) fn realtime_resolution_ns() -> u64 {
+    resolution_ns().max(FILETIME_NS)
+}
+
+/// What one of a file time stands for.
+const FILETIME_NS: u64 = 100;
+
 pub(crate) fn realtime_ns() -> u64 {
     /// From 1601-01-01, where file times start, to 1970-01-01.
     const EPOCH: u64 = 116_444_736_000_000_000;
-    const NS: u64 = 100;
     let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
     // SAFETY: the pointer is valid for one FILETIME.
     unsafe {
         GetSystemTimePreciseAsFileTime(&raw mut time);
     }
     let since_1601 = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-    since_1601.saturating_sub(EPOCH).saturating_mul(NS)
+    since_1601.saturating_sub(EPOCH).saturating_mul(FILETIME_NS)
 }
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::read::{Bare, Read, in_force, ticks};
 use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference};
 use crate::Instant;
-use crate::os;
+use crate::sample::Reference;
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::timeline::{Record, Timeline};
 
@@ -98,13 +98,18 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
     let tick = ticks::<Bare>();
     let ns = unix_ns_at(tick);
-    (ns, uncertainty_ns(&REALTIME, tick, ns).unwrap_or(u64::MAX))
+    (ns, uncertainty_ns(&REALTIME, &RealtimeReference, tick, ns).unwrap_or(u64::MAX))
 }
 
 /// How far `told_ns` may be off, which `timeline` told at `tick`; `None` before the first conversion.
-pub(crate) fn uncertainty_ns(timeline: &Timeline, tick: u64, told_ns: u64) -> Option<u64> {
+pub(crate) fn uncertainty_ns(
+    timeline: &Timeline,
+    reference: &impl Reference,
+    tick: u64,
+    told_ns: u64,
+) -> Option<u64> {
     let record = timeline.newest().filter(Record::has_rate)?;
-    Some(record.uncertainty_ns(tick, told_ns, os::resolution_ns()))
+    Some(record.uncertainty_ns(tick, told_ns, reference.resolution_ns()))
 }
 
 /// The time since this process first used tach.

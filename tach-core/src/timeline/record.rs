@@ -61,7 +61,7 @@ const SLEW_DIVISOR: u64 = 2000;
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// What is told, what is estimated and what the OS clock says are each rounded down, and an error's
 /// square root as well.
-const ROUNDING_NS: u64 = 8;
+const ROUNDING_NS: u64 = 4;
 /// A counter that is further back than this has gone back: less is another core's.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
@@ -230,7 +230,7 @@ impl Record {
     }
 
     /// How far `told_ns` may be from the OS clock's time at `tick`, unless that was set since the last
-    /// sample: seven standard errors, half the bracket, the clock's and the counter's resolution, and
+    /// sample: six standard errors, half the bracket, the clock's and the counter's resolution, and
     /// what is still to be slewed away.
     pub(crate) fn uncertainty_ns(&self, tick: u64, told_ns: u64, resolution_ns: u64) -> u64 {
         if self.is_identity() {
@@ -241,7 +241,7 @@ impl Record {
         let half_width_ns = self.estimate.rate.ns(u64::from(self.best_width_ticks)) / 2;
         self.estimate
             .error_after(age_ns)
-            .saturating_mul(7)
+            .saturating_mul(6)
             .saturating_add(deviation_ns)
             .saturating_add(half_width_ns)
             .saturating_add(resolution_ns)

@@ -108,13 +108,17 @@ impl Machine {
     pub(super) fn set_drift(&self, ppb: i64) {
         let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
         let rate = self.nominal.changed_by(i128::from(ppb) << 16, NS_PER_S);
-        self.os.set(Line { start_tick: tick, start_ns: ns, rate });
+        // A line that begins anew has lost the fraction of a ns: not where nothing changes.
+        if rate != self.os.get().rate {
+            self.os.set(Line { start_tick: tick, start_ns: ns, rate });
+        }
     }
 
     /// Sets the OS clock.
     pub(super) fn step(&self, by_ns: i64) {
-        let os = self.os.get();
-        self.os.set(Line { start_ns: os.start_ns.checked_add_signed(by_ns).unwrap(), ..os });
+        let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
+        let start_ns = ns.checked_add_signed(by_ns).unwrap();
+        self.os.set(Line { start_tick: tick, start_ns, ..self.os.get() });
     }
 
     /// What the core's counter shows.
