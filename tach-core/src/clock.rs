@@ -3,7 +3,7 @@
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
-use crate::{Instant, MonotonicInstant, UnixTime, unix_nanos};
+use crate::{Instant, MonotonicInstant, Stamp, UnixTime, unix_nanos};
 
 /// A clock: the system's, one that a test moves by hand, or your own.
 ///
@@ -148,6 +148,23 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     fn elapsed(&self, since: Instant) -> Duration {
         self.duration_between(since, self.now())
     }
+
+    /// This moment, as an event of it is stamped: [`now`](Self::now) and [`unix_time`](Self::unix_time).
+    ///
+    /// The two may be read one after the other. A clock that has both from one read gives that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{Clock, SystemClock};
+    ///
+    /// println!("{}", SystemClock.stamp().unix_time());
+    /// ```
+    #[inline]
+    fn stamp(&self) -> Stamp {
+        let instant = self.now();
+        Stamp::new(instant, self.unix_time())
+    }
 }
 
 /// The process's clock, as [`Instant::now`] and [`UnixTime::now`] read it.
@@ -193,6 +210,11 @@ impl Clock for SystemClock {
     fn elapsed(&self, since: Instant) -> Duration {
         since.elapsed()
     }
+
+    #[inline]
+    fn stamp(&self) -> Stamp {
+        Stamp::now()
+    }
 }
 
 /// Makes what points to a clock one too. All methods are passed on, so that none is answered by a
@@ -228,6 +250,11 @@ macro_rules! impl_clock_for_pointer {
             #[inline]
             fn elapsed(&self, since: Instant) -> Duration {
                 (**self).elapsed(since)
+            }
+
+            #[inline]
+            fn stamp(&self) -> Stamp {
+                (**self).stamp()
             }
         }
     };

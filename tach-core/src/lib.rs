@@ -23,6 +23,7 @@
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
 //! | to read far more often than time need move | `coarse::now`, `coarse::unix_nanos` |
 //! | timestamps that no clock step can bend | [`Anchor`] |
+//! | one time for all that is written about an event | [`Stamp`] |
 //! | to know how much time is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
@@ -67,7 +68,7 @@
 //! # Features
 //!
 //! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE` and `TACH_ORDER`,
-//!   `ManualClock`, and a per-thread cache for formatted timestamps. Without it the crate is `no_std`. No
+//!   `ManualClock`, the stamp that is pinned to a thread, and a per-thread cache for formatted timestamps. Without it the crate is `no_std`. No
 //!   read and no conversion allocates either way, but for the first read of a process in whose
 //!   environment one of those variables is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
@@ -118,6 +119,7 @@ cfg_if::cfg_if! {
         mod sample;
         pub mod seconds;
         mod source;
+        mod stamp;
         mod status;
         mod succession;
         mod supply_clock;
@@ -160,9 +162,10 @@ cfg_if::cfg_if! {
         #[cfg(feature = "recalibrator")]
         pub use crate::recalibrator::Recalibrator;
         pub use crate::source::{ForceError, Order, Reason, Source};
+        pub use crate::stamp::Stamp;
         pub use crate::status::{Status, TimelineStatus, status};
         pub use crate::system::{
-            enforce_order, epoch, force_source, set_backward_step, sync, uptime,
+            enforce_order, epoch, force_source, set_backward_step, sync, uptime, uptime_at,
         };
         pub use crate::timeline::BackwardStep;
         pub use crate::unix_time::{UnixTime, UnixTimeError, unix_nanos};

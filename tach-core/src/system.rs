@@ -7,7 +7,6 @@ mod convert;
 mod read;
 mod upkeep;
 
-pub use self::convert::uptime;
 pub(crate) use self::convert::{
     after, before, between, elapsed, uncertainty_ns, unix_ns_at, unix_ns_now,
     unix_ns_with_uncertainty,
@@ -17,6 +16,7 @@ pub(crate) use self::convert::{
     reason = "for the standard library's instants, which are not everywhere"
 )]
 pub(crate) use self::convert::{monotonic_ns_at, tick_at_monotonic_ns};
+pub use self::convert::{uptime, uptime_at};
 pub(crate) use self::read::{Bare, Ordered, Strict, ticks};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod moment;
 mod timers;
 mod with_clock;
 

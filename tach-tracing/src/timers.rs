@@ -2,9 +2,11 @@
 
 use core::fmt;
 
-use tach_core::{UnixTime, rfc3339, seconds, uptime};
+use tach_core::{SystemClock, rfc3339, seconds, uptime_at};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+
+use crate::moment;
 
 /// Prints the time since this process first used tach: `   0.000042000s`.
 ///
@@ -28,7 +30,7 @@ pub struct Uptime;
 
 impl FormatTime for Uptime {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        seconds::with_text(uptime(), |text| write(writer, text));
+        seconds::with_text(uptime_at(moment::instant(&SystemClock)), |text| write(writer, text));
         Ok(())
     }
 }
@@ -61,7 +63,8 @@ pub struct Utc<const DIGITS: usize = 6>;
 
 impl<const DIGITS: usize> FormatTime for Utc<DIGITS> {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        rfc3339::with_text::<DIGITS, _>(UnixTime::now(), |text| write(writer, text));
+        let time = moment::unix_time(&SystemClock);
+        rfc3339::with_text::<DIGITS, _>(time, |text| write(writer, text));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use tach_core::{Clock, Instant, rfc3339, seconds};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
+use crate::moment;
 use crate::timers::{Uptime, Utc, write};
 
 /// A timer that asks a clock of its own: made by [`Uptime::with_clock`] and [`Utc::with_clock`].
@@ -77,14 +78,16 @@ impl<const DIGITS: usize> Utc<DIGITS> {
 
 impl<C: Clock> FormatTime for WithClock<Uptime, C> {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        seconds::with_text(self.clock.elapsed(self.start), |text| write(writer, text));
+        let uptime = self.clock.duration_between(self.start, moment::instant(&self.clock));
+        seconds::with_text(uptime, |text| write(writer, text));
         Ok(())
     }
 }
 
 impl<const DIGITS: usize, C: Clock> FormatTime for WithClock<Utc<DIGITS>, C> {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        rfc3339::with_text::<DIGITS, _>(self.clock.unix_time(), |text| write(writer, text));
+        let time = moment::unix_time(&self.clock);
+        rfc3339::with_text::<DIGITS, _>(time, |text| write(writer, text));
         Ok(())
     }
 }

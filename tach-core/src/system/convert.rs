@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::read::{Bare, Read, in_force, ticks};
 use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference};
+use crate::Instant;
 use crate::os;
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::timeline::{Record, Timeline};
@@ -117,8 +118,24 @@ pub(crate) fn uncertainty_ns(timeline: &Timeline, tick: u64, told_ns: u64) -> Op
 #[expect(clippy::must_use_candidate, reason = "also called to begin the count")]
 #[inline]
 pub fn uptime() -> Duration {
-    let now_ns = monotonic_ns_at(ticks::<Bare>());
-    Duration::from_nanos(now_ns.saturating_sub(origin_ns()))
+    uptime_at(Instant::from_ticks(ticks::<Bare>()))
+}
+
+/// The time from when this process first used tach to `instant`; zero if that is earlier.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Instant, uptime, uptime_at};
+///
+/// let now = Instant::now();
+/// assert!(uptime_at(now) <= uptime());
+/// ```
+#[must_use]
+#[inline]
+pub fn uptime_at(instant: impl Into<Instant>) -> Duration {
+    let ns = monotonic_ns_at(instant.into().as_ticks());
+    Duration::from_nanos(ns.saturating_sub(origin_ns()))
 }
 
 /// The OS's monotonic clock at the first use of tach.

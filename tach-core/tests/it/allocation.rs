@@ -6,7 +6,7 @@ use std::thread;
 
 use allocation_counter::measure;
 use tach_core::{
-    Anchor, Instant, MonotonicInstant, OrderedInstant, UnixTime, rfc3339, seconds, status,
+    Anchor, Instant, MonotonicInstant, OrderedInstant, Stamp, UnixTime, rfc3339, seconds, status,
     unix_nanos, uptime,
 };
 
@@ -17,6 +17,7 @@ fn every_read_conversion_and_text() {
     black_box((start.elapsed(), start.checked_add(second), start.checked_sub(second)));
     black_box((unix_nanos(), start.unix_time(), Anchor::now().unix_time(start)));
     black_box((status(), uptime()));
+    black_box(Stamp::now().during(Stamp::current));
     rfc3339::with_text::<6, _>(UnixTime::now(), |text| assert_eq!(text.len(), 27));
     seconds::with_text(uptime(), |text| assert_eq!(text.len(), 15));
 }

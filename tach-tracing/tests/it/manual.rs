@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tach_core::{Clock, ManualClock, UnixTime};
+use tach_core::{Clock, ManualClock, Stamp, UnixTime};
 use tach_tracing::{Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
@@ -70,4 +70,24 @@ fn any_pointer_to_a_clock_is_a_clock() {
     assert_eq!(printed(Utc::<0>.with_clock(shared), || tracing::info!("one")), line);
     let owned: Box<dyn Clock> = Box::new(ManualClock::new(START));
     assert_eq!(printed(Utc::<0>.with_clock(owned), || tracing::info!("one")), line);
+}
+
+/// Whatever clock a timer has, within a stamp it tells the stamp's time.
+#[test]
+fn within_a_stamp_every_timer_tells_its_time() {
+    let clock = Arc::new(ManualClock::new(START));
+    let uptime = Uptime.with_clock(clock.clone());
+    clock.advance(Duration::from_millis(1500));
+    let stamp = Stamp::by(&clock);
+    clock.advance(Duration::from_secs(3600));
+    let stamped = || stamp.during(|| tracing::info!("one"));
+    let line = "2023-11-14T22:13:21.500Z  INFO one\n";
+    assert_eq!(printed(Utc::<3>.with_clock(clock.clone()), stamped), line);
+    assert_eq!(printed(Utc::<3>, stamped), line);
+    assert_eq!(printed(uptime, stamped), "   1.500000000s  INFO one\n");
+
+    let stamp = Stamp::now();
+    let expected = tach_core::uptime_at(stamp.instant());
+    let line = tach_core::seconds::with_text(expected, |text| format!("{text}  INFO one\n"));
+    assert_eq!(printed(Uptime, || stamp.during(|| tracing::info!("one"))), line);
 }
