@@ -14,7 +14,7 @@ use tach_core::{
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime};
 
-use crate::{Group, Subject};
+use crate::{Group, Subject, lines};
 
 /// A subject that evaluates an expression again and again: one loop, from four places in turn.
 ///
@@ -46,7 +46,7 @@ macro_rules! subject {
 /// Every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    vec![reads(), elapsed(), unix(), for_tests(), text(), upkeep(), coarse()]
+    vec![reads(), elapsed(), unix(), for_tests(), text(), lines::group(), upkeep(), coarse()]
 }
 
 /// The read whose order is enforced: of a process with `TACH_ORDER=enforced` only.

@@ -1,7 +1,9 @@
 //! The examples as a user runs them: processes of their own.
 
+mod log;
 mod paused_time;
 mod service;
+mod slog_async;
 
 use std::env;
 use std::process::{Command, Stdio};

@@ -89,16 +89,17 @@ fn a_source_that_breaks_off_ends_the_fields() {
     }
 }
 
-/// A target that takes so many bytes, and then no more.
+/// A target that takes so many bytes, a few at a time, and then no more.
 struct Full(usize);
 
 impl io::Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0 < bytes.len() {
+        if self.0 == 0 {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "on purpose"));
         }
-        self.0 -= bytes.len();
-        Ok(bytes.len())
+        let taken = bytes.len().min(self.0).min(7);
+        self.0 -= taken;
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -133,11 +134,12 @@ fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
     write(&mut Full(whole.len())).unwrap();
 }
 
-struct Broken;
+/// A target that panics once it has taken so many bytes.
+struct Broken(usize);
 
 impl io::Write for Broken {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        assert!(!bytes.ends_with(b"text"), "the target's own panic");
+        self.0 = self.0.checked_sub(bytes.len()).expect("the target's own panic");
         Ok(bytes.len())
     }
 
@@ -150,12 +152,23 @@ impl io::Write for Broken {
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
 fn a_panic_of_the_target_is_the_callers() {
-    let fields = ("a", Value::from_display(&Hides));
-    let record = Record::builder().key_values(&fields).build();
-    let panicked =
-        panic::catch_unwind(AssertUnwindSafe(|| tach_log::write_json(&mut Broken, &record)));
-    let message = *panicked.unwrap_err().downcast::<&str>().unwrap();
-    assert_eq!(message, "the target's own panic");
+    struct Long;
+    impl fmt::Display for Long {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (0..100).try_for_each(|_| f.write_str("a text that is longer than any buffer "))
+        }
+    }
+    let (fields, mut whole) = (("a", Value::from_display(&Long)), Vec::new());
+    let mut builder = Record::builder();
+    let record = builder.key_values(&fields).build();
+    tach_log::write_json(&mut whole, &record).unwrap();
+    tach_log::write_json(&mut Broken(whole.len()), &record).unwrap();
+    // Within the value, and after all.
+    for room in [0, whole.len() / 2, whole.len() - 1] {
+        let write = AssertUnwindSafe(|| tach_log::write_json(&mut Broken(room), &record));
+        let message = panic::catch_unwind(write).unwrap_err();
+        assert_eq!(*message.downcast::<String>().unwrap(), "the target's own panic");
+    }
 }
 
 /// A value that logs while it is printed.

@@ -5,6 +5,7 @@ use std::io;
 
 use log::kv::{Source, ToValue, Value};
 use log::{Level, Record};
+use tach_core::{ManualClock, UnixTime};
 
 use crate::written::{TIME_TEXT, written, written_fields};
 
@@ -199,4 +200,35 @@ fn pieces_are_escaped_as_the_whole_is() {
     let written = written_fields(&("k", Value::from_display(&Pieces)));
     assert_eq!(written.json, r#","k":"\u001b[0m\r\né\u009b""#);
     assert_eq!(written.line, r#" k="\u001b[0m\r\né\u009b""#);
+}
+
+/// A target that remembers each write.
+#[derive(Default)]
+struct Writes(Vec<Vec<u8>>);
+
+impl io::Write for Writes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.push(bytes.to_owned());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_line_is_one_write_and_a_long_one_is_whole() {
+    let clock = ManualClock::new(UnixTime::EPOCH);
+    for len in (0..1200).step_by(50) {
+        let pieces = format!("{}\n{}", "a".repeat(len / 2), "b".repeat(len));
+        let field = ("k", pieces.as_str());
+        let mut builder = Record::builder();
+        let record = builder.key_values(&field).build();
+        let mut writes = Writes::default();
+        tach_log::write_json_by(&clock, &mut writes, &record).unwrap();
+        let whole = writes.0.concat();
+        assert_eq!(whole, format!("{}\n", tach_log::json_by(&clock, &record)).into_bytes());
+        assert_eq!(writes.0.len() == 1, whole.len() <= 512, "{} bytes", whole.len());
+    }
 }
