@@ -8,14 +8,14 @@
 //!
 //! ```text
 //! 2026-11-21T14:43:44.196111Z INFO  env_logger: ready port=3000
-//! 2026-11-21T14:43:44.196277Z WARN  env_logger: one record\nis one line user="ada l." took=0.25
+//! 2026-11-21T14:43:44.196277Z WARN  env_logger: two\nlines by="ada l."
 //! ```
 //!
 //! and on stdout
 //!
 //! ```text
 //! {"ts":"2026-11-21T14:43:44.196111Z","level":"INFO","target":"env_logger","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T14:43:44.196277Z","level":"WARN","target":"env_logger","msg":"one record\nis one line","user":"ada l.","took":0.25}
+//! {"ts":"2026-11-21T14:43:44.196277Z","level":"WARN","target":"env_logger","msg":"two\nlines","by":"ada l."}
 //! ```
 
 use env_logger::{Builder, Target};
@@ -35,6 +35,6 @@ fn main() -> Result<(), SetLoggerError> {
     log::set_max_level(level);
 
     info!(port = 3000; "ready");
-    warn!(user = "ada l.", took = 0.25; "one record\nis one line");
+    warn!(by = "ada l."; "two\nlines");
     Ok(())
 }

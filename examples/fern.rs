@@ -8,14 +8,14 @@
 //!
 //! ```text
 //! 2026-11-21T14:43:44.199276Z INFO  fern: ready port=3000
-//! 2026-11-21T14:43:44.199533Z WARN  fern: one record\nis one line user="ada l." took=0.25
+//! 2026-11-21T14:43:44.199533Z WARN  fern: two\nlines by="ada l."
 //! ```
 //!
 //! and on stdout
 //!
 //! ```text
 //! {"ts":"2026-11-21T14:43:44.199276Z","level":"INFO","target":"fern","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T14:43:44.199533Z","level":"WARN","target":"fern","msg":"one record\nis one line","user":"ada l.","took":0.25}
+//! {"ts":"2026-11-21T14:43:44.199533Z","level":"WARN","target":"fern","msg":"two\nlines","by":"ada l."}
 //! ```
 
 use std::io;
@@ -38,6 +38,6 @@ fn main() -> Result<(), SetLoggerError> {
     log::set_max_level(level);
 
     info!(port = 3000; "ready");
-    warn!(user = "ada l.", took = 0.25; "one record\nis one line");
+    warn!(by = "ada l."; "two\nlines");
     Ok(())
 }

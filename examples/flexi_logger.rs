@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! ts=2026-11-21T14:43:44.202297Z level=INFO target=flexi_logger msg="ready" port=3000
-//! ts=2026-11-21T14:43:44.202392Z level=WARN target=flexi_logger msg="one record\nis one line" user="ada l." took=0.25
+//! ts=2026-11-21T14:43:44.202392Z level=WARN target=flexi_logger msg="two\nlines" by="ada l."
 //! ```
 
 use std::io;
@@ -21,7 +21,7 @@ fn main() -> Result<(), FlexiLoggerError> {
     let _kept = logger.start()?;
 
     info!(port = 3000; "ready");
-    warn!(user = "ada l.", took = 0.25; "one record\nis one line");
+    warn!(by = "ada l."; "two\nlines");
     Ok(())
 }
 

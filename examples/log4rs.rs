@@ -8,14 +8,14 @@
 //!
 //! ```text
 //! 2026-11-21T14:43:44.204710Z INFO  log4rs: ready port=3000
-//! 2026-11-21T14:43:44.204849Z WARN  log4rs: one record\nis one line user="ada l." took=0.25
+//! 2026-11-21T14:43:44.204849Z WARN  log4rs: two\nlines by="ada l."
 //! ```
 //!
 //! and on stdout
 //!
 //! ```text
 //! {"ts":"2026-11-21T14:43:44.204710Z","level":"INFO","target":"log4rs","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T14:43:44.204849Z","level":"WARN","target":"log4rs","msg":"one record\nis one line","user":"ada l.","took":0.25}
+//! {"ts":"2026-11-21T14:43:44.204849Z","level":"WARN","target":"log4rs","msg":"two\nlines","by":"ada l."}
 //! ```
 
 use log::{LevelFilter, Record, info, warn};
@@ -55,6 +55,6 @@ fn main() -> anyhow::Result<()> {
     log::set_max_level(LevelFilter::Info);
 
     info!(port = 3000; "ready");
-    warn!(user = "ada l.", took = 0.25; "one record\nis one line");
+    warn!(by = "ada l."; "two\nlines");
     Ok(())
 }

@@ -36,16 +36,14 @@ fn text_and_json_have_one_time() {
             rests(&stderr),
             [
                 format!(" INFO  {name}: ready port=3000"),
-                format!(r#" WARN  {name}: one record\nis one line user="ada l." took=0.25"#),
+                format!(r#" WARN  {name}: two\nlines by="ada l.""#),
             ]
         );
         assert_eq!(
             rests(&stdout),
             [
                 format!(r#"","level":"INFO","target":"{name}","msg":"ready","port":3000}}"#),
-                format!(
-                    r#"","level":"WARN","target":"{name}","msg":"one record\nis one line","user":"ada l.","took":0.25}}"#
-                ),
+                format!(r#"","level":"WARN","target":"{name}","msg":"two\nlines","by":"ada l."}}"#),
             ]
         );
         for ((text, _), (json, _)) in stderr.iter().zip(&stdout) {
@@ -61,7 +59,7 @@ fn flexi_logger_writes_logfmt() {
         rests(&stdout),
         [
             r#" level=INFO target=flexi_logger msg="ready" port=3000"#,
-            r#" level=WARN target=flexi_logger msg="one record\nis one line" user="ada l." took=0.25"#,
+            r#" level=WARN target=flexi_logger msg="two\nlines" by="ada l.""#,
         ]
     );
 }

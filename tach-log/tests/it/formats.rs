@@ -24,24 +24,15 @@ fn a_record_with_fields() {
         .key_values(&fields)
         .build();
     let written = written(&record);
-    assert_eq!(
-        written.line,
-        format!(
-            r#"{TIME_TEXT} WARN  app::db: connected attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#
-        ) + "\n"
-    );
-    assert_eq!(
-        written.json,
-        format!(
-            r#"{{"ts":"{TIME_TEXT}","level":"WARN","target":"app::db","msg":"connected","attempt":2,"peer":"10.0.0.7:5432","role":"primary","query":"select 1"}}"#
-        ) + "\n"
-    );
+    let fields = r#"attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#;
+    assert_eq!(written.line, format!("{TIME_TEXT} WARN  app::db: connected {fields}\n"));
     assert_eq!(
         written.logfmt,
-        format!(
-            r#"ts={TIME_TEXT} level=WARN target=app::db msg="connected" attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#
-        ) + "\n"
+        format!("ts={TIME_TEXT} level=WARN target=app::db msg=\"connected\" {fields}\n")
     );
+    let head = format!(r#""ts":"{TIME_TEXT}","level":"WARN","target":"app::db","msg":"connected""#);
+    let fields = r#""attempt":2,"peer":"10.0.0.7:5432","role":"primary","query":"select 1""#;
+    assert_eq!(written.json, format!("{{{head},{fields}}}\n"));
 }
 
 #[test]
