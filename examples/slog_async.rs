@@ -17,10 +17,10 @@
 //! 2026-11-21T14:43:44.301355Z INFO answered, number: 3
 //! ```
 
+use core::result;
 use core::time::Duration;
-use std::io::Write;
+use std::io::{self, Write};
 use std::thread;
-use std::{io, result};
 
 use slog::{Drain, Logger, Never, OwnedKVList, Record, info, o};
 use slog_async::Async;
