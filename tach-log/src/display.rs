@@ -26,7 +26,7 @@ pub fn line(record: &Record<'_>) -> impl fmt::Display {
     line_by(&SystemClock, record)
 }
 
-/// As [`line`], where now is by `clock`.
+/// As [`line()`], where now is by `clock`.
 ///
 /// # Examples
 ///

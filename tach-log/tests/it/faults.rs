@@ -134,12 +134,14 @@ fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
     write(&mut Full(whole.len())).unwrap();
 }
 
-/// A target that panics once it has taken so many bytes.
-struct Broken(usize);
+/// A target that panics once, when it has taken so many bytes.
+struct Broken(Option<usize>);
 
 impl io::Write for Broken {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(bytes.len()).expect("the target's own panic");
+        if let Some(room) = self.0.take() {
+            self.0 = Some(room.checked_sub(bytes.len()).expect("the target's own panic"));
+        }
         Ok(bytes.len())
     }
 
@@ -162,13 +164,51 @@ fn a_panic_of_the_target_is_the_callers() {
     let mut builder = Record::builder();
     let record = builder.key_values(&fields).build();
     tach_log::write_json(&mut whole, &record).unwrap();
-    tach_log::write_json(&mut Broken(whole.len()), &record).unwrap();
+    tach_log::write_json(&mut Broken(Some(whole.len())), &record).unwrap();
     // Within the value, and after all.
     for room in [0, whole.len() / 2, whole.len() - 1] {
-        let write = AssertUnwindSafe(|| tach_log::write_json(&mut Broken(room), &record));
+        let write = AssertUnwindSafe(|| tach_log::write_json(&mut Broken(Some(room)), &record));
         let message = panic::catch_unwind(write).unwrap_err();
         assert_eq!(*message.downcast::<String>().unwrap(), "the target's own panic");
     }
+}
+
+/// A target of text that fails once, when it has taken so many bytes.
+struct Narrow {
+    room: usize,
+    failed: bool,
+    went_on: bool,
+}
+
+impl fmt::Write for Narrow {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.went_on |= self.failed;
+        let left = self.room.checked_sub(text.len());
+        self.failed |= left.is_none();
+        self.room = left.ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_follows_what_a_target_of_text_refused() {
+    let field = ("k", Value::from_display(&Hides));
+    let assert_refused = |message: fmt::Arguments<'_>| {
+        let mut builder = Record::builder();
+        let bare = builder.args(message).build();
+        let whole = tach_log::line(&bare).to_string().len();
+        let with_field = builder.key_values(&field).build();
+        for room in 0..whole {
+            let printed: [&dyn fmt::Display; 2] =
+                [&tach_log::line(&bare), &tach_log::json(&with_field)];
+            for printed in printed {
+                let mut narrow = Narrow { room, failed: false, went_on: false };
+                let result = fmt::Write::write_fmt(&mut narrow, format_args!("{printed}"));
+                assert!(result.is_err() && !narrow.went_on, "with room for {room}");
+            }
+        }
+    };
+    assert_refused(format_args!("to {Hides}"));
 }
 
 /// A value that logs while it is printed.
