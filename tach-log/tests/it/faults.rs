@@ -119,7 +119,8 @@ impl fmt::Display for Hides {
 
 #[test]
 fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
-    let fields = [("a", Value::from_display(&Hides)), ("b", "x\ny".to_value())];
+    let long = "longer than what is gathered for a write\n".repeat(20);
+    let fields = [("a", Value::from_display(&Hides)), ("b", long.as_str().to_value())];
     let write = |target: &mut dyn io::Write| {
         let mut builder = Record::builder();
         let builder = builder.key_values(&fields);
