@@ -89,12 +89,13 @@ fn a_source_that_breaks_off_ends_the_fields() {
     }
 }
 
-/// A target that takes so many bytes, a few at a time, and then no more.
+/// A target that takes so many bytes, a few at a time, and then fails once.
 struct Full(usize);
 
 impl io::Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0 == 0 {
+            self.0 = usize::MAX;
             return Err(io::Error::new(io::ErrorKind::StorageFull, "on purpose"));
         }
         let taken = bytes.len().min(self.0).min(7);
