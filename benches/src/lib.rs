@@ -4,6 +4,7 @@
     expect(unsafe_code, reason = "reads the TSC bare, as the measure of all others")
 )]
 
+mod lines;
 pub mod order;
 mod otel;
 mod spans;
@@ -18,10 +19,12 @@ pub use crate::subjects::enforced;
 /// Every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
-    [subjects::groups(), timers::groups(), spans::groups(), otel::groups()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let mut groups = subjects::groups();
+    groups.push(lines::group());
+    groups.extend(timers::groups());
+    groups.extend(spans::groups());
+    groups.extend(otel::groups());
+    groups
 }
 
 /// Clocks that do the same job, the first of which is the measure of the others.
