@@ -59,6 +59,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod close_times;
+mod during;
 mod event_time;
 mod form;
 mod forward;
