@@ -12,6 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use self::rounded::Rounded;
 use crate::forward::forward_to;
+use crate::poison::unless_poisoned;
 use crate::span_timing::SpanTimes;
 
 /// A layer around `fmt` layers that has them print a line when a span is closed, with the times that
@@ -20,7 +21,8 @@ use crate::span_timing::SpanTimes;
 /// The line is that of [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE), in every
 /// format: an event of the span's level and target whose message is `close`, with `time.busy` and
 /// `time.idle`. Here they are by tach's clock, or by any other, and are printed also where lines have no
-/// timestamp. Of a span without times only the message is printed.
+/// timestamp. Of a span without times only the message is printed, and of one whose extensions are poisoned (see
+/// [`SpanTiming`](crate::SpanTiming#guarantees)) nothing: a `fmt` layer would panic.
 ///
 /// # Order of layers
 ///
@@ -141,10 +143,10 @@ where
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         // Neither the span nor its extensions are held on to while the layer within looks at them.
-        let closed = context.span(&id).map(|span| {
-            let extensions = span.extensions();
+        let closed = context.span(&id).and_then(|span| {
+            let extensions = unless_poisoned(|| span.extensions())?;
             let times = extensions.get::<SpanTimes>();
-            (span.metadata(), times.map(|times| times.durations_by(&self.clock)))
+            Some((span.metadata(), times.map(|times| times.durations_by(&self.clock))))
         });
         match closed {
             None => {}

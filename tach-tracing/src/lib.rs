@@ -64,6 +64,7 @@ mod event_time;
 mod form;
 mod forward;
 mod moment;
+mod poison;
 mod span_timing;
 mod timers;
 mod with_clock;

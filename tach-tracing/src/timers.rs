@@ -6,6 +6,8 @@ mod local;
 mod offset;
 #[cfg(feature = "jiff")]
 mod strftime;
+#[cfg(feature = "jiff")]
+mod system_zone;
 mod ticks;
 mod unix;
 mod uptime;
