@@ -13,6 +13,7 @@ mod unix;
 mod uptime;
 mod utc;
 
+pub(crate) use self::increasing::clock as increasing_clock;
 #[cfg(feature = "jiff")]
 pub use self::local::Local;
 pub use self::offset::FixedOffset;
