@@ -38,7 +38,7 @@ use crate::moment;
 /// # Examples
 ///
 /// ```
-/// tracing_subscriber::fmt().with_timer(tach_tracing::Local::<3>).init();
+/// tracing_subscriber::fmt().with_timer(tach_tracing::Local::<6>).init();
 /// tracing::info!("ready");
 /// ```
 ///

@@ -32,7 +32,7 @@ use crate::moment;
 /// ```
 /// use tach_tracing::Strftime;
 ///
-/// tracing_subscriber::fmt().with_timer(Strftime::utc("%d %b %Y, %H:%M:%S%.3f")?).init();
+/// tracing_subscriber::fmt().with_timer(Strftime::utc("%a %d %b %Y, %H:%M:%S%.3f")?).init();
 /// tracing::info!("ready");
 /// # Ok::<(), tach_tracing::PatternError>(())
 /// ```
