@@ -15,8 +15,8 @@ use crate::{Instant, UnixTime};
 ///
 /// # Guarantees
 ///
-/// Within a stamp every timer of tach-tracing prints that time, and nothing else, whatever clock the timer has.
-/// Where a timer counts from a start, as an uptime does, it prints the time from there to the stamp's
+/// Within a stamp every timer of tach-tracing prints that time, and nothing else, whatever clock the timer
+/// has. Where a timer counts from a start, as an uptime does, it prints the time from there to the stamp's
 /// instant: the two must be by the same clock to mean anything.
 ///
 /// # Examples

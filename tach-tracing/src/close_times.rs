@@ -21,8 +21,8 @@ use crate::span_timing::SpanTimes;
 /// The line is that of [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE), in every
 /// format: an event of the span's level and target whose message is `close`, with `time.busy` and
 /// `time.idle`. Here they are by tach's clock, or by any other, and are printed also where lines have no
-/// timestamp. Of a span without times only the message is printed, and of one whose extensions are poisoned (see
-/// [`SpanTiming`](crate::SpanTiming#guarantees)) nothing: a `fmt` layer would panic.
+/// timestamp. Of a span without times only the message is printed, and of one whose extensions are poisoned
+/// (see [`SpanTiming`](crate::SpanTiming#guarantees)) nothing: a `fmt` layer would panic.
 ///
 /// # Order of layers
 ///
@@ -42,8 +42,8 @@ use crate::span_timing::SpanTimes;
 ///     .init();
 /// ```
 ///
-/// Several of these side by side print the same times of a span. That all lines of a closed span have one timestamp,
-/// too, takes an [`EventTime`](crate::EventTime) around them, with its span events:
+/// Several of these side by side print the same times of a span. That all lines of a closed span have one
+/// timestamp, too, takes an [`EventTime`](crate::EventTime) around them, with its span events:
 /// `EventTime::new(CloseTimes::new(a).with_filter(f).and_then(CloseTimes::new(b))).with_span_events()`. In
 /// `CloseTimes::new(EventTime::new(a.and_then(b)))`, which does the same without filters, none of the layers
 /// may have one.

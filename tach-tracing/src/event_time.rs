@@ -35,8 +35,8 @@ use crate::timers::increasing_clock;
 ///   kept: events that are told later than they happened have the time at which they did.
 /// - After a panic of a layer within, no stamp is left behind.
 ///
-/// Only events are stamped, unless [`with_span_events`](Self::with_span_events) asks for more: a line about a span
-/// that is closed while an event is handled has the time at which it is printed.
+/// Only events are stamped, unless [`with_span_events`](Self::with_span_events) asks for more: a line about a
+/// span that is closed while an event is handled has the time at which it is printed.
 ///
 /// # All layers within
 ///
@@ -131,8 +131,8 @@ impl<L, C> EventTime<L, C> {
         EventTime { layer: self.layer, clock, span_events: self.span_events }
     }
 
-    /// The same, of which no two events have the same time, and of two the later one the later time: for those
-    /// who key on timestamps.
+    /// The same, of which no two events have the same time, and of two the later one the later time: for
+    /// those who key on timestamps.
     ///
     /// `DIGITS` is the number of digits of a second (0 to 9) that the timers within print, or the least of
     /// several. It shares its clock with all timers of this process that print as many digits and are made by

@@ -52,8 +52,8 @@
 //! A timer never fails: a layer that gets an error from its timer may lose the event.
 //!
 //! Each timer and each layer takes another clock by `with_clock`, such as a
-//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. `Utc`, `FixedOffset`, `Local` and
-//! those whose names begin with `Unix` have a variant that never prints the same time twice,
+//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. `Utc`, `FixedOffset`, `Local`
+//! and those whose names begin with `Unix` have a variant that never prints the same time twice,
 //! `strictly_increasing`, for those who key on timestamps; others don't pay for it. Within [`EventTime`] that
 //! is undone, since its stamp is what they print: ask for it there, by [`EventTime::strictly_increasing`].
 //!

@@ -32,8 +32,9 @@ use crate::poison::unless_poisoned;
 ///
 /// A panic in another layer that holds the span's extensions, such as that of a field's `Display` while the
 /// `fmt` layer records it, poisons them: such a span is measured no more, nor is a later one to which
-/// tracing-subscriber gives its memory, and the panic unwinds as it would without this layer. tracing-subscriber panics anew each time that this layer asks for the extensions; that
-/// is caught, but the panic hook is told.
+/// tracing-subscriber gives its memory, and the panic unwinds as it would without this layer.
+/// tracing-subscriber panics anew each time that this layer asks for the extensions; that is caught, but the
+/// panic hook is told.
 ///
 /// # Cost
 ///

@@ -27,8 +27,8 @@ impl fmt::Display for Fragile {
     }
 }
 
-/// Records the field while the span is entered: the `fmt` layer holds its extensions then. After the panic the
-/// span is exited and closed, and one of its own is used once more.
+/// Records the field while the span is entered: the `fmt` layer holds its extensions then. After the panic
+/// the span is exited and closed, and one of its own is used once more.
 fn assert_caught(subscriber: impl Subscriber + Send + Sync) {
     with_default(subscriber, || {
         // Made before, as tracing-subscriber gives a poisoned lock to the next span.

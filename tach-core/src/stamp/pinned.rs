@@ -67,8 +67,8 @@ impl Stamp {
         f()
     }
 
-    /// Calls `f`, and has no stamp be [`current`](Self::current) on this thread meanwhile: for what happens while
-    /// something else is handled, and has a time of its own.
+    /// Calls `f`, and has no stamp be [`current`](Self::current) on this thread meanwhile: for what happens
+    /// while something else is handled, and has a time of its own.
     ///
     /// Afterwards the stamp from before is current again, also if `f` panics.
     ///
@@ -118,8 +118,8 @@ impl Stamp {
     }
 }
 
-/// Makes `stamp` what is current, for as long as the result is kept. Without effect should the thread's memory
-/// be gone.
+/// Makes `stamp` what is current, for as long as the result is kept. Without effect should the thread's
+/// memory be gone.
 #[inline]
 fn pin(stamp: Option<Stamp>) -> Restored {
     let pin = |pinned: &Cell<Pinned>| {

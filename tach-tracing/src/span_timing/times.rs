@@ -145,8 +145,8 @@ impl SpanTimes {
     /// How long the span has lasted and was busy until now: when it is closed, all in all. Once
     /// [`CloseTimes`](crate::CloseTimes) has told of that, these are the durations that it told.
     ///
-    /// A [`Stamp`](tach_core::Stamp) that is pinned to the thread changes nothing: it may be that of an event in
-    /// whose midst the span is closed, or by another clock.
+    /// A [`Stamp`](tach_core::Stamp) that is pinned to the thread changes nothing: it may be that of an event
+    /// in whose midst the span is closed, or by another clock.
     ///
     /// # Cost
     ///

@@ -39,9 +39,9 @@ the later time: for those who key on timestamps.
 
 All such timers of this process that print as many digits of a second share one \
 [`IncreasingClock`](tach_core::IncreasingClock), which promises it, whichever threads, layers and \
-subscribers they are in. Within a stamp a timer prints the stamp's time, and the same for each line: give the \
-one who stamps such a clock, as [`EventTime::strictly_increasing`](crate::EventTime::strictly_increasing) \
-does.
+subscribers they are in. Within a stamp a timer prints the stamp's time, and the same for each line: give \
+the one who stamps such a clock, as \
+[`EventTime::strictly_increasing`](crate::EventTime::strictly_increasing) does.
 
 # Cost
 

@@ -13,10 +13,10 @@ use crate::moment;
 /// default): `2026-11-21T10:30:00.123456+01:00`.
 ///
 /// The zone is found by [jiff](jiff::tz::TimeZone::system): the variable `TZ`, or else what the OS is set
-/// to. No function of the C library is asked for local time, and the variable is read by the standard library,
-/// under the lock that [`set_var`](std::env::set_var) takes: no thread reads what another one writes, unless
-/// that is C code which sets variables without the lock. Where the zone can't be found, the time is told in
-/// UTC, as `+00:00`: there is always a time.
+/// to. No function of the C library is asked for local time, and the variable is read by the standard
+/// library, under the lock that [`set_var`](std::env::set_var) takes: no thread reads what another one
+/// writes, unless that is C code which sets variables without the lock. Where the zone can't be found, the
+/// time is told in UTC, as `+00:00`: there is always a time.
 ///
 /// # Guarantees
 ///

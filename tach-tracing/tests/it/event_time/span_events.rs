@@ -90,19 +90,20 @@ fn closed_within(
         }
     });
     let text = captured.text();
-    text.lines().map(|line| format!("{}\n", line.split(" time.").next().unwrap())).collect()
+    let without_times = |line: &'_ str| line.split(" time.").next().unwrap().to_owned();
+    text.lines().map(without_times).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn within_an_event_they_do_not_have_its_time() {
-    let own = "1970-01-01T00:00:01Z  INFO span: close\n1970-01-01T00:00:00Z  INFO closing\n";
+    let own = "1970-01-01T00:00:01Z  INFO span: close\n1970-01-01T00:00:00Z  INFO closing";
     assert_eq!(closed_within(|layers| layers, None), own);
     assert_eq!(closed_within(EventTime::with_span_events, None), own);
 }
 
 #[test]
 fn a_stamp_that_was_pinned_before_is_theirs_too() {
-    let pinned = "1970-01-01T00:01:40Z  INFO span: close\n1970-01-01T00:01:40Z  INFO closing\n";
+    let pinned = "1970-01-01T00:01:40Z  INFO span: close\n1970-01-01T00:01:40Z  INFO closing";
     let stamp = Stamp::by(&ManualClock::new(UnixTime::from_secs(100).unwrap()));
     assert_eq!(closed_within(|layers| layers, Some(stamp)), pinned);
     assert_eq!(closed_within(EventTime::with_span_events, Some(stamp)), pinned);
