@@ -10,13 +10,13 @@ use crate::{Instant, UnixTime};
 ///
 /// One event often becomes several lines: in text and in JSON, as a record of OpenTelemetry. Each writer that
 /// reads a clock of its own gets a time of its own. A stamp is read once and pinned to the thread while
-/// the event is handled, by `during`; all of tach's writers ask for it by `current`
-/// before they read a clock.
+/// the event is handled, by `during`. The timers of tach-tracing and the log records of tach-otel ask for it
+/// by `current` before they read a clock.
 ///
 /// # Guarantees
 ///
-/// Within a stamp every timer of tach prints that time, and nothing else, whatever clock the timer has.
-/// Where a timer counts from a start, as an uptime does, it prints the time from there to the stamp's
+/// Within a stamp every timer of tach-tracing prints that time, and nothing else, whatever clock the timer
+/// has. Where a timer counts from a start, as an uptime does, it prints the time from there to the stamp's
 /// instant: the two must be by the same clock to mean anything.
 ///
 /// # Examples

@@ -12,6 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use self::rounded::Rounded;
 use crate::forward::forward_to;
+use crate::poison::unless_poisoned;
 use crate::span_timing::SpanTimes;
 
 /// A layer around `fmt` layers that has them print a line when a span is closed, with the times that
@@ -20,12 +21,14 @@ use crate::span_timing::SpanTimes;
 /// The line is that of [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE), in every
 /// format: an event of the span's level and target whose message is `close`, with `time.busy` and
 /// `time.idle`. Here they are by tach's clock, or by any other, and are printed also where lines have no
-/// timestamp. Of a span without times only the message is printed.
+/// timestamp. Of a span without times only the message is printed, and of one whose extensions are poisoned
+/// (see [`SpanTiming`](crate::SpanTiming#guarantees)) nothing: a `fmt` layer would panic.
 ///
 /// # Order of layers
 ///
-/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer: around a layer
-/// within they can't tell a closed span from an event, and lines appear for spans that they hide.
+/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer, never around one
+/// within: there they are asked once for the closed span and its line, so that lines appear for spans which
+/// they hide, and without the span's name.
 ///
 /// ```
 /// use tach_tracing::{CloseTimes, SpanTiming, Utc};
@@ -39,9 +42,11 @@ use crate::span_timing::SpanTimes;
 ///     .init();
 /// ```
 ///
-/// With [`EventTime`](crate::EventTime) either way gives all lines of a closed span one time:
-/// `CloseTimes::new(EventTime::new(a.and_then(b)))`, where the line is an event like any other, or
-/// `EventTime::new(CloseTimes::new(a).and_then(b)).with_span_events()`.
+/// Several of these side by side print the same times of a span. That all lines of a closed span have one
+/// timestamp, too, takes an [`EventTime`](crate::EventTime) around them, with its span events:
+/// `EventTime::new(CloseTimes::new(a).with_filter(f).and_then(CloseTimes::new(b))).with_span_events()`. In
+/// `CloseTimes::new(EventTime::new(a.and_then(b)))`, which does the same without filters, none of the layers
+/// may have one.
 ///
 /// # Cost
 ///
@@ -141,10 +146,10 @@ where
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         // Neither the span nor its extensions are held on to while the layer within looks at them.
-        let closed = context.span(&id).map(|span| {
-            let extensions = span.extensions();
-            let times = extensions.get::<SpanTimes>();
-            (span.metadata(), times.map(|times| times.durations_by(&self.clock)))
+        let closed = context.span(&id).and_then(|span| {
+            let mut extensions = unless_poisoned(|| span.extensions_mut())?;
+            let times = extensions.get_mut::<SpanTimes>();
+            Some((span.metadata(), times.map(|times| times.close(&self.clock))))
         });
         match closed {
             None => {}

@@ -2,7 +2,7 @@
 
 mod occasion;
 
-use tach_core::{Clock, SystemClock};
+use tach_core::{Clock, IncreasingClock, SystemClock};
 use tracing_core::span::{Attributes, Id};
 use tracing_core::{Event, Subscriber};
 use tracing_subscriber::Layer;
@@ -10,6 +10,7 @@ use tracing_subscriber::layer::Context;
 
 use self::occasion::Occasion;
 use crate::forward::forward_to;
+use crate::timers::increasing_clock;
 
 /// A layer around others that gives each event one time, which all of them print.
 ///
@@ -27,14 +28,31 @@ use crate::forward::forward_to;
 ///
 /// - All layers within see one time for an event, however long each of them takes.
 /// - An event that is logged while another one is handled, by a field's `Display` for instance, has its own,
-///   later time; the other one keeps the one that it had.
+///   which is not earlier; the other one keeps the one that it had.
 /// - Of several of these layers within each other the outermost gives the time. Side by side, each
 ///   gives its own.
 /// - Where a stamp was pinned before the event came, by [`Stamp::during`](tach_core::Stamp::during), it is
 ///   kept: events that are told later than they happened have the time at which they did.
 /// - After a panic of a layer within, no stamp is left behind.
 ///
-/// Only events are stamped, unless [`with_span_events`](Self::with_span_events) asks for more.
+/// Only events are stamped, unless [`with_span_events`](Self::with_span_events) asks for more: a line about a
+/// span that is closed while an event is handled has the time at which it is printed.
+///
+/// # All layers within
+///
+/// A layer beside this one is told of nested events within the stamp of the outer one, and its timer prints
+/// that. Put all layers that print within one `EventTime`.
+///
+/// # Timers that are strictly increasing
+///
+/// Within a stamp they print the stamp's time as all others do, so that two events may have the same: ask for
+/// it here, by [`strictly_increasing`](Self::strictly_increasing), rather than of the timers.
+///
+/// # Two layers of text
+///
+/// Text layers keep a span's fields formatted in its extensions, by the type of their field formatter: of two
+/// that have the same, the second prints what the first one formatted, with colours if that has them. Give
+/// one of them [`fmt_fields`](tracing_subscriber::fmt::Layer::fmt_fields) of a type of its own.
 ///
 /// # Cost
 ///
@@ -113,6 +131,36 @@ impl<L, C> EventTime<L, C> {
         EventTime { layer: self.layer, clock, span_events: self.span_events }
     }
 
+    /// The same, of which no two events have the same time, and of two the later one the later time: for
+    /// those who key on timestamps.
+    ///
+    /// `DIGITS` is the number of digits of a second (0 to 9) that the timers within print, or the least of
+    /// several. It shares its clock with all timers of this process that print as many digits and are made by
+    /// `strictly_increasing`, such as [`Utc::strictly_increasing`](crate::Utc::strictly_increasing).
+    ///
+    /// # Cost
+    ///
+    /// A write that all threads share, once an event.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tracing::{EventTime, Utc};
+    /// use tracing_subscriber::fmt;
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// let text = fmt::layer().with_timer(Utc::<6>);
+    /// let json = fmt::layer().json().with_timer(Utc::<6>);
+    /// let layers = EventTime::new(text.and_then(json)).strictly_increasing::<6>();
+    /// tracing_subscriber::registry().with(layers).init();
+    /// ```
+    #[must_use]
+    pub fn strictly_increasing<const DIGITS: usize>(
+        self,
+    ) -> EventTime<L, &'static IncreasingClock> {
+        self.with_clock(increasing_clock::<DIGITS>())
+    }
+
     /// The same, and what happens to a span has one time too: that it is new, entered, exited, closed.
     ///
     /// For layers that print it, such as `fmt` layers with
@@ -140,13 +188,13 @@ impl<L, C> EventTime<L, C> {
 }
 
 impl<L, C: Clock> EventTime<L, C> {
-    /// Calls `f` at one time if what happens to spans is to have one.
+    /// Calls `f` at one time if what happens to spans is to have one, and else at none.
     #[inline]
     fn at_span_event(&self, occasion: Occasion, f: impl FnOnce()) {
         if self.span_events {
             occasion.at_one_time(&self.clock, f);
         } else {
-            f();
+            occasion.at_no_other_s_time(f);
         }
     }
 }

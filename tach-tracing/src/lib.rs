@@ -27,16 +27,20 @@
 //!
 //! ```
 //! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+//! use tracing_subscriber::filter::LevelFilter;
 //! use tracing_subscriber::fmt;
 //! use tracing_subscriber::prelude::*;
 //!
-//! let text = fmt::layer().with_timer(Utc::<6>);
-//! let json = fmt::layer().json().with_timer(Utc::<6>);
+//! let text = CloseTimes::new(fmt::layer().with_timer(Utc::<6>));
+//! let json = CloseTimes::new(fmt::layer().json().with_timer(Utc::<6>));
+//! let layers = text.with_filter(LevelFilter::INFO).and_then(json);
 //! tracing_subscriber::registry()
 //!     .with(SpanTiming::new())
-//!     .with(CloseTimes::new(EventTime::new(text.and_then(json))))
+//!     .with(EventTime::new(layers).with_span_events())
 //!     .init();
 //! ```
+//!
+//! Per-layer filters go around [`CloseTimes`] and within [`EventTime`], or around all.
 //!
 //! # Timers within a stamp
 //!
@@ -48,9 +52,10 @@
 //! A timer never fails: a layer that gets an error from its timer may lose the event.
 //!
 //! Each timer and each layer takes another clock by `with_clock`, such as a
-//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. Timers that tell Unix time have
-//! a variant that never prints the same time twice, `strictly_increasing`, for those who key on timestamps;
-//! others don't pay for it.
+//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. `Utc`, `FixedOffset`, `Local`
+//! and those whose names begin with `Unix` have a variant that never prints the same time twice,
+//! `strictly_increasing`, for those who key on timestamps; others don't pay for it. Within [`EventTime`] that
+//! is undone, since its stamp is what they print: ask for it there, by [`EventTime::strictly_increasing`].
 //!
 //! # Features
 //!
@@ -59,10 +64,12 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod close_times;
+mod during;
 mod event_time;
 mod form;
 mod forward;
 mod moment;
+mod poison;
 mod span_timing;
 mod timers;
 mod with_clock;

@@ -11,6 +11,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 pub use self::times::{SpanDurations, SpanTimes};
+use crate::poison::unless_poisoned;
 
 /// A layer that measures spans: when each was created, how long it was busy, how long idle.
 ///
@@ -28,6 +29,12 @@ pub use self::times::{SpanDurations, SpanTimes};
 /// A span that exists before this layer (which was loaded later, say) has no times. An exit without
 /// an enter is ignored. A span that is closed while it is entered, since the guard was forgotten, was
 /// busy until then. Whoever reads the times may be added before this layer or after it.
+///
+/// A panic in another layer that holds the span's extensions, such as that of a field's `Display` while the
+/// `fmt` layer records it, poisons them: such a span is measured no more, nor is a later one to which
+/// tracing-subscriber gives its memory, and the panic unwinds as it would without this layer.
+/// tracing-subscriber panics anew each time that this layer asks for the extensions; that is caught, but the
+/// panic hook is told.
 ///
 /// # Cost
 ///
@@ -123,7 +130,8 @@ impl<C: Clock> SpanTiming<C> {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         let Some(span) = context.span(id) else { return };
-        if let Some(times) = span.extensions_mut().get_mut::<SpanTimes>() {
+        let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
+        if let Some(times) = extensions.get_mut::<SpanTimes>() {
             change(times, &self.clock);
         }
     }
@@ -136,9 +144,9 @@ where
 {
     #[inline]
     fn on_new_span(&self, _: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if let Some(span) = context.span(id) {
-            span.extensions_mut().replace(SpanTimes::new(&self.clock));
-        }
+        let Some(span) = context.span(id) else { return };
+        let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
+        extensions.replace(SpanTimes::new(&self.clock));
     }
 
     #[inline]

@@ -6,11 +6,14 @@ mod local;
 mod offset;
 #[cfg(feature = "jiff")]
 mod strftime;
+#[cfg(feature = "jiff")]
+mod system_zone;
 mod ticks;
 mod unix;
 mod uptime;
 mod utc;
 
+pub(crate) use self::increasing::clock as increasing_clock;
 #[cfg(feature = "jiff")]
 pub use self::local::Local;
 pub use self::offset::FixedOffset;

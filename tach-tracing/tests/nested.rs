@@ -50,6 +50,18 @@ impl fmt::Display for Replayed {
     }
 }
 
+/// Logs something of the time that the event has in whose midst it is.
+struct SameTime;
+
+impl fmt::Display for SameTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stamp = Stamp::current().unwrap();
+        CLOCK.advance(Duration::from_secs(1));
+        stamp.during(|| tracing::info!("replayed"));
+        f.write_str("later")
+    }
+}
+
 #[test]
 fn nested_events_have_their_own_time_and_leave_the_other_its_own() {
     let (one, other) = (Captured::default(), Captured::default());
@@ -75,7 +87,13 @@ fn nested_events_have_their_own_time_and_leave_the_other_its_own() {
     let outer = "1970-01-01T00:00:05Z  INFO outer later\n";
     assert!(one.text().ends_with(&[replayed, outer, replayed].concat()), "{}", one.text());
 
+    // Also if it is equal to the one that the event has.
+    tracing::info!("outer {SameTime}");
+    let [replayed, outer] = ["replayed", "outer later"]
+        .map(|message| format!("1970-01-01T00:00:05Z  INFO {message}\n"));
+    assert!(one.text().ends_with(&[&*replayed, &outer, &replayed].concat()), "{}", one.text());
+
     assert!(catch_unwind(|| tracing::info!("outer {Fragile}")).is_err());
     assert_eq!(Stamp::current(), None);
-    assert!(one.text().ends_with("1970-01-01T00:00:06Z  INFO nested\n"), "{}", one.text());
+    assert!(one.text().ends_with("1970-01-01T00:00:08Z  INFO nested\n"), "{}", one.text());
 }

@@ -73,11 +73,10 @@ fn with_formatter<R>(
     formatter: &'static LocalKey<Cell<Formatter>>,
     f: impl FnOnce(&mut Formatter) -> R,
 ) -> R {
-    formatter.with(|cell| {
-        // A copy, so that a call within `f` finds a whole formatter as well.
-        let mut formatter = cell.get();
-        let result = f(&mut formatter);
-        cell.set(formatter);
-        result
-    })
+    // A copy, so that a call within `f` finds a whole formatter as well; or a new one, for what is written
+    // when the thread's memory is gone.
+    let mut copy = formatter.try_with(Cell::get).unwrap_or_default();
+    let result = f(&mut copy);
+    let _ = formatter.try_with(|cell| cell.set(copy));
+    result
 }

@@ -8,7 +8,14 @@ use super::Stamp;
 thread_local! {
     /// Made at compile time and without a destructor: it is never set up on first use, and is there
     /// until the thread has ended.
-    static CURRENT: Cell<Option<Stamp>> = const { Cell::new(None) };
+    static PINNED: Cell<Pinned> = const { Cell::new(Pinned { stamp: None, depth: 0 }) };
+}
+
+/// What is current, and how many calls have made something current and not yet returned.
+#[derive(Debug, Clone, Copy)]
+struct Pinned {
+    stamp: Option<Stamp>,
+    depth: u32,
 }
 
 impl Stamp {
@@ -30,7 +37,7 @@ impl Stamp {
     #[must_use]
     #[inline]
     pub fn current() -> Option<Self> {
-        CURRENT.try_with(Cell::get).ok().flatten()
+        PINNED.try_with(Cell::get).ok().and_then(|pinned| pinned.stamp)
     }
 
     /// Calls `f`, and has this be the [`current`](Self::current) stamp of this thread meanwhile.
@@ -56,25 +63,83 @@ impl Stamp {
     /// ```
     #[inline]
     pub fn during<R>(self, f: impl FnOnce() -> R) -> R {
-        let _restored = Restored(exchange(Some(self)));
+        let _restored = pin(Some(self));
         f()
+    }
+
+    /// Calls `f`, and has no stamp be [`current`](Self::current) on this thread meanwhile: for what happens
+    /// while something else is handled, and has a time of its own.
+    ///
+    /// Afterwards the stamp from before is current again, also if `f` panics.
+    ///
+    /// # Cost
+    ///
+    /// That of [`during`](Self::during).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::Stamp;
+    ///
+    /// let stamp = Stamp::now();
+    /// stamp.during(|| {
+    ///     Stamp::unpinned(|| assert_eq!(Stamp::current(), None));
+    ///     assert_eq!(Stamp::current(), Some(stamp));
+    /// });
+    /// ```
+    #[inline]
+    pub fn unpinned<R>(f: impl FnOnce() -> R) -> R {
+        let _restored = pin(None);
+        f()
+    }
+
+    /// How many calls of [`during`](Self::during) and [`unpinned`](Self::unpinned) this thread is in: who has
+    /// pinned a stamp can tell whether it is the current one still, or an equal one that was pinned within.
+    ///
+    /// # Cost
+    ///
+    /// That of [`current`](Self::current).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::Stamp;
+    ///
+    /// let stamp = Stamp::now();
+    /// stamp.during(|| {
+    ///     assert_eq!(Stamp::depth(), 1);
+    ///     stamp.during(|| assert_eq!(Stamp::depth(), 2));
+    /// });
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn depth() -> u32 {
+        PINNED.try_with(Cell::get).map_or(0, |pinned| pinned.depth)
     }
 }
 
+/// Makes `stamp` what is current, for as long as the result is kept. Without effect should the thread's
+/// memory be gone.
+#[inline]
+fn pin(stamp: Option<Stamp>) -> Restored {
+    let pin = |pinned: &Cell<Pinned>| {
+        let before = pinned.get();
+        pinned.set(Pinned { stamp, depth: before.depth.saturating_add(1) });
+        before
+    };
+    Restored(PINNED.try_with(pin).ok())
+}
+
 /// Puts back what was current before, also on unwinding.
-struct Restored(Option<Stamp>);
+struct Restored(Option<Pinned>);
 
 impl Drop for Restored {
     #[inline]
     fn drop(&mut self) {
-        exchange(self.0);
+        if let Some(before) = self.0 {
+            let _ = PINNED.try_with(|pinned| pinned.set(before));
+        }
     }
-}
-
-/// Makes `stamp` the current one; the one before. Without effect should the thread's memory be gone.
-#[inline]
-fn exchange(stamp: Option<Stamp>) -> Option<Stamp> {
-    CURRENT.try_with(|current| current.replace(stamp)).ok().flatten()
 }
 
 #[cfg(test)]
@@ -108,9 +173,26 @@ mod tests {
         stamp(1).during(|| {
             let panicked = panic::catch_unwind(|| stamp(2).during(|| panic!("on purpose")));
             assert!(panicked.is_err());
-            assert_eq!(Stamp::current(), Some(stamp(1)));
+            assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 1));
+            let panicked = panic::catch_unwind(|| Stamp::unpinned(|| panic!("on purpose")));
+            assert!(panicked.is_err());
+            assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 1));
         });
-        assert_eq!(Stamp::current(), None);
+        assert_eq!((Stamp::current(), Stamp::depth()), (None, 0));
+    }
+
+    #[test]
+    fn a_stamp_can_be_left_out_and_pinned_within() {
+        stamp(1).during(|| {
+            Stamp::unpinned(|| {
+                assert_eq!((Stamp::current(), Stamp::depth()), (None, 2));
+                stamp(1).during(|| {
+                    assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 3));
+                });
+                assert_eq!((Stamp::current(), Stamp::depth()), (None, 2));
+            });
+            assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 1));
+        });
     }
 
     #[test]
@@ -138,6 +220,6 @@ mod tests {
 
     #[test]
     fn nothing_is_dropped_with_the_thread() {
-        assert!(!core::mem::needs_drop::<Cell<Option<Stamp>>>());
+        assert!(!core::mem::needs_drop::<Cell<Pinned>>());
     }
 }

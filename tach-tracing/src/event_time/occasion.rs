@@ -7,6 +7,8 @@ use std::thread_local;
 use tach_core::{Clock, Stamp};
 use tracing_core::Event;
 
+use crate::during::during;
+
 /// Something that layers are told of one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
@@ -20,11 +22,11 @@ pub(super) enum Occasion {
     Close(u64),
 }
 
-/// What is being handled on a thread, and the time that it was given.
+/// What is being handled on a thread, and how deep the stamp lies that it was given.
 #[derive(Clone, Copy)]
 struct Handled {
     occasion: Occasion,
-    stamp: Stamp,
+    depth: u32,
 }
 
 thread_local! {
@@ -43,32 +45,30 @@ impl Occasion {
             return f();
         }
         let stamp = Stamp::by(clock);
-        let _restored = Restored(exchange(Some(Handled { occasion: self, stamp })));
-        stamp.during(f);
+        stamp.during(|| {
+            let handled = Handled { occasion: self, depth: Stamp::depth() };
+            during(&HANDLED, Some(handled), f);
+        });
+    }
+
+    /// Calls `f` at the time that this occasion has already, or at none: not at that of one in whose midst it
+    /// happens.
+    #[inline]
+    pub(super) fn at_no_other_s_time(self, f: impl FnOnce()) {
+        if Stamp::current().is_none() || self.has_a_time() {
+            return f();
+        }
+        Stamp::unpinned(f);
     }
 
     /// Whether the current stamp is that of this occasion, rather than of one in whose midst it happens.
     #[inline]
     fn has_a_time(self) -> bool {
-        Stamp::current().is_some_and(|current| {
+        Stamp::current().is_some() && {
             let handled = HANDLED.try_with(Cell::get).ok().flatten();
             // A stamp that none of these layers pinned is meant for all that happens within it.
-            handled.is_none_or(|handled| handled.stamp != current || handled.occasion == self)
-        })
+            handled
+                .is_none_or(|handled| handled.depth != Stamp::depth() || handled.occasion == self)
+        }
     }
-}
-
-/// Puts back what was handled before, also on unwinding.
-struct Restored(Option<Handled>);
-
-impl Drop for Restored {
-    #[inline]
-    fn drop(&mut self) {
-        exchange(self.0);
-    }
-}
-
-#[inline]
-fn exchange(handled: Option<Handled>) -> Option<Handled> {
-    HANDLED.try_with(|cell| cell.replace(handled)).ok().flatten()
 }

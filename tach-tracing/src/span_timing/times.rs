@@ -5,7 +5,6 @@ use core::time::Duration;
 use tach_core::{Clock, Instant, MonotonicInstant, SystemClock};
 
 use super::inside::{Inside, Thread};
-use crate::moment;
 
 /// When a span was created and how long threads were inside: an extension of each span that
 /// [`SpanTiming`](crate::SpanTiming) measures.
@@ -39,6 +38,8 @@ pub struct SpanTimes {
     /// The reads are bare, and those of several threads may come the wrong way round by some ns. The lock of
     /// the extensions puts them in order, and each is taken for no earlier than the one before.
     counted: Instant,
+    /// When it was closed, as the first one found who told of that.
+    closed: Option<Instant>,
     busy: Duration,
     /// The time of the threads beside the first.
     beside: Duration,
@@ -52,6 +53,7 @@ impl SpanTimes {
         Self {
             created: now,
             counted: now.into(),
+            closed: None,
             busy: Duration::ZERO,
             beside: Duration::ZERO,
             inside: Inside::default(),
@@ -101,6 +103,12 @@ impl SpanTimes {
         (busy, self.beside.saturating_add(passed.saturating_mul(threads - 1)))
     }
 
+    /// The durations of a span that is being closed: the same for all who ask.
+    pub(crate) fn close(&mut self, clock: &impl Clock) -> SpanDurations {
+        self.closed.get_or_insert_with(|| clock.now());
+        self.durations_by(clock)
+    }
+
     /// When the span was created.
     ///
     /// # Examples
@@ -134,10 +142,11 @@ impl SpanTimes {
         self.inside.count()
     }
 
-    /// How long the span has lasted and was busy until now: when it is closed, all in all.
+    /// How long the span has lasted and was busy until now: when it is closed, all in all. Once
+    /// [`CloseTimes`](crate::CloseTimes) has told of that, these are the durations that it told.
     ///
-    /// Within a [`Stamp`](tach_core::Stamp), such as [`EventTime`](crate::EventTime) pins, it is until then,
-    /// or until the span was last entered or left if that was later.
+    /// A [`Stamp`](tach_core::Stamp) that is pinned to the thread changes nothing: it may be that of an event
+    /// in whose midst the span is closed, or by another clock.
     ///
     /// # Cost
     ///
@@ -174,7 +183,7 @@ impl SpanTimes {
     /// ```
     #[must_use]
     pub fn durations_by(&self, clock: &impl Clock) -> SpanDurations {
-        let now = moment::instant(clock).max(self.counted);
+        let now = self.closed.unwrap_or_else(|| clock.now()).max(self.counted);
         let age = clock.duration_between(self.created.into(), now);
         let (busy, beside) = self.counted_until(now, self.inside.count(), clock);
         // Each part was rounded to a nanosecond by itself.

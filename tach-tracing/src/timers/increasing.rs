@@ -39,8 +39,9 @@ the later time: for those who key on timestamps.
 
 All such timers of this process that print as many digits of a second share one \
 [`IncreasingClock`](tach_core::IncreasingClock), which promises it, whichever threads, layers and \
-subscribers they are in. Within a stamp a timer prints the stamp's time: give the one who stamps such a \
-clock.
+subscribers they are in. Within a stamp a timer prints the stamp's time, and the same for each line: give \
+the one who stamps such a clock, as \
+[`EventTime::strictly_increasing`](crate::EventTime::strictly_increasing) does.
 
 # Cost
 
@@ -55,7 +56,7 @@ tracing::info!(\"one\");
 tracing::info!(\"another, later\");
 ```
 
-`cargo run --example timer_increasing`, whose two threads log by such a timer, prints
+`cargo run --example timer_increasing`, whose two threads log by such a timer, prints among others
 
 ```text
 2026-11-21T13:48:46.896252Z  INFO timer_increasing: done worker=1 job=3

@@ -13,8 +13,10 @@ use crate::moment;
 /// default): `2026-11-21T10:30:00.123456+01:00`.
 ///
 /// The zone is found by [jiff](jiff::tz::TimeZone::system): the variable `TZ`, or else what the OS is set
-/// to. No function of the C library is asked, so it is sound in a program of many threads. Where the zone
-/// can't be found, the time is told in UTC, as `+00:00`: there is always a time.
+/// to. No function of the C library is asked for local time, and the variable is read by the standard
+/// library, under the lock that [`set_var`](std::env::set_var) takes: no thread reads what another one
+/// writes, unless that is C code which sets variables without the lock. Where the zone can't be found, the
+/// time is told in UTC, as `+00:00`: there is always a time.
 ///
 /// # Guarantees
 ///
@@ -27,12 +29,16 @@ use crate::moment;
 /// # Cost
 ///
 /// That of [`Utc`](crate::Utc) and a comparison: each thread keeps the offset for the minute. When a minute
-/// begins a lock is taken, and every five minutes one thread reads the zone from files, which allocates.
+/// begins it takes jiff's lock, and every five minutes one thread reads the zone from files, which allocates.
+/// Where the zone can't be found, each thread looks for it in every minute.
+///
+/// Should jiff log that, as it does with its feature `logging`, those lines tell the time by the zone from
+/// before, at first by UTC.
 ///
 /// # Examples
 ///
 /// ```
-/// tracing_subscriber::fmt().with_timer(tach_tracing::Local::<3>).init();
+/// tracing_subscriber::fmt().with_timer(tach_tracing::Local::<6>).init();
 /// tracing::info!("ready");
 /// ```
 ///

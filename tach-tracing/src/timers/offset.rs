@@ -24,7 +24,7 @@ use crate::moment;
 /// ```
 /// use tach_tracing::FixedOffset;
 ///
-/// let timer = FixedOffset::<3>::new("+01:00".parse()?);
+/// let timer = FixedOffset::<6>::new("+01:00".parse()?);
 /// tracing_subscriber::fmt().with_timer(timer).init();
 /// tracing::info!("ready");
 /// # Ok::<(), tach_core::rfc3339::ParseError>(())

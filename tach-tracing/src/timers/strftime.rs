@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use jiff::fmt::StdFmtWrite;
 use jiff::fmt::strtime::{BrokenDownTime, Config};
 use jiff::tz::TimeZone;
-use tach_core::Clock;
 use tach_core::rfc3339::Offset;
+use tach_core::{Clock, UnixTime};
 use tracing_subscriber::fmt::format::Writer;
 
 pub use self::error::PatternError;
+use super::system_zone;
 use crate::form::{Form, impl_timer};
 use crate::moment;
 
@@ -23,15 +24,15 @@ use crate::moment;
 ///
 /// # Cost
 ///
-/// The pattern is interpreted each time. No allocation; [`local`](Self::local) takes a lock each time, and
-/// reads the zone anew every five minutes.
+/// The pattern is interpreted each time. No allocation, no lock; [`local`](Self::local) finds the zone once a
+/// minute on each thread, which costs what it costs [`Local`](crate::Local).
 ///
 /// # Examples
 ///
 /// ```
 /// use tach_tracing::Strftime;
 ///
-/// tracing_subscriber::fmt().with_timer(Strftime::utc("%d %b %Y, %H:%M:%S%.3f")?).init();
+/// tracing_subscriber::fmt().with_timer(Strftime::utc("%a %d %b %Y, %H:%M:%S%.3f")?).init();
 /// tracing::info!("ready");
 /// # Ok::<(), tach_tracing::PatternError>(())
 /// ```
@@ -54,10 +55,10 @@ enum Zone {
 }
 
 impl Zone {
-    fn now(&self) -> TimeZone {
+    fn at(&self, time: UnixTime) -> TimeZone {
         match self {
             Self::Fixed(zone) => zone.clone(),
-            Self::System => TimeZone::system(),
+            Self::System => system_zone::at(time),
         }
     }
 }
@@ -104,7 +105,7 @@ impl Strftime {
     }
 
     /// Prints local time in the system's zone by `pattern`. [`Local`](crate::Local) tells how the zone is
-    /// found; a zone that is set anew is honoured after five minutes.
+    /// found, and when a zone that is set anew is honoured.
     ///
     /// # Errors
     ///
@@ -123,7 +124,8 @@ impl Strftime {
     }
 
     fn new(pattern: &str, zone: Zone) -> Result<Self, PatternError> {
-        let sample = BrokenDownTime::from(&Timestamp::UNIX_EPOCH.to_zoned(zone.now()));
+        let sample =
+            BrokenDownTime::from(&Timestamp::UNIX_EPOCH.to_zoned(zone.at(UnixTime::now())));
         error::check(pattern, &sample)?;
         Ok(Self { pattern: pattern.into(), zone })
     }
@@ -137,7 +139,8 @@ impl_timer!(
 
 impl Form for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
-        let time = Timestamp::from(moment::unix_time(clock)).to_zoned(self.zone.now());
+        let time = moment::unix_time(clock);
+        let time = Timestamp::from(time).to_zoned(self.zone.at(time));
         // A zone that is set later may lack what the pattern was checked for: that is printed as it stands.
         let config = Config::new().lenient(true);
         let mut writer = StdFmtWrite(writer);

@@ -26,7 +26,7 @@ use crate::moment;
 /// tracing::info!("ready");
 /// ```
 ///
-/// `cargo run --example timer_ticks` prints
+/// `cargo run --example timer_ticks`, which logs requests as well, prints among others
 ///
 /// ```text
 /// 92252974193258  INFO tick=92252974096486 time=2026-11-21T13:53:49.643251389Z ns_per_tick=0.399965603136

@@ -25,7 +25,7 @@ tracing_subscriber::fmt().with_timer(tach_tracing::", stringify!($Timer), ").ini
 tracing::info!(\"ready\");
 ```
 
-`cargo run --example timer_unix` prints
+`cargo run --example timer_unix`, which has a line by each such timer, prints among others
 
 ```text
 ", $text, "  INFO timer_unix: ready

@@ -25,6 +25,8 @@ use crate::moment;
 /// ```
 /// tach_core::uptime();
 /// tracing_subscriber::fmt().with_timer(tach_tracing::Uptime).init();
+/// tracing::info!("starting");
+/// std::thread::sleep(std::time::Duration::from_millis(42));
 /// tracing::info!("ready");
 /// ```
 ///

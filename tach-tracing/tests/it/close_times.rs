@@ -188,6 +188,26 @@ fn with_event_time_all_lines_of_a_closed_span_have_one_time() {
     }
 }
 
+/// The stack of the crate's documentation: a filter of one layer hides spans from that, and from no other.
+#[test]
+fn each_layer_has_a_filter_of_its_own_within_event_time() {
+    let captured = <[Captured; 2]>::default();
+    let [one, other] = captured.each_ref().map(|captured| {
+        let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
+        CloseTimes::new(layer.with_timer(Utc::<9>))
+    });
+    let layers = one.with_filter(LevelFilter::INFO).and_then(other);
+    let layers = EventTime::new(layers).with_span_events();
+    with_default(registry().with(SpanTiming::new()).with(layers), spans);
+    let [one, other] = captured.map(|captured| captured.text());
+    // Of the others each line has a span that is hidden, or its level.
+    let hidden = |line: &&str| [" TRACE ", " DEBUG "].iter().any(|level| line.contains(level));
+    let shown: Vec<_> = other.lines().filter(|line| !hidden(line)).collect();
+    assert_eq!(one.lines().collect::<Vec<_>>(), shown);
+    assert_eq!([&one, &other].map(|text| text.matches(": close").count()), [2, 4]);
+    assert!(one.contains("inner{later=") && one.contains("outer{request=7"), "{one}");
+}
+
 /// A filter around it hides the lines of spans that it hides.
 #[test]
 fn filters_go_around_it() {

@@ -75,6 +75,10 @@ impl Layer<Registry> for Recorder {
     fn on_close(&self, _: Id, _: Context<'_, Registry>) {
         self.note("on_close");
     }
+
+    fn on_id_change(&self, _: &Id, _: &Id, _: Context<'_, Registry>) {
+        self.note("on_id_change");
+    }
 }
 
 /// What a recorder is told within a layer.
@@ -116,4 +120,28 @@ fn all_is_passed_on() {
         with_events.insert(position, "on_event");
     }
     assert_eq!(told(CloseTimes::new), with_events);
+}
+
+/// Tells the layer within that a span has another number: no subscriber of tracing-subscriber does that.
+struct Changing<L>(L);
+
+impl<L: Layer<Registry>> Layer<Registry> for Changing<L> {
+    fn on_event(&self, _: &Event<'_>, context: Context<'_, Registry>) {
+        self.0.on_id_change(&Id::from_u64(1), &Id::from_u64(2), context);
+    }
+}
+
+#[test]
+fn a_change_of_a_span_s_number_is_passed_on() {
+    fn assert_passed_on<L>(around: impl FnOnce(Recorder) -> L)
+    where
+        L: Layer<Registry> + Send + Sync,
+    {
+        let recorder = Recorder::default();
+        let dispatch = Dispatch::new(registry().with(Changing(around(recorder.clone()))));
+        with_default(&dispatch, || tracing::info!("event"));
+        assert_eq!(*recorder.0.lock().unwrap(), ["on_id_change"]);
+    }
+    assert_passed_on(EventTime::new);
+    assert_passed_on(CloseTimes::new);
 }

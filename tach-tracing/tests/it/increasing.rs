@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::thread;
 
 use tach_core::{IncreasingClock, ManualClock, Stamp, UnixTime};
-use tach_tracing::{FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc};
+use tach_tracing::{EventTime, FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc};
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, dispatcher};
+use tracing_subscriber::Layer as _;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
@@ -83,6 +84,30 @@ fn every_timer_knows_what_its_last_digit_stands_for() {
     assert_different(&UnixMillis.strictly_increasing());
     assert_different(&UnixMicros.strictly_increasing());
     assert_different(&UnixNanos.strictly_increasing());
+}
+
+/// Within a stamp a timer prints the stamp's time, so that it is up to who stamps.
+#[test]
+fn events_of_one_time_each_are_strictly_increasing_if_that_is_asked_for() {
+    let captured = Captured::default();
+    let layer = || {
+        let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
+        layer.with_timer(Utc::<3>.strictly_increasing())
+    };
+    let printed = |subscriber: Dispatch| {
+        dispatcher::with_default(&subscriber, || (0..EVENTS).for_each(|i| tracing::info!(i)));
+    };
+    printed(Dispatch::new(
+        registry().with(EventTime::new(layer().and_then(layer())).strictly_increasing::<3>()),
+    ));
+    // By the same clock as the timers are when no stamp is pinned.
+    printed(Dispatch::new(registry().with(layer())));
+    let text = captured.text();
+    let times: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap().0).collect();
+    assert_eq!(times.len(), 3 * EVENTS);
+    assert!(times.is_sorted());
+    let different: HashSet<_> = times.iter().collect();
+    assert_eq!(different.len(), 2 * EVENTS);
 }
 
 /// The positive control: a thousand texts take less than a second each.

@@ -2,14 +2,14 @@
 
 use core::cell::Cell;
 use core::time::Duration;
+use std::thread_local;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tach_core::UnixTime;
 use tach_core::rfc3339::Offset;
 
-/// So long a thread goes by what it has learned.
-const KEPT_S: u64 = 60;
+use crate::timers::system_zone::{self, KEPT_S};
 
 /// An offset, and the seconds for which it is known: from the first, and until before the last.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,9 @@ thread_local! {
 /// The offset of the system's zone at `time`.
 #[inline]
 pub(super) fn offset_at(time: UnixTime) -> Offset {
-    KNOWN.with(|known| offset_by(known, time, TimeZone::system))
+    let offset = |known: &Cell<Known>| offset_by(known, time, || system_zone::at(time));
+    // What is dropped with the thread may log too, when this is gone.
+    KNOWN.try_with(offset).unwrap_or_else(|_| offset(&Cell::new(Known::NOTHING)))
 }
 
 /// The offset at `time` as it is known, or as it is learned from `zone`.
@@ -37,7 +39,11 @@ fn offset_by(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZon
         return offset;
     }
     let learned = Known::learn(&zone(), time);
-    known.set(learned);
+    // A line that is logged while the zone is sought tells the time by the zone from before; the next one
+    // shall not.
+    if !system_zone::is_sought() {
+        known.set(learned);
+    }
     learned.offset
 }
 

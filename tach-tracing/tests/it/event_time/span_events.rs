@@ -1,5 +1,11 @@
 //! What happens to spans.
 
+use core::cell::Cell;
+use core::fmt::{Display, Formatter, Result};
+use core::time::Duration;
+use std::sync::Arc;
+
+use tach_core::{ManualClock, Stamp, UnixTime};
 use tach_tracing::{EventTime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -49,4 +55,66 @@ fn several_within_each_other_give_one_time_too() {
 fn unless_asked_for_they_are_left_alone() {
     let [one, other] = times(|layers| EventTime::new(layers).boxed());
     assert_ne!(one, other);
+}
+
+/// Closes a span when it is written, a second later.
+struct Closing {
+    span: Cell<Option<tracing::Span>>,
+    clock: Arc<ManualClock>,
+}
+
+impl Display for Closing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.clock.advance(Duration::from_secs(1));
+        drop(self.span.take());
+        f.write_str("closing")
+    }
+}
+
+/// What is printed of a span that is closed while an event is handled.
+fn closed_within(
+    around: impl FnOnce(EventTime<Boxed>) -> EventTime<Boxed>,
+    pinned: Option<Stamp>,
+) -> String {
+    let (captured, clock) = (Captured::default(), Arc::new(ManualClock::new(UnixTime::EPOCH)));
+    let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
+    let layer = layer.with_span_events(FmtSpan::CLOSE);
+    // Busy and idle times are the standard library's.
+    let layer = layer.with_timer(Utc::<0>.with_clock(clock.clone())).boxed();
+    let layers = around(EventTime::new(layer)).with_clock(clock.clone());
+    with_default(registry().with(layers), || {
+        let closing = Closing { span: Cell::new(Some(tracing::info_span!("span"))), clock };
+        match pinned {
+            None => tracing::info!("{closing}"),
+            Some(stamp) => stamp.during(|| tracing::info!("{closing}")),
+        }
+    });
+    let text = captured.text();
+    let without_times = |line: &'_ str| line.split(" time.").next().unwrap().to_owned();
+    text.lines().map(without_times).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn within_an_event_they_do_not_have_its_time() {
+    let own = "1970-01-01T00:00:01Z  INFO span: close\n1970-01-01T00:00:00Z  INFO closing";
+    assert_eq!(closed_within(|layers| layers, None), own);
+    assert_eq!(closed_within(EventTime::with_span_events, None), own);
+}
+
+#[test]
+fn a_stamp_that_was_pinned_before_is_theirs_too() {
+    let pinned = "1970-01-01T00:01:40Z  INFO span: close\n1970-01-01T00:01:40Z  INFO closing";
+    let stamp = Stamp::by(&ManualClock::new(UnixTime::from_secs(100).unwrap()));
+    assert_eq!(closed_within(|layers| layers, Some(stamp)), pinned);
+    assert_eq!(closed_within(EventTime::with_span_events, Some(stamp)), pinned);
+}
+
+/// An outer one may have given them a time that the inner one would not.
+#[test]
+fn one_within_that_leaves_them_alone_leaves_them_the_time_they_have() {
+    let [one, other] = times(|layers| {
+        let within = EventTime::new(layers);
+        EventTime::new(within).with_span_events().boxed()
+    });
+    assert_eq!(one, other);
 }

@@ -53,9 +53,13 @@ fn where_fmt_span_panics_or_tells_it_was_idle() {
         assert!(text.contains("time.busy=0.00ns "), "{text}");
     }
 
-    let captured = Captured::default();
+    let (captured, clock) = (Captured::default(), Arc::new(ManualClock::default()));
     let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
-    let ours = registry().with(SpanTiming::new()).with(CloseTimes::new(layer));
-    let text = printed(ours, &captured).unwrap();
-    assert!(text.contains("time.idle=0.00ns") || !text.contains("time.busy=0.00ns"), "{text}");
+    let timing = SpanTiming::new().with_clock(clock.clone());
+    let lines = CloseTimes::new(layer).with_clock(clock.clone());
+    with_default(registry().with(timing).with(lines), || {
+        forget_the_guard(|| clock.advance(Duration::from_millis(1)));
+    });
+    let text = captured.text();
+    assert!(text.contains("time.busy=1.00ms time.idle=0.00ns"), "{text}");
 }

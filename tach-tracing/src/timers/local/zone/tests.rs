@@ -94,6 +94,39 @@ fn the_zone_is_asked_for_once_a_minute_and_a_new_one_is_honoured() {
     assert_eq!(offset("2026-11-21T09:30:59Z", "Europe/Berlin"), (true, 60));
 }
 
+/// jiff may log that it looks for the zone, and this thread's timers are asked for the time of that.
+#[test]
+fn lines_within_the_search_have_the_zone_from_before_and_no_line_after() {
+    let offset = |time: &str| offset_at(at(time)).as_minutes();
+    let search = |time, zone: &str| {
+        system_zone::zone_by(at(time), || {
+            let within = offset(time);
+            // Also if the minute is another one by then.
+            assert_eq!(offset("2040-01-01T00:00:00Z"), within);
+            assert_eq!(
+                system_zone::at(at(time)).to_offset(Timestamp::UNIX_EPOCH).seconds(),
+                within * 60
+            );
+            TimeZone::get(zone).unwrap()
+        });
+        offset(time)
+    };
+    assert_eq!(search("2026-11-21T09:30:30Z", "Asia/Kolkata"), 330);
+    assert_eq!(search("2026-11-21T09:31:30Z", "Africa/Lagos"), 60);
+}
+
+#[test]
+fn timers_share_the_zone_that_was_found_for_the_minute() {
+    let mut searches = 0;
+    for time in ["2026-11-21T09:30:00Z", "2026-11-21T09:30:59.9Z", "2026-11-21T09:31:00Z"] {
+        system_zone::zone_by(at(time), || {
+            searches += 1;
+            TimeZone::unknown()
+        });
+    }
+    assert_eq!(searches, 2);
+}
+
 fn zones() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "Europe/Berlin",

@@ -1,0 +1,32 @@
+//! What a cell of the thread holds for a while.
+
+use core::cell::Cell;
+use std::thread::LocalKey;
+
+/// Calls `f` while `cell` holds `value`, and then puts back what it held before, also on unwinding.
+///
+/// Should the thread's memory be gone already, `f` is called and nothing else is done.
+#[inline]
+pub(crate) fn during<T: Copy, R>(
+    cell: &'static LocalKey<Cell<T>>,
+    value: T,
+    f: impl FnOnce() -> R,
+) -> R {
+    let before = cell.try_with(|cell| cell.replace(value)).ok();
+    let _restored = Restored { cell, before };
+    f()
+}
+
+struct Restored<T: Copy + 'static> {
+    cell: &'static LocalKey<Cell<T>>,
+    before: Option<T>,
+}
+
+impl<T: Copy> Drop for Restored<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            let _ = self.cell.try_with(|cell| cell.set(before));
+        }
+    }
+}

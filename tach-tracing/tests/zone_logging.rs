@@ -1,0 +1,67 @@
+//! jiff logs how it looks for the system's zone: a timer that looks for it is asked for the time of that,
+//! too. Only the global subscriber is told, so each test is a process of its own, which has a zone that
+//! can't be found.
+
+#![cfg(feature = "jiff")]
+
+#[path = "support/captured.rs"]
+mod captured;
+#[path = "support/child.rs"]
+mod child;
+
+use core::time::Duration;
+
+use tach_core::{ManualClock, UnixTime};
+use tach_tracing::{Local, Strftime};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use self::captured::Captured;
+
+const NOWHERE: &[(&str, &str)] = &[("TZ", "Nowhere/Land")];
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+
+/// Asserts that lines by `timer` have this time at the epoch, and that the zone is sought once a minute.
+fn assert_sought_once_a_minute(timer: impl FormatTime + Send + Sync + 'static, time: &str) {
+    let captured = Captured::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
+    subscriber.with_writer(captured.clone()).with_timer(timer).finish().init();
+    let lines_of_jiff = || captured.text().lines().filter(|line| line.contains("jiff")).count();
+
+    tracing::info!("first");
+    let at_first = lines_of_jiff();
+    assert_ne!(at_first, 0, "jiff doesn't log");
+    assert!(captured.text().lines().all(|line| line.starts_with(time)), "{}", captured.text());
+    for _ in 0..100 {
+        tracing::info!("another");
+    }
+    assert_eq!(lines_of_jiff(), at_first);
+    CLOCK.advance(Duration::from_secs(60));
+    tracing::info!("a minute later");
+    assert!(lines_of_jiff() > at_first, "{}", captured.text());
+}
+
+#[test]
+fn local_ends() {
+    child::assert_passes("local", NOWHERE);
+}
+
+#[test]
+#[ignore = "needs a zone that can't be found, and is run by another"]
+fn local() {
+    assert_sought_once_a_minute(Local::<0>.with_clock(&CLOCK), "1970-01-01T00:00:00+00:00 ");
+}
+
+#[test]
+fn strftime_ends() {
+    child::assert_passes("strftime", NOWHERE);
+}
+
+#[test]
+#[ignore = "needs a zone that can't be found, and is run by another"]
+fn strftime() {
+    let timer = Strftime::local("%T").unwrap().with_clock(&CLOCK);
+    assert_sought_once_a_minute(timer, "00:00:00 ");
+}
