@@ -10,8 +10,8 @@ use crate::{Instant, UnixTime};
 ///
 /// One event often becomes several lines: in text and in JSON, as a record of OpenTelemetry. Each writer that
 /// reads a clock of its own gets a time of its own. A stamp is read once and pinned to the thread while
-/// the event is handled, by `during`. The timers of tach-tracing and the log records of tach-otel ask for it
-/// by `current` before they read a clock.
+/// the event is handled, by `during`. The timers of tach-tracing, the lines of tach-log and the log
+/// records of tach-otel ask for it by `current` before they read a clock.
 ///
 /// # Guarantees
 ///
