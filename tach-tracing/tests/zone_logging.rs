@@ -14,8 +14,8 @@ use core::time::Duration;
 use tach_core::{ManualClock, UnixTime};
 use tach_tracing::{Local, Strftime};
 use tracing::level_filters::LevelFilter;
+use tracing_log::LogTracer;
 use tracing_subscriber::fmt::time::FormatTime;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::captured::Captured;
 
@@ -27,7 +27,10 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 fn assert_sought_once_a_minute(timer: impl FormatTime + Send + Sync + 'static, time: &str) {
     let captured = Captured::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
-    subscriber.with_writer(captured.clone()).with_timer(timer).finish().init();
+    let subscriber = subscriber.with_writer(captured.clone()).with_timer(timer).finish();
+    tracing::subscriber::set_global_default(subscriber).expect("the first one");
+    // As tracing-subscriber's feature of that name does, which the other tests must be without.
+    LogTracer::init().expect("the first one");
     let lines_of_jiff = || captured.text().lines().filter(|line| line.contains("jiff")).count();
 
     tracing::info!("first");
