@@ -2,6 +2,7 @@
 
 mod auto_traits;
 mod direct;
+mod event_time;
 mod given;
 mod global;
 mod layer;

@@ -1,0 +1,92 @@
+//! One event, one time: in the lines of fmt layers and in the log record of OpenTelemetry.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
+use tach_core::UnixTime;
+use tach_otel::Clocked;
+use tach_tracing::{EventTime, Utc};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::{fmt, registry};
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Captured {
+    fn writer(&self) -> impl Fn() -> Self + 'static {
+        let captured = self.clone();
+        move || captured.clone()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// The times of some events: in lines of text, in JSON, and in the records.
+fn times(
+    around: impl FnOnce(
+        Vec<Box<dyn Layer<Registry> + Send + Sync>>,
+    ) -> Box<dyn Layer<Registry> + Send + Sync>,
+) -> [Vec<UnixTime>; 3] {
+    let (text, json) = (Captured::default(), Captured::default());
+    let exporter = InMemoryLogExporter::default();
+    let provider = SdkLoggerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let layers = vec![
+        fmt::layer().with_ansi(false).with_timer(Utc::<9>).with_writer(text.writer()).boxed(),
+        fmt::layer().json().with_timer(Utc::<9>).with_writer(json.writer()).boxed(),
+        OpenTelemetryTracingBridge::new(&Clocked::new(provider.clone())).boxed(),
+    ];
+    tracing::subscriber::with_default(registry().with(around(layers)), || {
+        for number in 0..100 {
+            tracing::info!(number, "ready");
+        }
+    });
+    let in_text = |line: &String| line.split(' ').next().unwrap().parse().unwrap();
+    let in_json = |line: &String| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["timestamp"].as_str().unwrap().parse().unwrap()
+    };
+    let records = exporter.get_emitted_logs().unwrap();
+    let in_record = |record: &opentelemetry_sdk::logs::in_memory_exporter::LogDataWithResource| {
+        UnixTime::try_from(record.record.timestamp().unwrap()).unwrap()
+    };
+    let times = [
+        text.lines().iter().map(in_text).collect(),
+        json.lines().iter().map(in_json).collect(),
+        records.iter().map(in_record).collect(),
+    ];
+    // The last handle takes the records with it.
+    drop(provider);
+    times
+}
+
+#[test]
+fn an_event_has_one_time_in_text_in_json_and_in_the_record() {
+    let [text, json, records] = times(|layers| EventTime::new(layers).boxed());
+    assert_eq!(text.len(), 100);
+    assert_eq!(text, json);
+    assert_eq!(text, records);
+}
+
+/// The positive control.
+#[test]
+fn without_event_time_each_has_its_own() {
+    let [text, json, records] = times(Layer::boxed);
+    assert_eq!([text.len(), json.len(), records.len()], [100; 3]);
+    assert!(text != json && text != records);
+}
