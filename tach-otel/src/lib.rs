@@ -93,6 +93,8 @@ mod clock_id;
 #[cfg(any(feature = "trace", feature = "logs"))]
 mod clocked;
 #[cfg(any(feature = "trace", feature = "logs"))]
+mod hash;
+#[cfg(any(feature = "trace", feature = "logs"))]
 mod incoming;
 #[cfg(feature = "logs")]
 mod logger;

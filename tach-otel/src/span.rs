@@ -23,11 +23,12 @@ use crate::{Clocked, Incoming};
 /// that starts and ends within its parent does so in its times, on whichever threads. For times that
 /// callers give, [`Incoming`] says more.
 ///
-/// A child finds the anchor by the id of its trace: while the span that took it goes on, and after that
-/// until its place in a table is needed. *Not* promised: that it finds it when more than about 16,000 traces
-/// go on at once, or when two traces are put in the same place at the same nanosecond. It then takes an
-/// anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The same
-/// holds between processes, and between the spans of two clocks.
+/// A child finds the anchor by the ids of its parent: while that goes on, and after that until its place in
+/// a table is needed. *Not* promised: that it finds it when about 16,000 parents go on at once. It then takes
+/// an anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The
+/// same holds between processes, and between the spans of two clocks. What a remote span has started here
+/// lines up with the rest of its trace as far as that: only with a remote parent that is a span of this
+/// process after all, and goes on, is an anchor shared.
 ///
 /// A span that is not recording, be it sampled out or ended, ignores events and ends without a look
 /// at the clock.
@@ -102,7 +103,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     fn end_at(&mut self, time: SystemTime) {
         self.has_ended = true;
         self.inner.end_with_timestamp(time);
-        self.anchor.release(|| self.inner.span_context().trace_id());
+        self.anchor.release(|| self.inner.span_context());
     }
 
     /// The time to record for the one `given`.
@@ -151,12 +152,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         }
     }
 
-    /// Who becomes this span's child has asked for this, so the trace's anchor need not be remembered
-    /// before.
+    /// Who becomes this span's child has asked for this, so the anchor need not be remembered before. A
+    /// span that the sampler drops passes on what it shares, and has nothing to give by itself.
     fn span_context(&self) -> &SpanContext {
         let context = self.inner.span_context();
-        if self.has_ended || self.inner.is_recording() {
-            self.anchor.remember(context.trace_id());
+        if self.has_ended {
+            self.anchor.remember_late(context);
+        } else if self.anchor.is_shared() || self.inner.is_recording() {
+            self.anchor.remember(context);
         }
         context
     }
@@ -209,6 +212,7 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
+            self.anchor.release(|| self.inner.span_context());
         }
     }
 }
