@@ -35,7 +35,9 @@ use crate::{Clocked, Incoming};
 ///
 /// # Cost
 ///
-/// One read of tach's clock for each event and for the end. No allocation, no lock.
+/// One read of tach's clock for each event and for the end, and for a time that is given what [`Incoming`]
+/// says. No allocation, no lock. Once its context is asked for, as by whoever makes it a parent, it is noted
+/// in a table.
 ///
 /// # Examples
 ///
@@ -78,10 +80,13 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         C: Clone,
     {
         let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
+        let is_given = builder.start_time.is_some() || builder.events.is_some();
+        let ruling = is_given.then(|| incoming.ruling());
         let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent);
-        let mut start = anchor.start(&clock);
-        if builder.start_time.is_some() || builder.events.is_some() {
-            start = settle_given(&mut builder, incoming.ruling(|| anchor.now(&clock)), start);
+        let kept = builder.start_time.filter(|_| incoming == Incoming::Keep);
+        let mut start = kept.unwrap_or_else(|| anchor.start(&clock));
+        if let Some(ruling) = ruling {
+            start = settle_given(&mut builder, ruling, start);
         }
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
@@ -95,7 +100,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         }
     }
 
-    /// The time now. A start that was given may lie ahead of it, and is then what is told.
+    /// The time now. A start that was kept may lie ahead of it, and is then what is told.
     fn now(&self) -> SystemTime {
         self.anchor.now(&self.clock).max(self.start)
     }
@@ -108,19 +113,18 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling(|| self.anchor.now(&self.clock)).settle(given, self.start)
+        self.incoming.ruling().settle(given, self.start, || self.anchor.now(&self.clock))
     }
 }
 
-/// Settles the times in `builder`; the start of its span, which is `start` if none was given.
+/// Settles the times in `builder`; the start of its span, which is `now` if none was given.
 #[inline(never)]
-fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, mut start: SystemTime) -> SystemTime {
-    if let Some(given) = builder.start_time {
-        // A start has nothing to come after but the epoch, before which OTLP has no times.
-        start = ruling.settle(given, UNIX_EPOCH);
-    }
+fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, now: SystemTime) -> SystemTime {
+    // A start has nothing to come after but the epoch, before which OTLP has no times.
+    let settle_start = |given| ruling.settle(given, UNIX_EPOCH, || now);
+    let start = builder.start_time.map_or(now, settle_start);
     for event in builder.events.iter_mut().flatten() {
-        event.timestamp = ruling.settle(event.timestamp, start);
+        event.timestamp = ruling.settle(event.timestamp, start, || now);
     }
     start
 }

@@ -7,6 +7,7 @@ mod global;
 mod layer;
 mod logs;
 mod manual;
+mod reads;
 mod stamped;
 mod support;
 mod threads;
