@@ -131,7 +131,7 @@ impl<P: SpanProcessor, C: Clock + fmt::Debug> SpanProcessor for Align<P, C> {
         let context = span.span_context();
         let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
         of_trace.remember(context);
-        let reading = self.read(of_trace.anchor());
+        let reading = self.read(&of_trace.anchor());
         if reading.is_apart() {
             let key = trace_anchor::key(self.clock_id, context);
             STARTS.force(key, [reading.anchored_ns, reading.wall_ns]);

@@ -19,10 +19,12 @@ static FAR: Table<4096> = Table::new();
 /// Whether there was ever anything in [`FAR`].
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
-/// The anchor of a span's trace.
+/// The anchor of a span's trace: as [`Anchor`], but for the time, which is one of the standard library's so
+/// that it need not be converted for every span.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
-    anchor: Anchor,
+    instant: Instant,
+    time: SystemTime,
     id: ClockId,
     /// It is the parent's.
     is_shared: bool,
@@ -42,12 +44,17 @@ impl TraceAnchor {
             None
         };
         let anchor = shared.unwrap_or_else(|| Anchor::with_clock(clock));
-        Self { anchor, id, is_shared: shared.is_some(), is_remembered: AtomicBool::new(false) }
+        Self {
+            instant: anchor.instant(),
+            time: anchor.time().to_system_time(),
+            id,
+            is_shared: shared.is_some(),
+            is_remembered: AtomicBool::new(false),
+        }
     }
 
-    #[cfg(feature = "sdk")]
-    pub(crate) fn anchor(&self) -> &Anchor {
-        &self.anchor
+    pub(crate) fn anchor(&self) -> Anchor {
+        Anchor::new(self.instant, UnixTime::from_system_time(self.time))
     }
 
     pub(crate) fn is_shared(&self) -> bool {
@@ -57,13 +64,20 @@ impl TraceAnchor {
     /// When the span starts: the anchor's own time if the span has taken it.
     #[inline]
     pub(crate) fn start(&self, clock: &impl Clock) -> SystemTime {
-        if self.is_shared { self.now(clock) } else { self.anchor.time().to_system_time() }
+        if self.is_shared { self.now(clock) } else { self.time }
     }
 
     /// The time that the anchor gives to this moment.
     #[inline]
     pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
-        self.anchor.unix_time_by(clock, clock.monotonic_now()).to_system_time()
+        let now = clock.monotonic_now().as_unordered();
+        let time = if now >= self.instant {
+            self.time.checked_add(clock.duration_between(self.instant, now))
+        } else {
+            self.time.checked_sub(clock.duration_between(now, self.instant))
+        };
+        // No clock gets there, but one that somebody made up.
+        time.unwrap_or(self.time)
     }
 
     /// Lets the children to come of `span`, which has this anchor, find it until the span is over.
@@ -76,7 +90,7 @@ impl TraceAnchor {
         {
             return;
         }
-        if put(self.id, span, self.anchor).is_none() {
+        if put(self.id, span, self.anchor()).is_none() {
             self.is_remembered.store(false, Ordering::Relaxed);
         }
     }
@@ -85,7 +99,7 @@ impl TraceAnchor {
     /// needed.
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
-        if let Some(slot) = put(self.id, span, self.anchor) {
+        if let Some(slot) = put(self.id, span, self.anchor()) {
             slot.release(key(self.id, span));
         }
     }
