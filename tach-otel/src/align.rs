@@ -62,7 +62,6 @@ const TRIES: usize = 4;
 /// let span = &exporter.get_finished_spans().unwrap()[0];
 /// assert!(span.start_time <= span.end_time);
 /// ```
-#[derive(Debug)]
 pub struct Align<P, C = SystemClock> {
     inner: P,
     clock: C,
@@ -126,7 +125,14 @@ impl<P, C: Clock> Align<P, C> {
     }
 }
 
-impl<P: SpanProcessor, C: Clock + fmt::Debug> SpanProcessor for Align<P, C> {
+/// By hand, since a `dyn Clock` has none.
+impl<P: fmt::Debug, C> fmt::Debug for Align<P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Align").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
     fn on_start(&self, span: &mut Span, parent: &Context) {
         let context = span.span_context();
         let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
