@@ -31,6 +31,7 @@ use crate::clock_id::ClockId;
 /// # Examples
 ///
 /// ```
+/// # #[cfg(feature = "trace")] {
 /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
 /// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 /// use tach_otel::Clocked;
@@ -42,6 +43,7 @@ use crate::clock_id::ClockId;
 /// tracer.start("pay").end();
 /// let spans = exporter.get_finished_spans().unwrap();
 /// assert!(spans[0].start_time <= spans[0].end_time);
+/// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Clocked<T, C = SystemClock> {
@@ -82,6 +84,7 @@ impl<T, C> Clocked<T, C> {
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::sync::Arc;
     /// use std::time::Duration;
     ///
@@ -100,6 +103,7 @@ impl<T, C> Clocked<T, C> {
     /// span.end();
     /// let span = &exporter.get_finished_spans().unwrap()[0];
     /// assert_eq!(span.end_time, span.start_time + Duration::from_secs(5));
+    /// # }
     /// ```
     #[must_use]
     pub fn with_clock<D: Clock>(self, clock: D) -> Clocked<T, D> {

@@ -32,6 +32,7 @@ pub enum Incoming {
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::time::{Duration, UNIX_EPOCH};
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -45,6 +46,7 @@ pub enum Incoming {
     /// let end = UNIX_EPOCH + Duration::from_secs(7);
     /// tracer.start("old").end_with_timestamp(end);
     /// assert_eq!(exporter.get_finished_spans().unwrap()[0].end_time, end);
+    /// # }
     /// ```
     Keep,
 
@@ -66,6 +68,7 @@ pub enum Incoming {
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::time::{Duration, SystemTime};
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -80,6 +83,7 @@ pub enum Incoming {
     /// tracer.span_builder("pay").with_start_time(queued).start(&tracer).end();
     /// let span = &exporter.get_finished_spans().unwrap()[0];
     /// assert!(span.end_time.duration_since(span.start_time).unwrap().as_secs() >= 60);
+    /// # }
     /// ```
     #[default]
     Rebase,
@@ -100,6 +104,7 @@ pub enum Incoming {
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::time::UNIX_EPOCH;
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -112,6 +117,7 @@ pub enum Incoming {
     ///
     /// tracer.span_builder("pay").with_start_time(UNIX_EPOCH).start(&tracer).end();
     /// assert!(exporter.get_finished_spans().unwrap()[0].start_time > UNIX_EPOCH);
+    /// # }
     /// ```
     Restamp,
 }
