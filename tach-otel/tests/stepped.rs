@@ -7,8 +7,9 @@
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::SystemTime;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
@@ -16,6 +17,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     InMemorySpanExporter, SdkTracerProvider, Span as SdkSpan, SpanData, SpanProcessor,
 };
+use tach_core::UnixTime;
 use tach_otel::Clocked;
 
 const HOUR_S: i64 = 3600;
@@ -60,6 +62,19 @@ fn step(seconds: i64) {
     STEPPED_S.fetch_add(seconds, Ordering::Relaxed);
 }
 
+/// Has the wall clock to itself, as soon as tach has noticed what became of it in the test before.
+fn alone() -> MutexGuard<'static, ()> {
+    let guard = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_apart = || {
+        let (tach, wall) = (UnixTime::now(), UnixTime::from_system_time(SystemTime::now()));
+        tach.as_nanos().abs_diff(wall.as_nanos()) > 500_000
+    };
+    while is_apart() {
+        thread::yield_now();
+    }
+    guard
+}
+
 /// Three spans, each with an event after the step: one is ended, one dropped, one in a context.
 fn spans_over_a_step<P>(wrap: impl FnOnce(SdkTracerProvider) -> P, seconds: i64) -> Vec<SpanData>
 where
@@ -91,7 +106,7 @@ fn is_bent(span: &SpanData) -> bool {
 
 #[test]
 fn a_step_bends_the_sdk_s_spans_and_not_clocked_ones() {
-    let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     for seconds in [HOUR_S, -HOUR_S] {
         let clocked = spans_over_a_step(Clocked::new, seconds);
         assert_eq!(clocked.len(), 3);
@@ -177,7 +192,7 @@ fn provider(processor: impl SpanProcessor + 'static) -> SdkTracerProvider {
 
 #[test]
 fn no_clocked_span_of_a_million_is_negative_under_random_steps() {
-    let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let clocked = negative_under_steps(1_000_000, |count| Clocked::new(provider(count)));
     // The positive control.
     let plain = negative_under_steps(100_000, provider);
@@ -196,7 +211,7 @@ mod aligned {
 
     #[test]
     fn no_aligned_span_is_negative_under_random_steps() {
-        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         assert_eq!(negative_under_steps(100_000, |count| provider(Align::new(count))), 0);
     }
 
@@ -263,7 +278,7 @@ mod aligned {
 
     #[test]
     fn a_trace_is_repaired_after_steps() {
-        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         for by in [HOUR_S, -HOUR_S] {
             let both = Both::new();
             family(&both.tracer(), &both.tracer(), by);
@@ -279,7 +294,7 @@ mod aligned {
 
     #[test]
     fn clocked_and_plain_spans_meet_in_a_trace() {
-        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         for by in [HOUR_S, -HOUR_S] {
             let (plain, clocked) = (Both::new(), Both::new());
             let wrap = |both: &Both| Clocked::new(both.provider.clone()).tracer("clocked");
@@ -300,7 +315,7 @@ mod aligned {
 
     #[test]
     fn without_a_step_spans_are_left_as_they_are() {
-        let _alone = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = alone();
         let both = Both::new();
         family(&both.tracer(), &both.tracer(), 0);
         assert_eq!(
