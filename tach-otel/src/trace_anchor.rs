@@ -185,6 +185,7 @@ fn find_far(key: u64) -> Option<(&'static Slot, [u64; 2])> {
 mod tests {
     use super::*;
     use crate::Clocked;
+    use core::sync::atomic::AtomicUsize;
     use opentelemetry::trace::noop::NoopTracerProvider;
     use opentelemetry::trace::{Span, SpanBuilder, Tracer, TracerProvider};
     use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
@@ -197,14 +198,23 @@ mod tests {
         NEAR.used() + FAR.used()
     }
 
-    /// Spans that are shown, shown again, and shown once they are over, and a child of each.
+    /// Spans that are shown, by two threads at once, and shown again once they are over, and a child of each.
     fn live(tracer: &impl Tracer<Span: Send + Sync + 'static>, parent: &Context) {
         let mut spans: Vec<_> =
             (0..SPANS).map(|_| tracer.start_with_context("shown", parent)).collect();
-        thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| spans.iter().for_each(|span| _ = span.span_context()));
+        let arrived = AtomicUsize::new(0);
+        let show = || {
+            for (number, span) in spans.iter().enumerate() {
+                arrived.fetch_add(1, Ordering::Relaxed);
+                while arrived.load(Ordering::Relaxed) < 2 * (number + 1) {
+                    thread::yield_now();
+                }
+                _ = span.span_context();
             }
+        };
+        thread::scope(|scope| {
+            scope.spawn(show);
+            show();
         });
         for span in &mut spans {
             let context = Context::new().with_remote_span_context(span.span_context().clone());
@@ -236,14 +246,12 @@ mod tests {
         // Spans that are not recorded pass on what they share; those of no SDK have their parent's ids.
         live(&Clocked::new(sdk(Sampler::AlwaysOff)).tracer("slots"), &parent);
         live(&Clocked::new(NoopTracerProvider::new()).tracer("slots"), &parent);
+        // Spans with no ids leave nothing to be found.
+        live(&clocked, &parent.with_telemetry_suppressed());
+        assert!(of_parent(ClockId::SYSTEM, &SpanContext::NONE).is_none());
         assert_eq!(used(), 1);
         drop(parent);
         assert_eq!(used(), 0);
-
-        // Spans with no ids leave nothing to be found.
-        let invalid = Context::new().with_remote_span_context(SpanContext::NONE);
-        live(&Clocked::new(NoopTracerProvider::new()).tracer("slots"), &invalid);
-        assert!(of_parent(ClockId::SYSTEM, &SpanContext::NONE).is_none());
 
         #[cfg(feature = "sdk")]
         {
