@@ -276,32 +276,3 @@ fn a_span_that_ended_before_it_was_shown_shares_its_anchor() {
     tracer.start_with_context("child", &parent).end();
     assert_eq!(sdk.span("child").start_time, sdk.span("parent").start_time);
 }
-
-/// More traces at once than are remembered: each span is right by itself.
-#[test]
-fn a_trace_that_was_forgotten_has_whole_spans() {
-    const TRACES: usize = 40_000;
-    let sdk = Sdk::new();
-    let (clock, tracer) = clocked(&sdk);
-    let root = |_| Context::new().with_span(tracer.start_with_context("root", &Context::new()));
-    let roots: Vec<_> = (0..TRACES).map(root).collect();
-    clock.step_back(3600 * SECOND);
-    clock.advance(SECOND);
-    for root in &roots {
-        let mut child = tracer.start_with_context("child", root);
-        clock.advance(Duration::from_nanos(1));
-        child.end();
-    }
-    drop(roots);
-
-    let exported = sdk.exported();
-    let children = exported.iter().filter(|span| span.name == "child");
-    let (mut shared, mut forgotten) = (0, 0);
-    let first = exported.iter().find(|span| span.name == "root").unwrap().start_time;
-    for child in children {
-        assert_eq!(child.end_time, child.start_time + Duration::from_nanos(1));
-        *(if child.start_time > first { &mut shared } else { &mut forgotten }) += 1;
-    }
-    assert_eq!(shared + forgotten, TRACES);
-    assert!(forgotten > 0 && shared > 0, "{shared} shared, {forgotten} forgotten");
-}
