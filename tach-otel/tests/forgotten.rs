@@ -33,10 +33,10 @@ fn a_trace_that_was_forgotten_has_whole_spans() {
     }
     drop(roots);
 
-    let exported = exporter.get_finished_spans().unwrap();
-    let children = exported.iter().filter(|span| span.name == "child");
+    let spans = exporter.get_finished_spans().unwrap();
+    let children = spans.iter().filter(|span| span.name == "child");
     let (mut shared, mut forgotten) = (0, 0);
-    let first = exported.iter().find(|span| span.name == "root").unwrap().start_time;
+    let first = spans.iter().find(|span| span.name == "root").unwrap().start_time;
     for child in children {
         assert_eq!(child.end_time, child.start_time + Duration::from_nanos(1));
         *(if child.start_time > first { &mut shared } else { &mut forgotten }) += 1;
