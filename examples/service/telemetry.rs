@@ -34,10 +34,11 @@ impl Telemetry {
 }
 
 /// Whether a variable says where spans, or logs, go. The exporters read the rest of the standard `OTEL_*`
-/// variables by themselves.
+/// variables by themselves. One that is empty counts as unset, there too.
 fn is_exported(signal: &str) -> bool {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT");
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", &own].into_iter().any(|name| env::var_os(name).is_some())
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", own.as_str()].into_iter().any(is_set)
 }
 
 /// Who sends it all, and by what clock: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have a say.

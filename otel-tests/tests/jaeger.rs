@@ -14,7 +14,10 @@ use tach_otel::{Clocked, Incoming};
 /// The spans that don't lie in their parents, or end before they start.
 fn bent(spans: &[Span]) -> Vec<&Span> {
     let is_bent = |span: &&Span| {
-        let parent = spans.iter().find(|parent| parent.id == span.parent);
+        let parent = (!span.parent.is_empty()).then(|| {
+            let found = spans.iter().find(|parent| parent.id == span.parent);
+            found.unwrap_or_else(|| panic!("the parent of {span:?} is not among {spans:?}"))
+        });
         let sticks_out =
             parent.is_some_and(|it| span.start_ns < it.start_ns || it.end_ns < span.end_ns);
         sticks_out || span.end_ns < span.start_ns

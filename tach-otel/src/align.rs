@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use opentelemetry::Context;
-use opentelemetry::trace::{Span as _, SpanContext, SpanId};
+use opentelemetry::trace::Span as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
@@ -38,8 +38,8 @@ const TRIES: usize = 4;
 /// or ended are moved onto the trace's anchor: durations are then tach's, and a child lies within its parent.
 ///
 /// *Not* promised: the time of an event about which the wall clock was set. It lies in the span, and
-/// is off by the step at most. And what is forgotten is not repaired but for the order: 16,000 traces and
-/// 256 spans are remembered, those longest that go on.
+/// is off by the step at most. And what is forgotten is not repaired but for the order: 16,000 spans
+/// are remembered, and of 256 how they started, of those that go on.
 ///
 /// # Cost
 ///
@@ -62,7 +62,6 @@ const TRIES: usize = 4;
 /// let span = &exporter.get_finished_spans().unwrap()[0];
 /// assert!(span.start_time <= span.end_time);
 /// ```
-#[derive(Debug)]
 pub struct Align<P, C = SystemClock> {
     inner: P,
     clock: C,
@@ -124,43 +123,37 @@ impl<P, C: Clock> Align<P, C> {
             tries += 1;
         }
     }
+}
 
-    /// By what the reading at a span's start is remembered.
-    fn start_key(&self, span: &SpanContext) -> u64 {
-        let [trace, span] = [
-            u128::from_ne_bytes(span.trace_id().to_bytes()),
-            u128::from(u64::from_ne_bytes(span.span_id().to_bytes())),
-        ];
-        self.clock_id.key((trace ^ span << 32).to_ne_bytes())
+/// By hand, since a `dyn Clock` has none.
+impl<P: fmt::Debug, C> fmt::Debug for Align<P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Align").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl<P: SpanProcessor, C: Clock + fmt::Debug> SpanProcessor for Align<P, C> {
+impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
     fn on_start(&self, span: &mut Span, parent: &Context) {
-        let context = span.span_context().clone();
+        let context = span.span_context();
         let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
-        of_trace.remember(context.trace_id());
-        let reading = self.read(of_trace.anchor());
+        of_trace.remember(context);
+        let reading = self.read(&of_trace.anchor());
         if reading.is_apart() {
-            STARTS.force(self.start_key(&context), [reading.anchored_ns, reading.wall_ns]);
+            let key = trace_anchor::key(self.clock_id, context);
+            STARTS.force(key, [reading.anchored_ns, reading.wall_ns]);
         }
         self.inner.on_start(span, parent);
     }
 
     fn on_end(&self, mut span: SpanData) {
-        let context = &span.span_context;
-        let key = self.start_key(context);
+        let key = trace_anchor::key(self.clock_id, &span.span_context);
         let at_start = STARTS.find(key).map(|(slot, [anchored_ns, wall_ns])| {
-            slot.release(anchored_ns);
+            slot.release(key);
             Reading { anchored_ns, wall_ns }
         });
-        let trace = context.trace_id();
-        let at_end = trace_anchor::known(self.clock_id, trace).map(|anchor| self.read(&anchor));
-        let is_local_root = span.parent_span_is_remote || span.parent_span_id == SpanId::INVALID;
-        if is_local_root {
-            trace_anchor::release(self.clock_id, trace);
-        }
-        align(&mut span, at_start, at_end);
+        let anchor = trace_anchor::known(key);
+        trace_anchor::release(key);
+        align(&mut span, at_start, anchor.map(|anchor| self.read(&anchor)));
         self.inner.on_end(span);
     }
 

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::hash::{SECRETS, fold};
+
 /// Tells the clocks of this process apart, so that none is asked about another's instants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockId(u64);
@@ -19,19 +21,17 @@ impl ClockId {
         Self(number.wrapping_mul(0xD6E8_FEB8_6659_FD93))
     }
 
-    /// A hash of the clock and of what is remembered by it; not 0. Two are the same by chance once in
-    /// 2^63 pairs.
+    /// A hash of the clock and of a span, by the ids of its trace and its own; odd. Two are the same by
+    /// chance once in 2^63 pairs.
     #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "only spans are remembered"))]
-    #[expect(clippy::cast_possible_truncation, reason = "the halves of wider numbers")]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of a wider number")]
     #[inline]
-    pub(crate) fn key(self, bytes: [u8; 16]) -> u64 {
-        // The ids of some generators begin with a time, or are counted: each bit of the product
-        // depends on many of theirs.
-        const SECRETS: [u64; 2] = [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB];
-        let whole = u128::from_ne_bytes(bytes);
-        let (high, low) = ((whole >> 64) as u64 ^ SECRETS[0] ^ self.0, whole as u64 ^ SECRETS[1]);
-        let product = u128::from(high) * u128::from(low);
-        ((product >> 64) as u64 ^ product as u64) | 1
+    pub(crate) fn key(self, trace: [u8; 16], span: [u8; 8]) -> u64 {
+        // The ids of some generators begin with a time, or are counted.
+        let trace = u128::from_ne_bytes(trace);
+        let (high, low) = ((trace >> 64) as u64, trace as u64);
+        let trace = fold(high ^ SECRETS[0] ^ self.0, low ^ SECRETS[1]);
+        fold(trace ^ u64::from_ne_bytes(span), SECRETS[2]) | 1
     }
 }
 
@@ -44,13 +44,15 @@ mod tests {
     fn keys_differ_by_every_part() {
         let mut keys = HashSet::new();
         for id in [ClockId::SYSTEM, ClockId::new(), ClockId::new()] {
-            for number in 0..1000_u128 {
+            for number in 1..=300_u128 {
                 for shift in [0, 17, 64, 96] {
-                    keys.insert(id.key(((number + 1) << shift).to_be_bytes()));
+                    for span in 1..=10_u64 {
+                        keys.insert(id.key((number << shift).to_be_bytes(), span.to_be_bytes()));
+                    }
                 }
             }
         }
-        assert_eq!(keys.len(), 3 * 4 * 1000);
-        assert!(!keys.contains(&0));
+        assert_eq!(keys.len(), 3 * 300 * 4 * 10);
+        assert!(keys.iter().all(|key| key % 2 == 1));
     }
 }

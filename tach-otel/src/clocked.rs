@@ -23,13 +23,15 @@ use crate::clock_id::ClockId;
 /// # Cost
 ///
 /// A span costs one read of tach's clock at its start, one for each event, and one at its end, in
-/// place of as many of the OS's. A time that is given costs what [`Incoming`] says. The start is
+/// place of as many of the OS's. A time that is given costs what [`Incoming`] says, by default one of the
+/// OS's besides. The start is
 /// read also for a span that the sampler then drops, because the tracer samples and starts in one
 /// call; such a span reads no clock after that. A log record costs one read. No allocation, no lock.
 ///
 /// # Examples
 ///
 /// ```
+/// # #[cfg(feature = "trace")] {
 /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
 /// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 /// use tach_otel::Clocked;
@@ -41,6 +43,7 @@ use crate::clock_id::ClockId;
 /// tracer.start("pay").end();
 /// let spans = exporter.get_finished_spans().unwrap();
 /// assert!(spans[0].start_time <= spans[0].end_time);
+/// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Clocked<T, C = SystemClock> {
@@ -81,6 +84,7 @@ impl<T, C> Clocked<T, C> {
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::sync::Arc;
     /// use std::time::Duration;
     ///
@@ -99,6 +103,7 @@ impl<T, C> Clocked<T, C> {
     /// span.end();
     /// let span = &exporter.get_finished_spans().unwrap()[0];
     /// assert_eq!(span.end_time, span.start_time + Duration::from_secs(5));
+    /// # }
     /// ```
     #[must_use]
     pub fn with_clock<D: Clock>(self, clock: D) -> Clocked<T, D> {

@@ -22,11 +22,17 @@ pub enum Incoming {
     ///
     /// # Guarantees
     ///
-    /// No clock is read for the time, and it is not compared with the span's start.
+    /// The time is not compared with the span's start, nor with now.
+    ///
+    /// # Cost
+    ///
+    /// No clock is read for the time. A span that is the first of its trace in this process reads tach's
+    /// clock all the same when it starts, for what in the trace is given no times.
     ///
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::time::{Duration, UNIX_EPOCH};
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -40,6 +46,7 @@ pub enum Incoming {
     /// let end = UNIX_EPOCH + Duration::from_secs(7);
     /// tracer.start("old").end_with_timestamp(end);
     /// assert_eq!(exporter.get_finished_spans().unwrap()[0].end_time, end);
+    /// # }
     /// ```
     Keep,
 
@@ -47,19 +54,21 @@ pub enum Incoming {
     ///
     /// # Guarantees
     ///
-    /// The end and the events of a span are not before its start. A time that was read just before
-    /// the call becomes one between that reading and now, to the grain of the OS's clock, so calls
-    /// made one after the other keep their order. *Not* promised: the age of a time that was taken
-    /// before the wall clock was set.
+    /// The end and the events of a span are not before its start, and none of its times is after the call
+    /// that gives it: what lies ahead becomes now. A time that was read just before the call becomes one
+    /// between that reading and now, to the grain of the OS's clock, so calls made one after the other
+    /// keep their order. *Not* promised: the age of a time that was taken before the wall clock was set, or
+    /// more than that of one with which the thread is held up between the two reads: it comes out younger.
     ///
     /// # Cost
     ///
-    /// One read of the OS's clock and one of tach's, for all times of a `SpanBuilder` together and
-    /// for every other time.
+    /// One read of the OS's clock and one of tach's, which is the span's own reading at its start: for all
+    /// times of a `SpanBuilder` together, and for every other time.
     ///
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::time::{Duration, SystemTime};
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -74,6 +83,7 @@ pub enum Incoming {
     /// tracer.span_builder("pay").with_start_time(queued).start(&tracer).end();
     /// let span = &exporter.get_finished_spans().unwrap()[0];
     /// assert!(span.end_time.duration_since(span.start_time).unwrap().as_secs() >= 60);
+    /// # }
     /// ```
     #[default]
     Rebase,
@@ -89,11 +99,12 @@ pub enum Incoming {
     ///
     /// # Cost
     ///
-    /// One read of tach's clock.
+    /// One read of tach's clock, as for a span that is given no times.
     ///
     /// # Examples
     ///
     /// ```
+    /// # #[cfg(feature = "trace")] {
     /// use std::time::UNIX_EPOCH;
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -106,6 +117,7 @@ pub enum Incoming {
     ///
     /// tracer.span_builder("pay").with_start_time(UNIX_EPOCH).start(&tracer).end();
     /// assert!(exporter.get_finished_spans().unwrap()[0].start_time > UNIX_EPOCH);
+    /// # }
     /// ```
     Restamp,
 }

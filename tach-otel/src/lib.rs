@@ -6,6 +6,7 @@
 //! [`tach_core`]'s time wherever it would read the clock itself:
 //!
 //! ```
+//! # #[cfg(feature = "trace")] {
 //! use opentelemetry::global;
 //! use opentelemetry::trace::{Span, Tracer};
 //! use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -18,11 +19,13 @@
 //! span.add_event("authorised", vec![]);
 //! span.end();
 //! # provider.shutdown().unwrap();
+//! # }
 //! ```
 //!
 //! For tracing-opentelemetry, give its layer a wrapped tracer:
 //!
 //! ```
+//! # #[cfg(feature = "trace")] {
 //! use opentelemetry::trace::TracerProvider;
 //! use opentelemetry_sdk::trace::SdkTracerProvider;
 //! use tach_otel::Clocked;
@@ -32,11 +35,13 @@
 //! let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("checkout"));
 //! let subscriber = tracing_subscriber::registry().with(layer);
 //! # drop(subscriber);
+//! # }
 //! ```
 //!
 //! And for log records, whose timestamp the SDK never sets, wrap the provider that an appender is given:
 //!
 //! ```
+//! # #[cfg(feature = "logs")] {
 //! use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 //! use opentelemetry_sdk::logs::SdkLoggerProvider;
 //! use tach_otel::Clocked;
@@ -47,6 +52,7 @@
 //! let subscriber = tracing_subscriber::registry().with(layer);
 //! # drop(subscriber);
 //! # provider.shutdown().unwrap();
+//! # }
 //! ```
 //!
 //! # Times that arrive as if given
@@ -92,6 +98,8 @@ mod clock_attributes;
 mod clock_id;
 #[cfg(any(feature = "trace", feature = "logs"))]
 mod clocked;
+#[cfg(any(feature = "trace", feature = "logs"))]
+mod hash;
 #[cfg(any(feature = "trace", feature = "logs"))]
 mod incoming;
 #[cfg(feature = "logs")]

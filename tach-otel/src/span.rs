@@ -23,18 +23,21 @@ use crate::{Clocked, Incoming};
 /// that starts and ends within its parent does so in its times, on whichever threads. For times that
 /// callers give, [`Incoming`] says more.
 ///
-/// A child finds the anchor by the id of its trace: while the span that took it goes on, and after that
-/// until its place in a table is needed. *Not* promised: that it finds it when more than about 16,000 traces
-/// go on at once, or when two traces are put in the same place at the same nanosecond. It then takes an
-/// anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The same
-/// holds between processes, and between the spans of two clocks.
+/// A child finds the anchor by the ids of its parent: while that goes on, and after that until its place in
+/// a table is needed. *Not* promised: that it finds it when about 16,000 parents go on at once. It then takes
+/// an anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The
+/// same holds between processes, and between the spans of two clocks. What a remote span has started here
+/// lines up with the rest of its trace as far as that: only with a remote parent that is a span of this
+/// process after all, and goes on, is an anchor shared.
 ///
 /// A span that is not recording, be it sampled out or ended, ignores events and ends without a look
 /// at the clock.
 ///
 /// # Cost
 ///
-/// One read of tach's clock for each event and for the end. No allocation, no lock.
+/// One read of tach's clock for each event and for the end, and for a time that is given what [`Incoming`]
+/// says. No allocation, no lock. Once its context is asked for, as by whoever makes it a parent, it is noted
+/// in a table.
 ///
 /// # Examples
 ///
@@ -77,10 +80,13 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         C: Clone,
     {
         let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
+        let is_given = builder.start_time.is_some() || builder.events.is_some();
+        let ruling = is_given.then(|| incoming.ruling());
         let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent);
-        let mut start = anchor.start(&clock);
-        if builder.start_time.is_some() || builder.events.is_some() {
-            start = settle_given(&mut builder, incoming.ruling(|| anchor.now(&clock)), start);
+        let kept = builder.start_time.filter(|_| incoming == Incoming::Keep);
+        let mut start = kept.unwrap_or_else(|| anchor.start(&clock));
+        if let Some(ruling) = ruling {
+            start = settle_given(&mut builder, ruling, start);
         }
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
@@ -94,7 +100,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         }
     }
 
-    /// The time now. A start that was given may lie ahead of it, and is then what is told.
+    /// The time now. A start that was kept may lie ahead of it, and is then what is told.
     fn now(&self) -> SystemTime {
         self.anchor.now(&self.clock).max(self.start)
     }
@@ -102,24 +108,23 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     fn end_at(&mut self, time: SystemTime) {
         self.has_ended = true;
         self.inner.end_with_timestamp(time);
-        self.anchor.release(|| self.inner.span_context().trace_id());
+        self.anchor.release(|| self.inner.span_context());
     }
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling(|| self.anchor.now(&self.clock)).settle(given, self.start)
+        self.incoming.ruling().settle(given, self.start, || self.anchor.now(&self.clock))
     }
 }
 
-/// Settles the times in `builder`; the start of its span, which is `start` if none was given.
+/// Settles the times in `builder`; the start of its span, which is `now` if none was given.
 #[inline(never)]
-fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, mut start: SystemTime) -> SystemTime {
-    if let Some(given) = builder.start_time {
-        // A start has nothing to come after but the epoch, before which OTLP has no times.
-        start = ruling.settle(given, UNIX_EPOCH);
-    }
+fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, now: SystemTime) -> SystemTime {
+    // A start has nothing to come after but the epoch, before which OTLP has no times.
+    let settle_start = |given| ruling.settle(given, UNIX_EPOCH, || now);
+    let start = builder.start_time.map_or(now, settle_start);
     for event in builder.events.iter_mut().flatten() {
-        event.timestamp = ruling.settle(event.timestamp, start);
+        event.timestamp = ruling.settle(event.timestamp, start, || now);
     }
     start
 }
@@ -151,12 +156,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         }
     }
 
-    /// Who becomes this span's child has asked for this, so the trace's anchor need not be remembered
-    /// before.
+    /// Who becomes this span's child has asked for this, so the anchor need not be remembered before. A
+    /// span that the sampler drops passes on what it shares, and has nothing to give by itself.
     fn span_context(&self) -> &SpanContext {
         let context = self.inner.span_context();
-        if self.has_ended || self.inner.is_recording() {
-            self.anchor.remember(context.trace_id());
+        if self.has_ended {
+            self.anchor.remember_late(context);
+        } else if self.anchor.is_shared() || self.inner.is_recording() {
+            self.anchor.remember(context);
         }
         context
     }
@@ -209,6 +216,7 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
+            self.anchor.release(|| self.inner.span_context());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Times for the log records of loggers that can't be wrapped.
 
+use core::fmt;
 use core::time::Duration;
 
 use opentelemetry::InstrumentationScope;
@@ -50,7 +51,7 @@ use crate::moment;
 /// assert!(record.timestamp().is_some());
 /// assert_eq!(record.timestamp(), record.observed_timestamp());
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct StampLogs<C = SystemClock> {
     clock: C,
 }
@@ -85,7 +86,14 @@ impl StampLogs {
     }
 }
 
-impl<C: Clock + core::fmt::Debug> LogProcessor for StampLogs<C> {
+/// By hand, since a `dyn Clock` has none.
+impl<C> fmt::Debug for StampLogs<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StampLogs").finish_non_exhaustive()
+    }
+}
+
+impl<C: Clock> LogProcessor for StampLogs<C> {
     fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
         let was_clocked =
             record.timestamp().is_some() && record.timestamp() == record.observed_timestamp();

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::hash::{SECRETS, fold};
+
 /// How many slots a key may be in. They fill two cache lines.
 const WAYS: usize = 4;
 
@@ -11,8 +13,8 @@ const WAYS: usize = 4;
 ///
 /// What [`find`](Self::find) gives was put in for that key, as a whole: a slot that is changed meanwhile
 /// does not count, but for one chance in 2^63. A key whose [`put`](Self::put) happens before is found,
-/// unless its slot was needed since, or another thread took the same slot at the same moment. Nothing
-/// waits.
+/// unless its slot was needed since. A slot that is in use has one owner, but for
+/// [`force`](Self::force). Nothing waits.
 #[derive(Debug)]
 pub(crate) struct Table<const SETS: usize>([[Slot; WAYS]; SETS]);
 
@@ -24,39 +26,52 @@ impl<const SETS: usize> Table<SETS> {
 
     /// What was put in for `key`, and where it is.
     ///
-    /// Keys are hashes: all their bits are used, and 0 is none.
+    /// Keys are hashes: all their bits are used but the lowest, which is 1.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Option<(&Slot, [u64; 2])> {
         self.candidates(key).find_map(|slot| Some((slot, slot.words_of(key)?)))
     }
 
-    /// Remembers `words` for `key`, if there is a slot that is not in use.
+    /// Remembers `words` for `key`, which is not in the table, if there is a slot that is not in use.
     #[inline]
     pub(crate) fn put(&self, key: u64, words: [u64; 2]) -> Option<&Slot> {
-        let slot = self.candidates(key).find(|slot| slot.is_free_for(key))?;
+        let slot = self.candidates(key).find(|slot| slot.claim())?;
         slot.write(key, words);
         Some(slot)
     }
 
-    /// Remembers `words` for `key`. If there is no slot that is not in use, the key with the lowest first
-    /// word is forgotten.
-    pub(crate) fn force(&self, key: u64, words: [u64; 2]) {
-        if self.put(key, words).is_none() {
-            // ORDERING: Relaxed, since it is no more than a hint.
-            let age = |slot: &&Slot| slot.words[0].load(Ordering::Relaxed);
-            if let Some(slot) = self.candidates(key).min_by_key(age) {
-                slot.write(key, words);
-            }
-        }
+    /// Remembers `words` for `key`, which is not in the table. If there is no slot that is not in use, the
+    /// key with the lowest first word is forgotten. Two threads that forget the same one at once may
+    /// leave a mixture, by which neither of their keys is found.
+    pub(crate) fn force(&self, key: u64, words: [u64; 2]) -> &Slot {
+        self.put(key, words).unwrap_or_else(|| {
+            let [first, others @ ..] = &self.0[Self::set(key)];
+            let oldest = others
+                .iter()
+                .fold(first, |oldest, slot| if slot.age() < oldest.age() { slot } else { oldest });
+            oldest.write(key, words);
+            oldest
+        })
     }
 
     /// The slots of the key's set, from one that the key chooses: with room enough it is the only one
     /// that is looked at.
     #[inline]
     fn candidates(&self, key: u64) -> impl Iterator<Item = &Slot> {
-        let set = &self.0[(key >> 32) as usize % SETS];
+        let set = &self.0[Self::set(key)];
         let first = (key >> 48) as usize;
         (0..WAYS).map(move |way| &set[(first + way) % WAYS])
+    }
+
+    #[inline]
+    fn set(key: u64) -> usize {
+        (key >> 32) as usize % SETS
+    }
+
+    /// How many slots are in use.
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.0.iter().flatten().filter(|slot| slot.is_in_use()).count()
     }
 }
 
@@ -65,12 +80,21 @@ impl<const SETS: usize> Table<SETS> {
 #[repr(align(32))]
 pub(crate) struct Slot {
     in_use: AtomicBool,
-    /// The words and their key, combined by exclusive or: it holds for no mixture of two writings.
+    /// The key, combined with a hash of the words: it holds for no mixture of two writings.
     check: AtomicU64,
     words: [AtomicU64; 2],
 }
 
+/// One by exclusive or would hold for mixtures: two words that are times grow alike.
+#[inline]
+const fn hash(words: [u64; 2]) -> u64 {
+    fold(words[0] ^ SECRETS[0], words[1] ^ SECRETS[1])
+}
+
+const _: () = assert!(hash([0; 2]) % 2 == 0, "a slot that was never written is no key's");
+
 impl Slot {
+    /// All zero, so that a table takes up no memory before it is used.
     const fn new() -> Self {
         Self {
             in_use: AtomicBool::new(false),
@@ -85,41 +109,48 @@ impl Slot {
         // that happens before is seen by coherence.
         let check = self.check.load(Ordering::Relaxed);
         let words = [0, 1].map(|at: usize| self.words[at].load(Ordering::Relaxed));
-        (check ^ words[0] ^ words[1] == key).then_some(words)
+        (check ^ hash(words) == key).then_some(words)
     }
 
+    /// Takes a slot that is not in use.
     #[inline]
-    fn is_free_for(&self, key: u64) -> bool {
-        !self.is_in_use() || self.words_of(key).is_some()
+    fn claim(&self) -> bool {
+        // ORDERING: Acquire pairs with the Release in `release`, so that this owner's writing comes after
+        // the last one's.
+        !self.is_in_use() && !self.in_use.swap(true, Ordering::Acquire)
     }
 
-    /// Stores only: none of them has to wait for the cache line. Two threads that write at once may
-    /// leave a mixture, by which neither key is found.
+    /// For a slot's owner, and by force.
     #[inline]
-    fn write(&self, key: u64, words: [u64; 2]) {
-        // ORDERING: Relaxed for all four, since readers go by `check`.
-        self.check.store(key ^ words[0] ^ words[1], Ordering::Relaxed);
+    pub(crate) fn write(&self, key: u64, words: [u64; 2]) {
+        // ORDERING: Relaxed for all three, since readers go by `check`.
+        self.check.store(key ^ hash(words), Ordering::Relaxed);
         self.words[0].store(words[0], Ordering::Relaxed);
         self.words[1].store(words[1], Ordering::Relaxed);
-        self.in_use.store(true, Ordering::Relaxed);
+    }
+
+    /// What grows with time.
+    fn age(&self) -> u64 {
+        // ORDERING: Relaxed, since it is no more than a hint.
+        self.words[0].load(Ordering::Relaxed)
     }
 
     /// Whether the key that is now in the slot is in use.
     #[inline]
     pub(crate) fn is_in_use(&self) -> bool {
-        // ORDERING: Relaxed, since the flag publishes nothing.
+        // ORDERING: Relaxed, since the flag publishes nothing to whoever only looks.
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// Declares the key that was put in with that first word out of use.
+    /// Declares `key` out of use, unless it was forgotten.
     ///
-    /// Should another take the slot at that very moment, that one may be declared so instead: it is
-    /// found all the same, and forgotten sooner.
+    /// Should another take the slot by force at that very moment, that one may be declared so instead: it
+    /// is found all the same, and forgotten sooner.
     #[inline]
-    pub(crate) fn release(&self, first_word: u64) {
-        // ORDERING: Relaxed for both, since the flag publishes nothing.
-        if self.words[0].load(Ordering::Relaxed) == first_word {
-            self.in_use.store(false, Ordering::Relaxed);
+    pub(crate) fn release(&self, key: u64) {
+        if self.words_of(key).is_some() {
+            // ORDERING: Release pairs with the Acquire in `claim`.
+            self.in_use.store(false, Ordering::Release);
         }
     }
 }
@@ -131,7 +162,7 @@ mod tests {
 
     /// Hashes that differ in every part by which a slot is chosen.
     fn key(number: u64) -> u64 {
-        (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
     }
 
     #[test]
@@ -147,28 +178,21 @@ mod tests {
         for key in (0..64).map(key) {
             assert_eq!(TABLE.find(key).unwrap().1, [key + 1, key + 2]);
         }
-    }
-
-    #[test]
-    fn a_key_has_one_slot() {
-        let table = Table::<1>::new();
-        let slot = table.put(key(0), [7, 1]).unwrap();
-        assert!(core::ptr::eq(table.put(key(0), [8, 2]).unwrap(), slot));
-        assert_eq!(table.find(key(0)).unwrap().1, [8, 2]);
+        assert_eq!(TABLE.used(), 64);
     }
 
     #[test]
     fn what_is_out_of_use_is_found_until_its_slot_is_needed() {
         let table = Table::<1>::new();
         let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0]).unwrap()).collect();
-        slots[2].release(12);
+        slots[2].release(key(2));
         assert_eq!([0, 1, 2, 3].map(|n| slots[n].is_in_use()), [true, true, false, true]);
         assert!(table.find(key(2)).is_some());
         // Then the oldest, as told by the first words.
         for (new, forgotten) in [(4, 2), (5, 0), (6, 1), (7, 3), (8, 4)] {
             assert!(table.find(key(forgotten)).is_some());
-            assert_eq!(table.put(key(new), [10 + new, 0]).is_some(), new == 4);
             table.force(key(new), [10 + new, 0]);
+            assert!(table.put(key(20), [0, 0]).is_none(), "all are in use");
             assert!(table.find(key(new)).is_some());
             assert!(table.find(key(forgotten)).is_none(), "{forgotten} made room for {new}");
         }
@@ -177,45 +201,67 @@ mod tests {
     #[test]
     fn a_slot_that_was_taken_over_is_not_released() {
         let table = Table::<1>::new();
-        (0..4).for_each(|n| assert!(table.put(key(n), [10 + n, 0]).is_some()));
-        table.force(key(4), [20, 0]);
-        let slot = table.find(key(4)).unwrap().0;
-        slot.release(10);
+        let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0]).unwrap()).collect();
+        let slot = table.force(key(4), [20, 0]);
+        assert_eq!(slots.iter().position(|it| core::ptr::eq(*it, slot)), Some(0));
+        slot.release(key(0));
         assert!(slot.is_in_use());
-        slot.release(20);
+        slot.release(key(4));
         assert!(!slot.is_in_use());
     }
 
-    /// The words of a key are told by the key, so that a mixture shows.
-    fn words(key: u64) -> [u64; 2] {
-        [key.wrapping_mul(0xD6E8_FEB8_6659_FD93), key.rotate_left(17) ^ 0x5555]
+    /// A tick and a time, which grow alike.
+    fn words(number: u64) -> [u64; 2] {
+        const TICK: u64 = 81_234_567_890_123;
+        [TICK + number, TICK + 1_700_000_000_000_000_000 + number]
+    }
+
+    /// A reader may see any part of a slot as it was before it was written, and any as it is after that.
+    #[test]
+    fn no_mixture_of_two_writings_is_taken_for_either() {
+        let table = Table::<1>::new();
+        let parts =
+            |number| [key(number) ^ hash(words(number)), words(number)[0], words(number)[1]];
+        for (old, new) in (0..2000).map(|number| (number, number + 1 + number % 1000)) {
+            let [old_parts, new_parts] = [old, new].map(parts);
+            let slot = &table.0[0][0];
+            for mask in 0..8 {
+                let mixed = [0, 1, 2].map(|at| [old_parts, new_parts][mask >> at & 1][at]);
+                slot.check.store(mixed[0], Ordering::Relaxed);
+                slot.words[0].store(mixed[1], Ordering::Relaxed);
+                slot.words[1].store(mixed[2], Ordering::Relaxed);
+                assert_eq!(slot.words_of(key(old)), (mask == 0).then(|| words(old)));
+                assert_eq!(slot.words_of(key(new)), (mask == 7).then(|| words(new)));
+            }
+        }
     }
 
     #[test]
-    fn threads_find_whole_entries_or_none() {
-        const KEYS: u64 = 50;
+    fn threads_find_whole_entries_or_none_and_leave_no_slot_in_use() {
+        const ROUNDS: u64 = 200_000;
         static TABLE: Table<1> = Table::new();
         let work = |offset: u64| {
-            let mut found = 0_u32;
-            for round in 0..200_000 {
-                let mine = key((round + offset) % KEYS);
-                if TABLE.put(mine, words(mine)).is_some() {
-                    let other = key((round * 7 + offset) % KEYS);
-                    for key in [mine, other] {
-                        if let Some((slot, told)) = TABLE.find(key) {
-                            assert_eq!(told, words(key));
-                            slot.release(told[0]);
-                            found += 1;
-                        }
+            let mut found_others = 0_u32;
+            for number in (offset..2 * ROUNDS).step_by(2) {
+                let mine = TABLE.put(key(number), words(number)).expect("two of four are in use");
+                // What the other thread puts in about now.
+                for other in number - number.min(2)..=number + 2 {
+                    if let Some((_, told)) = TABLE.find(key(other)) {
+                        assert_eq!(told, words(other));
+                        found_others += u32::from(other != number);
                     }
                 }
+                let (found, _) = TABLE.find(key(number)).expect("it is in use");
+                assert!(core::ptr::eq(found, mine));
+                mine.release(key(number));
             }
-            found
+            found_others
         };
-        let found = thread::scope(|scope| {
-            let other = scope.spawn(move || work(11));
+        let found_others = thread::scope(|scope| {
+            let other = scope.spawn(move || work(1));
             work(0) + other.join().unwrap()
         });
-        assert!(found > 0);
+        assert!(found_others > 0);
+        assert_eq!(TABLE.used(), 0);
     }
 }

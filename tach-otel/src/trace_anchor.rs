@@ -1,35 +1,41 @@
-//! One anchor a trace: the spans of a trace find the one that its first local span has taken.
+//! One anchor a trace: a span finds that of its parent, up to the trace's first local span.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use opentelemetry::Context;
-use opentelemetry::trace::{SpanContext, TraceContextExt, TraceId};
+use opentelemetry::trace::{SpanContext, TraceContextExt};
 use tach_core::{Anchor, Clock, Instant, UnixTime};
 
 use crate::clock_id::ClockId;
 use crate::table::{Slot, Table};
 
-/// 256 traces: 8 KiB, which stay in the nearest cache.
+/// 256 spans: 8 KiB, which stay in the nearest cache.
 static NEAR: Table<64> = Table::new();
 
-/// 16,384 traces, for a process that has more at once. The OS provides these 512 KiB as they are touched.
+/// 16,384 spans, for a process that has more at once. The OS provides these 512 KiB as they are touched.
 static FAR: Table<4096> = Table::new();
 
-/// The anchor of a span's trace.
+/// Whether there was ever anything in [`FAR`].
+static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
+
+/// The anchor of a span's trace: as [`Anchor`], but for the time, which is one of the standard library's so
+/// that it need not be converted for every span.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
-    anchor: Anchor,
+    instant: Instant,
+    time: SystemTime,
     id: ClockId,
-    /// Taken by this span, so that it is for this span to let others find it.
-    is_new: bool,
+    /// It is the parent's.
+    is_shared: bool,
+    /// It is remembered by this span's ids, and this span is to say when it is over.
     is_remembered: AtomicBool,
 }
 
 impl TraceAnchor {
-    /// That of the parent's trace, for a span that is about to start: always if the parent is a local
-    /// span; if it is a remote one, only while a local span of the trace goes on, since there is nothing
-    /// else to agree with. A new one if there is none.
+    /// The parent's, for a span that is about to start: always if the parent is a local span; if it is a
+    /// remote one, only while that span goes on in this process, since there is nothing else to agree
+    /// with. A new one if there is none.
     #[inline]
     pub(crate) fn find(clock: &impl Clock, id: ClockId, parent: &Context) -> Self {
         let shared = if parent.has_active_span() {
@@ -38,82 +44,229 @@ impl TraceAnchor {
             None
         };
         let anchor = shared.unwrap_or_else(|| Anchor::with_clock(clock));
-        Self { anchor, id, is_new: shared.is_none(), is_remembered: AtomicBool::new(false) }
+        Self {
+            instant: anchor.instant(),
+            time: anchor.time().to_system_time(),
+            id,
+            is_shared: shared.is_some(),
+            is_remembered: AtomicBool::new(false),
+        }
     }
 
-    #[cfg(feature = "sdk")]
-    pub(crate) fn anchor(&self) -> &Anchor {
-        &self.anchor
+    pub(crate) fn anchor(&self) -> Anchor {
+        Anchor::new(self.instant, UnixTime::from_system_time(self.time))
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// When the span starts: the anchor's own time if the span has taken it.
     #[inline]
     pub(crate) fn start(&self, clock: &impl Clock) -> SystemTime {
-        if self.is_new { self.anchor.time().to_system_time() } else { self.now(clock) }
+        if self.is_shared { self.now(clock) } else { self.time }
     }
 
     /// The time that the anchor gives to this moment.
     #[inline]
     pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
-        self.anchor.unix_time_by(clock, clock.monotonic_now()).to_system_time()
+        let now = clock.monotonic_now().as_unordered();
+        let time = if now >= self.instant {
+            self.time.checked_add(clock.duration_between(self.instant, now))
+        } else {
+            self.time.checked_sub(clock.duration_between(now, self.instant))
+        };
+        // No clock gets there, but one that somebody made up.
+        time.unwrap_or(self.time)
     }
 
-    /// Lets the spans to come of `trace` find the anchor.
+    /// Lets the children to come of `span`, which has this anchor, find it until the span is over.
     #[inline]
-    pub(crate) fn remember(&self, trace: TraceId) {
-        if self.is_new {
-            let words = [self.anchor.instant().as_ticks(), self.anchor.time().as_nanos()];
-            let key = self.id.key(trace.to_bytes());
-            if NEAR.put(key, words).is_none() {
-                put_far(key, words);
-            }
-            // ORDERING: Relaxed, since whoever ends the span has it to itself by then.
-            self.is_remembered.store(true, Ordering::Relaxed);
+    pub(crate) fn remember(&self, span: &SpanContext) {
+        // ORDERING: Relaxed for all three, since whoever ends the span has it to itself by then, and all
+        // that counts before is that one thread does it.
+        if self.is_remembered.load(Ordering::Relaxed)
+            || self.is_remembered.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        if put(self.id, span, self.anchor()).is_none() {
+            self.is_remembered.store(false, Ordering::Relaxed);
         }
     }
 
-    /// The span is over. The anchor is still found until its slot is needed.
+    /// Lets the children to come of `span`, which has this anchor and is over, find it until its slot is
+    /// needed.
+    #[cold]
+    pub(crate) fn remember_late(&self, span: &SpanContext) {
+        if let Some(slot) = put(self.id, span, self.anchor()) {
+            slot.release(key(self.id, span));
+        }
+    }
+
+    /// `span` is over. The anchor is still found until its slot is needed.
     #[inline]
-    pub(crate) fn release(&mut self, trace: impl FnOnce() -> TraceId) {
-        if *self.is_remembered.get_mut() {
-            release(self.id, trace());
+    pub(crate) fn release<'a>(&mut self, span: impl FnOnce() -> &'a SpanContext) {
+        let is_remembered = self.is_remembered.get_mut();
+        if *is_remembered {
+            *is_remembered = false;
+            release(key(self.id, span()));
         }
     }
 }
 
-/// The anchor that is remembered for `trace`.
+/// The anchor that is remembered by `key`.
 #[cfg(feature = "sdk")]
-pub(crate) fn known(id: ClockId, trace: TraceId) -> Option<Anchor> {
-    Some(located(id, trace)?.1)
+pub(crate) fn known(key: u64) -> Option<Anchor> {
+    Some(anchor_of(located(key)?.1))
 }
 
-/// The local root of `trace` is over. The anchor is still found until its slot is needed.
+/// Remembers `anchor` for `span`, and gives the slot. There is none if the span has no ids, or if the anchor
+/// is remembered for it already: then it is for another to release it.
 #[inline(never)]
-pub(crate) fn release(id: ClockId, trace: TraceId) {
-    if let Some((slot, anchor)) = located(id, trace) {
-        slot.release(anchor.instant().as_ticks());
+fn put(id: ClockId, span: &SpanContext, anchor: Anchor) -> Option<&'static Slot> {
+    let (key, words) = (key(id, span), [anchor.instant().as_ticks(), anchor.time().as_nanos()]);
+    let Some((slot, known)) = located(key) else {
+        let is_valid = span.is_valid();
+        return is_valid.then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)));
+    };
+    // Somebody else may take a slot that is not in use.
+    if known == words || !slot.is_in_use() {
+        return None;
     }
+    slot.write(key, words);
+    Some(slot)
 }
 
-#[inline]
-fn located(id: ClockId, trace: TraceId) -> Option<(&'static Slot, Anchor)> {
-    let key = id.key(trace.to_bytes());
-    let (slot, [tick, time_ns]) = NEAR.find(key).or_else(|| find_far(key))?;
-    Some((slot, Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns))))
+/// The span with this key is over. Its anchor is still found until its slot is needed.
+#[inline(never)]
+pub(crate) fn release(key: u64) {
+    if let Some((slot, _)) = located(key) {
+        slot.release(key);
+    }
 }
 
 #[inline]
 fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
-    let (slot, anchor) = located(id, parent.trace_id())?;
-    (!parent.is_remote() || slot.is_in_use()).then_some(anchor)
+    let (slot, words) = located(key(id, parent))?;
+    (!parent.is_remote() || slot.is_in_use()).then(|| anchor_of(words))
+}
+
+/// By what the anchor of `span` is remembered.
+#[inline]
+pub(crate) fn key(id: ClockId, span: &SpanContext) -> u64 {
+    id.key(span.trace_id().to_bytes(), span.span_id().to_bytes())
+}
+
+#[inline]
+fn anchor_of([tick, time_ns]: [u64; 2]) -> Anchor {
+    Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns))
+}
+
+#[inline]
+fn located(key: u64) -> Option<(&'static Slot, [u64; 2])> {
+    // ORDERING: Relaxed: if something was put in before, coherence shows that it was.
+    NEAR.find(key).or_else(|| IS_FAR_USED.load(Ordering::Relaxed).then(|| find_far(key))?)
 }
 
 #[cold]
-fn put_far(key: u64, words: [u64; 2]) {
-    FAR.force(key, words);
+fn put_far(key: u64, words: [u64; 2]) -> &'static Slot {
+    // ORDERING: Relaxed, as at the load.
+    IS_FAR_USED.store(true, Ordering::Relaxed);
+    FAR.force(key, words)
 }
 
 #[cold]
 fn find_far(key: u64) -> Option<(&'static Slot, [u64; 2])> {
     FAR.find(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clocked;
+    use core::sync::atomic::AtomicUsize;
+    use opentelemetry::trace::noop::NoopTracerProvider;
+    use opentelemetry::trace::{Span, SpanBuilder, Tracer, TracerProvider};
+    use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+    use std::thread;
+
+    /// More than [`NEAR`] holds.
+    const SPANS: usize = 1000;
+
+    fn used() -> usize {
+        NEAR.used() + FAR.used()
+    }
+
+    /// Spans that are shown, by two threads at once, and shown again once they are over, and a child of each.
+    fn live(tracer: &impl Tracer<Span: Send + Sync + 'static>, parent: &Context) {
+        let mut spans: Vec<_> =
+            (0..SPANS).map(|_| tracer.start_with_context("shown", parent)).collect();
+        let arrived = AtomicUsize::new(0);
+        let show = || {
+            for (number, span) in spans.iter().enumerate() {
+                arrived.fetch_add(1, Ordering::Relaxed);
+                while arrived.load(Ordering::Relaxed) < 2 * (number + 1) {
+                    thread::yield_now();
+                }
+                _ = span.span_context();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(show);
+            show();
+        });
+        for span in &mut spans {
+            let context = Context::new().with_remote_span_context(span.span_context().clone());
+            drop(tracer.start_with_context("child", &context));
+            span.end();
+            for _ in 0..2 {
+                _ = span.span_context();
+            }
+        }
+        let mut unseen = tracer.build_with_context(SpanBuilder::from_name("unseen"), parent);
+        unseen.end();
+        for _ in 0..2 {
+            _ = unseen.span_context();
+        }
+    }
+
+    /// One test, since all tests share the tables.
+    #[test]
+    fn spans_that_are_over_use_no_slots() {
+        let sdk = |sampler| SdkTracerProvider::builder().with_sampler(sampler).build();
+        let clocked = Clocked::new(sdk(Sampler::AlwaysOn)).tracer("slots");
+        live(&clocked, &Context::new());
+        assert_eq!(used(), 0);
+
+        // The parent goes on.
+        let parent = Context::new().with_span(clocked.start("parent"));
+        assert_eq!(used(), 1);
+        live(&clocked, &parent);
+        // Spans that are not recorded pass on what they share; those of no SDK have their parent's ids.
+        live(&Clocked::new(sdk(Sampler::AlwaysOff)).tracer("slots"), &parent);
+        live(&Clocked::new(NoopTracerProvider::new()).tracer("slots"), &parent);
+        // Spans with no ids leave nothing to be found.
+        live(&clocked, &parent.with_telemetry_suppressed());
+        assert!(of_parent(ClockId::SYSTEM, &SpanContext::NONE).is_none());
+        assert_eq!(used(), 1);
+        drop(parent);
+        assert_eq!(used(), 0);
+
+        #[cfg(feature = "sdk")]
+        {
+            let align = crate::Align::new(opentelemetry_sdk::trace::SimpleSpanProcessor::new(
+                opentelemetry_sdk::trace::InMemorySpanExporter::default(),
+            ));
+            let aligned = SdkTracerProvider::builder().with_span_processor(align).build();
+            live(&aligned.tracer("slots"), &Context::new());
+            live(&Clocked::new(aligned).tracer("slots"), &Context::new());
+        }
+        assert_eq!(used(), 0);
+
+        let forgotten = clocked.start("never dropped");
+        let context = forgotten.span_context().clone();
+        core::mem::forget(forgotten);
+        assert_eq!((used(), context.is_valid()), (1, true), "the positive control");
+    }
 }

@@ -1,6 +1,8 @@
 //! Clocked spans and log records allocate no more than the SDK's own. A process of its own, for the
 //! allocator that counts.
 
+#![cfg(all(feature = "trace", feature = "logs"))]
+
 use core::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};

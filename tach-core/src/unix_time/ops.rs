@@ -56,6 +56,7 @@ impl UnixTime {
     /// assert_eq!(UnixTime::MAX.checked_add(Duration::from_nanos(1)), None);
     /// ```
     #[must_use]
+    #[inline]
     pub const fn checked_add(self, duration: Duration) -> Option<Self> {
         match checked_nanos(duration) {
             Some(nanos) => match self.nanos.checked_add(nanos) {
@@ -79,6 +80,7 @@ impl UnixTime {
     /// assert_eq!(time.checked_sub(Duration::from_micros(6)), None);
     /// ```
     #[must_use]
+    #[inline]
     pub const fn checked_sub(self, duration: Duration) -> Option<Self> {
         match checked_nanos(duration) {
             Some(nanos) => match self.nanos.checked_sub(nanos) {
@@ -101,6 +103,7 @@ impl UnixTime {
     /// assert_eq!(UnixTime::EPOCH.saturating_add(Duration::MAX), UnixTime::MAX);
     /// ```
     #[must_use]
+    #[inline]
     pub const fn saturating_add(self, duration: Duration) -> Self {
         match self.checked_add(duration) {
             Some(time) => time,
@@ -121,6 +124,7 @@ impl UnixTime {
     /// assert_eq!(time.saturating_sub(Duration::MAX), UnixTime::EPOCH);
     /// ```
     #[must_use]
+    #[inline]
     pub const fn saturating_sub(self, duration: Duration) -> Self {
         match self.checked_sub(duration) {
             Some(time) => time,

@@ -1,8 +1,12 @@
 //! Size and thread safety of every public type.
 
 use core::mem::size_of;
+use std::sync::Arc;
 
+use opentelemetry::Context;
+use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, Span};
+use tach_core::{Clock, ManualClock, UnixTime};
 use tach_otel::{Clocked, ClockedSpan, Incoming};
 
 fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
@@ -22,4 +26,27 @@ fn a_clocked_span_adds_an_anchor_a_time_and_a_policy() {
     assert_eq!(size_of::<Incoming>(), 1);
     // 44 bytes, and what their alignment makes of them.
     assert!(size_of::<ClockedSpan<Span>>() <= size_of::<Span>() + 64);
+}
+
+/// What a program chooses at run time, a real clock or a test's.
+fn any_clock() -> Arc<dyn Clock> {
+    Arc::new(ManualClock::new(UnixTime::EPOCH))
+}
+
+#[test]
+fn any_clock_will_do() {
+    let provider = SdkTracerProvider::builder().build();
+    let tracer = Clocked::new(provider).with_clock(any_clock()).tracer("it");
+    Context::new().with_span(tracer.start("work")).span().end();
+}
+
+#[cfg(feature = "sdk")]
+#[test]
+fn any_clock_will_do_in_processors() {
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, SimpleSpanProcessor};
+
+    let inner = SimpleSpanProcessor::new(InMemorySpanExporter::default());
+    let align = tach_otel::Align::new(inner).with_clock(any_clock());
+    assert!(format!("{align:?}").starts_with("Align { inner: SimpleSpanProcessor"));
+    drop(SdkTracerProvider::builder().with_span_processor(align).build());
 }

@@ -6,16 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use log::Log as _;
 use opentelemetry::logs::{AnyValue, LogRecord, Logger, LoggerProvider, Severity};
-use opentelemetry::trace::{TraceContextExt, Tracer};
-use opentelemetry::{Context, InstrumentationScope, Key};
+use opentelemetry::{InstrumentationScope, Key};
 use opentelemetry_appender_log::OpenTelemetryLogBridge;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLogRecord, SdkLoggerProvider};
 use tach_core::{Clock, ManualClock, Stamp, UnixTime};
-use tach_otel::{Clocked, Incoming};
+use tach_otel::Clocked;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::support::{Sdk, tach_now};
+use crate::times::tach_now;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -127,8 +126,14 @@ fn the_appender_for_tracing_brings_the_clock_s_times() {
     assert_eq!(logs.records()[0].attributes_iter().count(), 1);
 }
 
+#[cfg(feature = "trace")]
 #[test]
 fn a_record_in_a_span_has_its_context_and_a_time_within_it() {
+    use crate::support::{Sdk, tolerance};
+    use opentelemetry::Context;
+    use opentelemetry::trace::{TraceContextExt, Tracer};
+    use tach_otel::Incoming;
+
     let (sdk, logs) = (Sdk::new(), Logs::new());
     let clocked = Clocked::new(logs.provider.clone());
     let context = Context::new().with_span(sdk.clocked(Incoming::Rebase).start("work"));
@@ -140,7 +145,7 @@ fn a_record_in_a_span_has_its_context_and_a_time_within_it() {
     let span = sdk.span("work");
     let record = &logs.records()[0];
     assert_eq!(record.trace_context().unwrap().trace_id, span.span_context.trace_id());
-    let slack = crate::support::tolerance(span.end_time.duration_since(span.start_time).unwrap());
+    let slack = tolerance(span.end_time.duration_since(span.start_time).unwrap());
     let time = record.timestamp().unwrap();
     assert!(span.start_time <= time + slack && time <= span.end_time + slack);
 }
@@ -267,6 +272,14 @@ mod stamped {
         emit(&Clocked::new(logs.provider.clone()));
         assert!(logs.records()[1].timestamp() >= Some(before));
         assert!(logs.records()[1].observed_timestamp() >= Some(before));
+    }
+
+    #[test]
+    fn any_clock_will_do() {
+        let clock: Arc<dyn Clock> = manual();
+        let processor = StampLogs::new().with_clock(clock);
+        assert_eq!(format!("{processor:?}"), "StampLogs { .. }");
+        drop(SdkLoggerProvider::builder().with_log_processor(processor).build());
     }
 
     #[test]

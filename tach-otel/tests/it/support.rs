@@ -1,15 +1,13 @@
-//! The SDK with its spans kept in memory, and tach's time as the SDK tells time.
-
-use core::time::Duration;
-use std::time::SystemTime;
+//! The SDK with its spans kept in memory.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{
     InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, ShouldSample, SimpleSpanProcessor,
     SpanData,
 };
-use tach_core::MonotonicInstant;
 use tach_otel::{Clocked, Incoming};
+
+pub(crate) use crate::times::{tach_now, tolerance};
 
 /// An SDK and what it has exported. It holds the provider, because dropping the last handle to that
 /// empties the exporter.
@@ -46,17 +44,6 @@ impl Sdk {
         assert_eq!(found.len(), 1, "spans named {name}");
         found.remove(0)
     }
-}
-
-/// Tach's time now.
-pub(crate) fn tach_now() -> SystemTime {
-    MonotonicInstant::now().unix_time().to_system_time()
-}
-
-/// How much two times that were mapped to Unix time at different moments may disagree: tach slews by
-/// less than a part in a thousand, and the nanoseconds are rounded.
-pub(crate) fn tolerance(apart: Duration) -> Duration {
-    Duration::from_nanos(2) + apart / 1000
 }
 
 /// Asserts that `span` neither ends nor has an event before it starts.

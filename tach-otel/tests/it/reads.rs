@@ -1,0 +1,66 @@
+//! How often tach's clock is read.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use opentelemetry::Context;
+use opentelemetry::trace::{Span, SpanBuilder, TraceContextExt, Tracer, TracerProvider};
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_otel::{Clocked, Incoming};
+
+use crate::support::Sdk;
+
+/// Counts the times that are asked for.
+#[derive(Debug, Clone)]
+struct Counting {
+    clock: Arc<ManualClock>,
+    reads: Arc<AtomicU64>,
+}
+
+impl Clock for Counting {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.clock.monotonic_now()
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        self.clock.duration_between(earlier, later)
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        self.clock.unix_time_at(instant)
+    }
+}
+
+#[test]
+fn a_span_reads_the_clock_once_for_each_time_and_not_for_kept_ones() {
+    for (incoming, for_given) in
+        [(Incoming::Keep, 0), (Incoming::Rebase, 1), (Incoming::Restamp, 1)]
+    {
+        let sdk = Sdk::new();
+        let reads = Arc::new(AtomicU64::new(0));
+        let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+        let clock = Counting { clock, reads: reads.clone() };
+        let provider = Clocked::new(sdk.provider.clone()).with_incoming(incoming);
+        let tracer = provider.with_clock(clock).tracer("it");
+        let assert_reads = |expected: u64, what: &str| {
+            assert_eq!(reads.swap(0, Ordering::Relaxed), expected, "{what}, {incoming:?}");
+        };
+        let given = || SpanBuilder::from_name("given").with_start_time(SystemTime::now());
+
+        let root = Context::new().with_span(tracer.start_with_context("root", &Context::new()));
+        assert_reads(1, "a root");
+        drop(tracer.start_with_context("child", &root));
+        assert_reads(2, "a child from start to end");
+        let mut given_root = tracer.build_with_context(given(), &Context::new());
+        assert_reads(1, "a root whose start is given");
+        given_root.end_with_timestamp(SystemTime::now());
+        assert_reads(for_given, "an end that is given");
+        let mut given_child = tracer.build_with_context(given(), &root);
+        assert_reads(for_given, "a child whose start is given");
+        given_child.add_event_with_timestamp("given", SystemTime::now(), vec![]);
+        assert_reads(for_given, "an event whose time is given");
+    }
+}
