@@ -1,15 +1,42 @@
 //! Timestamps for slog's drains.
 //!
-//! Both are read when the drain writes the record. Behind `slog-async` that happens on its worker
-//! thread, which may be later than the record was logged.
+//! [`term`] and [`ts`] tell the time at which the drain writes the record, unless it does so within the
+//! [`Stamp`](tach_core::Stamp) of another. Behind `slog-async` the writing is done by a worker thread, as
+//! late as the records before it make it. Two drains bring the time of the call there: [`Stamped`] in front
+//! of `slog-async`, [`Pinned`] behind it.
+//!
+//! ```
+//! use slog::{Drain, Logger, o};
+//! use slog_async::Async;
+//! use slog_term::{FullFormat, PlainSyncDecorator};
+//! use tach_log::slog::{Pinned, Stamped};
+//!
+//! let drain = FullFormat::new(PlainSyncDecorator::new(std::io::stderr()))
+//!     .use_custom_timestamp(tach_log::slog::term)
+//!     .build()
+//!     .fuse();
+//! let drain = Stamped::new(Async::new(Pinned::new(drain)).build());
+//! let log = Logger::root(drain.fuse(), o!());
+//! slog::info!(log, "written later, by the time of now");
+//! ```
+//!
+//! [`Pinned`] alone, around a `Duplicate`, gives a record one time in both drains.
+
+mod carried;
+mod pinned;
+mod stamped;
 
 use std::io;
 
 use tach_core::{Clock, SystemClock, rfc3339};
 
+pub use self::pinned::Pinned;
+pub use self::stamped::Stamped;
+use crate::moment;
 use crate::timestamp::DIGITS;
 
-/// Writes the time now: the timestamp of `slog-term`'s lines.
+/// Writes the time of the current [`Stamp`](tach_core::Stamp), or else now: the timestamp of `slog-term`'s
+/// lines.
 ///
 /// # Errors
 ///
@@ -51,10 +78,11 @@ pub fn term_by<C: Clock>(clock: C) -> impl Fn(&mut dyn io::Write) -> io::Result<
 }
 
 fn write_time(clock: &impl Clock, io: &mut dyn io::Write) -> io::Result<()> {
-    rfc3339::with_text::<DIGITS, _>(clock.unix_time(), |text| io.write_all(text.as_bytes()))
+    rfc3339::with_text::<DIGITS, _>(moment::unix_time(clock), |text| io.write_all(text.as_bytes()))
 }
 
-/// A value that is the time at which a record is written, anew for each record.
+/// A value that is the time of the current [`Stamp`](tach_core::Stamp), or else that at which a record is
+/// written, anew for each record.
 ///
 /// `slog-json`'s `add_default_keys` brings a clock of its own; with this, name the keys yourself.
 ///
@@ -116,7 +144,7 @@ impl<C: Clock> slog::Value for Ts<C> {
         key: slog::Key,
         serializer: &mut dyn slog::Serializer,
     ) -> slog::Result {
-        rfc3339::with_text::<DIGITS, _>(self.clock.unix_time(), |text| {
+        rfc3339::with_text::<DIGITS, _>(moment::unix_time(&self.clock), |text| {
             serializer.emit_str(key, text)
         })
     }

@@ -4,6 +4,8 @@ use core::fmt;
 
 use tach_core::{Clock, SystemClock, UnixTime, rfc3339};
 
+use crate::moment;
+
 /// The digits of a second that a timestamp shows if it is not told otherwise.
 pub(crate) const DIGITS: usize = 6;
 
@@ -35,7 +37,8 @@ pub struct Timestamp {
     time: UnixTime,
 }
 
-/// The time now, for the line that is being written.
+/// The time of the line that is being written: that of the current [`Stamp`](tach_core::Stamp), as
+/// within a [`Stamped`](crate::Stamped) logger, or else now.
 ///
 /// # Examples
 ///
@@ -48,7 +51,7 @@ pub fn timestamp() -> Timestamp {
     timestamp_by(&SystemClock)
 }
 
-/// The time now by `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test.
+/// As [`timestamp`], where now is by `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test.
 ///
 /// # Examples
 ///
@@ -61,7 +64,7 @@ pub fn timestamp() -> Timestamp {
 #[must_use]
 #[inline]
 pub fn timestamp_by(clock: &(impl Clock + ?Sized)) -> Timestamp {
-    Timestamp { time: clock.unix_time() }
+    Timestamp { time: moment::unix_time(clock) }
 }
 
 impl Timestamp {

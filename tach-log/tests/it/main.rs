@@ -1,9 +1,16 @@
 //! The public API, within real back ends.
 
 mod allocation;
+mod any_text;
 mod auto_traits;
 mod bracket;
 mod env_logger;
+mod faults;
+mod formats;
 mod manual;
 #[cfg(feature = "slog")]
 mod slog;
+#[cfg(feature = "slog")]
+mod slog_async;
+mod stamped;
+mod written;

@@ -1,0 +1,82 @@
+//! Where a record is written to, beside values that fail or panic.
+
+use core::fmt;
+use core::panic::AssertUnwindSafe;
+use std::panic;
+
+use super::escape::Escaped;
+
+/// What follows the part of a text that was written before its `Display` failed.
+const FAILED: &str = "<failed to format>";
+/// What follows the part of a text that was written before its `Display` panicked.
+const PANICKED: &str = "<panicked>";
+
+/// A sink of text that remembers how its last write went, so that a failure of the sink is told from one
+/// of a value on its way there.
+pub(crate) struct Output<W> {
+    sink: W,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Nothing has gone wrong.
+    Sound,
+    /// The sink is writing. Still so afterwards: it panicked.
+    Writing,
+    /// The sink has failed.
+    Failed,
+}
+
+impl<W: fmt::Write> Output<W> {
+    pub(crate) const fn new(sink: W) -> Self {
+        Self { sink, state: State::Sound }
+    }
+
+    /// Runs `f`, which calls code of the user's and writes here. `Ok` is what became of that code, `Err` a
+    /// failure of the sink.
+    ///
+    /// # Panics
+    ///
+    /// If the sink does: that is not of the record's making.
+    pub(crate) fn guard(&mut self, f: impl FnOnce(&mut Self) -> fmt::Result) -> Outcome {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| f(self)));
+        match (self.state, result) {
+            (State::Writing, Err(panic)) => panic::resume_unwind(panic),
+            (State::Failed | State::Writing, _) => Err(fmt::Error),
+            (State::Sound, Ok(Ok(()))) => Ok(Ok(())),
+            (State::Sound, Ok(Err(_))) => Ok(Err(FAILED)),
+            (State::Sound, Err(_)) => Ok(Err(PANICKED)),
+        }
+    }
+
+    /// Writes the escaped text of `value`; if that fails or panics, the part before, and a note.
+    pub(super) fn escaped<const QUOTED: bool>(
+        &mut self,
+        value: &(impl fmt::Display + ?Sized),
+    ) -> fmt::Result {
+        let printed = self.guard(|out| {
+            fmt::Write::write_fmt(&mut Escaped::<_, QUOTED>(out), format_args!("{value}"))
+        })?;
+        match printed {
+            Ok(()) => Ok(()),
+            Err(note) => fmt::Write::write_str(self, note),
+        }
+    }
+}
+
+/// How calling the user's code went: well or, with a note for the reader, not. `Err` without: the sink failed.
+pub(crate) type Outcome = Result<Result<(), &'static str>, fmt::Error>;
+
+impl<W: fmt::Write> fmt::Write for Output<W> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.state == State::Failed {
+            return Err(fmt::Error);
+        }
+        self.state = State::Writing;
+        let result = self.sink.write_str(text);
+        self.state = if result.is_ok() { State::Sound } else { State::Failed };
+        result
+    }
+}

@@ -1,0 +1,181 @@
+//! Arbitrary messages, targets, keys and values: what is written is one line, and reads back as it was.
+
+use log::Record;
+use log::kv::{ToValue, Value};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::written::{TIME_TEXT, Written, written};
+
+/// A value of the test's own, to be compared with what is read back.
+#[derive(Debug, Clone)]
+enum Any {
+    Null,
+    Bool(bool),
+    I64(i64),
+    U64(u64),
+    F64(f64),
+    Text(String),
+    Printed(String),
+}
+
+impl Any {
+    fn to_value(&self) -> Value<'_> {
+        match self {
+            Self::Null => ().to_value(),
+            Self::Bool(value) => value.to_value(),
+            Self::I64(value) => value.to_value(),
+            Self::U64(value) => value.to_value(),
+            Self::F64(value) => value.to_value(),
+            Self::Text(value) => value.as_str().to_value(),
+            Self::Printed(value) => Value::from_display(value),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Null => json!(null),
+            Self::Bool(value) => json!(value),
+            Self::I64(value) => json!(value),
+            Self::U64(value) => json!(value),
+            // Null for those that JSON lacks.
+            Self::F64(value) => json!(value),
+            Self::Text(value) | Self::Printed(value) => json!(value),
+        }
+    }
+
+    /// Whether `text`, as read from logfmt, is this value.
+    fn is_told_by(&self, text: &str) -> bool {
+        match self {
+            Self::Null => text == "null",
+            Self::Bool(value) => text.parse() == Ok(*value),
+            Self::I64(value) => text.parse() == Ok(*value),
+            Self::U64(value) => text.parse() == Ok(*value),
+            Self::F64(value) => {
+                let read: f64 = text.parse().unwrap();
+                read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan()
+            }
+            Self::Text(value) | Self::Printed(value) => text == value,
+        }
+    }
+}
+
+/// Text with more than its share of what needs care.
+fn text() -> impl Strategy<Value = String> {
+    let awkward = r#"[ -~\x00-\x1f"\\=\x{7f}-\x{a0}\x{2020}-\x{2070}\x{1f600}]{0,40}"#;
+    prop_oneof![any::<String>(), awkward, "[a-z ]{0,70}"]
+}
+
+fn value() -> impl Strategy<Value = Any> {
+    prop_oneof![
+        Just(Any::Null),
+        any::<bool>().prop_map(Any::Bool),
+        any::<i64>().prop_map(Any::I64),
+        any::<u64>().prop_map(Any::U64),
+        any::<u64>().prop_map(|bits| Any::F64(f64::from_bits(bits))),
+        any::<f64>().prop_map(Any::F64),
+        text().prop_map(Any::Text),
+        text().prop_map(Any::Printed),
+    ]
+}
+
+fn fields() -> impl Strategy<Value = Vec<(String, Any)>> {
+    proptest::collection::vec((text(), value()), 0..5)
+}
+
+fn write(target: &str, message: &str, fields: &[(String, Any)]) -> Written {
+    let pairs: Vec<_> =
+        fields.iter().map(|(key, value)| (key.as_str(), value.to_value())).collect();
+    let pairs = pairs.as_slice();
+    let builder = &mut Record::builder();
+    let builder = builder.target(target).key_values(&pairs);
+    written(&builder.args(format_args!("{message}")).build())
+}
+
+/// The pairs of a line of logfmt, by a reader that knows nothing of the writer but that quoted values are
+/// JSON strings.
+fn parse_logfmt(mut rest: &str) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    while !rest.is_empty() {
+        let (key, after) = rest.split_once('=').expect(rest);
+        assert!(!key.is_empty() && !key.contains([' ', '"']), "{key:?}");
+        let (value, len) = if after.starts_with('"') {
+            let mut values = serde_json::Deserializer::from_str(after).into_iter::<String>();
+            (values.next().unwrap().unwrap(), values.byte_offset())
+        } else {
+            let word = after.split(' ').next().unwrap();
+            assert!(!word.contains(['"', '=']), "{word:?}");
+            (word.to_owned(), word.len())
+        };
+        pairs.push((key.to_owned(), value));
+        rest = &after[len..];
+        rest = if rest.is_empty() { rest } else { rest.strip_prefix(' ').expect(rest) };
+    }
+    pairs
+}
+
+/// Whether a viewer or a terminal takes `text` for one line of nothing but text.
+fn assert_one_line(text: &str) {
+    let line = text.strip_suffix('\n').expect(text);
+    let forbidden = |character: char| {
+        character.is_control()
+            || ('\u{2028}'..='\u{202e}').contains(&character)
+            || ('\u{2066}'..='\u{2069}').contains(&character)
+    };
+    assert!(!line.contains(forbidden), "{line:?}");
+}
+
+proptest! {
+    #[test]
+    fn every_format_writes_one_line(target in text(), message in text(), fields in fields()) {
+        let written = write(&target, &message, &fields);
+        assert_one_line(&written.line);
+        assert_one_line(&written.json);
+        assert_one_line(&written.logfmt);
+    }
+
+    #[test]
+    fn json_reads_back(target in text(), message in text(), fields in fields()) {
+        let written = write(&target, &message, &fields);
+        let read: serde_json::Value = serde_json::from_str(&written.json).unwrap();
+        // Of keys that come twice the last counts, here as there.
+        let mut expected = json!({
+            "ts": TIME_TEXT, "level": "INFO", "target": target, "msg": message,
+        });
+        for (key, value) in &fields {
+            expected[key] = value.json();
+        }
+        prop_assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn logfmt_reads_back(target in text(), message in text(), fields in fields()) {
+        let written = write(&target, &message, &fields);
+        let pairs = parse_logfmt(written.logfmt.trim_end_matches('\n'));
+        let head = [("ts", TIME_TEXT), ("level", "INFO"), ("target", &target), ("msg", &message)];
+        let head = head.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        prop_assert_eq!(&pairs[..4], &head[..]);
+        prop_assert_eq!(pairs.len(), 4 + fields.len());
+        for ((_, read), (_, value)) in pairs[4..].iter().zip(&fields) {
+            prop_assert!(value.is_told_by(read), "{read:?} is not {value:?}");
+        }
+    }
+
+    #[test]
+    fn integers_of_128_bits_read_back(signed: i128, unsigned: u128) {
+        #[derive(Debug, PartialEq)]
+        struct Numbers(i128, u128);
+        let pairs = [("s", signed.to_value()), ("u", unsigned.to_value())];
+        let written = crate::written::written_fields(&pairs);
+        let (s, u) = written.json.strip_prefix(",\"s\":").unwrap().split_once(",\"u\":").unwrap();
+        let read = Numbers(serde_json::from_str(s).unwrap(), serde_json::from_str(u).unwrap());
+        prop_assert_eq!(read, Numbers(signed, unsigned));
+    }
+}
+
+/// The positive control: what other formats let pass is found.
+#[test]
+#[should_panic(expected = "forged")]
+fn a_line_end_is_found() {
+    assert_one_line("a line\nand a forged one\n");
+}

@@ -1,0 +1,202 @@
+//! Known records, in each of the formats.
+
+use core::fmt;
+use std::io;
+
+use log::kv::{Source, ToValue, Value};
+use log::{Level, Record};
+
+use crate::written::{TIME_TEXT, written, written_fields};
+
+#[test]
+fn a_record_with_fields() {
+    let fields: &[(&str, Value<'_>)] = &[
+        ("attempt", 2.to_value()),
+        ("peer", Value::from_display(&"10.0.0.7:5432")),
+        ("role", "primary".to_value()),
+        ("query", "select 1".to_value()),
+    ];
+    let record = Record::builder()
+        .level(Level::Warn)
+        .target("app::db")
+        .args(format_args!("connected"))
+        .key_values(&fields)
+        .build();
+    let written = written(&record);
+    assert_eq!(
+        written.line,
+        format!(
+            r#"{TIME_TEXT} WARN  app::db: connected attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#
+        ) + "\n"
+    );
+    assert_eq!(
+        written.json,
+        format!(
+            r#"{{"ts":"{TIME_TEXT}","level":"WARN","target":"app::db","msg":"connected","attempt":2,"peer":"10.0.0.7:5432","role":"primary","query":"select 1"}}"#
+        ) + "\n"
+    );
+    assert_eq!(
+        written.logfmt,
+        format!(
+            r#"ts={TIME_TEXT} level=WARN target=app::db msg="connected" attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#
+        ) + "\n"
+    );
+}
+
+#[test]
+fn levels_keep_their_column() {
+    let levels = [
+        (Level::Error, "ERROR t: "),
+        (Level::Warn, "WARN  t: "),
+        (Level::Info, "INFO  t: "),
+        (Level::Debug, "DEBUG t: "),
+        (Level::Trace, "TRACE t: "),
+    ];
+    for (level, head) in levels {
+        let written = written(&Record::builder().level(level).target("t").build());
+        assert_eq!(written.line, format!("{TIME_TEXT} {head}\n"));
+        assert!(written.json.contains(&format!(r#""level":"{level}""#)), "{}", written.json);
+        assert!(written.logfmt.contains(&format!(" level={level} ")), "{}", written.logfmt);
+    }
+}
+
+/// A message whose text is known only when it is printed.
+#[test]
+fn a_message_with_arguments() {
+    let name = "a \"b\"\n";
+    let written = written(&Record::builder().args(format_args!("hello {name}{}", 1)).build());
+    assert!(written.line.ends_with(": hello a \"b\"\\n1\n"), "{}", written.line);
+    assert!(written.json.ends_with("\"msg\":\"hello a \\\"b\\\"\\n1\"}\n"), "{}", written.json);
+    assert!(written.logfmt.ends_with(" msg=\"hello a \\\"b\\\"\\n1\"\n"), "{}", written.logfmt);
+}
+
+/// Fields, with what JSON makes of them, and what the others do.
+fn assert_values(cases: &[(Value<'_>, &str, &str)]) {
+    for (value, json, text) in cases {
+        let written = written_fields(&("k", value));
+        assert_eq!(written.json, format!(",\"k\":{json}"));
+        assert_eq!(written.logfmt, format!(" k={text}"));
+        assert_eq!(written.line, format!(" k={text}"));
+    }
+}
+
+#[test]
+fn numbers_and_words() {
+    let cases: Vec<_> = [
+        (().to_value(), "null"),
+        (None::<u8>.to_value(), "null"),
+        (true.to_value(), "true"),
+        (false.to_value(), "false"),
+        ((-1).to_value(), "-1"),
+        (i64::MIN.to_value(), "-9223372036854775808"),
+        (u64::MAX.to_value(), "18446744073709551615"),
+        (i128::MIN.to_value(), "-170141183460469231731687303715884105728"),
+        (u128::MAX.to_value(), "340282366920938463463374607431768211455"),
+        (0.1.to_value(), "0.1"),
+        (1.0.to_value(), "1.0"),
+        ((-0.0).to_value(), "-0.0"),
+        (5e-324.to_value(), "5e-324"),
+        (f64::MAX.to_value(), "1.7976931348623157e+308"),
+    ]
+    .map(|(value, text)| (value, text, text))
+    .into();
+    assert_values(&cases);
+}
+
+#[test]
+fn json_has_no_word_for_what_is_not_a_number() {
+    assert_values(&[
+        (f64::NAN.to_value(), "null", "NaN"),
+        (f64::INFINITY.to_value(), "null", "inf"),
+        (f64::NEG_INFINITY.to_value(), "null", "-inf"),
+    ]);
+}
+
+#[test]
+fn texts_have_quotes_where_they_need_them() {
+    assert_values(&[
+        ("word-1.2:3/4".to_value(), r#""word-1.2:3/4""#, "word-1.2:3/4"),
+        ("".to_value(), r#""""#, r#""""#),
+        ("two words".to_value(), r#""two words""#, r#""two words""#),
+        ("a=b".to_value(), r#""a=b""#, r#""a=b""#),
+        ("a\"b".to_value(), r#""a\"b""#, r#""a\"b""#),
+        (r"a\b".to_value(), r#""a\\b""#, r#""a\\b""#),
+        ("ä".to_value(), r#""ä""#, r#""ä""#),
+        ('x'.to_value(), r#""x""#, "x"),
+        ("a\u{a0}b".to_value(), "\"a\u{a0}b\"", "\"a\u{a0}b\""),
+    ]);
+}
+
+#[test]
+fn what_prints_itself_is_a_text() {
+    #[derive(Debug)]
+    struct Point {
+        _x: u8,
+    }
+    let error = io::Error::other("disk \"a\" is full");
+    assert_values(&[
+        (Value::from_debug(&Point { _x: 1 }), r#""Point { _x: 1 }""#, r#""Point { _x: 1 }""#),
+        (Value::from_display(&format_args!("{}", 1)), r#""1""#, r#""1""#),
+        (Value::from_dyn_error(&error), r#""disk \"a\" is full""#, r#""disk \"a\" is full""#),
+    ]);
+}
+
+#[test]
+fn nothing_passes_for_the_head() {
+    let fields = [("ts", 1), ("level", 2), ("target", 3), ("msg", 4), ("levels", 5), ("m", 6)];
+    let written = written_fields(&fields);
+    assert_eq!(written.json, r#","ts_":1,"level_":2,"target_":3,"msg_":4,"levels":5,"m":6"#);
+    assert_eq!(written.logfmt, " ts_=1 level_=2 target_=3 msg_=4 levels=5 m=6");
+    // A line for people has no names in its head.
+    assert_eq!(written.line, " ts=1 level=2 target=3 msg=4 levels=5 m=6");
+}
+
+#[test]
+fn keys_that_come_twice_are_both_written() {
+    let written = written_fields(&[("k", 1), ("k", 2)]);
+    assert_eq!(written.json, r#","k":1,"k":2"#);
+    assert_eq!(written.logfmt, " k=1 k=2");
+}
+
+#[test]
+fn keys_without_quotes_lose_what_needs_them() {
+    let cases = [
+        ("", "_"),
+        ("a b", "a_b"),
+        ("a=b", "a_b"),
+        ("a\"b\\", "a_b_"),
+        ("a\nb", "a_b"),
+        ("größe.日本-1", "größe.日本-1"),
+        ("a\u{a0}\u{2028}", "a__"),
+        ("http.status_code", "http.status_code"),
+    ];
+    for (key, text) in cases {
+        let written = written_fields(&(key, 1));
+        assert_eq!(written.logfmt, format!(" {text}=1"));
+        assert_eq!(written.line, format!(" {text}=1"));
+        let json: serde_json::Value =
+            serde_json::from_str(&format!("{{{}}}", &written.json[1..])).unwrap();
+        assert_eq!(json[key], 1, "{}", written.json);
+    }
+}
+
+#[test]
+fn no_fields_are_no_fields() {
+    let none: &dyn Source = &None::<(&str, u8)>;
+    let written = written_fields(none);
+    assert_eq!(written.line + &written.json + &written.logfmt, "");
+}
+
+/// A `Display` that writes in pieces, cut within what is escaped.
+#[test]
+fn pieces_are_escaped_as_the_whole_is() {
+    struct Pieces;
+    impl fmt::Display for Pieces {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            "\u{1b}[0m\r\né\u{9b}".chars().try_for_each(|character| write!(f, "{character}"))
+        }
+    }
+    let written = written_fields(&("k", Value::from_display(&Pieces)));
+    assert_eq!(written.json, r#","k":"\u001b[0m\r\né\u009b""#);
+    assert_eq!(written.line, r#" k="\u001b[0m\r\né\u009b""#);
+}
