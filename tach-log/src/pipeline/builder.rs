@@ -8,6 +8,7 @@ use std::time::Duration;
 use log::LevelFilter;
 use tach_core::Clock;
 
+use super::Pipeline;
 use super::back_end::BackEnd;
 use super::error::Error;
 use super::filter::Filters;
@@ -16,7 +17,6 @@ use super::order::ByTime;
 use super::queue::WhenFull;
 use super::shared::Shared;
 use super::sinks::{Open, Sink};
-use super::Pipeline;
 
 const QUEUE_BYTES: usize = 256 * 1024;
 /// A queue is not made smaller, so that records of the usual lengths fit.

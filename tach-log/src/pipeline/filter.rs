@@ -46,7 +46,8 @@ impl Filters {
             .map_err(|error| Error::filter(error.to_string()))?
             .build();
         let most = filter.filter().min(self.sinks) as u8;
-        let by_target = if directives.trim().parse::<LevelFilter>().is_ok() { 0 } else { BY_TARGET };
+        let by_target =
+            if directives.trim().parse::<LevelFilter>().is_ok() { 0 } else { BY_TARGET };
         self.filter.store(filter.into());
         // ORDERING: publishes nothing: the filter is published by itself.
         self.summary.store(most | by_target, Ordering::Relaxed);

@@ -45,7 +45,8 @@ impl Flush {
             else {
                 return Err(Error::timed_out(timeout));
             };
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -95,8 +95,7 @@ impl Shared {
 
     /// Whether somebody will make room in a full queue, whom this wakes.
     fn may_wait(&self) -> bool {
-        let may_wait =
-            !self.is_forked() && !self.waker.is_back_end() && !self.flush.has_ended();
+        let may_wait = !self.is_forked() && !self.waker.is_back_end() && !self.flush.has_ended();
         if may_wait {
             self.waker.wake();
         }

@@ -50,7 +50,10 @@ pub(in crate::pipeline) struct Record<'a> {
 /// What a record says.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::pipeline) enum Body<'a> {
-    Event { message: &'a str, fields: Fields<'a> },
+    Event {
+        message: &'a str,
+        fields: Fields<'a>,
+    },
     /// A line that is formatted already.
     Line(&'a [u8]),
 }

@@ -52,6 +52,25 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// A message that is formatted already.
+    #[cfg(feature = "tracing")]
+    #[inline]
+    pub(in crate::pipeline) fn message_text(&mut self, message: &str) {
+        self.text(message);
+    }
+
+    /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
+    #[cfg(feature = "tracing")]
+    pub(in crate::pipeline) fn of_fields(bytes: &'a mut Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// The fields that were written by [`of_fields`](Self::of_fields).
+    #[cfg(feature = "tracing")]
+    pub(in crate::pipeline) fn fields(&mut self, fields: &[u8]) {
+        self.bytes.extend_from_slice(fields);
+    }
+
     /// A line that is formatted already, instead of a message and fields.
     #[cfg(feature = "tracing")]
     pub(in crate::pipeline) fn line(&mut self, line: &[u8]) {
@@ -123,7 +142,8 @@ impl<'a> Encoder<'a> {
         self.bytes.extend_from_slice(&[0; 4]);
         let mut text = Output::new(Text(&mut *self.bytes));
         // The buffer never fails, so what is left to see is how the value's code fared.
-        if let Ok(Err(note)) = text.guard(|out| fmt::Write::write_fmt(out, format_args!("{value}"))) {
+        if let Ok(Err(note)) = text.guard(|out| fmt::Write::write_fmt(out, format_args!("{value}")))
+        {
             self.bytes.extend_from_slice(note.as_bytes());
         }
         let printed = length(self.bytes.len() - at - 4);

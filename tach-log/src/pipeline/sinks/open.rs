@@ -185,7 +185,10 @@ fn print<F: encode::Format>(
     let Body::Event { message, fields } = record.body else { return Ok(()) };
     let mut out = Output::new(Text(lines));
     let level = record.level.name();
-    F::head(&mut out, &Head { time, level, target: record.target, message: Message::Str(message) })?;
+    F::head(
+        &mut out,
+        &Head { time, level, target: record.target, message: Message::Str(message) },
+    )?;
     for (key, value) in fields {
         F::field(&mut out, key, value)?;
     }

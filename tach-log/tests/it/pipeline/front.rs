@@ -82,3 +82,46 @@ fn slog_s_records_have_their_values_and_the_logger_s() {
     ];
     assert_eq!(memory.records(), expected);
 }
+
+#[cfg(feature = "tracing")]
+#[test]
+fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        tracing::info!(target: "alone", u = 1_u64, "message {}", 1);
+        let outer = tracing::info_span!("outer", a = "text", late = tracing::field::Empty);
+        outer.record("late", 2);
+        let _outer = outer.enter();
+        let _inner = tracing::info_span!("inner", b = ?Some(1)).entered();
+        tracing::error!(target: "within", f = 0.5, yes = true, shown = %"a\nb", r#type = 1);
+    });
+    pipeline.flush(LONG).unwrap();
+    let expected = [
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "alone",
+            "msg": "message 1", "u": 1}),
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "ERROR", "target": "within", "msg": "",
+            "f": 0.5, "yes": true, "shown": "a\nb", "type": 1, "span": "outer:inner", "a": "text",
+            "late": 2, "b": "Some(1)"}),
+    ];
+    assert_eq!(memory.records(), expected);
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).filter("info,quiet=off").build().unwrap();
+    let subscriber =
+        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());
+    tracing::subscriber::with_default(subscriber.finish(), || {
+        tracing::warn!(target: "app", number = 1, "ready");
+        tracing::warn!(target: "quiet", "unseen");
+    });
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.text(), " WARN app: ready number=1\n");
+}
