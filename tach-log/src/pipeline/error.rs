@@ -62,8 +62,9 @@ impl Error {
         Self { kind: Kind::Forked }
     }
 
-    pub(super) const fn is_ended(&self) -> bool {
-        matches!(self.kind, Kind::Ended)
+    /// Whether a guard has nothing to add: all is written, or it has been told that nothing will be.
+    pub(super) const fn is_told(&self) -> bool {
+        matches!(self.kind, Kind::Ended | Kind::Forked)
     }
 
     /// A file could not be opened for appending.

@@ -56,9 +56,8 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // A back end that has ended has written everything.
         if let Err(error) = self.shared.flush(self.timeout) {
-            if !error.is_ended() {
+            if !error.is_told() {
                 let _best_effort = writeln!(io::stderr(), "tach-log: {error}");
             }
         }

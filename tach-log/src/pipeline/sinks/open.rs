@@ -132,7 +132,7 @@ impl Open {
         self.lines.clear();
         self.lines.shrink_to(4 * BATCH);
         self.written = 0;
-        self.failure = Failure::default();
+        self.failure.is_over();
         Ok(())
     }
 

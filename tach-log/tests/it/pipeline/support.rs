@@ -50,3 +50,20 @@ pub(crate) fn info(logger: &dyn log::Log, message: &str) {
         &log::Record::builder().level(log::Level::Info).args(format_args!("{message}")).build(),
     );
 }
+
+/// A writer that does as it is told before each write to the memory.
+pub(crate) struct Moody<F> {
+    pub(crate) memory: Memory,
+    pub(crate) mood: F,
+}
+
+impl<F: FnMut() -> io::Result<()>> io::Write for Moody<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.mood)()?;
+        self.memory.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

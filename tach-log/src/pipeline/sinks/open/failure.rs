@@ -7,34 +7,32 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
 
-/// Nothing, or what is known of a failure that lasts.
+/// What is known of how a writer fails.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
-    lasting: Option<Lasting>,
-}
-
-#[derive(Debug)]
-struct Lasting {
-    tried: Instant,
-    pause: Duration,
-    told: Instant,
+    /// When it failed last, and how long to leave it alone from then; nothing once it has worked again.
+    lasting: Option<(Instant, Duration)>,
+    /// When stderr was told last.
+    told: Option<Instant>,
 }
 
 impl Failure {
     /// Whether it is time to try again.
     pub(super) fn may_try(&self) -> bool {
-        self.lasting.as_ref().is_none_or(|lasting| lasting.tried.elapsed() >= lasting.pause)
+        self.lasting.is_none_or(|(failed, pause)| failed.elapsed() >= pause)
+    }
+
+    /// The writer works.
+    pub(super) fn is_over(&mut self) {
+        self.lasting = None;
     }
 
     /// Notes a failure, and tells it on stderr if that has not been done lately.
     pub(super) fn happened(&mut self, message: &str, waiting: usize, is_stderr: bool) {
-        let now = Instant::now();
-        let told = self.lasting.as_ref().map(|lasting| lasting.told);
-        let is_told = told.is_some_and(|told| now.duration_since(told) < BETWEEN_MESSAGES);
-        let pause = self.lasting.as_ref().map_or(FIRST_PAUSE, |lasting| lasting.pause * 2);
-        let told = if is_told { told.unwrap_or(now) } else { now };
-        self.lasting = Some(Lasting { tried: now, pause: pause.min(LONGEST_PAUSE), told });
-        if !is_told && !is_stderr {
+        let pause = self.lasting.map_or(FIRST_PAUSE, |(_, pause)| (pause * 2).min(LONGEST_PAUSE));
+        self.lasting = Some((Instant::now(), pause));
+        if !is_stderr && self.told.is_none_or(|told| told.elapsed() >= BETWEEN_MESSAGES) {
+            self.told = Some(Instant::now());
             let _best_effort =
                 writeln!(io::stderr(), "tach-log: {message}; {waiting} bytes wait, trying again");
         }
