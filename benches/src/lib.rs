@@ -4,6 +4,7 @@
     expect(unsafe_code, reason = "reads the TSC bare, as the measure of all others")
 )]
 
+mod lines;
 pub mod order;
 mod spans;
 mod subjects;

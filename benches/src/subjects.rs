@@ -14,7 +14,7 @@ use tach_core::{
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime};
 
-use crate::{Group, Subject, spans};
+use crate::{Group, Subject, lines, spans};
 
 /// A subject that evaluates an expression again and again: one loop, from four places in turn.
 ///
@@ -48,7 +48,7 @@ macro_rules! subject {
 pub fn groups() -> Vec<Group> {
     let mut groups = vec![reads(), elapsed(), unix(), for_tests(), text()];
     groups.extend(spans::groups());
-    groups.extend([upkeep(), coarse()]);
+    groups.extend([lines::group(), upkeep(), coarse()]);
     groups
 }
 

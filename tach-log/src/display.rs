@@ -9,8 +9,8 @@ use tach_core::{Clock, SystemClock, UnixTime};
 use crate::encode::{Format, Json, Line, Logfmt};
 use crate::{moment, record};
 
-/// What [`write_line`](crate::write_line) writes, without the line end, for back ends that print a `Display` or
-/// bring their own line ends.
+/// What [`write_line`](crate::write_line) writes, without the line end: for back ends that print
+/// a `Display`, or that end lines themselves.
 ///
 /// The time is that of this call, however late and often it is printed.
 ///
@@ -26,7 +26,7 @@ pub fn line(record: &Record<'_>) -> impl fmt::Display {
     line_by(&SystemClock, record)
 }
 
-/// As [`line`], where now is by `clock`.
+/// As [`line()`], where now is by `clock`.
 ///
 /// # Examples
 ///
@@ -46,8 +46,8 @@ pub fn line_by<'a>(clock: &dyn Clock, record: &'a Record<'a>) -> impl fmt::Displ
     Printed::<Line>::new(clock, record)
 }
 
-/// What [`write_json`](crate::write_json) writes, without the line end, for back ends that print a `Display` or
-/// bring their own line ends.
+/// What [`write_json`](crate::write_json) writes, without the line end: for back ends that print
+/// a `Display`, or that end lines themselves.
 ///
 /// The time is that of this call, however late and often it is printed.
 ///
@@ -83,8 +83,8 @@ pub fn json_by<'a>(clock: &dyn Clock, record: &'a Record<'a>) -> impl fmt::Displ
     Printed::<Json>::new(clock, record)
 }
 
-/// What [`write_logfmt`](crate::write_logfmt) writes, without the line end, for back ends that print a `Display` or
-/// bring their own line ends.
+/// What [`write_logfmt`](crate::write_logfmt) writes, without the line end: for back ends that print
+/// a `Display`, or that end lines themselves.
 ///
 /// The time is that of this call, however late and often it is printed.
 ///

@@ -32,8 +32,8 @@ use crate::{io_text, moment, record};
 ///
 /// # Cost
 ///
-/// No allocation and no lock. The line is written in pieces: `io` should be a buffer, as that of
-/// `env_logger` is, or be locked and buffered.
+/// No allocation and no lock. A line of up to 512 bytes is one write, a longer one several: who shares `io`
+/// should lock it.
 ///
 /// # Errors
 ///

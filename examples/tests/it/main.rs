@@ -1,8 +1,10 @@
 //! The examples as a user runs them: processes of their own.
 
 mod event_time;
+mod log;
 mod paused_time;
 mod service;
+mod slog_async;
 mod span_timing;
 
 use std::env;

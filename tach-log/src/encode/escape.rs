@@ -2,9 +2,6 @@
 
 use core::fmt;
 
-/// Bytes that are looked at together. The compiler makes a few vector instructions of it.
-const CHUNK: usize = 16;
-
 /// Whether `character` may not stand in a line as it is.
 ///
 /// That are the control characters of ASCII and of Latin-1 (among them ESC, CSI and NEL), the line ends of
@@ -43,12 +40,48 @@ pub(super) fn write<W: fmt::Write, const QUOTED: bool>(out: &mut W, text: &str) 
 
 #[inline]
 fn first_suspect<const QUOTED: bool>(bytes: &[u8]) -> Option<usize> {
-    let is_clean = |chunk: &&[u8]| {
-        !chunk.iter().fold(false, |found, &byte| found | is_suspect::<QUOTED>(byte))
-    };
-    let clean = CHUNK * bytes.chunks_exact(CHUNK).take_while(is_clean).count();
-    let at = bytes[clean..].iter().position(|&byte| is_suspect::<QUOTED>(byte))?;
-    Some(clean + at)
+    let words = bytes.chunks_exact(size_of::<u64>());
+    let clean = words.take_while(|word| {
+        <[u8; 8]>::try_from(*word)
+            .is_ok_and(|word| !any_suspect::<QUOTED>(u64::from_le_bytes(word)))
+    });
+    let start = size_of::<u64>() * clean.count();
+    let suspects = const { &suspects::<QUOTED>() };
+    let at = bytes[start..].iter().position(|&byte| suspects[usize::from(byte)])?;
+    Some(start + at)
+}
+
+/// Whether any of eight bytes is suspect.
+const fn any_suspect<const QUOTED: bool>(word: u64) -> bool {
+    /// E2 without the bit that tells it from C2.
+    const CASE: u8 = 0x20;
+    let control = below(word, 0x20) | below(word ^ all(0x7f), 1);
+    let beyond_ascii = below(word & !all(CASE) ^ all(0xc2), 1);
+    let quote = below(word ^ all(b'"'), 1) | below(word ^ all(b'\\'), 1);
+    control | beyond_ascii | if QUOTED { quote } else { 0 } != 0
+}
+
+/// Not 0 if any byte of `word` is less than `limit`, which is at most 128.
+///
+/// Bytes that borrow from their neighbours may add bits of these, but only where there is one already.
+const fn below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(all(limit)) & !word & all(0x80)
+}
+
+/// Eight times `byte`.
+const fn all(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// Which bytes are suspect: of a few bytes, quicker to look up than to find out.
+const fn suspects<const QUOTED: bool>() -> [bool; 256] {
+    let mut suspects = [false; 256];
+    let mut byte = 0_u8;
+    while byte < u8::MAX {
+        suspects[byte as usize] = is_suspect::<QUOTED>(byte);
+        byte += 1;
+    }
+    suspects
 }
 
 #[cold]

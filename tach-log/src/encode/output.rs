@@ -65,7 +65,7 @@ impl<W: fmt::Write> Output<W> {
     }
 }
 
-/// How calling the user's code went: well or, with a note for the reader, not. `Err` without: the sink failed.
+/// How calling the user's code went: well or, with a note for the reader, not. The outer `Err` is the sink's.
 pub(crate) type Outcome = Result<Result<(), &'static str>, fmt::Error>;
 
 impl<W: fmt::Write> fmt::Write for Output<W> {

@@ -50,6 +50,15 @@ fn slog_terms_timestamp_does_not_allocate() {
     assert_eq!(counted.count_total, 0);
 }
 
+#[cfg(feature = "slog")]
+#[test]
+fn a_pinned_drain_does_not_allocate() {
+    use ::slog::{Discard, Drain, Logger, info, o};
+    let log = Logger::root(tach_log::slog::Pinned::new(Discard).fuse(), o!("host" => "a"));
+    let counted = measure(|| info!(log, "served"; "number" => 1));
+    assert_eq!(counted.count_total, 0);
+}
+
 /// The positive control: what allocates is counted.
 #[test]
 fn a_string_does_allocate() {

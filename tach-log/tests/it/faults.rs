@@ -89,16 +89,18 @@ fn a_source_that_breaks_off_ends_the_fields() {
     }
 }
 
-/// A target that takes so many bytes, and then no more.
+/// A target that takes so many bytes, a few at a time, and then fails once.
 struct Full(usize);
 
 impl io::Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0 < bytes.len() {
+        if self.0 == 0 {
+            self.0 = usize::MAX;
             return Err(io::Error::new(io::ErrorKind::StorageFull, "on purpose"));
         }
-        self.0 -= bytes.len();
-        Ok(bytes.len())
+        let taken = bytes.len().min(self.0).min(7);
+        self.0 -= taken;
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -118,7 +120,8 @@ impl fmt::Display for Hides {
 
 #[test]
 fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
-    let fields = [("a", Value::from_display(&Hides)), ("b", "x\ny".to_value())];
+    let long = "longer than what is gathered for a write\n".repeat(20);
+    let fields = [("a", Value::from_display(&Hides)), ("b", long.as_str().to_value())];
     let write = |target: &mut dyn io::Write| {
         let mut builder = Record::builder();
         let builder = builder.key_values(&fields);
@@ -133,11 +136,14 @@ fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
     write(&mut Full(whole.len())).unwrap();
 }
 
-struct Broken;
+/// A target that panics once, when it has taken so many bytes.
+struct Broken(Option<usize>);
 
 impl io::Write for Broken {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        assert!(!bytes.ends_with(b"text"), "the target's own panic");
+        if let Some(room) = self.0.take() {
+            self.0 = Some(room.checked_sub(bytes.len()).expect("the target's own panic"));
+        }
         Ok(bytes.len())
     }
 
@@ -150,12 +156,61 @@ impl io::Write for Broken {
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
 fn a_panic_of_the_target_is_the_callers() {
-    let fields = ("a", Value::from_display(&Hides));
-    let record = Record::builder().key_values(&fields).build();
-    let panicked =
-        panic::catch_unwind(AssertUnwindSafe(|| tach_log::write_json(&mut Broken, &record)));
-    let message = *panicked.unwrap_err().downcast::<&str>().unwrap();
-    assert_eq!(message, "the target's own panic");
+    struct Long;
+    impl fmt::Display for Long {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (0..100).try_for_each(|_| f.write_str("a text that is longer than any buffer "))
+        }
+    }
+    let (fields, mut whole) = (("a", Value::from_display(&Long)), Vec::new());
+    let mut builder = Record::builder();
+    let record = builder.key_values(&fields).build();
+    tach_log::write_json(&mut whole, &record).unwrap();
+    tach_log::write_json(&mut Broken(Some(whole.len())), &record).unwrap();
+    // Within the value, and after all.
+    for room in [0, whole.len() / 2, whole.len() - 1] {
+        let write = AssertUnwindSafe(|| tach_log::write_json(&mut Broken(Some(room)), &record));
+        let message = panic::catch_unwind(write).unwrap_err();
+        assert_eq!(*message.downcast::<String>().unwrap(), "the target's own panic");
+    }
+}
+
+/// A target of text that fails once, when it has taken so many bytes.
+struct Narrow {
+    room: usize,
+    failed: bool,
+    went_on: bool,
+}
+
+impl fmt::Write for Narrow {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.went_on |= self.failed;
+        let left = self.room.checked_sub(text.len());
+        self.failed |= left.is_none();
+        self.room = left.ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_follows_what_a_target_of_text_refused() {
+    let field = ("k", Value::from_display(&Hides));
+    let assert_refused = |message: fmt::Arguments<'_>| {
+        let mut builder = Record::builder();
+        let bare = builder.args(message).build();
+        let whole = tach_log::line(&bare).to_string().len();
+        let with_field = builder.key_values(&field).build();
+        for room in 0..whole {
+            let printed: [&dyn fmt::Display; 2] =
+                [&tach_log::line(&bare), &tach_log::json(&with_field)];
+            for printed in printed {
+                let mut narrow = Narrow { room, failed: false, went_on: false };
+                let result = fmt::Write::write_fmt(&mut narrow, format_args!("{printed}"));
+                assert!(result.is_err() && !narrow.went_on, "with room for {room}");
+            }
+        }
+    };
+    assert_refused(format_args!("to {Hides}"));
 }
 
 /// A value that logs while it is printed.

@@ -5,6 +5,7 @@ use std::io;
 
 use log::kv::{Source, ToValue, Value};
 use log::{Level, Record};
+use tach_core::{ManualClock, UnixTime};
 
 use crate::written::{TIME_TEXT, written, written_fields};
 
@@ -23,24 +24,15 @@ fn a_record_with_fields() {
         .key_values(&fields)
         .build();
     let written = written(&record);
-    assert_eq!(
-        written.line,
-        format!(
-            r#"{TIME_TEXT} WARN  app::db: connected attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#
-        ) + "\n"
-    );
-    assert_eq!(
-        written.json,
-        format!(
-            r#"{{"ts":"{TIME_TEXT}","level":"WARN","target":"app::db","msg":"connected","attempt":2,"peer":"10.0.0.7:5432","role":"primary","query":"select 1"}}"#
-        ) + "\n"
-    );
+    let fields = r#"attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#;
+    assert_eq!(written.line, format!("{TIME_TEXT} WARN  app::db: connected {fields}\n"));
     assert_eq!(
         written.logfmt,
-        format!(
-            r#"ts={TIME_TEXT} level=WARN target=app::db msg="connected" attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#
-        ) + "\n"
+        format!("ts={TIME_TEXT} level=WARN target=app::db msg=\"connected\" {fields}\n")
     );
+    let head = format!(r#""ts":"{TIME_TEXT}","level":"WARN","target":"app::db","msg":"connected""#);
+    let fields = r#""attempt":2,"peer":"10.0.0.7:5432","role":"primary","query":"select 1""#;
+    assert_eq!(written.json, format!("{{{head},{fields}}}\n"));
 }
 
 #[test]
@@ -133,10 +125,12 @@ fn what_prints_itself_is_a_text() {
     struct Point {
         _x: u8,
     }
+    let structured = serde_json::json!({ "a": [1] });
     let error = io::Error::other("disk \"a\" is full");
     assert_values(&[
         (Value::from_debug(&Point { _x: 1 }), r#""Point { _x: 1 }""#, r#""Point { _x: 1 }""#),
         (Value::from_display(&format_args!("{}", 1)), r#""1""#, r#""1""#),
+        (Value::from_serde(&structured), r#""{\"a\": [1]}""#, r#""{\"a\": [1]}""#),
         (Value::from_dyn_error(&error), r#""disk \"a\" is full""#, r#""disk \"a\" is full""#),
     ]);
 }
@@ -199,4 +193,35 @@ fn pieces_are_escaped_as_the_whole_is() {
     let written = written_fields(&("k", Value::from_display(&Pieces)));
     assert_eq!(written.json, r#","k":"\u001b[0m\r\né\u009b""#);
     assert_eq!(written.line, r#" k="\u001b[0m\r\né\u009b""#);
+}
+
+/// A target that remembers each write.
+#[derive(Default)]
+struct Writes(Vec<Vec<u8>>);
+
+impl io::Write for Writes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.push(bytes.to_owned());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_line_is_one_write_and_a_long_one_is_whole() {
+    let clock = ManualClock::new(UnixTime::EPOCH);
+    for len in (0..1200).step_by(50) {
+        let pieces = format!("{}\n{}", "a".repeat(len / 2), "b".repeat(len));
+        let field = ("k", pieces.as_str());
+        let mut builder = Record::builder();
+        let record = builder.key_values(&field).build();
+        let mut writes = Writes::default();
+        tach_log::write_json_by(&clock, &mut writes, &record).unwrap();
+        let whole = writes.0.concat();
+        assert_eq!(whole, format!("{}\n", tach_log::json_by(&clock, &record)).into_bytes());
+        assert_eq!(writes.0.len() == 1, whole.len() <= 512, "{} bytes", whole.len());
+    }
 }

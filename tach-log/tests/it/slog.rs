@@ -1,12 +1,15 @@
 //! slog's own drains.
 
-use std::sync::Mutex;
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use ::slog::{Drain, Logger, PushFnValue, info, o};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
+use tach_core::ManualClock;
 
 use crate::bracket::{Captured, assert_bracketed};
+use crate::manual::START;
 
 #[test]
 fn a_line_of_slog_term_carries_the_time_of_the_call() {
@@ -47,4 +50,34 @@ fn an_error_of_the_target_is_passed_on() {
     let mut full: &mut [u8] = &mut [0; 10];
     let error = tach_log::slog::term(&mut full).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::WriteZero);
+}
+
+#[test]
+fn a_line_of_slog_term_by_another_clock() {
+    let clock = Arc::new(ManualClock::new(START));
+    let captured = Captured::default();
+    let drain = FullFormat::new(PlainSyncDecorator::new(captured.clone()))
+        .use_custom_timestamp(tach_log::slog::term_by(clock.clone()))
+        .build();
+    let log = Logger::root(drain.fuse(), o!());
+    clock.step_back(Duration::from_secs(20));
+    info!(log, "served");
+    assert_eq!(captured.take(), "2023-11-14T22:13:00.000001Z INFO served\n");
+}
+
+#[test]
+fn a_line_of_slog_json_by_another_clock() {
+    static CLOCK: ManualClock = ManualClock::new(START);
+    let captured = Captured::default();
+    let drain = Json::new(captured.clone())
+        .add_key_value(o!(
+            "ts" => tach_log::slog::ts_by(&CLOCK),
+            "msg" => PushFnValue(|record, out| out.emit(record.msg())),
+        ))
+        .build();
+    let log = Logger::root(Mutex::new(drain).fuse(), o!());
+    info!(log, "served");
+    let line = captured.take();
+    let parsed: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(parsed["ts"], "2023-11-14T22:13:20.000001Z", "{line}");
 }

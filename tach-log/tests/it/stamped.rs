@@ -75,8 +75,10 @@ fn two_readings_differ() {
         tach_log::line_by(&clock, &record).to_string(),
         tach_log::line_by(&clock, &record).to_string()
     );
+    assert_ne!(tach_log::timestamp_by(&clock), tach_log::timestamp_by(&clock));
     let stamp = Stamp::by(&clock);
     stamp.during(|| {
+        assert_eq!(tach_log::timestamp_by(&clock).unix_time(), stamp.unix_time());
         assert_eq!(
             tach_log::line_by(&clock, &record).to_string(),
             tach_log::line_by(&clock, &record).to_string()

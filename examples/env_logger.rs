@@ -1,0 +1,40 @@
+//! `env_logger`, twice: a line for people and one of JSON for each record, both with the same time.
+//!
+//! ```text
+//! cargo run --example env_logger
+//! ```
+//!
+//! prints on stderr
+//!
+//! ```text
+//! 2026-11-21T14:43:44.196111Z INFO  env_logger: ready port=3000
+//! 2026-11-21T14:43:44.196277Z WARN  env_logger: two\nlines by="ada l."
+//! ```
+//!
+//! and on stdout
+//!
+//! ```text
+//! {"ts":"2026-11-21T14:43:44.196111Z","level":"INFO","target":"env_logger","msg":"ready","port":3000}
+//! {"ts":"2026-11-21T14:43:44.196277Z","level":"WARN","target":"env_logger","msg":"two\nlines","by":"ada l."}
+//! ```
+
+use env_logger::{Builder, Target};
+use log::{LevelFilter, SetLoggerError, info, warn};
+use tach_log::{Sinks, Stamped};
+
+fn main() -> Result<(), SetLoggerError> {
+    let level = LevelFilter::Info;
+    let text = Builder::new().filter_level(level).format(tach_log::write_line).build();
+    let json = Builder::new()
+        .filter_level(level)
+        .target(Target::Stdout)
+        .format(tach_log::write_json)
+        .build();
+    // With one of them alone, `.format(tach_log::write_line).init()` is all there is to it.
+    log::set_boxed_logger(Box::new(Stamped::new(Sinks::new().with(text).with(json))))?;
+    log::set_max_level(level);
+
+    info!(port = 3000; "ready");
+    warn!(by = "ada l."; "two\nlines");
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! `log4rs`: a line for people and one of JSON for each record, both with the same time.
+//!
+//! ```text
+//! cargo run --example log4rs
+//! ```
+//!
+//! prints on stderr
+//!
+//! ```text
+//! 2026-11-21T14:43:44.204710Z INFO  log4rs: ready port=3000
+//! 2026-11-21T14:43:44.204849Z WARN  log4rs: two\nlines by="ada l."
+//! ```
+//!
+//! and on stdout
+//!
+//! ```text
+//! {"ts":"2026-11-21T14:43:44.204710Z","level":"INFO","target":"log4rs","msg":"ready","port":3000}
+//! {"ts":"2026-11-21T14:43:44.204849Z","level":"WARN","target":"log4rs","msg":"two\nlines","by":"ada l."}
+//! ```
+
+use log::{LevelFilter, Record, info, warn};
+use log4rs::append::console::{ConsoleAppender, Target};
+use log4rs::config::{Appender, Config, Root};
+use log4rs::encode::{Encode, Write};
+use tach_log::Stamped;
+
+/// An encoder of `log4rs`, which is all that it takes to use a format there.
+#[derive(Debug)]
+struct Text;
+
+impl Encode for Text {
+    fn encode(&self, out: &mut dyn Write, record: &Record<'_>) -> anyhow::Result<()> {
+        Ok(tach_log::write_line(out, record)?)
+    }
+}
+
+/// The same with JSON.
+#[derive(Debug)]
+struct Json;
+
+impl Encode for Json {
+    fn encode(&self, out: &mut dyn Write, record: &Record<'_>) -> anyhow::Result<()> {
+        Ok(tach_log::write_json(out, record)?)
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let text = ConsoleAppender::builder().target(Target::Stderr).encoder(Box::new(Text)).build();
+    let json = ConsoleAppender::builder().encoder(Box::new(Json)).build();
+    let config = Config::builder()
+        .appender(Appender::builder().build("text", Box::new(text)))
+        .appender(Appender::builder().build("json", Box::new(json)))
+        .build(Root::builder().appenders(["text", "json"]).build(LevelFilter::Info))?;
+    log::set_boxed_logger(Box::new(Stamped::new(log4rs::Logger::new(config))))?;
+    log::set_max_level(LevelFilter::Info);
+
+    info!(port = 3000; "ready");
+    warn!(by = "ada l."; "two\nlines");
+    Ok(())
+}
