@@ -38,7 +38,7 @@ pub(crate) enum Message<'a> {
     /// As `log` has it.
     Arguments(fmt::Arguments<'a>),
     /// Formatted already.
-    #[cfg(feature = "pipeline")]
+    #[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "the pipeline's"))]
     Str(&'a str),
 }
 
@@ -72,7 +72,6 @@ fn message<W: fmt::Write, const QUOTED: bool>(
     message: &Message<'_>,
 ) -> fmt::Result {
     let arguments = match message {
-        #[cfg(feature = "pipeline")]
         Message::Str(text) => return escape::write::<_, QUOTED>(out, text),
         Message::Arguments(arguments) => arguments,
     };

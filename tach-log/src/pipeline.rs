@@ -68,9 +68,9 @@ mod threads;
 mod wake;
 
 use core::fmt;
+use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
-use std::time::Duration;
 
 use log::LevelFilter;
 
@@ -102,7 +102,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// thread's queue. It allocates for a thread's first record, and for a message or a value longer than any
 /// before. It makes a system call if nothing has been logged for a second, and if its queue is full.
 ///
-/// The back end sleeps for 50 µs to 2 ms between rounds, and looks up four times a second if there was
+/// The back end sleeps for 50 µs to 5 ms between rounds, and looks up four times a second if there was
 /// nothing to do for a second.
 ///
 /// # Examples
@@ -124,7 +124,6 @@ impl Pipeline {
     /// let (pipeline, _guard) = tach_log::pipeline::Pipeline::builder().build()?;
     /// # Ok::<(), tach_log::pipeline::Error>(())
     /// ```
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::new()
     }

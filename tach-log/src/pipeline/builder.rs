@@ -1,9 +1,9 @@
 //! Setting a pipeline up.
 
 use core::fmt;
+use core::time::Duration;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use log::LevelFilter;
 use tach_core::Clock;

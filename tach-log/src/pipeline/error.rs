@@ -1,10 +1,10 @@
 //! What may go wrong with a pipeline.
 
+use core::error;
 use core::fmt;
-use std::error;
+use core::time::Duration;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 /// Why a pipeline could not be set up, or could not write all there was.
 ///

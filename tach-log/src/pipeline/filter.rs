@@ -63,8 +63,9 @@ impl Filters {
 
     /// Whether a record of that level is logged for any target.
     #[inline]
-    #[cfg(any(feature = "slog", feature = "tracing"))]
+    #[cfg(feature = "slog")]
     pub(super) fn level_enabled(&self, level: Level) -> bool {
+        // ORDERING: as in `set`.
         level.of_log() as u8 <= self.summary.load(Ordering::Relaxed) & !BY_TARGET
     }
 

@@ -1,8 +1,9 @@
 //! Asking the back end to write all there is, and hearing that it has.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::error::Error;
 

@@ -1,9 +1,9 @@
 //! The end of `main`.
 
 use core::fmt;
+use core::time::Duration;
 use std::io::{self, Write as _};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::FLUSH_TIMEOUT;
 use super::shared::Shared;

@@ -1,8 +1,8 @@
 //! Records of all threads in the order of their times.
 
 use core::cmp::{Ordering, Reverse};
+use core::time::Duration;
 use std::collections::BinaryHeap;
-use std::time::Duration;
 
 use tach_core::UnixTime;
 

@@ -2,9 +2,9 @@
 
 mod drops;
 
+use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 

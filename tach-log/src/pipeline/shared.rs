@@ -1,8 +1,8 @@
 //! What the callers and the back end share.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tach_core::{Clock, Instant, Stamp, UnixTime};
 
@@ -72,7 +72,7 @@ impl Shared {
 
     /// The time now, by the clock of the records.
     pub(super) fn now(&self) -> UnixTime {
-        self.clock.as_ref().map_or_else(UnixTime::now, |clock| clock.unix_time())
+        self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time)
     }
 
     /// Puts a record into the queue of the calling thread.

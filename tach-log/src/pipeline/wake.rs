@@ -4,18 +4,27 @@
 //! caller cuts short, unless its queue is full. Only after a second without any does it park, to be woken
 //! by the next record.
 
+use core::cell::Cell;
+use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::sync::OnceLock;
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const SHORTEST_NAP: Duration = Duration::from_micros(50);
-const LONGEST_NAP: Duration = Duration::from_millis(2);
+const LONGEST_NAP: Duration = Duration::from_millis(5);
 /// How long without a record until it parks.
 const IDLE: Duration = Duration::from_secs(1);
 /// How long it stays parked unless it is woken. A record that is pushed at the very moment of parking may
 /// go unseen until then; the fence that would rule it out were a cost to every call.
 const PARKED: Duration = Duration::from_millis(250);
+
+thread_local! {
+    /// The waker of the back end that the thread is. Without a destructor, it is there until the thread has
+    /// ended, where `thread::current` is not.
+    static WOKEN_BY: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The side of those who wake.
 #[derive(Debug, Default)]
@@ -46,7 +55,12 @@ impl Waker {
 
     /// Whether the calling thread is the back end.
     pub(super) fn is_back_end(&self) -> bool {
-        self.back_end.get().is_some_and(|back_end| back_end.id() == thread::current().id())
+        WOKEN_BY.try_with(Cell::get) == Ok(self.address())
+    }
+
+    /// What tells it from the others, as long as it lives.
+    fn address(&self) -> usize {
+        ptr::from_ref(self).addr()
     }
 }
 
@@ -61,6 +75,7 @@ impl Sleep {
     /// Has the calling thread be the one that is woken.
     pub(super) fn new(waker: &Waker) -> Self {
         let _already_set = waker.back_end.set(thread::current());
+        WOKEN_BY.set(waker.address());
         Self { nap: SHORTEST_NAP, last_record: Instant::now() }
     }
 

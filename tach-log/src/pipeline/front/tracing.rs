@@ -17,7 +17,7 @@ use crate::pipeline::record::Encoder;
 const MESSAGE: &str = "message";
 
 /// Logs events with their fields; then, within spans, `span`, their names from the outermost to the innermost
-/// with `:` between them, and their fields.
+/// with `:` between them, and their fields. A `message` that is not the event's first field is one of the others.
 ///
 /// The filter applies to this layer alone; a filter of `tracing` around all layers spares the calls. A field
 /// of a span that is recorded again comes twice, in order.
@@ -28,7 +28,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::default();
-        attributes.record(&mut Visitor { to: &mut Encoder::of_fields(&mut kept.fields) });
+        attributes.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut kept.fields)));
         span.extensions_mut().replace(kept);
     }
 
@@ -36,7 +36,7 @@ where
         let Some(span) = context.span(id) else { return };
         // They are visited before the lock is taken: a value that logs when it is printed finds it free.
         let mut more = Kept::default();
-        values.record(&mut Visitor { to: &mut Encoder::of_fields(&mut more.fields) });
+        values.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut more.fields)));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
             Some(kept) => kept.fields.append(&mut more.fields),
@@ -51,12 +51,9 @@ where
             return;
         }
         self.log_with(level, metadata.target(), |to| {
-            let mut message = Message { to, is_written: false };
-            event.record(&mut message);
-            if !message.is_written {
-                message.to.message(format_args!(""));
-            }
-            event.record(&mut Visitor { to });
+            let mut visitor = Visitor { to, awaits_message: true };
+            event.record(&mut visitor);
+            visitor.end_message();
             if let Some(span) = context.event_span(event) {
                 to.field("span", Value::Display(&Names(&span)));
                 write_fields(&span, to);
@@ -105,51 +102,41 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
     }
 }
 
-/// Writes the message, and nothing else.
-struct Message<'a, 'b> {
-    to: &'a mut Encoder<'b>,
-    is_written: bool,
-}
-
-impl Visit for Message<'_, '_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == MESSAGE && !self.is_written {
-            self.is_written = true;
-            self.to.message(format_args!("{value:?}"));
-        }
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == MESSAGE && !self.is_written {
-            self.is_written = true;
-            self.to.message_text(value);
-        }
-    }
-
-    fn record_i64(&mut self, _: &Field, _: i64) {}
-
-    fn record_u64(&mut self, _: &Field, _: u64) {}
-
-    fn record_i128(&mut self, _: &Field, _: i128) {}
-
-    fn record_u128(&mut self, _: &Field, _: u128) {}
-
-    fn record_f64(&mut self, _: &Field, _: f64) {}
-
-    fn record_bool(&mut self, _: &Field, _: bool) {}
-}
-
-/// Writes each value but the message as a field.
+/// Writes each value as a field, and the first as the message if it is one.
 struct Visitor<'a, 'b> {
     to: &'a mut Encoder<'b>,
+    awaits_message: bool,
 }
 
-impl Visitor<'_, '_> {
+impl<'a, 'b> Visitor<'a, 'b> {
+    /// One for the fields of a span, which has no message.
+    fn of_span(to: &'a mut Encoder<'b>) -> Self {
+        Self { to, awaits_message: false }
+    }
+
     #[inline]
     fn field(&mut self, field: &Field, value: Value<'_>) {
-        if field.name() != MESSAGE {
-            // Names such as `r#type` are written as they are meant.
-            self.to.field(field.name().trim_start_matches("r#"), value);
+        let name = field.name();
+        if self.awaits_message && name == MESSAGE {
+            self.awaits_message = false;
+            match value {
+                Value::Str(text) => return self.to.message_text(text),
+                Value::Display(shown) => return self.to.message(format_args!("{shown}")),
+                // A number that was named so: it is kept as a field.
+                _ => self.to.message_text(""),
+            }
+        }
+        self.end_message();
+        // Names such as `r#type` are written as they are meant.
+        self.to.field(name.strip_prefix("r#").unwrap_or(name), value);
+    }
+
+    /// What comes now is no message any more.
+    #[inline]
+    fn end_message(&mut self) {
+        if self.awaits_message {
+            self.awaits_message = false;
+            self.to.message_text("");
         }
     }
 }
@@ -187,7 +174,7 @@ impl Visit for Visitor<'_, '_> {
         self.field(field, Value::Bool(value));
     }
 
-    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
         self.field(field, Value::Display(&value));
     }
 }

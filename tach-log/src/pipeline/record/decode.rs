@@ -39,7 +39,7 @@ fn read_time(flags: u8, reader: &mut Reader<'_>) -> Option<Time> {
 }
 
 /// A record, taken apart as far as its fields.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(in crate::pipeline) struct Record<'a> {
     pub(in crate::pipeline) time: Time,
     pub(in crate::pipeline) level: Level,
@@ -48,7 +48,7 @@ pub(in crate::pipeline) struct Record<'a> {
 }
 
 /// What a record says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::pipeline) enum Body<'a> {
     Event {
         message: &'a str,
@@ -78,7 +78,7 @@ impl<'a> Record<'a> {
 }
 
 /// The fields of a record, in order.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::pipeline) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {

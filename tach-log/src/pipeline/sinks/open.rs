@@ -79,7 +79,7 @@ impl Open {
     }
 
     fn print(&mut self, record: &Record<'_>, time: UnixTime) {
-        match record.body {
+        match &record.body {
             Body::Line(line) => self.lines.extend_from_slice(line),
             Body::Event { .. } => {
                 // The buffer never fails.
@@ -182,14 +182,14 @@ fn print<F: encode::Format>(
     record: &Record<'_>,
     time: UnixTime,
 ) -> fmt::Result {
-    let Body::Event { message, fields } = record.body else { return Ok(()) };
+    let Body::Event { message, fields } = &record.body else { return Ok(()) };
     let mut out = Output::new(Text(lines));
     let level = record.level.name();
     F::head(
         &mut out,
         &Head { time, level, target: record.target, message: Message::Str(message) },
     )?;
-    for (key, value) in fields {
+    for (key, value) in fields.clone() {
         F::field(&mut out, key, value)?;
     }
     F::end(&mut out)

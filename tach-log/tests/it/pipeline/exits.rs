@@ -108,7 +108,7 @@ fn a_forked_process_writes_nothing_and_says_so_once() {
 mod fork {
     #![expect(unsafe_code, reason = "forks, as programs do that have children without exec")]
 
-    use std::time::Duration;
+    use core::time::Duration;
 
     use super::*;
 

@@ -93,6 +93,7 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     tracing::subscriber::with_default(subscriber, || {
         tracing::info!(target: "alone", u = 1_u64, "message {}", 1);
+        tracing::info!(target: "number", message = 5);
         let outer = tracing::info_span!("outer", a = "text", late = tracing::field::Empty);
         outer.record("late", 2);
         let _outer = outer.enter();
@@ -103,6 +104,8 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
     let expected = [
         json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "alone",
             "msg": "message 1", "u": 1}),
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "number", "msg": "",
+            "message": 5}),
         json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "ERROR", "target": "within", "msg": "",
             "f": 0.5, "yes": true, "shown": "a\nb", "type": 1, "span": "outer:inner", "a": "text",
             "late": 2, "b": "Some(1)"}),

@@ -95,19 +95,19 @@ fn destructors_of_a_thread_s_memory_may_log() {
     thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
     let memory = Memory::default();
     let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
-    thread::scope(|scope| {
-        // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
-        for is_first in [true, false] {
-            let pipeline = &pipeline;
-            scope.spawn(move || {
-                if is_first {
-                    LATE.set(Some(Late(pipeline.clone())));
-                }
-                info(pipeline, "in time");
+    // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
+    for is_first in [true, false] {
+        let pipeline = pipeline.clone();
+        // Joined one by one: the end of a scope does not wait for destructors.
+        let thread = thread::spawn(move || {
+            if is_first {
                 LATE.set(Some(Late(pipeline.clone())));
-            });
-        }
-    });
+            }
+            info(&pipeline, "in time");
+            LATE.set(Some(Late(pipeline)));
+        });
+        thread.join().unwrap();
+    }
     pipeline.flush(LONG).unwrap();
     let messages = memory.messages();
     let count = |text| messages.iter().filter(|message| *message == text).count();

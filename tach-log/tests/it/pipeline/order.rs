@@ -1,7 +1,7 @@
 //! Lines of all threads in the order of their times.
 
+use core::time::Duration;
 use std::thread;
-use std::time::Duration;
 
 use tach_core::{Instant, Stamp, UnixTime};
 use tach_log::pipeline::{Builder, Pipeline};

@@ -1,8 +1,8 @@
 //! A sink in memory, and what a test does to it.
 
+use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::Value;
 use tach_log::pipeline::{Format, Sink};

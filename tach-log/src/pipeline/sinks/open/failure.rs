@@ -1,7 +1,8 @@
 //! A writer that fails: when to try again, and when to say so.
 
+use core::time::Duration;
 use std::io::{self, Write as _};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
