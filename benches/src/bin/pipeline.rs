@@ -13,9 +13,10 @@
 use core::cell::Cell;
 use core::mem;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{env, process, thread};
 
 use log::Log;
@@ -213,8 +214,7 @@ fn throughput(subject: &Subject, threads: usize) -> f64 {
     drop(log);
     close();
     let took = start.elapsed();
-    let lines =
-        fs::read(&path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count());
+    let lines = fs::read(&path).map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);
     if lines > 0 && lines < THROUGHPUT {
         println!("{} lost {} lines", subject.name, THROUGHPUT - lines);
     }
