@@ -1,8 +1,8 @@
 //! What logging costs the caller, and how much of it gets to a file: the pipeline beside other loggers.
 //!
 //! Each subject logs the same event, with a number, a float and a text, to a real file. `bursts`: 20 calls
-//! every millisecond, each timed. `flooded`: calls one after the other, each timed. `M/s`: millions of events a
-//! second, until the file is complete, from one, two and four threads.
+//! every millisecond, each timed. `flooded`: calls one after the other, each timed. `M/s`: millions of
+//! events a second, until the file is complete, from one, two and four threads.
 //!
 //! ```sh
 //! cargo run --release -p benches --bin pipeline -- [NAME]
