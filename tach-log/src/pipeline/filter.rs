@@ -41,6 +41,12 @@ impl Filters {
     ///
     /// If `directives` can't be understood. Then all stays as it is.
     pub(super) fn set(&self, directives: &str) -> Result<(), Error> {
+        // What follows a slash is matched with the message, which is not known when the filter is asked.
+        if directives.contains('/') {
+            return Err(Error::filter(
+                "the filter has a slash, as for a pattern of messages".to_owned(),
+            ));
+        }
         let filter = Builder::new()
             .try_parse(directives)
             .map_err(|error| Error::filter(error.to_string()))?
@@ -114,6 +120,7 @@ mod tests {
     fn what_is_no_filter_changes_nothing() {
         let filters = Filters::new("error", LevelFilter::Trace).unwrap();
         assert!(filters.set("app=loud").unwrap_err().to_string().contains("loud"));
+        assert!(filters.set("info/secret").unwrap_err().is_filter());
         assert_eq!(filters.most(), LevelFilter::Error);
     }
 }

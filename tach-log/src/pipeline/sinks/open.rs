@@ -150,13 +150,11 @@ impl Open {
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error))
     }
 
-    /// Goes on in a new file by the same path. If there can't be one, the old one is kept.
+    /// Goes on in a new file by the same path, after the round's lines were written to the old one. If there
+    /// can't be a new one, the old one is kept.
     pub(in crate::pipeline) fn reopen(&mut self) {
         let Some(path) = &self.path else { return };
-        let opened = target::append(path);
-        // What was logged before belongs to the old file.
-        let _told = self.write_now();
-        match opened {
+        match target::append(path) {
             Ok(file) => self.writer = Box::new(file),
             Err(error) => drop(self.failed(&error)),
         }
