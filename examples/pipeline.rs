@@ -7,13 +7,15 @@
 //! prints warnings on stderr
 //!
 //! ```text
-//! STDERR
+//! 2026-11-21T15:29:52.897776Z WARN  pipeline: slow query ms=1250.5 pool=main
 //! ```
 //!
 //! and everything on stdout
 //!
 //! ```text
-//! STDOUT
+//! {"ts":"2026-11-21T15:29:52.885478Z","level":"INFO","target":"pipeline","msg":"ready","port":3000}
+//! {"ts":"2026-11-21T15:29:52.897776Z","level":"WARN","target":"pipeline","msg":"slow query","ms":1250.5,"pool":"main"}
+//! {"ts":"2026-11-21T15:29:52.897895Z","level":"INFO","target":"pipeline","msg":"done","status":200,"span":"request","path":"/index.html"}
 //! ```
 
 use std::error::Error;
