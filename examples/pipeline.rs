@@ -7,15 +7,15 @@
 //! prints warnings on stderr
 //!
 //! ```text
-//! 2026-11-21T15:29:52.897776Z WARN  pipeline: slow query ms=1250.5 pool=main
+//! 2026-11-21T15:32:29.466120Z WARN  pipeline: slow ms=9.5 pool=a
 //! ```
 //!
 //! and everything on stdout
 //!
 //! ```text
-//! {"ts":"2026-11-21T15:29:52.885478Z","level":"INFO","target":"pipeline","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T15:29:52.897776Z","level":"WARN","target":"pipeline","msg":"slow query","ms":1250.5,"pool":"main"}
-//! {"ts":"2026-11-21T15:29:52.897895Z","level":"INFO","target":"pipeline","msg":"done","status":200,"span":"request","path":"/index.html"}
+//! {"ts":"2026-11-21T15:32:29.456916Z","level":"INFO","target":"pipeline","msg":"ready","port":3000}
+//! {"ts":"2026-11-21T15:32:29.466120Z","level":"WARN","target":"pipeline","msg":"slow","ms":9.5,"pool":"a"}
+//! {"ts":"2026-11-21T15:32:29.466246Z","level":"INFO","target":"pipeline","msg":"done","span":"get","id":7}
 //! ```
 
 use std::error::Error;
@@ -31,13 +31,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         .filter("info,noisy=off")
         .build()?;
     pipeline.set_logger()?;
-    let logger = slog::Logger::root(pipeline.clone(), slog::o!("pool" => "main"));
+    let logger = slog::Logger::root(pipeline.clone(), slog::o!("pool" => "a"));
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(pipeline))?;
 
     log::info!(port = 3000; "ready");
-    slog::warn!(logger, "slow query"; "ms" => 1250.5);
-    let _request = tracing::info_span!("request", path = "/index.html").entered();
-    tracing::info!(status = 200, "done");
+    slog::warn!(logger, "slow"; "ms" => 9.5);
+    let _request = tracing::info_span!("get", id = 7).entered();
+    tracing::info!("done");
     log::error!(target: "noisy", "unseen");
     // Here the guard has everything written.
     Ok(())
