@@ -18,7 +18,7 @@
 //! {"ts":"2026-11-21T15:32:29.466246Z","level":"INFO","target":"pipeline","msg":"done","span":"get","id":7}
 //! ```
 
-use std::error::Error;
+use core::error::Error;
 
 use log::LevelFilter;
 use tach_log::pipeline::{Format, Pipeline, Sink};

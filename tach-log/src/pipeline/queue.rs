@@ -55,12 +55,9 @@ pub(super) struct Queue {
 pub(super) fn queue(capacity: usize) -> Sender {
     let (mut producer, mut consumer) = RingBuffer::new(capacity);
     // Has the system provide the pages now, rather than in the calls that reach them first.
-    if let Ok(chunk) = producer.write_chunk(capacity) {
-        chunk.commit_all();
-    }
-    if let Ok(chunk) = consumer.read_chunk(capacity) {
-        chunk.commit_all();
-    }
+    let mut page = [0; 4096];
+    while producer.push_entire_slice(&page).is_ok() {}
+    while consumer.pop_entire_slice(&mut page).is_ok() {}
     let queue = Queue { consumer: Mutex::new(consumer), drops: Drops::default() };
     Sender { producer, queue: Arc::new(queue) }
 }
