@@ -29,7 +29,17 @@ pub(crate) struct Head<'a> {
     /// The level's name, in capitals.
     pub(crate) level: &'static str,
     pub(crate) target: &'a str,
-    pub(crate) message: fmt::Arguments<'a>,
+    pub(crate) message: Message<'a>,
+}
+
+/// What a record says.
+#[derive(Clone, Copy)]
+pub(crate) enum Message<'a> {
+    /// As `log` has it.
+    Arguments(fmt::Arguments<'a>),
+    /// Formatted already.
+    #[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "the pipeline's"))]
+    Str(&'a str),
 }
 
 /// A way to write records: the head, any number of fields, the end.
@@ -59,10 +69,14 @@ fn time<W: fmt::Write>(out: &mut Output<W>, time: UnixTime) -> fmt::Result {
 /// Writes a message, escaped. Most are a text of the program, which can't fail.
 fn message<W: fmt::Write, const QUOTED: bool>(
     out: &mut Output<W>,
-    message: &fmt::Arguments<'_>,
+    message: &Message<'_>,
 ) -> fmt::Result {
-    match message.as_str() {
+    let arguments = match message {
+        Message::Str(text) => return escape::write::<_, QUOTED>(out, text),
+        Message::Arguments(arguments) => arguments,
+    };
+    match arguments.as_str() {
         Some(text) => escape::write::<_, QUOTED>(out, text),
-        None => out.escaped::<QUOTED>(message),
+        None => out.escaped::<QUOTED>(arguments),
     }
 }

@@ -32,6 +32,8 @@
 //! # Features
 //!
 //! - `slog`: the module `slog`, with timestamps for `slog-term` and `slog-json`, also behind `slog-async`.
+//! - `pipeline`: the module `pipeline`, a logger whose calls do next to nothing.
+//! - `tracing`: the pipeline for `tracing` too.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -40,6 +42,8 @@ mod display;
 mod encode;
 mod io_text;
 mod moment;
+#[cfg(feature = "pipeline")]
+pub mod pipeline;
 mod record;
 mod sinks;
 #[cfg(feature = "slog")]

@@ -1,13 +1,12 @@
 //! What a record of `log` is to the encoders.
 
 use core::fmt;
-use core::marker::PhantomData;
 
 use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
 use tach_core::UnixTime;
 
-use crate::encode::{Format, Head, Output, Value};
+use crate::encode::{Format, Head, Message, Output, Value};
 
 /// Writes `record`, which happened at `time`, without a line end.
 ///
@@ -24,15 +23,20 @@ pub(crate) fn write<F: Format>(
         time,
         level: name(record.level()),
         target: record.target(),
-        message: *record.args(),
+        message: Message::Arguments(*record.args()),
     };
     F::head(&mut out, &head)?;
     // A source that fails or panics ends the fields. What it gave before is whole.
-    let _ended = out.guard(|out| {
-        let mut fields = Fields::<F, _> { out, format: PhantomData };
-        record.key_values().visit(&mut fields).map_err(|_| fmt::Error)
-    })?;
+    let _ended = out.guard(|out| fields(record, |key, value| F::field(out, key, value)))?;
     F::end(&mut out)
+}
+
+/// Gives each field of `record` to `write`, until that fails or the record's source of fields does.
+pub(crate) fn fields(
+    record: &Record<'_>,
+    write: impl FnMut(&str, Value<'_>) -> fmt::Result,
+) -> fmt::Result {
+    record.key_values().visit(&mut Fields { write }).map_err(|_| fmt::Error)
 }
 
 const fn name(level: Level) -> &'static str {
@@ -45,32 +49,30 @@ const fn name(level: Level) -> &'static str {
     }
 }
 
-/// Writes each pair that it visits as a field.
-struct Fields<'a, F, W> {
-    out: &'a mut Output<W>,
-    format: PhantomData<F>,
+/// Gives on each pair that it visits.
+struct Fields<W> {
+    write: W,
 }
 
-impl<'kvs, F: Format, W: fmt::Write> VisitSource<'kvs> for Fields<'_, F, W> {
+impl<'kvs, W: FnMut(&str, Value<'_>) -> fmt::Result> VisitSource<'kvs> for Fields<W> {
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(Field::<F, W> { out: self.out, key: key.as_str(), format: self.format })
+        value.visit(Field { write: &mut self.write, key: key.as_str() })
     }
 }
 
-/// Writes the value that it visits as the field `key`.
-struct Field<'a, F, W> {
-    out: &'a mut Output<W>,
+/// Gives on the value that it visits, as that of the field `key`.
+struct Field<'a, W> {
+    write: &'a mut W,
     key: &'a str,
-    format: PhantomData<F>,
 }
 
-impl<F: Format, W: fmt::Write> Field<'_, F, W> {
+impl<W: FnMut(&str, Value<'_>) -> fmt::Result> Field<'_, W> {
     fn write(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
-        Ok(F::field(self.out, self.key, value)?)
+        Ok((self.write)(self.key, value)?)
     }
 }
 
-impl<F: Format, W: fmt::Write> VisitValue<'_> for Field<'_, F, W> {
+impl<W: FnMut(&str, Value<'_>) -> fmt::Result> VisitValue<'_> for Field<'_, W> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
         self.write(Value::Display(&value))
     }

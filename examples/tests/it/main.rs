@@ -3,6 +3,7 @@
 mod event_time;
 mod log;
 mod paused_time;
+mod pipeline;
 mod service;
 mod slog_async;
 mod span_timing;

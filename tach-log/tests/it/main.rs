@@ -8,6 +8,8 @@ mod env_logger;
 mod faults;
 mod formats;
 mod manual;
+#[cfg(feature = "pipeline")]
+mod pipeline;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "slog")]

@@ -1,0 +1,248 @@
+//! What logging costs the caller, and how much of it gets to a file: the pipeline beside other loggers.
+//!
+//! Each subject logs the same event, with a number, a float and a text, to a real file. `bursts`: 20 calls
+//! every millisecond, each timed. `flooded`: calls one after the other, each timed. `M/s`: millions of
+//! events a second, until the file is complete, from one, two and four threads.
+//!
+//! ```sh
+//! cargo run --release -p benches --bin pipeline -- [NAME]
+//! ```
+
+#![expect(clippy::print_stdout, reason = "prints a table")]
+
+use core::cell::Cell;
+use core::mem;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use std::{env, process, thread};
+
+use log::Log;
+use slog::{Drain as _, Logger, o};
+use tach_log::pipeline::{Format, Guard, Pipeline, Sink};
+use tracing::Dispatch;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+const BURSTS: usize = 3_000;
+const FLOOD: usize = 300_000;
+const THROUGHPUT: usize = 1_000_000;
+
+/// A logger: how to set it up, so that it writes to a file.
+struct Subject {
+    name: &'static str,
+    open: fn(&Path) -> Opened,
+}
+
+/// A logger at work.
+struct Opened {
+    /// Logs the event with a number.
+    log: Box<dyn Fn(u64) + Send + Sync>,
+    /// Has everything written, and ends the logger.
+    close: Box<dyn FnOnce()>,
+}
+
+fn main() {
+    let wanted = env::args().nth(1).unwrap_or_default();
+    println!("| | bursts p50 / p99 / p99.9 ns | flooded p50 ns | M/s 1 / 2 / 4 threads |");
+    println!("|---|---|---|---|");
+    for subject in SUBJECTS.iter().filter(|subject| subject.name.contains(&wanted)) {
+        let bursts = with(subject, |log| {
+            let mut times = Vec::with_capacity(BURSTS * 20);
+            for _ in 0..BURSTS {
+                (0..20).for_each(|number| times.push(timed(|| log(number))));
+                thread::sleep(Duration::from_millis(1));
+            }
+            times
+        });
+        let flooded = with(subject, |log| {
+            (0..FLOOD as u64).map(|number| timed(|| log(number))).collect::<Vec<_>>()
+        });
+        let throughput = [1, 2, 4].map(|threads| throughput(subject, threads));
+        println!(
+            "| {} | {} / {} / {} | {} | {:.2} / {:.2} / {:.2} |",
+            subject.name,
+            quantile(&bursts, 0.5),
+            quantile(&bursts, 0.99),
+            quantile(&bursts, 0.999),
+            quantile(&flooded, 0.5),
+            throughput[0],
+            throughput[1],
+            throughput[2],
+        );
+    }
+}
+
+static SUBJECTS: &[Subject] = &[
+    Subject { name: "tach slog, JSON", open: tach_slog },
+    Subject { name: "tach tracing, JSON", open: tach_tracing },
+    Subject { name: "tach log, JSON", open: |path| tach_log(path, Format::Json) },
+    Subject { name: "tach log, text", open: |path| tach_log(path, Format::Line) },
+    Subject { name: "tach log, logfmt", open: |path| tach_log(path, Format::Logfmt) },
+    Subject { name: "nothing, slog", open: |_| slog_to(slog::Discard, || {}) },
+    Subject { name: "slog-json behind slog-async", open: slog_async },
+    Subject { name: "spdlog-rs, asynchronous, text", open: spdlog },
+    Subject { name: "tracing JSON through tracing-appender", open: tracing_appender },
+];
+
+fn pipeline(path: &Path, format: Format) -> (Pipeline, Guard) {
+    Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")
+}
+
+fn tach_slog(path: &Path) -> Opened {
+    let (pipeline, guard) = pipeline(path, Format::Json);
+    slog_to(pipeline, || drop(guard))
+}
+
+fn slog_to<D>(drain: D, close: impl FnOnce() + 'static) -> Opened
+where
+    D: slog::SendSyncUnwindSafeDrain<Ok = (), Err = slog::Never>
+        + slog::SendSyncRefUnwindSafeDrain<Ok = (), Err = slog::Never>
+        + 'static,
+{
+    let logger = Logger::root(drain, o!());
+    Opened {
+        log: Box::new(move |number| {
+            slog::info!(logger, "request done"; "number" => number, "took" => 0.25, "path" => "/index.html");
+        }),
+        close: Box::new(close),
+    }
+}
+
+fn tach_log(path: &Path, format: Format) -> Opened {
+    let (pipeline, guard) = pipeline(path, format);
+    Opened {
+        log: Box::new(move |number| {
+            let fields = [
+                ("number", log::kv::Value::from(number)),
+                ("took", 0.25.into()),
+                ("path", "/index.html".into()),
+            ];
+            let mut record = log::Record::builder();
+            record.target(module_path!()).args(format_args!("request done")).key_values(&fields);
+            Log::log(&pipeline, &record.build());
+        }),
+        close: Box::new(|| drop(guard)),
+    }
+}
+
+fn tach_tracing(path: &Path) -> Opened {
+    let (pipeline, guard) = pipeline(path, Format::Json);
+    tracing_to(tracing_subscriber::registry().with(pipeline).into(), || drop(guard))
+}
+
+fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {
+    thread_local!(static ITS: Cell<usize> = const { Cell::new(0) });
+    static OPENED: AtomicUsize = AtomicUsize::new(0);
+    let this = OPENED.fetch_add(1, Ordering::Relaxed) + 1;
+    Opened {
+        log: Box::new(move |number| {
+            // The default of each thread, as the global one can be set only once.
+            if ITS.replace(this) != this {
+                mem::forget(tracing::dispatcher::set_default(&dispatch));
+            }
+            tracing::info!(number, took = 0.25, path = "/index.html", "request done");
+        }),
+        close: Box::new(close),
+    }
+}
+
+fn tracing_appender(path: &Path) -> Opened {
+    let file = File::create(path).expect("a file");
+    let (writer, guard) =
+        tracing_appender::non_blocking::NonBlockingBuilder::default().lossy(false).finish(file);
+    let subscriber = tracing_subscriber::fmt().json().with_writer(writer).finish();
+    tracing_to(subscriber.into(), || drop(guard))
+}
+
+fn slog_async(path: &Path) -> Opened {
+    let drain =
+        slog_json::Json::default(std::io::BufWriter::new(File::create(path).expect("a file")));
+    let (drain, guard) = slog_async::Async::new(drain.fuse())
+        .overflow_strategy(slog_async::OverflowStrategy::Block)
+        .chan_size(8192)
+        .build_with_guard();
+    slog_to(drain.fuse(), || drop(guard))
+}
+
+fn spdlog(path: &Path) -> Opened {
+    use std::sync::Arc;
+
+    use spdlog::sink::{AsyncPoolSink, FileSink};
+    use spdlog::{ThreadPool, info};
+
+    let file = FileSink::builder().path(path).build_arc().expect("a file");
+    let pool = Arc::new(ThreadPool::builder().build().expect("a thread"));
+    let sink = AsyncPoolSink::builder().sink(file).thread_pool(pool).build_arc().expect("a sink");
+    let logger = Arc::new(spdlog::Logger::builder().sink(sink).build().expect("a logger"));
+    let kept = Arc::clone(&logger);
+    Opened {
+        log: Box::new(move |number| {
+            info!(logger: logger, "request done", kv: { number, took = 0.25, path = "/index.html" });
+        }),
+        close: Box::new(move || {
+            kept.flush();
+            drop(kept);
+        }),
+    }
+}
+
+/// Runs `f` with a logger that has logged a little, and closes it.
+fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R) -> R {
+    let path = path();
+    let Opened { log, close } = (subject.open)(&path);
+    (0..1_000).for_each(&log);
+    let result = f(&log);
+    drop(log);
+    close();
+    fs::remove_file(path).ok();
+    result
+}
+
+/// Millions of events a second, until the last of them is in the file.
+fn throughput(subject: &Subject, threads: usize) -> f64 {
+    let path = path();
+    let Opened { log, close } = (subject.open)(&path);
+    (0..1_000).for_each(&log);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| (0..(THROUGHPUT / threads) as u64).for_each(&log));
+        }
+    });
+    drop(log);
+    close();
+    let took = start.elapsed();
+    let lines = fs::read(&path).map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);
+    if lines > 0 && lines < THROUGHPUT {
+        println!("{} lost {} lines", subject.name, THROUGHPUT - lines);
+    }
+    fs::remove_file(path).ok();
+    #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
+    let events = THROUGHPUT as f64;
+    events / took.as_secs_f64() / 1e6
+}
+
+fn path() -> PathBuf {
+    env::temp_dir().join(format!("tach-benches-pipeline-{}.log", process::id()))
+}
+
+fn timed(f: impl FnOnce()) -> u64 {
+    let start = tach_core::OrderedInstant::now();
+    f();
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn quantile(times: &[u64], quantile: f64) -> u64 {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "an index, of which the last digits do not matter"
+    )]
+    let at = (times.len() as f64 * quantile) as usize;
+    times[at.min(times.len() - 1)]
+}

@@ -1,0 +1,44 @@
+//! The pipeline: `log`, `slog` and `tracing` on one thread that writes, as lines for people and as JSON.
+//!
+//! ```text
+//! cargo run --example pipeline
+//! ```
+//!
+//! prints warnings on stderr
+//!
+//! ```text
+//! 2026-11-21T15:32:29.466120Z WARN  pipeline: slow ms=9.5 pool=a
+//! ```
+//!
+//! and everything on stdout
+//!
+//! ```text
+//! {"ts":"2026-11-21T15:32:29.456916Z","level":"INFO","target":"pipeline","msg":"ready","port":3000}
+//! {"ts":"2026-11-21T15:32:29.466120Z","level":"WARN","target":"pipeline","msg":"slow","ms":9.5,"pool":"a"}
+//! {"ts":"2026-11-21T15:32:29.466246Z","level":"INFO","target":"pipeline","msg":"done","span":"get","id":7}
+//! ```
+
+use core::error::Error;
+
+use log::LevelFilter;
+use tach_log::pipeline::{Format, Pipeline, Sink};
+use tracing_subscriber::layer::SubscriberExt as _;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (pipeline, _guard) = Pipeline::builder()
+        .sink(Sink::stderr().level(LevelFilter::Warn))
+        .sink(Sink::stdout().format(Format::Json))
+        .filter("info,noisy=off")
+        .build()?;
+    pipeline.set_logger()?;
+    let logger = slog::Logger::root(pipeline.clone(), slog::o!("pool" => "a"));
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(pipeline))?;
+
+    log::info!(port = 3000; "ready");
+    slog::warn!(logger, "slow"; "ms" => 9.5);
+    let _request = tracing::info_span!("get", id = 7).entered();
+    tracing::info!("done");
+    log::error!(target: "noisy", "unseen");
+    // Here the guard has everything written.
+    Ok(())
+}

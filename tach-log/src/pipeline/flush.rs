@@ -1,0 +1,83 @@
+//! Asking the back end to write all there is, and hearing that it has.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::error::Error;
+
+/// Requests that are numbered, and the number up to which they are done.
+#[derive(Default)]
+pub(super) struct Flush {
+    requested: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    done: u64,
+    /// Why the last flush was in vain, if it was.
+    failure: Option<String>,
+    /// There is no back end any more.
+    ended: bool,
+}
+
+impl Flush {
+    /// Asks for a flush of all that was logged before; its number.
+    pub(super) fn request(&self) -> u64 {
+        // ORDERING: Release, with the Acquire of `requested`: who is asked sees what the caller pushed.
+        self.requested.fetch_add(1, Ordering::Release) + 1
+    }
+
+    /// Waits until the request of that number is done.
+    pub(super) fn wait(&self, number: u64, timeout: Duration) -> Result<(), Error> {
+        let start = Instant::now();
+        let mut state = self.lock();
+        loop {
+            if state.done >= number {
+                return state.failure.clone().map_or(Ok(()), |failure| Err(Error::sink(failure)));
+            }
+            if state.ended {
+                return Err(Error::ended());
+            }
+            let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
+            else {
+                return Err(Error::timed_out(timeout));
+            };
+            state =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The number of the last request.
+    pub(super) fn requested(&self) -> u64 {
+        // ORDERING: Acquire, with the Release of `request`.
+        self.requested.load(Ordering::Acquire)
+    }
+
+    /// The requests up to `number` are done; `failure` tells what could not be written.
+    pub(super) fn done(&self, number: u64, failure: Option<String>) {
+        let mut state = self.lock();
+        state.done = number;
+        state.failure = failure;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Nobody is there to flush any more.
+    pub(super) fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

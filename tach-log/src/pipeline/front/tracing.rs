@@ -1,0 +1,180 @@
+//! `tracing`: events with their raw fields, and those of the spans around them.
+
+use core::fmt;
+
+use tracing_core::field::{Field, Visit};
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
+
+use crate::encode::Value;
+use crate::pipeline::Pipeline;
+use crate::pipeline::level::Level;
+use crate::pipeline::record::Encoder;
+
+/// The name that `tracing` gives to an event's message.
+const MESSAGE: &str = "message";
+
+/// Logs events with their fields; then, within spans, `span`, their names from the outermost to the innermost
+/// with `:` between them, and their fields. A `message` that is not the event's first field is one of the others.
+///
+/// The filter applies to this layer alone; a filter of `tracing` around all layers spares the calls. A field
+/// of a span that is recorded again comes twice, in order.
+impl<S> Layer<S> for Pipeline
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut kept = Kept::default();
+        attributes.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut kept.fields)));
+        span.extensions_mut().replace(kept);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        // They are visited before the lock is taken: a value that logs when it is printed finds it free.
+        let mut more = Kept::default();
+        values.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut more.fields)));
+        let mut extensions = span.extensions_mut();
+        match extensions.get_mut::<Kept>() {
+            Some(kept) => kept.fields.append(&mut more.fields),
+            None => extensions.insert(more),
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let metadata = event.metadata();
+        let level = level(metadata);
+        if !self.shared.filters.enabled(level, metadata.target()) {
+            return;
+        }
+        self.log_with(level, metadata.target(), |to| {
+            let mut visitor = Visitor { to, awaits_message: true };
+            event.record(&mut visitor);
+            visitor.end_message();
+            if let Some(span) = context.event_span(event) {
+                to.field("span", Value::Display(&Names(&span)));
+                write_fields(&span, to);
+            }
+        });
+    }
+}
+
+pub(super) fn level(metadata: &Metadata<'_>) -> Level {
+    match *metadata.level() {
+        tracing_core::Level::ERROR => Level::of(log::Level::Error),
+        tracing_core::Level::WARN => Level::of(log::Level::Warn),
+        tracing_core::Level::INFO => Level::of(log::Level::Info),
+        tracing_core::Level::DEBUG => Level::of(log::Level::Debug),
+        tracing_core::Level::TRACE => Level::of(log::Level::Trace),
+    }
+}
+
+/// The fields of a span, as the bytes of a record's.
+#[derive(Default)]
+struct Kept {
+    fields: Vec<u8>,
+}
+
+/// Writes the fields of the spans around `span`, then its own.
+fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Encoder<'_>) {
+    if let Some(parent) = span.parent() {
+        write_fields(&parent, to);
+    }
+    if let Some(kept) = span.extensions().get::<Kept>() {
+        to.fields(&kept.fields);
+    }
+}
+
+/// Prints the names of the spans around a span, and its own.
+struct Names<'a, 'b, S>(&'b SpanRef<'a, S>)
+where
+    S: LookupSpan<'a>;
+
+impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.0.parent() {
+            write!(f, "{}:", Names(&parent))?;
+        }
+        f.write_str(self.0.name())
+    }
+}
+
+/// Writes each value as a field, and the first as the message if it is one.
+struct Visitor<'a, 'b> {
+    to: &'a mut Encoder<'b>,
+    awaits_message: bool,
+}
+
+impl<'a, 'b> Visitor<'a, 'b> {
+    /// One for the fields of a span, which has no message.
+    fn of_span(to: &'a mut Encoder<'b>) -> Self {
+        Self { to, awaits_message: false }
+    }
+
+    #[inline]
+    fn field(&mut self, field: &Field, value: Value<'_>) {
+        let name = field.name();
+        if self.awaits_message && name == MESSAGE {
+            self.awaits_message = false;
+            match value {
+                Value::Str(text) => return self.to.message_text(text),
+                Value::Display(shown) => return self.to.message(format_args!("{shown}")),
+                // A number that was named so: it is kept as a field.
+                _ => self.to.message_text(""),
+            }
+        }
+        self.end_message();
+        // Names such as `r#type` are written as they are meant.
+        self.to.field(name.strip_prefix("r#").unwrap_or(name), value);
+    }
+
+    /// What comes now is no message any more.
+    #[inline]
+    fn end_message(&mut self) {
+        if self.awaits_message {
+            self.awaits_message = false;
+            self.to.message_text("");
+        }
+    }
+}
+
+impl Visit for Visitor<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.field(field, Value::Display(&format_args!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.field(field, Value::Str(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.field(field, Value::I64(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.field(field, Value::U64(value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.field(field, Value::I128(value));
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.field(field, Value::U128(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.field(field, Value::F64(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.field(field, Value::Bool(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
+        self.field(field, Value::Display(&value));
+    }
+}

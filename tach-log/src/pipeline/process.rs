@@ -1,0 +1,37 @@
+//! Which process has the back end: a fork copies the queues, not the thread.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, Write as _};
+use std::process;
+
+/// The process in which a pipeline was built.
+#[derive(Debug)]
+pub(super) struct Process {
+    id: u32,
+    told: AtomicBool,
+}
+
+impl Process {
+    pub(super) fn this() -> Self {
+        Self { id: process::id(), told: AtomicBool::new(false) }
+    }
+
+    /// Whether the caller is another process, a copy of the one meant. Told on stderr once.
+    ///
+    /// A system call: asked where a call waits or locks, not at every one.
+    pub(super) fn is_forked(&self) -> bool {
+        if self.id == process::id() {
+            return false;
+        }
+        // ORDERING: publishes nothing.
+        if !self.told.swap(true, Ordering::Relaxed) {
+            let _best_effort = writeln!(
+                io::stderr(),
+                "tach-log: process {} was forked from {}, which writes the log; build a pipeline after forking",
+                process::id(),
+                self.id
+            );
+        }
+        true
+    }
+}

@@ -1,0 +1,182 @@
+//! A thread's queue: bounded, of whole records as bytes.
+
+mod drops;
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+
+pub(super) use self::drops::Dropped;
+use self::drops::Drops;
+use super::record;
+
+/// Lengths are told in 32 bits.
+const LONGEST: usize = u32::MAX as usize;
+
+/// What a call does when its thread's queue is full.
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::pipeline::{Pipeline, WhenFull};
+///
+/// let builder = Pipeline::builder().when_full(WhenFull::DropNewest);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenFull {
+    /// It waits until there is room. No record is lost, and a sink that stalls stalls the program.
+    #[default]
+    Block,
+    /// Its record is dropped.
+    DropNewest,
+    /// The oldest records of the thread are dropped for it.
+    DropOldest,
+}
+
+/// The end that threads write to.
+pub(super) struct Sender {
+    producer: Producer<u8>,
+    queue: Arc<Queue>,
+}
+
+/// The end that is read.
+///
+/// Behind a lock, so that a full queue's own thread can make room. The back end holds it no longer than it
+/// takes to copy the bytes out.
+pub(super) struct Queue {
+    consumer: Mutex<Consumer<u8>>,
+    drops: Drops,
+}
+
+/// A queue for `capacity` bytes of records.
+pub(super) fn queue(capacity: usize) -> Sender {
+    let (mut producer, mut consumer) = RingBuffer::new(capacity);
+    // Has the system provide the pages now, rather than in the calls that reach them first.
+    let mut page = [0; 4096];
+    while producer.push_entire_slice(&page).is_ok() {}
+    while consumer.pop_entire_slice(&mut page).is_ok() {}
+    let queue = Queue { consumer: Mutex::new(consumer), drops: Drops::default() };
+    Sender { producer, queue: Arc::new(queue) }
+}
+
+impl Sender {
+    pub(super) fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
+    /// Whether there was room for the record.
+    #[inline]
+    pub(super) fn push(&mut self, record: &[u8]) -> bool {
+        record.len() <= LONGEST && self.producer.push_entire_slice(record).is_ok()
+    }
+
+    /// Puts a record in for which there was no room. As long as `may_wait` says so, `Block` waits.
+    #[cold]
+    pub(super) fn push_when_full(
+        &mut self,
+        record: &[u8],
+        policy: WhenFull,
+        may_wait: impl Fn() -> bool,
+    ) {
+        match policy {
+            _ if record.len() > LONGEST => {}
+            WhenFull::Block => {
+                let mut wait = Wait::default();
+                // A record that is longer than the queue goes through it in parts.
+                let is_long = record.len() > self.producer.buffer().capacity();
+                let mut rest = record;
+                while may_wait() {
+                    if is_long {
+                        rest = self.producer.push_partial_slice(rest).1;
+                        if rest.is_empty() {
+                            return;
+                        }
+                    } else if self.push(record) {
+                        return;
+                    }
+                    wait.next();
+                }
+            }
+            WhenFull::DropNewest => {}
+            WhenFull::DropOldest => {
+                if record.len() <= self.producer.buffer().capacity() {
+                    let mut oldest = self.queue.lock();
+                    while self.producer.push_entire_slice(record).is_err() {
+                        if !self.queue.drop_one(&mut oldest) {
+                            break;
+                        }
+                    }
+                    return;
+                }
+            }
+        }
+        self.queue.drops.add(record);
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Consumer<u8>> {
+        // Nothing panics while it is held.
+        self.consumer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves all that is in the queue to the end of `bytes`.
+    pub(super) fn take(&self, bytes: &mut Vec<u8>) {
+        let mut consumer = self.lock();
+        let waiting = consumer.slots();
+        if let Ok(chunk) = consumer.read_chunk(waiting) {
+            let (one, other) = chunk.as_slices();
+            bytes.extend_from_slice(one);
+            bytes.extend_from_slice(other);
+            chunk.commit_all();
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// What was dropped since this was last asked.
+    pub(super) fn take_dropped(&self) -> Option<Dropped> {
+        self.drops.take()
+    }
+
+    /// Drops the oldest record; whether there was one.
+    fn drop_one(&self, consumer: &mut Consumer<u8>) -> bool {
+        let mut head = [0; record::HEAD];
+        if consumer.pop_entire_slice(&mut head).is_err() {
+            return false;
+        }
+        self.drops.add(&head);
+        let rest = record::length(&head).saturating_sub(head.len());
+        match consumer.read_chunk(rest) {
+            Ok(chunk) => chunk.commit_all(),
+            Err(_) => return false,
+        }
+        true
+    }
+}
+
+/// Waits longer each time, politely.
+#[derive(Default)]
+struct Wait {
+    times: u32,
+}
+
+impl Wait {
+    const SHORTEST: Duration = Duration::from_micros(20);
+    const LONGEST: Duration = Duration::from_millis(1);
+
+    fn next(&mut self) {
+        if self.times < 2 {
+            thread::yield_now();
+        } else {
+            let longer = Self::SHORTEST * 2_u32.pow((self.times - 2).min(8));
+            thread::sleep(longer.min(Self::LONGEST));
+        }
+        self.times += 1;
+    }
+}

@@ -1,0 +1,63 @@
+//! A record as bytes: written at the call, read on the back end.
+//!
+//! Numbers and booleans are kept in binary and texts are copied, so that the call neither formats nor
+//! allocates where it need not. Names of the program are copied too: a dozen bytes are copied as fast as a
+//! reference to them is, and bytes can be taken apart again without trusting them.
+//!
+//! ```text
+//! length u32 | flags u8 | level u8 | ticks u64 | unix_ns u64 | target | message | field*
+//! field: tag u8 | key | value          text: length u32 | bytes
+//! ```
+
+mod decode;
+mod encode;
+mod reader;
+mod time;
+
+pub(super) use self::decode::{Body, Record, frame, length, time};
+pub(super) use self::encode::Encoder;
+pub(super) use self::time::Time;
+
+/// Length, flags, level, ticks and Unix time.
+pub(super) const HEAD: usize = 4 + 1 + 1 + 8 + 8;
+
+/// The Unix time is given; otherwise the ticks tell it.
+const STAMPED: u8 = 1;
+/// The message is a line that a writer has formatted, and is written as it is.
+const LINE: u8 = 2;
+
+/// What a field's value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Tag {
+    Null,
+    False,
+    True,
+    I64,
+    U64,
+    I128,
+    U128,
+    F64,
+    Str,
+}
+
+impl Tag {
+    const ALL: [Self; 9] = [
+        Self::Null,
+        Self::False,
+        Self::True,
+        Self::I64,
+        Self::U64,
+        Self::I128,
+        Self::U128,
+        Self::F64,
+        Self::Str,
+    ];
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests;

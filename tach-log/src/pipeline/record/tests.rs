@@ -1,0 +1,147 @@
+use core::fmt;
+
+use proptest::prelude::*;
+use tach_core::{Instant, Stamp, UnixTime};
+
+use super::*;
+use crate::encode::Value;
+use crate::pipeline::level::Level;
+
+const TIME: Time = Time::Ticks(Instant::from_ticks(7));
+
+fn encoded(time: Time, write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut bytes = vec![1, 2, 3];
+    let mut encoder = Encoder::begin(&mut bytes, time, Level::WARN, "app::db");
+    write(&mut encoder);
+    encoder.end();
+    bytes
+}
+
+fn event(bytes: &[u8]) -> (String, Vec<(String, String)>) {
+    let (frame, rest) = frame(bytes).unwrap();
+    assert!(rest.is_empty());
+    let record = Record::decode(frame).unwrap();
+    assert_eq!((record.target, record.level), ("app::db", Level::WARN));
+    let Body::Event { message, fields } = record.body else { panic!("a line") };
+    (message.to_owned(), fields.map(|(key, value)| (key.to_owned(), text(value))).collect())
+}
+
+fn text(value: Value<'_>) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("bool {value}"),
+        Value::I64(value) => format!("i64 {value}"),
+        Value::U64(value) => format!("u64 {value}"),
+        Value::I128(value) => format!("i128 {value}"),
+        Value::U128(value) => format!("u128 {value}"),
+        Value::F64(value) => format!("f64 {value:?}"),
+        Value::Str(value) => format!("str {value}"),
+        Value::Display(value) => format!("display {value}"),
+    }
+}
+
+#[test]
+fn every_kind_of_value_comes_back() {
+    let values = [
+        (Value::Null, "null"),
+        (Value::Bool(true), "bool true"),
+        (Value::Bool(false), "bool false"),
+        (Value::I64(i64::MIN), "i64 -9223372036854775808"),
+        (Value::U64(u64::MAX), "u64 18446744073709551615"),
+        (Value::I128(-1), "i128 -1"),
+        (Value::U128(u128::MAX), "u128 340282366920938463463374607431768211455"),
+        (Value::F64(-0.0), "f64 -0.0"),
+        (Value::F64(f64::NAN), "f64 NaN"),
+        (Value::Str("a\nb"), "str a\nb"),
+        (Value::Display(&'c'), "str c"),
+    ];
+    let bytes = encoded(TIME, |encoder| {
+        encoder.message(format_args!("{} of them", 11));
+        for (value, _) in values {
+            encoder.field("key", value);
+        }
+    });
+    let (message, fields) = event(&bytes);
+    assert_eq!(message, "11 of them");
+    let expected = values.map(|(_, text)| ("key".to_owned(), text.to_owned()));
+    assert_eq!(fields, expected);
+}
+
+#[test]
+fn the_time_is_ticks_or_a_stamp() {
+    let stamp = Time::Stamp(Stamp::new(Instant::from_ticks(3), UnixTime::from_nanos(4)));
+    for time in [TIME, stamp] {
+        let bytes = encoded(time, |encoder| encoder.message(format_args!("")));
+        assert_eq!(Record::decode(&bytes).unwrap().time, time);
+    }
+}
+
+struct Panics;
+
+impl fmt::Display for Panics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("half")?;
+        panic!("on purpose")
+    }
+}
+
+struct Fails;
+
+impl fmt::Display for Fails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("half")?;
+        Err(fmt::Error)
+    }
+}
+
+#[test]
+fn values_that_fail_or_panic_keep_what_they_wrote() {
+    let bytes = encoded(TIME, |encoder| {
+        encoder.message(format_args!("{Panics}"));
+        encoder.field("fails", Value::Display(&Fails));
+        encoder.guard(|encoder| {
+            encoder.field("kept", Value::Null);
+            panic!("on purpose");
+        });
+    });
+    let (message, fields) = event(&bytes);
+    assert_eq!(message, "half<panicked>");
+    let expected = [("fails", "str half<failed to format>"), ("kept", "null")];
+    assert_eq!(fields, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn records_follow_each_other() {
+    let one = encoded(TIME, |encoder| encoder.message(format_args!("one")));
+    let two = encoded(TIME, |encoder| encoder.message(format_args!("the other")));
+    let both = [one.clone(), two.clone()].concat();
+    let (first, rest) = frame(&both).unwrap();
+    assert_eq!((first, frame(rest).unwrap()), (&one[..], (&two[..], &[][..])));
+    for end in 0..one.len() {
+        assert!(frame(&one[..end]).is_none(), "not whole at {end}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        if let Some(Record { body: Body::Event { fields, .. }, .. }) = Record::decode(&bytes) {
+            prop_assert!(fields.count() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_cut_or_bent_does_not_make_it_panic(at in 0_usize..100, byte: u8) {
+        let mut bytes = encoded(TIME, |encoder| {
+            encoder.message(format_args!("a message"));
+            encoder.field("key", Value::Str("text"));
+            encoder.field("other", Value::U64(1));
+        });
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        if let Some(Record { body: Body::Event { fields, .. }, .. }) = Record::decode(&bytes) {
+            let _fields = fields.count();
+        }
+        let _cut = Record::decode(&bytes[..at]);
+    }
+}

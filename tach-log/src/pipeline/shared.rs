@@ -1,0 +1,154 @@
+//! What the callers and the back end share.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tach_core::{Clock, Instant, Stamp, UnixTime};
+
+use super::error::Error;
+use super::filter::Filters;
+use super::flush::Flush;
+use super::process::Process;
+use super::queue::{Sender, WhenFull, queue};
+use super::queues::Queues;
+use super::record::Time;
+use super::wake::Waker;
+
+/// Tells pipelines apart in the memory of a thread.
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+pub(super) struct Shared {
+    pub(super) id: u64,
+    pub(super) filters: Filters,
+    pub(super) queues: Queues,
+    pub(super) waker: Waker,
+    pub(super) flush: Flush,
+    when_full: WhenFull,
+    /// `None` is the system's, whose ticks are converted on the back end.
+    clock: Option<Box<dyn Clock>>,
+    process: Process,
+    /// For calls that have no memory of their thread any more.
+    common: Mutex<Sender>,
+    reopenings: AtomicU64,
+    is_ending: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        filters: Filters,
+        capacity: usize,
+        when_full: WhenFull,
+        clock: Option<Box<dyn Clock>>,
+    ) -> Self {
+        let common = queue(capacity);
+        let queues = Queues::new(capacity);
+        queues.add(&common);
+        Self {
+            // ORDERING: a number that nobody else gets; nothing is published by it.
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            filters,
+            queues,
+            waker: Waker::default(),
+            flush: Flush::default(),
+            when_full,
+            clock,
+            process: Process::this(),
+            common: Mutex::new(common),
+            reopenings: AtomicU64::new(0),
+            is_ending: AtomicBool::new(false),
+        }
+    }
+
+    /// The time of the current stamp, or else now.
+    #[inline]
+    pub(super) fn time(&self) -> Time {
+        match (Stamp::current(), &self.clock) {
+            (Some(stamp), _) => Time::Stamp(stamp),
+            (None, None) => Time::Ticks(Instant::now()),
+            (None, Some(clock)) => Time::Stamp(clock.stamp()),
+        }
+    }
+
+    /// The time now, by the clock of the records.
+    pub(super) fn now(&self) -> UnixTime {
+        self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time)
+    }
+
+    /// Puts a record into the queue of the calling thread.
+    #[inline]
+    pub(super) fn push(&self, sender: &mut Sender, record: &[u8]) {
+        if !sender.push(record) {
+            sender.push_when_full(record, self.when_full, || self.may_wait());
+        }
+        self.waker.notify();
+    }
+
+    /// Puts a record into the queue that threads share.
+    #[cold]
+    pub(super) fn push_common(&self, record: &[u8]) {
+        if !self.is_forked() {
+            let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+            self.push(&mut common, record);
+        }
+    }
+
+    /// Whether somebody will make room in a full queue, whom this wakes.
+    fn may_wait(&self) -> bool {
+        let may_wait = !self.is_forked() && !self.waker.is_back_end() && !self.flush.has_ended();
+        if may_wait {
+            self.waker.wake();
+        }
+        may_wait
+    }
+
+    /// Whether this is a copy of the process that has the back end.
+    pub(super) fn is_forked(&self) -> bool {
+        self.process.is_forked()
+    }
+
+    /// Has all written that was logged before, and waits until it is.
+    pub(super) fn flush(&self, timeout: Duration) -> Result<(), Error> {
+        if self.is_forked() {
+            return Err(Error::forked());
+        }
+        let number = self.flush.request();
+        self.waker.wake();
+        // The back end can't wait for itself. It flushes when it is done with what it is at.
+        let timeout = if self.waker.is_back_end() { Duration::ZERO } else { timeout };
+        self.flush.wait(number, timeout)
+    }
+
+    /// Has the files opened anew, in place of those that are written now.
+    pub(super) fn reopen(&self) {
+        // ORDERING: publishes nothing but itself.
+        self.reopenings.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often that was asked for.
+    pub(super) fn reopenings(&self) -> u64 {
+        // ORDERING: as in `reopen`. A flush that is asked for later is seen later: its Acquire sees this.
+        self.reopenings.load(Ordering::Relaxed)
+    }
+
+    /// There are no handles any more: nothing will be logged.
+    pub(super) fn end(&self) {
+        // ORDERING: Release, with the Acquire of `is_ending`: what was pushed before is seen.
+        self.is_ending.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        // ORDERING: Acquire, with the Release of `end`.
+        self.is_ending.load(Ordering::Acquire)
+    }
+}
+
+/// Ends the back end when the last handle is dropped.
+pub(super) struct Alive(pub(super) Arc<Shared>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

@@ -1,0 +1,169 @@
+//! Where lines go.
+
+mod open;
+mod target;
+
+use core::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use log::LevelFilter;
+
+pub(super) use self::open::Open;
+use self::target::Target;
+
+/// Where a pipeline writes, how, and from which level on.
+///
+/// # Guarantees
+///
+/// A sink is given whole lines, many at a time: a writer that rotates files between two writes never cuts a
+/// line in two.
+///
+/// If writing fails or panics, stderr is told with the sink's name and the reason, once in ten seconds, and
+/// it is tried again. Up to 1 MiB of lines wait; those beyond are dropped, and counted in a record once the
+/// sink works again. A sink that stalls fills the queues, and then [`WhenFull`](super::WhenFull) decides.
+///
+/// # Examples
+///
+/// ```
+/// use log::LevelFilter;
+/// use tach_log::pipeline::{Format, Pipeline, Sink};
+///
+/// let (pipeline, _guard) = Pipeline::builder()
+///     .sink(Sink::stderr().level(LevelFilter::Warn))
+///     .sink(Sink::writer("memory", Vec::new()).format(Format::Json))
+///     .build()?;
+/// # Ok::<(), tach_log::pipeline::Error>(())
+/// ```
+pub struct Sink {
+    target: Target,
+    format: Format,
+    level: LevelFilter,
+}
+
+/// How a sink writes a record. They are those of [`write_line`](crate::write_line),
+/// [`write_json`](crate::write_json) and [`write_logfmt`](crate::write_logfmt).
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::pipeline::{Format, Sink};
+///
+/// let sink = Sink::stdout().format(Format::Json);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Format {
+    /// A line for people.
+    #[default]
+    Line,
+    /// An object of JSON.
+    Json,
+    /// `key=value` throughout.
+    Logfmt,
+}
+
+impl Sink {
+    /// The standard output.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_log::pipeline::Sink::stdout();
+    /// ```
+    #[must_use]
+    pub fn stdout() -> Self {
+        Self::to(Target::writer("stdout", io::stdout()))
+    }
+
+    /// The standard error stream.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_log::pipeline::Sink::stderr();
+    /// ```
+    #[must_use]
+    pub fn stderr() -> Self {
+        Self::to(Target::writer("stderr", io::stderr()))
+    }
+
+    /// The end of a file, which is created if it is missing. On Unix its owner may then read and write it,
+    /// its group read it, and others neither, less what the umask takes away.
+    ///
+    /// After another program has moved the file away, [`Pipeline::reopen`](super::Pipeline::reopen) makes a
+    /// new one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_log::pipeline::Sink::file("app.log");
+    /// ```
+    #[must_use]
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::to(Target::File(path.into()))
+    }
+
+    /// Any writer, such as a rotating file of another crate. `name` is what messages about it call it.
+    ///
+    /// It needs no buffer. It is flushed only as part of a flush of the pipeline.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_log::pipeline::Sink::writer("memory", Vec::new());
+    /// ```
+    #[must_use]
+    pub fn writer(name: &str, writer: impl io::Write + Send + 'static) -> Self {
+        Self::to(Target::writer(name, writer))
+    }
+
+    const fn to(target: Target) -> Self {
+        Self { target, format: Format::Line, level: LevelFilter::Trace }
+    }
+
+    /// The same in another format than lines for people.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::pipeline::{Format, Sink};
+    ///
+    /// let sink = Sink::stdout().format(Format::Logfmt);
+    /// ```
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// The same for records of that level and of less verbose ones alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::pipeline::Sink;
+    ///
+    /// let sink = Sink::stderr().level(log::LevelFilter::Warn);
+    /// ```
+    #[must_use]
+    pub fn level(mut self, level: LevelFilter) -> Self {
+        self.level = level;
+        self
+    }
+
+    pub(super) const fn most(&self) -> LevelFilter {
+        self.level
+    }
+}
+
+/// Writers need not be `Debug`.
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink")
+            .field("target", &self.target.name())
+            .field("format", &self.format)
+            .field("level", &self.level)
+            .finish()
+    }
+}

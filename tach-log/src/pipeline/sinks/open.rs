@@ -1,0 +1,194 @@
+//! A sink at work: lines that wait, and a writer that may fail.
+
+mod failure;
+
+use core::fmt;
+use core::panic::AssertUnwindSafe;
+use std::io;
+use std::panic;
+use std::path::PathBuf;
+
+use log::LevelFilter;
+use tach_core::UnixTime;
+
+use self::failure::Failure;
+use super::{Format, Sink, target};
+use crate::encode::{self, Head, Json, Line, Logfmt, Message, Output};
+use crate::pipeline::error::Error;
+use crate::pipeline::level::Level;
+use crate::pipeline::queue::Dropped;
+use crate::pipeline::record::{Body, Record};
+use crate::pipeline::report;
+use crate::pipeline::text::Text;
+
+/// So much is written at a time, if there is as much.
+const BATCH: usize = 64 * 1024;
+/// So much may wait for a writer that fails.
+const MOST_WAITING: usize = 1024 * 1024;
+
+pub(in crate::pipeline) struct Open {
+    name: String,
+    writer: Box<dyn io::Write + Send>,
+    path: Option<PathBuf>,
+    format: Format,
+    level: LevelFilter,
+    /// Whole lines, of which the first bytes may have been written.
+    lines: Vec<u8>,
+    written: usize,
+    failure: Failure,
+    /// Lines that there was no room for.
+    dropped: Option<Dropped>,
+}
+
+impl Open {
+    /// # Errors
+    ///
+    /// If the sink's file can't be opened.
+    pub(in crate::pipeline) fn new(sink: Sink) -> Result<Self, Error> {
+        let name = sink.target.name();
+        let (writer, path) = sink.target.open()?;
+        Ok(Self {
+            name,
+            writer,
+            path,
+            format: sink.format,
+            level: sink.level,
+            lines: Vec::with_capacity(2 * BATCH),
+            written: 0,
+            failure: Failure::default(),
+            dropped: None,
+        })
+    }
+
+    /// Takes a record in, which happened at `time`.
+    #[inline]
+    pub(in crate::pipeline) fn record(&mut self, record: &Record<'_>, time: UnixTime) {
+        if !record.level.passes(self.level) {
+            return;
+        }
+        if self.lines.len() >= BATCH {
+            self.write();
+            if self.lines.len() >= MOST_WAITING {
+                return Dropped::add(&mut self.dropped, time);
+            }
+        }
+        if self.dropped.is_some() {
+            self.report_dropped(time);
+        }
+        self.print(record, time);
+    }
+
+    fn print(&mut self, record: &Record<'_>, time: UnixTime) {
+        match &record.body {
+            Body::Line(line) => self.lines.extend_from_slice(line),
+            Body::Event { .. } => {
+                // The buffer never fails.
+                let _printed = match self.format {
+                    Format::Line => print::<Line>(&mut self.lines, record, time),
+                    Format::Json => print::<Json>(&mut self.lines, record, time),
+                    Format::Logfmt => print::<Logfmt>(&mut self.lines, record, time),
+                };
+            }
+        }
+        if self.lines.last() != Some(&b'\n') {
+            self.lines.push(b'\n');
+        }
+    }
+
+    /// Tells, in the sink itself, of the lines that it lost.
+    #[cold]
+    fn report_dropped(&mut self, time: UnixTime) {
+        let Some(dropped) = self.dropped.take() else { return };
+        let bytes = report::dropped(&dropped, time, "records dropped while the sink failed");
+        if let Some(record) = Record::decode(&bytes) {
+            if Level::WARN.passes(self.level) {
+                self.print(&record, time);
+            }
+        }
+    }
+
+    /// Writes the lines that wait, unless the writer failed a moment ago.
+    pub(in crate::pipeline) fn write(&mut self) {
+        if self.failure.may_try() {
+            let _told = self.write_now();
+        }
+    }
+
+    /// Writes the lines that wait.
+    ///
+    /// # Errors
+    ///
+    /// The reason, told also on stderr.
+    fn write_now(&mut self) -> Result<(), String> {
+        while self.written < self.lines.len() {
+            let rest = &self.lines[self.written..];
+            match attempt(|| self.writer.write(rest)) {
+                Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into())),
+                Ok(count) => self.written += count.min(rest.len()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(&error)),
+            }
+        }
+        self.lines.clear();
+        self.lines.shrink_to(4 * BATCH);
+        self.written = 0;
+        self.failure.is_over();
+        Ok(())
+    }
+
+    /// Writes the lines that wait, and has the writer flush its own.
+    ///
+    /// # Errors
+    ///
+    /// The reason, told also on stderr.
+    pub(in crate::pipeline) fn flush(&mut self, now: UnixTime) -> Result<(), String> {
+        self.write_now()?;
+        if self.dropped.is_some() {
+            self.report_dropped(now);
+            self.write_now()?;
+        }
+        attempt(|| self.writer.flush()).map_err(|error| self.failed(&error))
+    }
+
+    /// Goes on in a new file by the same path, after the round's lines were written to the old one. If there
+    /// can't be a new one, the old one is kept.
+    pub(in crate::pipeline) fn reopen(&mut self) {
+        let Some(path) = &self.path else { return };
+        match target::append(path) {
+            Ok(file) => self.writer = Box::new(file),
+            Err(error) => drop(self.failed(&error)),
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: &io::Error) -> String {
+        let waiting = self.lines.len() - self.written;
+        let message = format!("can't write the log to {}: {error}", self.name);
+        self.failure.happened(&message, waiting, self.name == "stderr");
+        message
+    }
+}
+
+/// Runs the writer's code. That it panics is an error as any other.
+fn attempt<R>(f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+    panic::catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")))
+}
+
+fn print<F: encode::Format>(
+    lines: &mut Vec<u8>,
+    record: &Record<'_>,
+    time: UnixTime,
+) -> fmt::Result {
+    let Body::Event { message, fields } = &record.body else { return Ok(()) };
+    let mut out = Output::new(Text(lines));
+    let level = record.level.name();
+    F::head(
+        &mut out,
+        &Head { time, level, target: record.target, message: Message::Str(message) },
+    )?;
+    for (key, value) in fields.clone() {
+        F::field(&mut out, key, value)?;
+    }
+    F::end(&mut out)
+}

@@ -1,0 +1,13 @@
+//! Text at the end of a buffer of bytes.
+
+use core::fmt;
+
+pub(super) struct Text<'a>(pub(super) &'a mut Vec<u8>);
+
+impl fmt::Write for Text<'_> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! What a thread has for logging: a buffer, and a queue for each pipeline that it logs to.
+
+use core::cell::{Cell, RefCell};
+use std::sync::{Arc, Weak};
+
+use super::queue::Sender;
+use super::shared::Shared;
+
+/// A buffer beyond that is not kept.
+const KEPT: usize = 64 * 1024;
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local { buffer: Cell::new(Vec::new()), queues: RefCell::new(Vec::new()) }
+    };
+}
+
+struct Local {
+    /// Taken out while a record is written, so that a value that logs when it is printed finds another.
+    buffer: Cell<Vec<u8>>,
+    /// Borrowed while a record is pushed, when no code of the user's runs.
+    queues: RefCell<Vec<Lent>>,
+}
+
+/// A queue that is given back when the thread ends.
+struct Lent {
+    id: u64,
+    /// There until it is dropped.
+    sender: Option<Sender>,
+    owner: Weak<Shared>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(sender), Some(owner)) = (self.sender.take(), self.owner.upgrade()) {
+            if !owner.is_forked() {
+                owner.queues.give_back(sender);
+            }
+        }
+    }
+}
+
+/// Has `write` fill a buffer with a record, and puts that into the thread's queue.
+#[inline]
+pub(super) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Vec<u8>)) {
+    let mut write = Some(write);
+    let logged = LOCAL.try_with(|local| {
+        let Some(write) = write.take() else { return };
+        let mut buffer = local.buffer.take();
+        write(&mut buffer);
+        local.push(shared, &buffer);
+        if buffer.capacity() <= KEPT {
+            local.buffer.set(buffer);
+        }
+    });
+    // The thread is ending, and its memory has been dropped.
+    if let (Err(_), Some(write)) = (logged, write) {
+        let mut buffer = Vec::new();
+        write(&mut buffer);
+        shared.push_common(&buffer);
+    }
+}
+
+impl Local {
+    #[inline]
+    fn push(&self, shared: &Arc<Shared>, record: &[u8]) {
+        let Ok(mut queues) = self.queues.try_borrow_mut() else {
+            return shared.push_common(record);
+        };
+        let known = queues.iter_mut().find(|lent| lent.id == shared.id);
+        match known.and_then(|lent| lent.sender.as_mut()) {
+            Some(sender) => shared.push(sender, record),
+            None => borrow(&mut queues, shared, record),
+        }
+    }
+}
+
+/// Gets a queue for the thread's first record in this pipeline.
+#[cold]
+fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &[u8]) {
+    if shared.is_forked() {
+        return;
+    }
+    queues.retain(|lent| lent.owner.strong_count() > 0);
+    let mut sender = shared.queues.lend();
+    shared.push(&mut sender, record);
+    queues.push(Lent { id: shared.id, sender: Some(sender), owner: Arc::downgrade(shared) });
+}

@@ -1,0 +1,12 @@
+//! The pipeline: what is logged is written, whole, once, in time.
+
+mod allocation;
+mod exits;
+mod faults;
+mod files;
+mod front;
+mod full;
+mod lost;
+mod nested;
+mod order;
+mod support;

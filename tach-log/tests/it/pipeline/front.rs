@@ -1,0 +1,130 @@
+//! What each front end's records become.
+
+use serde_json::json;
+use tach_core::{Instant, ManualClock, Stamp, UnixTime};
+use tach_log::pipeline::{Format, Pipeline, Sink};
+
+use super::support::{LONG, Memory, info};
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_500_000_000));
+
+#[test]
+fn log_s_records_are_written_as_by_the_formatters() {
+    use log::Log as _;
+    let (json, line, logfmt) = (Memory::default(), Memory::default(), Memory::default());
+    let (pipeline, _guard) = Pipeline::builder()
+        .sink(json.json())
+        .sink(Sink::writer("line", line.clone()))
+        .sink(Sink::writer("logfmt", logfmt.clone()).format(Format::Logfmt))
+        .with_clock(&CLOCK)
+        .build()
+        .unwrap();
+    let fields = [
+        ("text", log::kv::Value::from("two\nlines")),
+        ("float", 0.1.into()),
+        ("int", i128::MIN.into()),
+        ("yes", true.into()),
+        ("level", 1.into()),
+    ];
+    let mut expected = [Vec::new(), Vec::new(), Vec::new()];
+    for message in [format_args!("as it is\u{1b}"), format_args!("{} \"{}\"", 1, "two")] {
+        let record = log::Record::builder()
+            .level(log::Level::Warn)
+            .target("app::db")
+            .args(message)
+            .key_values(&fields)
+            .build();
+        pipeline.log(&record);
+        let [json, line, logfmt] = &mut expected;
+        tach_log::write_json_by(&CLOCK, json, &record).unwrap();
+        tach_log::write_line_by(&CLOCK, line, &record).unwrap();
+        tach_log::write_logfmt_by(&CLOCK, logfmt, &record).unwrap();
+    }
+    pipeline.flush(LONG).unwrap();
+    let expected = expected.map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!([json.text(), line.text(), logfmt.text()], expected);
+}
+
+#[test]
+fn the_time_is_that_of_the_call_and_of_the_stamp_within_one() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let before = UnixTime::now();
+    info(&pipeline, "now");
+    let after = UnixTime::now();
+    let stamp = Stamp::new(Instant::from_ticks(1), UnixTime::from_nanos(1_500_000_000));
+    stamp.during(|| info(&pipeline, "then"));
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let now: jiff::Timestamp = records[0]["ts"].as_str().unwrap().parse().unwrap();
+    let micros = |time: UnixTime| i64::try_from(time.as_micros()).unwrap();
+    assert!((micros(before)..=micros(after)).contains(&now.as_microsecond()), "{now}");
+    assert_eq!(records[1]["ts"], "1970-01-01T00:00:01.500000Z");
+}
+
+#[cfg(feature = "slog")]
+#[test]
+fn slog_s_records_have_their_values_and_the_logger_s() {
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let log = slog::Logger::root(pipeline.clone(), slog::o!("logger" => "of \"all\""));
+    slog::crit!(log, "message {}", 1; "u" => u64::MAX, "i" => -1_i8, "f" => f64::NAN, "b" => false,
+        "s" => "text", "c" => 'c', "d" => format_args!("{}", 2), "none" => None::<u8>);
+    slog::info!(log, # "tag", "tagged");
+    pipeline.flush(LONG).unwrap();
+    let expected = [
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "CRITICAL", "target": module_path!(),
+            "msg": "message 1", "u": u64::MAX, "i": -1, "f": null, "b": false, "s": "text", "c": "c",
+            "d": "2", "none": null, "logger": "of \"all\""}),
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "tag",
+            "msg": "tagged", "logger": "of \"all\""}),
+    ];
+    assert_eq!(memory.records(), expected);
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        tracing::info!(target: "alone", u = 1_u64, "message {}", 1);
+        tracing::info!(target: "number", message = 5);
+        let outer = tracing::info_span!("outer", a = "text", late = tracing::field::Empty);
+        outer.record("late", 2);
+        let _outer = outer.enter();
+        let _inner = tracing::info_span!("inner", b = ?Some(1)).entered();
+        tracing::error!(target: "within", f = 0.5, yes = true, shown = %"a\nb", r#type = 1);
+    });
+    pipeline.flush(LONG).unwrap();
+    let expected = [
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "alone",
+            "msg": "message 1", "u": 1}),
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "number", "msg": "",
+            "message": 5}),
+        json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "ERROR", "target": "within", "msg": "",
+            "f": 0.5, "yes": true, "shown": "a\nb", "type": 1, "span": "outer:inner", "a": "text",
+            "late": 2, "b": "Some(1)"}),
+    ];
+    assert_eq!(memory.records(), expected);
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).filter("info,quiet=off").build().unwrap();
+    let subscriber =
+        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());
+    tracing::subscriber::with_default(subscriber.finish(), || {
+        tracing::warn!(target: "app", number = 1, "ready");
+        tracing::warn!(target: "quiet", "unseen");
+    });
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.text(), " WARN app: ready number=1\n");
+}

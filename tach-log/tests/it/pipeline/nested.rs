@@ -1,0 +1,115 @@
+//! Logging while logging, in a sink, in a panic, at the end of a thread.
+
+use core::cell::RefCell;
+use core::fmt;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use log::Log as _;
+use tach_log::pipeline::{Format, Pipeline, Sink};
+
+use super::support::{LONG, Memory, info};
+
+struct Talks<'a>(&'a Pipeline);
+
+impl fmt::Display for Talks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        info(self.0, "from within");
+        f.write_str("from around")
+    }
+}
+
+#[test]
+fn a_value_may_log_when_it_is_printed() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    info(&pipeline, &Talks(&pipeline).to_string());
+    let talks = Talks(&pipeline);
+    pipeline.log(&log::Record::builder().args(format_args!("{talks}")).build());
+    pipeline.flush(LONG).unwrap();
+    let (within, around) = ("from within", "from around");
+    assert_eq!(memory.messages(), [within, around, within, around]);
+}
+
+#[test]
+fn a_value_that_panics_loses_no_record() {
+    struct Panics;
+    impl fmt::Display for Panics {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("on purpose")
+        }
+    }
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    pipeline.log(&log::Record::builder().args(format_args!("before {Panics} after")).build());
+    info(&pipeline, "next");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["before <panicked>", "next"]);
+}
+
+#[test]
+fn a_sink_may_log_and_flush() {
+    struct Talkative {
+        memory: Memory,
+        pipeline: Arc<OnceLock<Pipeline>>,
+        left: u32,
+    }
+    impl io::Write for Talkative {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.left > 0 {
+                self.left -= 1;
+                let pipeline = self.pipeline.get().unwrap();
+                // More than its queue has room for: the rest is dropped, and nothing waits.
+                (0..1_000).for_each(|_| info(pipeline, "from the sink"));
+                assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
+            }
+            self.memory.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (memory, handle) = (Memory::default(), Arc::default());
+    let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
+    let sink = Sink::writer("talkative", sink).format(Format::Json);
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+    handle.set(pipeline.clone()).unwrap();
+    info(&pipeline, "first");
+    pipeline.flush(LONG).unwrap();
+    pipeline.flush(LONG).unwrap();
+    let messages = memory.messages();
+    assert_eq!(messages[0], "first");
+    assert!(messages.iter().filter(|message| *message == "from the sink").count() > 20);
+    assert!(messages.iter().any(|message| message == "records dropped"));
+}
+
+#[test]
+fn destructors_of_a_thread_s_memory_may_log() {
+    struct Late(Pipeline);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            info(&self.0, "late");
+        }
+    }
+    thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
+    for is_first in [true, false] {
+        let pipeline = pipeline.clone();
+        // Joined one by one: the end of a scope does not wait for destructors.
+        let thread = thread::spawn(move || {
+            if is_first {
+                LATE.set(Some(Late(pipeline.clone())));
+            }
+            info(&pipeline, "in time");
+            LATE.set(Some(Late(pipeline)));
+        });
+        thread.join().unwrap();
+    }
+    pipeline.flush(LONG).unwrap();
+    let messages = memory.messages();
+    let count = |text| messages.iter().filter(|message| *message == text).count();
+    assert_eq!((count("in time"), count("late")), (2, 3));
+}
