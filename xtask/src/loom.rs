@@ -21,12 +21,10 @@ const SPLITS: &[(&str, &str, &str)] = &[
     ),
     (
         "increasing_clock/floor.rs",
-        "self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |floor| {
-            Some(above(floor.max(ns)))
-        })",
+        "self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise)",
         "{
             let floor = self.0.load(Ordering::Relaxed);
-            self.0.store(above(floor.max(ns)), Ordering::Relaxed);
+            self.0.store(raise(floor).unwrap_or(floor), Ordering::Relaxed);
             Ok::<u64, u64>(floor)
         }",
     ),

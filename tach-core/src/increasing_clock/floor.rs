@@ -18,11 +18,10 @@ impl Floor {
     #[inline]
     pub(crate) fn rise(&self, ns: u64, unit_ns: u64) -> u64 {
         let above = |told: u64| (told / unit_ns).saturating_add(1).saturating_mul(unit_ns);
+        let raise = |floor: u64| Some(above(floor.max(ns)));
         // ORDERING: Relaxed is enough for both: if one call happens before another, so do their exchanges
         // in the modification order, and nothing but the time is published.
-        let floor = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |floor| Some(above(floor.max(ns))));
+        let floor = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise);
         floor.unwrap_or_else(|floor| floor).max(ns)
     }
 }
