@@ -434,7 +434,11 @@ impl Timeline {
 }
 
 #[cfg(test)]
+mod appenders;
+#[cfg(test)]
 mod disruptions;
+#[cfg(test)]
+mod first_rate;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]

@@ -2,21 +2,13 @@
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::thread;
 
-use super::discipline::Estimate;
-use super::simulation::{Machine, NS_PER_S, Random};
+use super::simulation::{Machine, NS_PER_S};
 use super::*;
-use crate::sync::AtomicU64;
 
 fn steps(timeline: &Timeline) -> u32 {
     let counts = timeline.newest().unwrap().counts;
     counts.forward_steps + counts.backward_steps
-}
-
-/// How many records there have been.
-fn generation(timeline: &Timeline) -> u64 {
-    timeline.history.head() >> 8
 }
 
 /// What converts a tick, so that a naive clock can be put to the same test.
@@ -237,59 +229,6 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
     }
 }
 
-/// What is known of a counter of 24 MHz after two samples, the second after 30.02 us, if the machine declares
-/// this frequency. The samples begin `phase_ns` after a tick did.
-fn first_estimate(phase_ns: u64, declared_hz: Option<u64>) -> Estimate {
-    let sample = |ns| {
-        let tick = 1_000_000 + (phase_ns + ns) * 24 / 1000;
-        Sample { tick, ns, width_ticks: 1, excess_ticks: 0, resolution_ns: 1 }
-    };
-    let (first, second) = (Record::first(&sample(1000)), sample(31_020));
-    first.second(1, second.tick, &second, declared_hz).estimate
-}
-
-#[test]
-fn a_declared_frequency_makes_the_first_rate_truer() {
-    let worst_error_ppm = |declared_hz| {
-        let rates_hz = (0..42).map(|phase_ns| first_estimate(phase_ns, declared_hz).rate.hz());
-        rates_hz.map(|hz| hz.abs_diff(24_000_000) / 24).max().unwrap()
-    };
-    let (without, with) = (worst_error_ppm(None), worst_error_ppm(Some(24_000_000)));
-    assert!(without > 500 && with < 50, "{with} ppm off, {without} without it");
-    // A crystal may be 50 ppm off.
-    assert!(worst_error_ppm(Some(24_001_200)) < 150);
-}
-
-#[test]
-fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
-    // An emulator's, crystals that are mistaken for others, kHz that are taken for Hz, ...
-    for wrong_hz in [1, 888_888, 19_200_000, 23_760_000, 24_576_000, 25_000_000, 24_000_000_000] {
-        for phase_ns in 0..42 {
-            let estimate = first_estimate(phase_ns, Some(wrong_hz));
-            assert_eq!(estimate, first_estimate(phase_ns, None), "{wrong_hz} Hz, {phase_ns} ns");
-        }
-    }
-}
-
-#[test]
-fn a_wrong_rate_is_found_though_each_sample_looks_like_a_shift() {
-    // Told by two samples that were interrupted, it is further off than its error says.
-    let truth = Rate::from_slope(16, 1);
-    let mut estimate = Estimate {
-        tick: 0,
-        ns: 0,
-        rate: truth.changed_by(4_500_000 << 16, NS_PER_S),
-        offset_error_ns: 200,
-        rate_error_ppb: 1_000_000,
-    };
-    for tick in (1..=8).map(|i| i * 2_500_000) {
-        let ns = truth.ns(tick);
-        let sample = Sample { tick, ns, width_ticks: 4, excess_ticks: 0, resolution_ns: 1 };
-        estimate = estimate.with(&sample).0;
-    }
-    assert!(estimate.rate.hz().abs_diff(truth.hz()) < 100, "{estimate:?}");
-}
-
 /// A machine whose rate is known from elsewhere, as the real-time clock's is.
 struct Seeded<'a>(&'a Machine);
 
@@ -409,145 +348,6 @@ fn the_line_in_use_shares_no_cache_line() {
     ] {
         assert!(!(lines(current)..=lines(last)).contains(&lines(other)));
     }
-}
-
-/// A machine on which a signal arrives in the middle of a sample, and whose handler converts.
-struct Interrupted<'a> {
-    machine: &'a Machine,
-    timeline: &'a Timeline,
-    depth: Cell<u32>,
-    handled: RefCell<Vec<(u64, u64)>>,
-}
-
-impl Reference for Interrupted<'_> {
-    fn ticks(&self) -> u64 {
-        self.machine.ticks()
-    }
-
-    fn os_ns(&self) -> u64 {
-        if self.depth.get() > 0 {
-            self.depth.set(self.depth.get() - 1);
-            let tick = self.machine.ticks();
-            let ns = self.timeline.ns_at(tick, self);
-            self.handled.borrow_mut().push((tick, ns));
-        }
-        self.machine.os_ns()
-    }
-}
-
-#[test]
-fn a_signal_handler_that_interrupts_an_appender_converts_and_all_agree() {
-    for seed in 0..50 {
-        let machine = Machine::new(seed);
-        let timeline = Timeline::new(BackwardStep::Hold);
-        let mut all = Vec::new();
-        for depth in 0..40 {
-            machine.pass_ns(machine.random.magnitude(5 * NS_PER_S));
-            let interrupted = Interrupted {
-                machine: &machine,
-                timeline: &timeline,
-                depth: Cell::new(depth % 20),
-                handled: RefCell::default(),
-            };
-            let tick = machine.ticks();
-            let ns = timeline.ns_at(tick, &interrupted);
-            all.push((tick, ns));
-            all.extend(interrupted.handled.take());
-        }
-        all.sort_unstable();
-        assert!(all.iter().zip(&all[1..]).all(|(a, b)| a.1 <= b.1), "seed {seed}: {all:?}");
-    }
-}
-
-#[test]
-fn appenders_that_were_all_stopped_do_not_stop_the_next() {
-    let machine = Machine::new(13);
-    let timeline = Timeline::new(BackwardStep::Hold);
-    timeline.ns_at(machine.ticks(), &machine);
-    let stopped = (0..SLOTS).filter(|&index| timeline.history.stall(index)).count();
-    assert!(stopped > SLOTS - 4, "{stopped}");
-    let head = timeline.history.head();
-    for _ in 0..10 {
-        machine.pass_ns(NS_PER_S);
-        let tick = machine.ticks();
-        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
-        assert!(error <= 100, "off by {error} ns");
-    }
-    assert_eq!(timeline.history.head(), head, "there was no slot to publish in");
-}
-
-#[test]
-fn an_appender_that_was_stopped_costs_one_slot() {
-    let machine = Machine::new(14);
-    let timeline = Timeline::new(BackwardStep::Hold);
-    timeline.ns_at(machine.ticks(), &machine);
-    assert!(timeline.history.stall(7));
-    timeline.current.0.stall();
-    for _ in 0..1000 {
-        machine.pass_ns(NS_PER_S);
-        let tick = machine.ticks();
-        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
-        assert!(error <= 100, "off by {error} ns");
-    }
-    assert!(generation(&timeline) > 3 * SLOTS as u64, "appending has stopped");
-}
-
-/// A machine for several threads: every read moves the counter on.
-struct Shared(AtomicU64);
-
-impl Shared {
-    const RATE: Rate = Rate::from_q48((1 << 48) * 10 / 27);
-
-    fn pass(&self, ticks: u64) -> u64 {
-        self.0.fetch_add(ticks, Ordering::SeqCst) + ticks
-    }
-}
-
-impl Reference for Shared {
-    fn ticks(&self) -> u64 {
-        self.pass(30)
-    }
-
-    fn os_ns(&self) -> u64 {
-        Self::RATE.ns(self.pass(30))
-    }
-}
-
-#[test]
-#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-fn threads_that_wake_together_from_idle_gaps_agree() {
-    let machine = Shared(AtomicU64::new(1 << 40));
-    let timeline = Timeline::new(BackwardStep::Hold);
-    let mut all: Vec<(u64, u64)> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..4)
-            .map(|number| {
-                let (machine, timeline) = (&machine, &timeline);
-                scope.spawn(move || {
-                    let random = Random(Cell::new(number));
-                    let mut seen = Vec::new();
-                    for round in 0..5_000 {
-                        // Each wakes the others from gaps of up to six seconds.
-                        let idle = if round % 4 == 0 { random.magnitude(1 << 34) } else { 0 };
-                        let before = generation(timeline);
-                        let tick = machine.pass(idle + 30);
-                        let ns = timeline.ns_at(tick, machine);
-                        // A thread that was stopped here while the others went on for simulated
-                        // minutes converts a tick whose record may be kept no more.
-                        if generation(timeline) - before < SLOTS as u64 / 2 {
-                            seen.push((tick, ns));
-                        }
-                    }
-                    seen
-                })
-            })
-            .collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-    });
-    all.sort_unstable();
-    let inversion = all.iter().zip(&all[1..]).find(|(a, b)| a.1 > b.1);
-    assert_eq!(inversion, None);
-    assert!(all.len() > 10_000, "the threads were hardly ever within the kept records");
-    assert!(generation(&timeline) > 300, "the threads hardly ever appended");
 }
 
 #[test]
