@@ -119,6 +119,7 @@ cfg_if::cfg_if! {
         mod bounded_time;
         mod budget;
         mod clock;
+        mod clock_error;
         mod counter;
         pub mod decimal;
         mod digits;
@@ -167,13 +168,13 @@ cfg_if::cfg_if! {
         pub use crate::bounded_time::BoundedTime;
         pub use crate::budget::{Budget, BudgetExhausted};
         pub use crate::clock::{Clock, SystemClock};
+        pub use crate::clock_error::ClockError;
         pub use crate::increasing_clock::IncreasingClock;
         pub use crate::instant::Instant;
         #[cfg(feature = "std")]
         pub use crate::manual_clock::ManualClock;
         pub use crate::monotonic::MonotonicInstant;
         pub use crate::ordered::OrderedInstant;
-        pub use crate::os::ClockError;
         #[cfg(any(feature = "coarse", feature = "recalibrator"))]
         pub use crate::periodic::SpawnError;
         #[cfg(feature = "recalibrator")]

@@ -25,8 +25,6 @@
 //!   value of an environment variable.
 //! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
 
-use core::time::Duration;
-
 use cfg_if::cfg_if;
 
 mod unknown;
@@ -77,13 +75,9 @@ cfg_if! {
     }
 }
 
-cfg_if! {
-    // libc does not declare `clock_getres` for NuttX.
-    if #[cfg(all(unix, not(target_os = "nuttx")))] {
-        mod resolution;
-        pub(crate) use resolution::resolution_ns;
-    }
-}
+// libc does not declare `clock_getres` for NuttX.
+#[cfg(all(unix, not(target_os = "nuttx")))]
+pub(crate) use unix::resolution_ns;
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
@@ -145,29 +139,6 @@ pub(crate) struct KernelView<'a> {
     pub(crate) current: Option<&'a str>,
     /// The clocksources that could be used, separated by blanks; `None` where it does not tell.
     pub(crate) available: Option<&'a str>,
-}
-
-/// How far the OS's real-time clock may be from UTC, as the kernel reckons it.
-///
-/// The figures are as good as what the program that disciplines the clock (an NTP or PTP daemon) tells
-/// the kernel. On Linux they are `maxerror` and `esterror` of `adjtimex(2)`.
-///
-/// # Examples
-///
-/// ```
-/// if let Some(error) = tach_core::status().os_clock_error {
-///     println!("UTC to {:?}, at worst {:?}", error.estimated, error.max);
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ClockError {
-    /// A bound, which grows while nobody disciplines the clock.
-    pub max: Duration,
-    /// The likely error.
-    pub estimated: Duration,
-    /// Somebody disciplines the clock, and the kernel believes it.
-    pub synchronized: bool,
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::os::{self, ClockError};
+use crate::clock_error::ClockError;
+use crate::os;
 use crate::sample::Reference;
 use crate::source::{self, Order, Reason, Source};
 use crate::system;

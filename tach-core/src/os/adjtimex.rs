@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use libc::timex;
 
-use super::ClockError;
+use crate::clock_error::ClockError;
 
 pub(crate) fn clock_error() -> Option<ClockError> {
     let mut state = unset();
@@ -43,39 +43,28 @@ fn from_us(us: impl TryInto<u64>) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn state(maxerror: i16, esterror: i16, status: c_int) -> timex {
-        timex { maxerror: maxerror.into(), esterror: esterror.into(), status, ..unset() }
-    }
-
     #[test]
-    fn the_fields_are_microseconds() {
-        let expected = ClockError {
-            max: Duration::from_micros(7),
-            estimated: Duration::from_micros(3),
-            synchronized: true,
-        };
-        assert_eq!(from_state(0, &state(7, 3, 0)), Some(expected));
-    }
-
-    #[test]
-    fn an_unsynchronized_clock_says_so_in_two_ways() {
+    fn a_state_is_two_times_in_microseconds_and_whether_they_can_be_believed() {
+        let both = libc::STA_UNSYNC | libc::STA_PLL;
         let cases = [
-            (0, 0, true),
-            (1, libc::STA_PLL, true),
-            (libc::TIME_ERROR, 0, false),
-            (0, libc::STA_UNSYNC, false),
-            (libc::TIME_ERROR, libc::STA_UNSYNC | libc::STA_PLL, false),
+            ((0, 7_i16, 3_i16, 0), Some((7, 3, true))),
+            ((1, 7, 3, libc::STA_PLL), Some((7, 3, true))),
+            ((libc::TIME_ERROR, 7, 3, 0), Some((7, 3, false))),
+            ((0, 7, 3, libc::STA_UNSYNC), Some((7, 3, false))),
+            ((libc::TIME_ERROR, 7, 3, both), Some((7, 3, false))),
+            ((-1, 7, 3, 0), None),
+            ((0, -1, 3, 0), None),
+            ((0, 7, -1, 0), None),
         ];
-        for (answer, status, expected) in cases {
-            let error = from_state(answer, &state(1, 1, status)).expect("a good answer");
-            assert_eq!(error.synchronized, expected, "{answer}, {status:#x}");
+        for (told @ (answer, maxerror, esterror, status), expected) in cases {
+            let (maxerror, esterror) = (maxerror.into(), esterror.into());
+            let found = from_state(answer, &timex { maxerror, esterror, status, ..unset() });
+            let expected = expected.map(|(max_us, estimated_us, synchronized)| ClockError {
+                max: Duration::from_micros(max_us),
+                estimated: Duration::from_micros(estimated_us),
+                synchronized,
+            });
+            assert_eq!(found, expected, "{told:?}");
         }
-    }
-
-    #[test]
-    fn a_failed_or_senseless_answer_says_nothing() {
-        assert_eq!(from_state(-1, &state(7, 3, 0)), None);
-        assert_eq!(from_state(0, &state(-1, 3, 0)), None);
-        assert_eq!(from_state(0, &state(7, -1, 0)), None);
     }
 }

@@ -40,16 +40,14 @@ fn open(path: &CStr) -> Option<c_int> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Fixture, missing};
+    use super::super::fixture::{MISSING, fixture};
     use super::*;
 
     #[test]
     fn a_file_is_read_to_its_end_or_the_buffers() {
-        let cases: [(&[u8], &[u8]); 4] =
-            [(b"", b""), (b"abc", b"abc"), (b"abcd", b"abcd"), (b"abcde", b"abcd")];
-        for (content, expected) in cases {
-            let file = Fixture::new(content);
-            assert_eq!(read(file.path(), &mut [0; 4]), Some(expected), "{content:?}");
+        for (content, expected) in [("", ""), ("abc", "abc"), ("abcd", "abcd"), ("abcde", "abcd")] {
+            let (_file, path) = fixture(content.as_bytes());
+            assert_eq!(read(&path, &mut [0; 4]), Some(expected.as_bytes()), "{content:?}");
         }
     }
 
@@ -69,14 +67,14 @@ mod tests {
             (b"12345678", None),
         ];
         for (content, expected) in cases {
-            let file = Fixture::new(content);
-            assert_eq!(read_line(file.path(), &mut [0; 8]), expected, "{content:?}");
+            let (_file, path) = fixture(content);
+            assert_eq!(read_line(&path, &mut [0; 8]), expected, "{content:?}");
         }
     }
 
     #[test]
     fn what_is_not_a_readable_file_gives_nothing() {
-        for path in [missing(), c"/"] {
+        for path in [MISSING, c"/"] {
             assert_eq!(read(path, &mut [0; 8]), None);
             assert_eq!(read_line(path, &mut [0; 8]), None);
         }

@@ -44,38 +44,26 @@ fn counter_readable() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Fixture, missing};
+    use super::super::fixture::{MISSING, fixture};
     use super::*;
-
-    fn check(current: &CStr, available: &CStr, expected: (Option<&str>, Option<&str>)) {
-        let buffer = &mut [0; CLOCKSOURCE_BYTES];
-        let found = clocksources(buffer, current, available);
-        assert_eq!(found, expected, "{current:?}, {available:?}");
-    }
 
     #[test]
     fn the_clocksources_are_what_the_files_say() {
-        let current = Fixture::new(b"kvm-clock\n");
-        let available = Fixture::new(b"kvm-clock tsc acpi_pm \n");
-        let expected = (Some("kvm-clock"), Some("kvm-clock tsc acpi_pm"));
-        check(current.path(), available.path(), expected);
-    }
-
-    #[test]
-    fn a_kernel_on_the_counter_is_asked_once() {
-        let current = Fixture::new(b"tsc\n");
-        check(current.path(), missing(), (Some("tsc"), Some("tsc")));
-    }
-
-    #[test]
-    fn each_file_can_fail_alone() {
-        let good = Fixture::new(b"hpet\n");
-        let long = Fixture::new(&[b'x'; CLOCKSOURCE_BYTES]);
-        let [empty, garbage] = [Fixture::new(b""), Fixture::new(b"\xff\x00\xfe")];
-        for bad in [missing(), empty.path(), garbage.path(), long.path()] {
-            check(bad, good.path(), (None, Some("hpet")));
-            check(good.path(), bad, (Some("hpet"), None));
-            check(bad, bad, (None, None));
+        let (_tsc, tsc) = fixture(b"tsc\n");
+        let (_kvm, kvm) = fixture(b"kvm-clock\n");
+        let (_all, all) = fixture(b"kvm-clock tsc acpi_pm \n");
+        let cases: [(&CStr, &CStr, _); 5] = [
+            (&kvm, &all, (Some("kvm-clock"), Some("kvm-clock tsc acpi_pm"))),
+            (&kvm, MISSING, (Some("kvm-clock"), None)),
+            (MISSING, &all, (None, Some("kvm-clock tsc acpi_pm"))),
+            (MISSING, MISSING, (None, None)),
+            // A kernel on the counter is not asked again.
+            (&tsc, MISSING, (Some("tsc"), Some("tsc"))),
+        ];
+        for (current, available, expected) in cases {
+            let buffer = &mut [0; CLOCKSOURCE_BYTES];
+            let found = clocksources(buffer, current, available);
+            assert_eq!(found, expected, "{current:?}, {available:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The POSIX clocks.
-#![expect(unsafe_code, reason = "calls clock_gettime")]
+#![expect(unsafe_code, reason = "calls clock_gettime, clock_getres")]
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 
@@ -13,6 +13,17 @@ pub(crate) fn realtime_ns() -> u64 {
     read(CLOCK_REALTIME).unwrap_or(0)
 }
 
+/// The resolution that the system states.
+#[cfg(not(target_os = "nuttx"))]
+pub(crate) fn resolution_ns() -> u64 {
+    let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid for one timespec. A call that fails leaves `step` as it is.
+    unsafe {
+        libc::clock_getres(MONOTONIC, &raw mut step);
+    }
+    ns(step).unwrap_or(0).max(1)
+}
+
 /// `None` where the kernel does not have the clock, and before its epoch.
 #[inline]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
@@ -23,7 +34,7 @@ pub(super) fn read(clock: clockid_t) -> Option<u64> {
 }
 
 /// `None` if it is negative, or past 2554.
-pub(super) fn ns(time: timespec) -> Option<u64> {
+fn ns(time: timespec) -> Option<u64> {
     let seconds = u64::try_from(time.tv_sec).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }

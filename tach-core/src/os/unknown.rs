@@ -3,7 +3,8 @@
 
 use core::fmt;
 
-use super::{CLOCKSOURCE_BYTES, ClockError, KernelView};
+use super::{CLOCKSOURCE_BYTES, KernelView};
+use crate::clock_error::ClockError;
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     KernelView { counter_readable: true, has_monotonic_clock: true, current: None, available: None }
