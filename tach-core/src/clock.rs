@@ -3,6 +3,7 @@
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
+use crate::system::{self, Early};
 use crate::{Instant, MonotonicInstant, Stamp, UnixTime, unix_nanos};
 
 /// A clock: the system's, one that a test moves by hand, or your own.
@@ -120,6 +121,27 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.monotonic_now().as_unordered()
     }
 
+    /// The time now or a moment ago: not after that of any [`monotonic_now`](Self::monotonic_now) which happens
+    /// after this call, and in order on each thread.
+    ///
+    /// That is half of what `monotonic_now` promises, and enough for what began before all that is told of
+    /// it. It may be cheaper for that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::thread;
+    /// use tach_core::{Clock, SystemClock};
+    ///
+    /// let begun = SystemClock.early_now();
+    /// let received = thread::spawn(|| SystemClock.monotonic_now()).join().unwrap();
+    /// assert!(begun <= received.as_unordered());
+    /// ```
+    #[inline]
+    fn early_now(&self) -> Instant {
+        self.monotonic_now().as_unordered()
+    }
+
     /// The Unix time now.
     ///
     /// # Examples
@@ -202,6 +224,11 @@ impl Clock for SystemClock {
     }
 
     #[inline]
+    fn early_now(&self) -> Instant {
+        Instant::from_ticks(system::ticks::<Early>())
+    }
+
+    #[inline]
     fn unix_time(&self) -> UnixTime {
         UnixTime::from_nanos(unix_nanos())
     }
@@ -240,6 +267,11 @@ macro_rules! impl_clock_for_pointer {
             #[inline]
             fn now(&self) -> Instant {
                 (**self).now()
+            }
+
+            #[inline]
+            fn early_now(&self) -> Instant {
+                (**self).early_now()
             }
 
             #[inline]

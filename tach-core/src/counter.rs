@@ -56,6 +56,11 @@ pub(crate) use back_end::{
     CLOCKSOURCES, declared_hz, features, ticks, ticks_fenced, ticks_self_ordered,
 };
 
+/// Whether a read has its value before any later store can be seen: on x86, where instructions retire in order
+/// and a store leaves the CPU after that (Intel SDM 3A, 9.2.2; AMD APM 2, 7.2).
+pub(crate) const IS_READ_BEFORE_STORES: bool =
+    cfg!(any(target_arch = "x86", target_arch = "x86_64"));
+
 /// What the CPU says of its own counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Features {

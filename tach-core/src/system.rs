@@ -17,7 +17,7 @@ pub(crate) use self::convert::{
 )]
 pub(crate) use self::convert::{monotonic_ns_at, tick_at_monotonic_ns};
 pub use self::convert::{uptime, uptime_at};
-pub(crate) use self::read::{Bare, Ordered, Strict, ticks};
+pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
 use crate::host::{Facts, Host};

@@ -136,7 +136,7 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
     fn on_start(&self, span: &mut Span, parent: &Context) {
         let context = span.span_context();
         let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
-        of_trace.remember(context);
+        of_trace.remember(context, true);
         let reading = self.read(&of_trace.anchor());
         if reading.is_apart() {
             let key = trace_anchor::key(self.clock_id, context);

@@ -23,8 +23,7 @@ use crate::clock_id::ClockId;
 /// # Cost
 ///
 /// A span costs one read of tach's clock at its start, one for each event, and one at its end, in
-/// place of as many of the OS's. A time that is given costs what [`Incoming`] says, by default one of the
-/// OS's besides. The start is
+/// place of as many of the OS's. For a time that is given, [`Incoming`] says what it costs. The start is
 /// read also for a span that the sampler then drops, because the tracer samples and starts in one
 /// call; such a span reads no clock after that. A log record costs one read. No allocation, no lock.
 ///

@@ -7,7 +7,6 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Clock, SystemClock};
 
-use crate::ruling::Ruling;
 use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
@@ -20,8 +19,9 @@ use crate::{Clocked, Incoming};
 /// Tach's idea of Unix time is taken once for a trace, when its first local span starts, and fixed in an
 /// [`Anchor`](tach_core::Anchor). Every later time in the trace is that plus elapsed time, so no step of the
 /// wall clock can bend a duration; neither an end nor an event precedes its span's start; and a child
-/// that starts and ends within its parent does so in its times, on whichever threads. For times that
-/// callers give, [`Incoming`] says more.
+/// that starts and ends within its parent does so in its times, on whichever threads. Each span counts from its
+/// own start, so a span's times may be a nanosecond early for each of its ancestors. For times that callers
+/// give, [`Incoming`] says more.
 ///
 /// A child finds the anchor by the ids of its parent: while that goes on, and after that until its place in
 /// a table is needed. *Not* promised: that it finds it when about 16,000 parents go on at once. It then takes
@@ -65,6 +65,7 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     anchor: TraceAnchor,
     start: SystemTime,
     incoming: Incoming,
+    has_events: bool,
     has_ended: bool,
 }
 
@@ -80,13 +81,11 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         C: Clone,
     {
         let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
-        let is_given = builder.start_time.is_some() || builder.events.is_some();
-        let ruling = is_given.then(|| incoming.ruling());
         let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent);
-        let kept = builder.start_time.filter(|_| incoming == Incoming::Keep);
-        let mut start = kept.unwrap_or_else(|| anchor.start(&clock));
-        if let Some(ruling) = ruling {
-            start = settle_given(&mut builder, ruling, start);
+        let mut start = anchor.start();
+        let has_events = builder.events.is_some();
+        if builder.start_time.is_some() || has_events {
+            start = settle_given(&mut builder, incoming, start, || anchor.now(&clock));
         }
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
@@ -96,13 +95,14 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
             anchor,
             start,
             incoming,
+            has_events,
             has_ended: false,
         }
     }
 
-    /// The time now. A start that was kept may lie ahead of it, and is then what is told.
-    fn now(&self) -> SystemTime {
-        self.anchor.now(&self.clock).max(self.start)
+    /// `time`, unless the start was kept and lies ahead of it: then that is told.
+    fn not_before_start(&self, time: SystemTime) -> SystemTime {
+        time.max(self.start)
     }
 
     fn end_at(&mut self, time: SystemTime) {
@@ -113,18 +113,25 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling().settle(given, self.start, || self.anchor.now(&self.clock))
+        self.incoming.settle(given, self.start, || self.anchor.now(&self.clock))
     }
 }
 
-/// Settles the times in `builder`; the start of its span, which is `now` if none was given.
+/// Settles the times in `builder` of a span that starts `at` a time by tach, if it is given none; its start.
 #[inline(never)]
-fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, now: SystemTime) -> SystemTime {
+fn settle_given(
+    builder: &mut SpanBuilder,
+    incoming: Incoming,
+    at: SystemTime,
+    now: impl Fn() -> SystemTime,
+) -> SystemTime {
+    let mut read = Some(at);
     // A start has nothing to come after but the epoch, before which OTLP has no times.
-    let settle_start = |given| ruling.settle(given, UNIX_EPOCH, || now);
-    let start = builder.start_time.map_or(now, settle_start);
+    let start = builder.start_time.map_or(at, |given| {
+        incoming.settle(given, UNIX_EPOCH, || read.take().unwrap_or_else(&now))
+    });
     for event in builder.events.iter_mut().flatten() {
-        event.timestamp = ruling.settle(event.timestamp, start, || now);
+        event.timestamp = incoming.settle(event.timestamp, start, &now);
     }
     start
 }
@@ -137,7 +144,8 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         T: Into<Cow<'static, str>>,
     {
         if self.inner.is_recording() {
-            let now = self.now();
+            let now = self.not_before_start(self.anchor.now(&self.clock));
+            self.has_events = true;
             self.inner.add_event_with_timestamp(name, now, attributes);
         }
     }
@@ -152,6 +160,7 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     {
         if self.inner.is_recording() {
             let settled = self.settled(timestamp);
+            self.has_events = true;
             self.inner.add_event_with_timestamp(name, settled, attributes);
         }
     }
@@ -162,8 +171,12 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         let context = self.inner.span_context();
         if self.has_ended {
             self.anchor.remember_late(context);
-        } else if self.anchor.is_shared() || self.inner.is_recording() {
-            self.anchor.remember(context);
+        } else {
+            // Without an SDK a span has the ids of its parent, whose anchor it must leave alone.
+            let is_recording = self.inner.is_recording();
+            if is_recording || self.anchor.is_shared() {
+                self.anchor.remember(context, is_recording);
+            }
         }
         context
     }
@@ -195,10 +208,15 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         self.inner.add_link(span_context, attributes);
     }
 
+    /// The read may be early if nothing has been told that the end must not precede.
     fn end(&mut self) {
         if self.inner.is_recording() {
-            let now = self.now();
-            self.end_at(now);
+            let now = if self.has_events || self.anchor.is_remembered() {
+                self.anchor.now(&self.clock)
+            } else {
+                self.anchor.early_now(&self.clock)
+            };
+            self.end_at(self.not_before_start(now));
         }
     }
 

@@ -19,23 +19,27 @@ static FAR: Table<4096> = Table::new();
 /// Whether there was ever anything in [`FAR`].
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
-/// The anchor of a span's trace: as [`Anchor`], but for the time, which is one of the standard library's so
-/// that it need not be converted for every span.
+/// What a span tells its times by: its start, at the time which its parent's anchor gives that.
+///
+/// It is an [`Anchor`] but for the time, which is one of the standard library's so that it need not be
+/// converted for every span.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
     instant: Instant,
     time: SystemTime,
     id: ClockId,
-    /// It is the parent's.
+    /// It goes back to that of a parent.
     is_shared: bool,
     /// It is remembered by this span's ids, and this span is to say when it is over.
     is_remembered: AtomicBool,
 }
 
 impl TraceAnchor {
-    /// The parent's, for a span that is about to start: always if the parent is a local span; if it is a
-    /// remote one, only while that span goes on in this process, since there is nothing else to agree
-    /// with. A new one if there is none.
+    /// For a span that is about to start. It agrees with the parent's, always if the parent is a local span; if
+    /// it is a remote one, only while that span goes on in this process, since there is nothing else to agree
+    /// with.
+    ///
+    /// The read may be early: nobody has been told of the span, and it is kept from preceding its parent.
     #[inline]
     pub(crate) fn find(clock: &impl Clock, id: ClockId, parent: &Context) -> Self {
         let shared = if parent.has_active_span() {
@@ -43,10 +47,17 @@ impl TraceAnchor {
         } else {
             None
         };
-        let anchor = shared.unwrap_or_else(|| Anchor::with_clock(clock));
+        let now = clock.early_now();
+        let (instant, time) = match shared {
+            Some(parent) => {
+                let start = now.max(parent.instant());
+                (start, parent.unix_time_by(clock, start))
+            }
+            None => (now, clock.unix_time_at(now)),
+        };
         Self {
-            instant: anchor.instant(),
-            time: anchor.time().to_system_time(),
+            instant,
+            time: time.to_system_time(),
             id,
             is_shared: shared.is_some(),
             is_remembered: AtomicBool::new(false),
@@ -61,28 +72,40 @@ impl TraceAnchor {
         self.is_shared
     }
 
-    /// When the span starts: the anchor's own time if the span has taken it.
-    #[inline]
-    pub(crate) fn start(&self, clock: &impl Clock) -> SystemTime {
-        if self.is_shared { self.now(clock) } else { self.time }
+    /// Whether another span may have found it.
+    pub(crate) fn is_remembered(&mut self) -> bool {
+        *self.is_remembered.get_mut()
     }
 
-    /// The time that the anchor gives to this moment.
+    /// When the span starts.
+    pub(crate) fn start(&self) -> SystemTime {
+        self.time
+    }
+
+    /// The time now, not before that of any read which happened before this one.
     #[inline]
     pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
-        let now = clock.monotonic_now().as_unordered();
-        let time = if now >= self.instant {
-            self.time.checked_add(clock.duration_between(self.instant, now))
-        } else {
-            self.time.checked_sub(clock.duration_between(now, self.instant))
-        };
-        // No clock gets there, but one that somebody made up.
-        time.unwrap_or(self.time)
+        self.time_at(clock, clock.monotonic_now().as_unordered())
     }
 
-    /// Lets the children to come of `span`, which has this anchor, find it until the span is over.
+    /// The time now or a moment ago, as of [`Clock::early_now`].
     #[inline]
-    pub(crate) fn remember(&self, span: &SpanContext) {
+    pub(crate) fn early_now(&self, clock: &impl Clock) -> SystemTime {
+        self.time_at(clock, clock.early_now())
+    }
+
+    /// The time at `instant`; of an earlier one than the start's, the start's.
+    #[inline]
+    fn time_at(&self, clock: &impl Clock, instant: Instant) -> SystemTime {
+        let elapsed = clock.duration_between(self.instant, instant);
+        // No clock gets there, but one that somebody made up.
+        self.time.checked_add(elapsed).unwrap_or(self.time)
+    }
+
+    /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in place of
+    /// what is remembered by these ids, if it `replaces` that.
+    #[inline]
+    pub(crate) fn remember(&self, span: &SpanContext, replaces: bool) {
         // ORDERING: Relaxed for all three, since whoever ends the span has it to itself by then, and all
         // that counts before is that one thread does it.
         if self.is_remembered.load(Ordering::Relaxed)
@@ -90,7 +113,7 @@ impl TraceAnchor {
         {
             return;
         }
-        if put(self.id, span, self.anchor()).is_none() {
+        if put(self.id, span, self.anchor(), replaces).is_none() {
             self.is_remembered.store(false, Ordering::Relaxed);
         }
     }
@@ -99,7 +122,7 @@ impl TraceAnchor {
     /// needed.
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
-        if let Some(slot) = put(self.id, span, self.anchor()) {
+        if let Some(slot) = put(self.id, span, self.anchor(), false) {
             slot.release(key(self.id, span));
         }
     }
@@ -121,17 +144,17 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
     Some(anchor_of(located(key)?.1))
 }
 
-/// Remembers `anchor` for `span`, and gives the slot. There is none if the span has no ids, or if the anchor
-/// is remembered for it already: then it is for another to release it.
+/// Remembers `anchor` for `span`, and gives the slot. There is none if the span has no ids, or if an anchor is
+/// remembered for it already that this one does not replace: then it is for another to release it.
 #[inline(never)]
-fn put(id: ClockId, span: &SpanContext, anchor: Anchor) -> Option<&'static Slot> {
+fn put(id: ClockId, span: &SpanContext, anchor: Anchor, replaces: bool) -> Option<&'static Slot> {
     let (key, words) = (key(id, span), [anchor.instant().as_ticks(), anchor.time().as_nanos()]);
-    let Some((slot, known)) = located(key) else {
+    let Some((slot, _)) = located(key) else {
         let is_valid = span.is_valid();
         return is_valid.then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)));
     };
     // Somebody else may take a slot that is not in use.
-    if known == words || !slot.is_in_use() {
+    if !replaces || !slot.is_in_use() {
         return None;
     }
     slot.write(key, words);

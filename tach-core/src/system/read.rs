@@ -1,4 +1,4 @@
-//! The three reads, each one instruction where that will do.
+//! The four reads, each one instruction where that will do.
 
 use super::start;
 use crate::counter;
@@ -28,6 +28,8 @@ pub(crate) struct Bare;
 pub(crate) struct Ordered;
 /// A read that never precedes one that happened before it, on any thread.
 pub(crate) struct Strict;
+/// A read that no strict one precedes which happens after it, on any thread.
+pub(crate) struct Early;
 
 impl Read for Bare {
     #[inline]
@@ -80,6 +82,25 @@ impl Read for Strict {
             return LAST.0.raise(counter::ticks());
         }
         strict_elsewhere()
+    }
+}
+
+impl Read for Early {
+    /// Where strict reads keep their order by instructions, a bare one is early by itself, if no store that
+    /// tells of it can be seen before it has a value.
+    #[inline]
+    fn is_instruction() -> bool {
+        counter::IS_READ_BEFORE_STORES && Strict::is_instruction()
+    }
+
+    #[inline]
+    fn instruction() -> u64 {
+        Bare::instruction()
+    }
+
+    #[inline]
+    fn otherwise() -> u64 {
+        ticks::<Strict>()
     }
 }
 

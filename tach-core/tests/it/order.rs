@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use tach_core::{MonotonicInstant, Order, OrderedInstant, status};
+use tach_core::{Clock, MonotonicInstant, Order, OrderedInstant, SystemClock, status};
 
 /// A clock: what it reads must never be less than what was read before.
 type Read = fn() -> u64;
@@ -54,6 +54,15 @@ fn strict_order_is_kept_under_every_hand_off() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
+fn no_strict_read_precedes_an_early_one_that_it_was_told_of() {
+    let strict: Read = || MonotonicInstant::now().as_ticks();
+    assert_eq!(told_by_atomic(|| SystemClock.early_now().as_ticks(), strict), 0);
+    let ahead: Read = || SystemClock.early_now().as_ticks() + (1 << 34);
+    assert!(told_by_atomic(ahead, strict) > 0, "the positive control");
+}
+
+#[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn a_clock_that_goes_back_is_caught_under_every_hand_off() {
     for (name, hand_off) in HAND_OFFS {
         assert!(hand_off(flawed) > 0, "{name}");
@@ -77,13 +86,17 @@ fn on_two_threads(check: impl Fn() -> u64 + Sync) -> u64 {
     })
 }
 
-/// Load, then read, then publish.
 fn by_atomic(read: Read) -> u64 {
+    told_by_atomic(read, read)
+}
+
+/// Load, then read, then publish what `tell` reads.
+fn told_by_atomic(tell: Read, read: Read) -> u64 {
     let published = AtomicU64::new(0);
     on_two_threads(|| {
         let theirs = published.load(Ordering::Acquire);
         let mine = read();
-        published.fetch_max(mine, Ordering::AcqRel);
+        published.fetch_max(tell(), Ordering::AcqRel);
         u64::from(mine < theirs)
     })
 }

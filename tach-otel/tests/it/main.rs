@@ -4,6 +4,8 @@
 mod auto_traits;
 #[cfg(feature = "trace")]
 mod direct;
+#[cfg(feature = "trace")]
+mod early;
 #[cfg(feature = "logs")]
 mod event_time;
 #[cfg(feature = "trace")]

@@ -1,0 +1,108 @@
+//! A clock whose early reads are late: nothing that was told before may come after them.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use opentelemetry::Context;
+use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer, TracerProvider};
+use opentelemetry_sdk::trace::SdkTracer;
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_otel::Clocked;
+
+use crate::support::{Sdk, assert_in_order};
+
+/// Time passes with every read; an early one may tell the time of a while ago.
+struct Lagging {
+    clock: ManualClock,
+    lag_ns: AtomicU64,
+}
+
+impl Lagging {
+    const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_000_000);
+
+    fn lag(&self, ns: u64) {
+        self.lag_ns.store(ns, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Lagging {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        self.clock.advance(Duration::from_nanos(10));
+        self.clock.monotonic_now()
+    }
+
+    fn early_now(&self) -> Instant {
+        let now = self.monotonic_now().as_unordered();
+        Instant::from_ticks(now.as_ticks() - self.lag_ns.load(Ordering::Relaxed))
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        self.clock.duration_between(earlier, later)
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        self.clock.unix_time_at(instant)
+    }
+}
+
+fn clocked(sdk: &Sdk) -> (Arc<Lagging>, Clocked<SdkTracer, Arc<Lagging>>) {
+    let lag_ns = AtomicU64::new(0);
+    let clock = Arc::new(Lagging { clock: ManualClock::new(Lagging::START), lag_ns });
+    // So that there is a time before the first.
+    clock.clock.advance(Duration::from_secs(1));
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+    (clock, tracer)
+}
+
+#[test]
+fn a_child_does_not_start_before_its_parent_nor_end_after_it() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let root = Context::new().with_span(tracer.start_with_context("root", &Context::new()));
+    clock.clock.advance(Duration::from_nanos(300));
+    let parent = root.with_span(tracer.start_with_context("parent", &root));
+    clock.lag(100);
+    tracer.start_with_context("child", &parent).end();
+    clock.clock.advance(Duration::from_nanos(500));
+    let mut late = tracer.start_with_context("late child", &parent);
+    late.add_event("so that the end is not early", vec![]);
+    late.end();
+    drop(parent);
+    drop(root);
+
+    let [root, parent, child, late] =
+        ["root", "parent", "child", "late child"].map(|name| sdk.span(name));
+    assert_eq!(child.start_time, parent.start_time);
+    assert!(late.start_time > parent.start_time + Duration::from_nanos(300));
+    for inner in [&parent, &child, &late] {
+        assert_in_order(inner);
+        assert!(root.start_time <= inner.start_time && inner.end_time <= root.end_time);
+        assert!(inner.end_time <= parent.end_time);
+    }
+}
+
+#[test]
+fn an_end_does_not_precede_the_start_nor_an_event() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let start = || tracer.start_with_context("span", &Context::new());
+    let mut short = start();
+    let [mut noted, mut given] = [start(), start()];
+    // What lies ahead becomes now, which is after the start.
+    let ahead = SystemTime::now() + Duration::from_secs(3600);
+    let built = Vec::from([Event::new("built", ahead, vec![], 0)]);
+    let mut built = tracer.span_builder("span").with_events(built).start(&tracer);
+    clock.clock.advance(Duration::from_nanos(300));
+    noted.add_event("event", vec![]);
+    given.add_event_with_timestamp("event", ahead, vec![]);
+    clock.lag(1000);
+    for span in [&mut short, &mut noted, &mut given, &mut built] {
+        span.end();
+    }
+    let spans = sdk.exported();
+    assert_eq!(spans.len(), 4);
+    spans.iter().for_each(assert_in_order);
+    assert_eq!(spans[0].end_time, spans[0].start_time, "the one whose end is early");
+}
