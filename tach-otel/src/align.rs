@@ -82,6 +82,7 @@ impl<P> Align<P> {
     /// ```
     #[must_use]
     pub fn new(inner: P) -> Self {
+        trace_anchor::expect_aligned();
         Self { inner, clock: SystemClock, clock_id: ClockId::SYSTEM }
     }
 

@@ -19,6 +19,9 @@ static FAR: Table<4096> = Table::new();
 /// Whether there was ever anything in [`FAR`].
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
+/// Whether a span may be remembered before it is shown, by an [`Align`](crate::Align).
+static IS_ALIGNED: AtomicBool = AtomicBool::new(false);
+
 /// What a span tells its times by: its start, at the time which its parent's anchor gives that.
 ///
 /// It is an [`Anchor`] but for the time, which is one of the standard library's so that it need not be
@@ -149,16 +152,24 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
 #[inline(never)]
 fn put(id: ClockId, span: &SpanContext, anchor: Anchor, replaces: bool) -> Option<&'static Slot> {
     let (key, words) = (key(id, span), [anchor.instant().as_ticks(), anchor.time().as_nanos()]);
-    let Some((slot, _)) = located(key) else {
-        let is_valid = span.is_valid();
-        return is_valid.then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)));
-    };
-    // Somebody else may take a slot that is not in use.
-    if !replaces || !slot.is_in_use() {
-        return None;
+    // ORDERING: Relaxed: who aligns a span has set it before that starts.
+    let may_be_known = !replaces || IS_ALIGNED.load(Ordering::Relaxed);
+    if let Some((slot, _)) = may_be_known.then(|| located(key)).flatten() {
+        // Somebody else may take a slot that is not in use.
+        let is_replaced = replaces && slot.is_in_use();
+        return is_replaced.then(|| {
+            slot.write(key, words);
+            slot
+        });
     }
-    slot.write(key, words);
-    Some(slot)
+    span.is_valid().then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)))
+}
+
+/// Lets spans that are shown be looked for before they are remembered.
+#[cfg(feature = "sdk")]
+pub(crate) fn expect_aligned() {
+    // ORDERING: Relaxed: whoever starts a span with a processor was given it after this.
+    IS_ALIGNED.store(true, Ordering::Relaxed);
 }
 
 /// The span with this key is over. Its anchor is still found until its slot is needed.

@@ -1,8 +1,5 @@
 //! Windows's clocks, and what it thinks of the counter.
-#![expect(
-    unsafe_code,
-    reason = "calls QueryPerformanceCounter and its kin, reads KUSER_SHARED_DATA"
-)]
+#![expect(unsafe_code, reason = "calls Windows for its clocks, reads KUSER_SHARED_DATA")]
 
 use core::ptr;
 
