@@ -75,6 +75,12 @@
 //!
 //! [`clock_attributes`] tells a back end where the times come from and how far they may be off.
 //!
+//! # In a browser
+//!
+//! All of it works on `wasm32-unknown-unknown`, where the standard library's clock panics. The SDK needs random
+//! numbers there: depend on `getrandom` 0.3 with its feature `wasm_js`, and compile with
+//! `--cfg getrandom_backend="wasm_js"`.
+//!
 //! # Features
 //!
 //! `trace` and `logs`, both by default: what of OpenTelemetry is wrapped. `sdk`: the processors.

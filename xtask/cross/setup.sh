@@ -294,6 +294,7 @@ target_wasm_node() {
   ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen-test-runner" "$X/bin/run-wasm"
 }
 target_wasm_bare() { target_wasm_node; }
+target_wasm_otel() { target_wasm_node; }
 target_wasm_page() {
   target_wasm_node
   step chromium chromium

@@ -55,6 +55,7 @@ impl Target {
                 Work::Tests(means) => tests(home, triple, means),
                 Work::Web(place) => web(home, triple, *place),
                 Work::WebWithoutPerformance => web_without_performance(home, triple),
+                Work::WebOtel => web_otel(home, triple),
                 Work::BareMetal => {
                     let manifest = ["--manifest-path", "xtask/bare-metal/Cargo.toml"];
                     let mut build = home.cargo(Compiler::Newest, &["build", "--locked"]);
@@ -86,15 +87,13 @@ fn msrv(home: &Home) -> Result<String, String> {
 fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
     let test = || {
         let mut test = core(home, "test", triple);
-        let setting =
-            |name| format!("CARGO_TARGET_{}_{name}", triple.to_uppercase().replace('-', "_"));
         if let Some(linker) = means.linker {
-            test.env(setting("LINKER"), home.bin(linker));
+            test.env(setting(triple, "LINKER"), home.bin(linker));
         }
         if let Some(runner) = means.runner {
             runs_with(&mut test, triple, &home.bin(runner));
         }
-        test.env(setting("RUSTFLAGS"), means.flags);
+        test.env(setting(triple, "RUSTFLAGS"), means.flags);
         // Optimized a little: an emulator takes longer than that does.
         test.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         test.env_remove("TACH_ORDER")
@@ -130,11 +129,26 @@ fn web_without_performance(home: &Home, triple: &str) -> Result<String, String> 
     Ok("tests run in Node without performance".to_owned())
 }
 
+/// OpenTelemetry's random numbers come from the host, which getrandom must be told.
+fn web_otel(home: &Home, triple: &str) -> Result<String, String> {
+    let mut test = home.cargo(Compiler::Newest, &["test", "--locked", "--target", triple]);
+    runs_with(&mut test, triple, &home.bin("run-wasm"));
+    run(test
+        .args(["--manifest-path", "xtask/wasm-otel/Cargo.toml"])
+        .env(setting(triple, "RUSTFLAGS"), "--cfg getrandom_backend=\"wasm_js\""))?;
+    Ok("tach-otel's tests run in Node".to_owned())
+}
+
 fn web_tests(home: &Home, triple: &str) -> Command {
     let mut test = core(home, "test", triple);
     runs_with(&mut test, triple, &home.bin("run-wasm"));
     test.args(["--all-features", "--test", "web"]);
     test
+}
+
+/// The variable by which cargo has a setting for one target.
+fn setting(triple: &str, name: &str) -> String {
+    format!("CARGO_TARGET_{}_{name}", triple.to_uppercase().replace('-', "_"))
 }
 
 /// cargo for tach-core on this target.

@@ -21,6 +21,8 @@ pub(crate) enum Work {
     Web(Option<&'static str>),
     /// `tests/web.rs` runs in Node without `performance`.
     WebWithoutPerformance,
+    /// tach-otel's tests for a JavaScript host run in Node.
+    WebOtel,
     /// tach-core is checked, with these arguments.
     Check(&'static [&'static str]),
     /// A program that brings its own clock is linked.
@@ -108,6 +110,7 @@ pub(crate) const TARGETS: &[Target] = &[
         triples: &["wasm32-unknown-unknown"],
         work: Work::WebWithoutPerformance,
     },
+    Target { name: "wasm-otel", triples: &["wasm32-unknown-unknown"], work: Work::WebOtel },
     Target {
         name: "wasm-page",
         triples: &["wasm32-unknown-unknown"],
