@@ -49,21 +49,33 @@ impl Collector {
         self.otlp.logger_provider(protocol)
     }
 
+    /// What `OTEL_EXPORTER_OTLP_ENDPOINT` must be for a program that speaks Protobuf over HTTP.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        self.otlp.http_base()
+    }
+
     /// `count` records that stand under this key, `spans` or `logRecords`, once they have arrived.
     #[must_use]
     pub fn received(&self, key: &str, count: usize) -> Vec<Value> {
         self.running.wait_for(&format!("{count} {key}"), || {
-            let text = fs::read_to_string(&self.received).ok()?;
-            // The last line may be half written.
-            let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-            let trees = lines.map(|line| serde_json::from_str(line).expect("each line is JSON"));
-            let lists = trees.flat_map(|tree: Value| {
-                values(&tree, key).into_iter().cloned().collect::<Vec<_>>()
-            });
+            let lists = self.all(key);
             let records: Vec<_> =
-                lists.filter_map(|list| list.as_array().cloned()).flatten().collect();
+                lists.iter().filter_map(Value::as_array).flatten().cloned().collect();
             (records.len() >= count).then_some(records)
         })
+    }
+
+    /// Every value of this key that has arrived by now.
+    #[must_use]
+    pub fn all(&self, key: &str) -> Vec<Value> {
+        let text = fs::read_to_string(&self.received).unwrap_or_default();
+        // The last line may be half written.
+        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let trees = lines.map(|line| serde_json::from_str(line).expect("each line is JSON"));
+        trees
+            .flat_map(|tree: Value| values(&tree, key).into_iter().cloned().collect::<Vec<_>>())
+            .collect()
     }
 }
 

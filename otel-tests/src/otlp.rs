@@ -53,12 +53,16 @@ impl Otlp {
         SdkLoggerProvider::builder().with_batch_exporter(exporter).build()
     }
 
+    pub(crate) fn http_base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.http)
+    }
+
     fn grpc_endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.grpc)
     }
 
     fn http_endpoint(&self, signal: &str) -> String {
-        format!("http://127.0.0.1:{}/v1/{signal}", self.http)
+        format!("{}/v1/{signal}", self.http_base())
     }
 }
 

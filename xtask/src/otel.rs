@@ -18,7 +18,8 @@ pub(crate) fn check() -> Result<(), String> {
     // They are no part of the workspace.
     let package = ["--manifest-path", "otel-tests/Cargo.toml"];
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let target = root().join(target).join("otel");
+    let workspace_target = root().join(target);
+    let target = workspace_target.join("otel");
     run(cargo(&["fmt", "--check"]).args(package))?;
     let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
     clippy.args(package).env("CARGO_TARGET_DIR", &target);
@@ -28,5 +29,7 @@ pub(crate) fn check() -> Result<(), String> {
     for (variable, name) in PROGRAMS {
         test.env(variable, home.join("bin").join(name));
     }
+    run(&mut cargo(&["build", "--locked", "--package", "examples", "--example", "service"]))?;
+    test.env("SERVICE_BIN", workspace_target.join("debug/examples/service"));
     run(&mut test)
 }
