@@ -65,6 +65,7 @@ mod shared;
 mod sinks;
 mod text;
 mod threads;
+mod unlocked;
 mod wake;
 
 use core::fmt;

@@ -11,6 +11,7 @@ use log::LevelFilter;
 
 pub(super) use self::open::Open;
 use self::target::Target;
+use super::unlocked::Unlocked;
 
 /// Where a pipeline writes, how, and from which level on.
 ///
@@ -73,7 +74,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stdout() -> Self {
-        Self::to(Target::writer("stdout", io::stdout()))
+        Self::to(Target::writer("stdout", Unlocked(io::stdout())))
     }
 
     /// The standard error stream.
@@ -85,7 +86,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stderr() -> Self {
-        Self::to(Target::writer("stderr", io::stderr()))
+        Self::to(Target::writer("stderr", Unlocked(io::stderr())))
     }
 
     /// The end of a file, which is created if it is missing. On Unix its owner may then read and write it,
