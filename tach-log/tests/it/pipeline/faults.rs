@@ -1,9 +1,12 @@
 //! Sinks that fail, panic, or write little at a time.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 use std::io;
 use std::sync::Arc;
+use std::thread;
 
+use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
 use tach_log::pipeline::{Format, Pipeline, Sink};
 
 use super::support::{LONG, Memory, Moody, info};
@@ -119,4 +122,31 @@ fn a_sink_may_write_little_at_a_time() {
     (0..100).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.messages(), numbers());
+}
+
+#[test]
+fn a_flush_of_which_nothing_came_says_so() {
+    /// Panics where the pipeline sorts and writes, and not where records are logged.
+    struct Panics;
+    impl Clock for Panics {
+        fn monotonic_now(&self) -> MonotonicInstant {
+            SystemClock.monotonic_now()
+        }
+        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+            SystemClock.duration_between(earlier, later)
+        }
+        fn unix_time_at(&self, instant: Instant) -> UnixTime {
+            assert_ne!(thread::current().name(), Some("tach-log"), "on purpose");
+            SystemClock.unix_time_at(instant)
+        }
+    }
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
+    let (pipeline, guard) = builder.by_time(Duration::ZERO).build().unwrap();
+    info(&pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    assert!(error.to_string().contains("panicked"), "{error}");
+    assert_eq!(memory.text(), "");
+    core::mem::forget(guard);
 }
