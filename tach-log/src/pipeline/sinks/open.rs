@@ -155,7 +155,13 @@ impl Open {
     pub(in crate::pipeline) fn reopen(&mut self) {
         let Some(path) = &self.path else { return };
         match target::append(path) {
-            Ok(file) => self.writer = Box::new(file),
+            Ok(file) => {
+                self.writer = Box::new(file);
+                // A line of which the old file has a part, as when its disk was full, is whole in the new one.
+                let before = &self.lines[..self.written];
+                self.written =
+                    before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            }
             Err(error) => drop(self.failed(&error)),
         }
     }
@@ -192,3 +198,6 @@ fn print<F: encode::Format>(
     }
     F::end(&mut out)
 }
+
+#[cfg(test)]
+mod tests;
