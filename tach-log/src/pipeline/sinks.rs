@@ -2,9 +2,10 @@
 
 mod open;
 mod target;
+mod terminal;
 
 use core::fmt;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use log::LevelFilter;
@@ -40,6 +41,7 @@ pub struct Sink {
     target: Target,
     format: Format,
     level: LevelFilter,
+    is_colored: bool,
 }
 
 /// How a sink writes a record. They are those of [`write_line`](crate::write_line),
@@ -55,7 +57,8 @@ pub struct Sink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Format {
-    /// A line for people.
+    /// A line for people. Only on a terminal it has colours, unless `NO_COLOR` is set, or `TERM` says that it
+    /// shows none.
     #[default]
     Line,
     /// An object of JSON.
@@ -74,7 +77,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stdout() -> Self {
-        Self::to(Target::writer("stdout", Unlocked(io::stdout())))
+        Self::stream("stdout", io::stdout())
     }
 
     /// The standard error stream.
@@ -86,7 +89,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stderr() -> Self {
-        Self::to(Target::writer("stderr", Unlocked(io::stderr())))
+        Self::stream("stderr", io::stderr())
     }
 
     /// The end of a file, which is created if it is missing. On Unix its owner may then read and write it,
@@ -119,8 +122,18 @@ impl Sink {
         Self::to(Target::writer(name, writer))
     }
 
+    /// A standard stream.
+    fn stream<S>(name: &str, stream: S) -> Self
+    where
+        S: IsTerminal + Send + 'static,
+        Unlocked<S>: io::Write,
+    {
+        let is_colored = terminal::shows_colors(&stream);
+        Self { is_colored, ..Self::writer(name, Unlocked(stream)) }
+    }
+
     const fn to(target: Target) -> Self {
-        Self { target, format: Format::Line, level: LevelFilter::Trace }
+        Self { target, format: Format::Line, level: LevelFilter::Trace, is_colored: false }
     }
 
     /// The same in another format than lines for people.

@@ -1,6 +1,8 @@
 //! The pipeline: what is logged is written, whole, once, in time.
 
 mod allocation;
+#[cfg(unix)]
+mod colors;
 mod exits;
 mod faults;
 mod files;

@@ -31,6 +31,7 @@ pub(in crate::pipeline) struct Open {
     writer: Box<dyn io::Write + Send>,
     path: Option<PathBuf>,
     format: Format,
+    is_colored: bool,
     level: LevelFilter,
     /// Whole lines, of which the first bytes may have been written.
     lines: Vec<u8>,
@@ -52,6 +53,7 @@ impl Open {
             writer,
             path,
             format: sink.format,
+            is_colored: sink.is_colored,
             level: sink.level,
             lines: Vec::with_capacity(2 * BATCH),
             written: 0,
@@ -84,6 +86,9 @@ impl Open {
             Body::Event { .. } => {
                 // The buffer never fails.
                 let _printed = match self.format {
+                    Format::Line if self.is_colored => {
+                        print::<Line<true>>(&mut self.lines, record, time)
+                    }
                     Format::Line => print::<Line>(&mut self.lines, record, time),
                     Format::Json => print::<Json>(&mut self.lines, record, time),
                     Format::Logfmt => print::<Logfmt>(&mut self.lines, record, time),
