@@ -36,6 +36,13 @@ struct Inbox {
     bytes: Vec<u8>,
 }
 
+impl Inbox {
+    /// With room for all that the queue holds, so that taking it allocates at no time later.
+    fn new(queue: Arc<Queue>) -> Self {
+        Self { bytes: Vec::with_capacity(queue.capacity()), queue }
+    }
+}
+
 impl BackEnd {
     pub(super) fn new(shared: Arc<Shared>, order: Option<ByTime>, sinks: Vec<Open>) -> Self {
         Self { shared, inboxes: Vec::new(), order, sinks, flushed: 0, reopened: 0 }
@@ -77,7 +84,7 @@ impl BackEnd {
     fn round(&mut self, is_asked: bool) -> Round {
         let reopenings = self.shared.reopenings();
         let new = self.shared.queues.since(self.inboxes.len());
-        self.inboxes.extend(new.into_iter().map(|queue| Inbox { queue, bytes: Vec::new() }));
+        self.inboxes.extend(new.into_iter().map(Inbox::new));
         // What a thread logs there comes after all that it logged before, as it is looked at before and
         // written after the thread's own queue.
         let mut found = self.take(COMMON);

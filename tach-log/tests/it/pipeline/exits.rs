@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 mod fork;
+#[cfg(unix)]
+mod terminated;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
@@ -33,6 +35,8 @@ fn child() {
     let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
     match &*way {
         "guard" => log(),
+        #[cfg(unix)]
+        "SIGTERM" => terminated::while_threads_log(pipeline),
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
@@ -124,7 +128,9 @@ fn run(way: &str) -> (Output, Vec<String>) {
         .unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    let messages = text.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned());
+    // A signal may cut short what is just being written.
+    let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
+    let messages = whole.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned());
     (output, messages.collect())
 }
 

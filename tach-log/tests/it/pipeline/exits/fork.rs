@@ -48,7 +48,7 @@ pub(super) fn while_a_queue_is_read() {
     let sink = Sink::writer("nothing", io::sink());
     let (pipeline, _guard) = builder.sink(sink).build().unwrap();
     let text = "x".repeat(1 << 18);
-    for _ in 0..200 {
+    for _ in 0..50 {
         (0..8).for_each(|_| info(&pipeline, &text));
         in_child(|| {
             (0..8).for_each(|_| info(&pipeline, &text));
