@@ -81,7 +81,7 @@ impl io::Write for Allocating {
 /// One test, as what another one allocates meanwhile would be counted too.
 #[test]
 fn nothing_is_allocated_once_records_are_on_their_way() {
-    for format in [Format::Line, Format::Json, Format::Logfmt] {
+    for format in [Format::Line, Format::Json, Format::Logfmt, Format::Journal] {
         let sink = || Sink::writer("nothing", io::sink()).format(format);
         assert_eq!(allocations(Pipeline::builder().sink(sink())), 0, "{format:?}");
         assert_eq!(allocations(Pipeline::builder().sink(sink()).by_time(LONG)), 0, "{format:?}");

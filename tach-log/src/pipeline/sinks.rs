@@ -1,5 +1,6 @@
 //! Where lines go.
 
+mod journal;
 mod open;
 mod target;
 mod terminal;
@@ -44,8 +45,8 @@ pub struct Sink {
     is_colored: bool,
 }
 
-/// How a sink writes a record. They are those of [`write_line`](crate::write_line),
-/// [`write_json`](crate::write_json) and [`write_logfmt`](crate::write_logfmt).
+/// How a sink writes a record: as [`write_line`](crate::write_line), [`write_json`](crate::write_json) and
+/// [`write_logfmt`](crate::write_logfmt) do, or for the journal.
 ///
 /// # Examples
 ///
@@ -65,6 +66,13 @@ pub enum Format {
     Json,
     /// `key=value` throughout.
     Logfmt,
+    /// An entry in the export format of systemd's journal, which `systemd-journal-remote` takes in.
+    ///
+    /// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE` and the record's own, with
+    /// values as they are, whatever they hold. A name is written in capitals, with `_` for what is no letter
+    /// or digit of ASCII, and with `F` before it unless it begins with a letter: the journal trusts names
+    /// that begin with `_`. It is cut after 62 letters, and has `_` after it if it is one of the first four.
+    Journal,
 }
 
 impl Sink {

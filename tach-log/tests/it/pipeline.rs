@@ -8,6 +8,7 @@ mod faults;
 mod files;
 mod front;
 mod full;
+mod journal;
 mod lost;
 mod nested;
 mod order;

@@ -12,7 +12,7 @@ use log::LevelFilter;
 use tach_core::UnixTime;
 
 use self::failure::Failure;
-use super::{Format, Sink, target};
+use super::{Format, Sink, journal, target};
 use crate::encode::{self, Head, Json, Line, Logfmt, Message, Output};
 use crate::pipeline::error::Error;
 use crate::pipeline::level::Level;
@@ -81,20 +81,19 @@ impl Open {
     }
 
     fn print(&mut self, record: &Record<'_>, time: UnixTime) {
-        match &record.body {
-            Body::Line(line) => self.lines.extend_from_slice(line),
-            Body::Event { .. } => {
-                // The buffer never fails.
-                let _printed = match self.format {
-                    Format::Line if self.is_colored => {
-                        print::<Line<true>>(&mut self.lines, record, time)
-                    }
-                    Format::Line => print::<Line>(&mut self.lines, record, time),
-                    Format::Json => print::<Json>(&mut self.lines, record, time),
-                    Format::Logfmt => print::<Logfmt>(&mut self.lines, record, time),
-                };
+        let lines = &mut self.lines;
+        // The buffer never fails.
+        let _printed = match (self.format, &record.body) {
+            (Format::Journal, _) => return journal::write(lines, record, time),
+            (_, Body::Line(line)) => {
+                lines.extend_from_slice(line);
+                Ok(())
             }
-        }
+            (Format::Line, _) if self.is_colored => print::<Line<true>>(lines, record, time),
+            (Format::Line, _) => print::<Line>(lines, record, time),
+            (Format::Json, _) => print::<Json>(lines, record, time),
+            (Format::Logfmt, _) => print::<Logfmt>(lines, record, time),
+        };
         if self.lines.last() != Some(&b'\n') {
             self.lines.push(b'\n');
         }
@@ -163,12 +162,19 @@ impl Open {
             Ok(file) => {
                 self.writer = Box::new(file);
                 // A line of which the old file has a part, as when its disk was full, is whole in the new one.
-                let before = &self.lines[..self.written];
-                self.written =
-                    before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                self.written = self.wholly_written();
             }
             Err(error) => drop(self.failed(&error)),
         }
+    }
+
+    /// How many of the bytes that were written are whole records.
+    fn wholly_written(&self) -> usize {
+        if self.format == Format::Journal {
+            return journal::whole(&self.lines, self.written);
+        }
+        let line_end = self.lines[..self.written].iter().rposition(|&byte| byte == b'\n');
+        line_end.map_or(0, |at| at + 1)
     }
 
     #[cold]
