@@ -3,9 +3,10 @@
 #![cfg(feature = "pipeline")]
 #![expect(unsafe_code, reason = "counts what the allocator is asked for")]
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::System;
 use std::io;
 
 use log::Log as _;
@@ -18,6 +19,8 @@ const RECORDS: usize = 4_000;
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// The bytes that are in use.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -26,17 +29,21 @@ static ALLOCATOR: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        IN_USE.fetch_add(layout.size(), Ordering::SeqCst);
         // SAFETY: the caller's promises are the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::SeqCst);
         // SAFETY: the caller's promises are the same.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        IN_USE.fetch_add(size, Ordering::SeqCst);
+        IN_USE.fetch_sub(layout.size(), Ordering::SeqCst);
         // SAFETY: the caller's promises are the same.
         unsafe { System.realloc(at, layout, size) }
     }
@@ -80,6 +87,27 @@ impl io::Write for Allocating {
 
 /// One test, as what another one allocates meanwhile would be counted too.
 #[test]
+fn memory() {
+    nothing_is_allocated_once_records_are_on_their_way();
+    a_long_record_s_memory_is_given_back();
+}
+
+fn a_long_record_s_memory_is_given_back() {
+    let sink = Sink::writer("nothing", io::sink());
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(16 * 1024).build().unwrap();
+    let log = |text: &str| {
+        pipeline.log(&log::Record::builder().args(format_args!("{text}")).build());
+        pipeline.flush(LONG).unwrap();
+    };
+    log("short");
+    let before = IN_USE.load(Ordering::SeqCst);
+    log(&"x".repeat(10_000_000));
+    log("short");
+    let after = IN_USE.load(Ordering::SeqCst);
+    // Two batches of lines, at most.
+    assert!(after < before + 512 * 1024, "{before} {after}");
+}
+
 fn nothing_is_allocated_once_records_are_on_their_way() {
     for format in [Format::Line, Format::Json, Format::Logfmt, Format::Journal] {
         let sink = || Sink::writer("nothing", io::sink()).format(format);

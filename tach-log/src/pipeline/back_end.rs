@@ -34,12 +34,14 @@ struct Inbox {
     queue: Arc<Queue>,
     /// Whole records, and perhaps the first part of one that is longer than the queue.
     bytes: Vec<u8>,
+    /// The room for all that the queue holds, so that taking it allocates at no time later.
+    room: usize,
 }
 
 impl Inbox {
-    /// With room for all that the queue holds, so that taking it allocates at no time later.
     fn new(queue: Arc<Queue>) -> Self {
-        Self { bytes: Vec::with_capacity(queue.capacity()), queue }
+        let room = queue.capacity();
+        Self { queue, bytes: Vec::with_capacity(room), room }
     }
 }
 
@@ -51,7 +53,7 @@ impl BackEnd {
     /// Runs until there are no handles any more.
     pub(super) fn run(mut self) {
         let mut sleep = Sleep::new(&self.shared.waker);
-        loop {
+        let at_the_end = loop {
             // Both are looked at before the queues: what was logged before them is seen.
             let is_ending = self.shared.is_ending();
             let requested = self.shared.flush.requested();
@@ -59,12 +61,12 @@ impl BackEnd {
             // No code of the user's runs here unguarded. Should this file panic, logging goes on.
             let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(is_asked)));
             let Round { found, failure } = round.unwrap_or_else(|_| Round::panicked());
+            if is_ending {
+                break failure;
+            }
             if requested != self.flushed {
                 self.flushed = requested;
                 self.shared.flush.done(requested, failure);
-            }
-            if is_ending {
-                break;
             }
             if found > 0 {
                 sleep.had_records();
@@ -76,8 +78,8 @@ impl BackEnd {
                         && self.inboxes.iter().all(|inbox| inbox.queue.is_empty())
                 });
             }
-        }
-        self.shared.flush.end();
+        };
+        self.shared.flush.end(at_the_end);
     }
 
     /// Writes all that is in the queues now, also what is held back if `is_asked`.
@@ -112,7 +114,7 @@ impl BackEnd {
 
     /// Takes in all that is in a queue; how many bytes there were.
     fn take(&mut self, at: usize) -> usize {
-        let Inbox { queue, bytes } = &mut self.inboxes[at];
+        let Inbox { queue, bytes, .. } = &mut self.inboxes[at];
         let before = bytes.len();
         queue.take(bytes);
         bytes.len() - before
@@ -135,6 +137,10 @@ impl BackEnd {
         }
         let done = bytes.len() - rest.len();
         bytes.drain(..done);
+        if bytes.is_empty() {
+            // A record may have been longer than the queue.
+            bytes.shrink_to(self.inboxes[at].room);
+        }
         self.inboxes[at].bytes = bytes;
         if let Some(dropped) = dropped {
             let now = self.shared.now();

@@ -48,6 +48,9 @@ pub struct Sink {
 /// How a sink writes a record: as [`write_line`](crate::write_line), [`write_json`](crate::write_json) and
 /// [`write_logfmt`](crate::write_logfmt) do, or for the journal.
 ///
+/// Only a value that prints itself (`Display`) differs from theirs if it is a word: in lines and logfmt it has
+/// quotes there, and none here, where it has been printed before.
+///
 /// # Examples
 ///
 /// ```
@@ -78,6 +81,9 @@ pub enum Format {
 impl Sink {
     /// The standard output.
     ///
+    /// On Unix it is written to without the lock of [`io::stdout`], so that who holds that may log. Elsewhere
+    /// who holds it must not log more than a queue holds, or it waits for itself.
+    ///
     /// # Examples
     ///
     /// ```
@@ -88,7 +94,7 @@ impl Sink {
         Self::stream("stdout", io::stdout())
     }
 
-    /// The standard error stream.
+    /// The standard error stream, as [`stdout`](Self::stdout) the output.
     ///
     /// # Examples
     ///
@@ -186,6 +192,7 @@ impl fmt::Debug for Sink {
             .field("target", &self.target.name())
             .field("format", &self.format)
             .field("level", &self.level)
+            .field("is_colored", &self.is_colored)
             .finish()
     }
 }

@@ -1,4 +1,4 @@
-//! The export format of systemd's journal (systemd.io/JOURNAL_EXPORT_FORMATS): an entry a record.
+//! The export format of systemd's journal (<https://systemd.io/JOURNAL_EXPORT_FORMATS>): an entry a record.
 //!
 //! A field is `NAME=value` and a line end. If a value has control characters, its name stands alone on a line,
 //! then come its length in 64 bits, the value as it is, and a line end. An empty line ends the entry.

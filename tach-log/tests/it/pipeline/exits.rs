@@ -36,7 +36,7 @@ fn child() {
     match &*way {
         "guard" => log(),
         #[cfg(unix)]
-        "SIGTERM" => terminated::while_threads_log(pipeline),
+        "SIGTERM" => terminated::while_threads_log(&pipeline),
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
@@ -45,6 +45,7 @@ fn child() {
             let _lock = io::stderr().lock();
             (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
         }
+        "guard outlives the handles" => outlives_the_handles(),
         "panic in a sink" => panics_in_a_sink(),
         "flush and exit" => {
             log();
@@ -83,6 +84,18 @@ fn child() {
         "fork while a queue is read" => fork::while_a_queue_is_read(),
         way => panic!("no such way: {way}"),
     }
+}
+
+/// Drops the guard after there are no handles any more, as nothing could be written.
+fn outlives_the_handles() {
+    let mood = || Err(io::Error::other("on purpose"));
+    let sink = Sink::writer("fails", Moody { memory: Memory::default(), mood });
+    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
+    info(&pipeline, "in vain");
+    drop(pipeline);
+    // Long enough for the back end to have ended, save by bad luck.
+    thread::sleep(Duration::from_millis(200));
+    drop(guard);
 }
 
 /// Counts how often a sink is tried that panics each time.
@@ -176,6 +189,17 @@ fn the_standard_streams_may_be_locked_by_who_logs() {
     let told = String::from_utf8(output.stderr).unwrap();
     let messages = told.lines().filter_map(|line| line.rsplit_once(": "));
     assert_eq!(messages.map(|(_, message)| message.to_owned()).collect::<Vec<_>>(), all());
+}
+
+#[test]
+fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
+    let (output, _) = run("guard outlives the handles");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<_> = told.lines().collect();
+    // Once by the sink, which tries again, and once by the guard.
+    let reason = "tach-log: can't write the log to fails: on purpose";
+    assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
+    assert_eq!(lines[1..], [reason]);
 }
 
 /// A hook that flushes must not have it tried again at once, and so without an end.

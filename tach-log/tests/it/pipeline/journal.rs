@@ -30,7 +30,7 @@ fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
     memory.text().into_bytes()
 }
 
-/// The entries, as systemd.io/JOURNAL_EXPORT_FORMATS describes them.
+/// The entries, as <https://systemd.io/JOURNAL_EXPORT_FORMATS> describes them.
 fn entries(mut export: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut entry = Entry::new();

@@ -17,7 +17,7 @@ use crate::pipeline::support::info;
 const THREADS: usize = 4;
 
 /// Has threads log without an end, and the process get a signal meanwhile.
-pub(super) fn while_threads_log(pipeline: Pipeline) {
+pub(super) fn while_threads_log(pipeline: &Pipeline) {
     static LOGGED: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
     let mut signals = Signals::new([SIGTERM]).unwrap();
     for (thread, logged) in LOGGED.iter().enumerate() {
