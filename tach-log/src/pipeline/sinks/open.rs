@@ -4,9 +4,11 @@ mod failure;
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
+use core::time::Duration;
 use std::io;
 use std::panic;
 use std::path::PathBuf;
+use std::thread;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
@@ -25,6 +27,8 @@ use crate::pipeline::text::Text;
 const BATCH: usize = 64 * 1024;
 /// So much may wait for a writer that fails.
 const MOST_WAITING: usize = 1024 * 1024;
+/// How long a writer that would block is left alone.
+const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(in crate::pipeline) struct Open {
     name: String,
@@ -129,7 +133,6 @@ impl Open {
             match attempt(|| self.writer.write(rest)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into())),
                 Ok(count) => self.written += count.min(rest.len()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed(&error)),
             }
         }
@@ -186,10 +189,18 @@ impl Open {
     }
 }
 
-/// Runs the writer's code. That it panics is an error as any other.
-fn attempt<R>(f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-    panic::catch_unwind(AssertUnwindSafe(f))
-        .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")))
+/// Runs the writer's code until it is neither interrupted nor would block, as a terminal or a pipe that
+/// somebody has made so: that is no failure, but a sink that stalls. That it panics is an error as any other.
+fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        let result = panic::catch_unwind(AssertUnwindSafe(&mut f))
+            .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+        match result.as_ref().map_err(io::Error::kind) {
+            Err(io::ErrorKind::Interrupted) => {}
+            Err(io::ErrorKind::WouldBlock) => thread::sleep(BLOCKED),
+            _ => return result,
+        }
+    }
 }
 
 fn print<F: encode::Format>(

@@ -150,3 +150,49 @@ fn a_flush_of_which_nothing_came_says_so() {
     assert_eq!(memory.text(), "");
     core::mem::forget(guard);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_writer_that_would_block_is_waited_for() {
+    use std::io::BufRead as _;
+    use std::os::unix::net::UnixStream;
+    let (theirs, ours) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(Sink::writer("socket", theirs)).build().unwrap();
+    // More than the socket has room for.
+    let text = "x".repeat(1_000);
+    let reader = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        let lines = io::BufReader::new(ours).lines().map(Result::unwrap);
+        lines.take(5_000).collect::<Vec<_>>()
+    });
+    (0..5_000).for_each(|_| info(&pipeline, &text));
+    pipeline.flush(LONG).unwrap();
+    assert!(reader.join().unwrap().iter().all(|line| line.ends_with(&text)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_with_the_path() {
+    let builder = Pipeline::builder().sink(Sink::file("/dev/full"));
+    let (pipeline, guard) = builder.build().unwrap();
+    info(&pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    let told = error.to_string();
+    assert!(told.starts_with("can't write the log to /dev/full: No space left"), "{told}");
+    core::mem::forget(guard);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_a_sink_that_fails() {
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (pipeline, guard) = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
+    drop(ours);
+    info(&pipeline, "unwritten");
+    let told = pipeline.flush(LONG).unwrap_err().to_string();
+    assert!(told.starts_with("can't write the log to pipe: Broken pipe"), "{told}");
+    core::mem::forget(guard);
+}
