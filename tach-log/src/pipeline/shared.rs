@@ -120,8 +120,8 @@ impl Shared {
         if self.is_forked() {
             return Err(Error::forked());
         }
-        // The back end can't wait for itself. Nor does it ask itself: a sink that flushes, or that panics where
-        // a hook flushes, would be called again for it at once, and so without an end.
+        // The back end can't wait for itself. Nor does it ask itself: a sink that flushes, or that panics
+        // where a hook flushes, would be called again for it at once, and so without an end.
         if self.waker.is_back_end() {
             return Err(Error::timed_out(Duration::ZERO));
         }

@@ -24,7 +24,8 @@ use super::unlocked::Unlocked;
 ///
 /// If writing fails or panics, stderr is told with the sink's name and the reason, once in ten seconds, and
 /// it is tried again. Up to 1 MiB of lines wait; those beyond are dropped, and counted in a record once the
-/// sink works again. A sink that stalls fills the queues, and then [`WhenFull`](super::WhenFull) decides.
+/// sink works again. A sink that stalls, as one that would block, fills the queues, and then
+/// [`WhenFull`](super::WhenFull) decides.
 ///
 /// # Examples
 ///
@@ -48,8 +49,8 @@ pub struct Sink {
 /// How a sink writes a record: as [`write_line`](crate::write_line), [`write_json`](crate::write_json) and
 /// [`write_logfmt`](crate::write_logfmt) do, or for the journal.
 ///
-/// Only a value that prints itself (`Display`) differs from theirs if it is a word: in lines and logfmt it has
-/// quotes there, and none here, where it has been printed before.
+/// Only a value that prints itself (`Display`) differs from theirs if it is a word: in lines and logfmt it
+/// has quotes there, and none here, where it has been printed before.
 ///
 /// # Examples
 ///

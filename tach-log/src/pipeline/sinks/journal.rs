@@ -1,7 +1,7 @@
 //! The export format of systemd's journal (<https://systemd.io/JOURNAL_EXPORT_FORMATS>): an entry a record.
 //!
-//! A field is `NAME=value` and a line end. If a value has control characters, its name stands alone on a line,
-//! then come its length in 64 bits, the value as it is, and a line end. An empty line ends the entry.
+//! A field is `NAME=value` and a line end. If a value has control characters, its name stands alone on a
+//! line, then come its length in 64 bits, the value as it is, and a line end. An empty line ends the entry.
 
 use core::mem;
 

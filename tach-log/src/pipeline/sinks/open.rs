@@ -164,7 +164,7 @@ impl Open {
         match target::append(path) {
             Ok(file) => {
                 self.writer = Box::new(file);
-                // A line of which the old file has a part, as when its disk was full, is whole in the new one.
+                // A line of which the old file has a part, as when its disk was full, is whole here.
                 self.written = self.wholly_written();
             }
             Err(error) => drop(self.failed(&error)),

@@ -1,6 +1,7 @@
 //! What each front end's records become.
 
 use proptest::prelude::*;
+#[cfg(any(feature = "slog", feature = "tracing"))]
 use serde_json::json;
 use tach_core::{Instant, ManualClock, Stamp, UnixTime};
 use tach_log::pipeline::{Format, Pipeline, Sink};
