@@ -52,7 +52,8 @@ fn after_reopening(format: Format, room: usize) -> String {
 #[test]
 fn a_new_file_begins_with_a_whole_record() {
     let line = "1970-01-01T00:00:00.000000Z WARN  app: two\\n\\nparts key=1\n";
-    let entry = "__REALTIME_TIMESTAMP=0\nPRIORITY=4\nTARGET=app\nMESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n";
+    let entry = "__REALTIME_TIMESTAMP=0\nPRIORITY=4\nTARGET=app\n\
+                 MESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n";
     for (format, record) in [(Format::Line, line), (Format::Journal, entry)] {
         for room in 0..record.len() * 3 {
             let left = 3 - room / record.len();
