@@ -132,7 +132,9 @@ fn destructors_of_a_thread_s_memory_may_log() {
     }
     thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    // Levels by target are looked up with memory of the thread too.
+    let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
+    let (pipeline, _guard) = builder.build().unwrap();
     // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
     for is_first in [true, false] {
         let pipeline = pipeline.clone();
