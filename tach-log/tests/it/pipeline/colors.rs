@@ -6,9 +6,12 @@ use std::io::Read as _;
 use std::process::{self, Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use tach_core::{ManualClock, UnixTime};
 use tach_log::pipeline::{Format, Pipeline, Sink};
 
 use super::support::info;
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
 const PATH: &str = "TACH_LOG_COLORS_PATH";
 
@@ -21,12 +24,13 @@ fn child() {
         .sink(Sink::stderr())
         .sink(Sink::stderr().format(Format::Logfmt))
         .sink(Sink::file(path))
+        .with_clock(&CLOCK)
         .build()
         .unwrap();
     info(&pipeline, "not \u{1b}[31mred");
 }
 
-/// What a child process writes to stderr and to its file, without the times.
+/// What a child process writes to stderr and to its file.
 fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> String) -> [String; 2] {
     let name = format!("tach-log-colors-{}-{:?}.log", process::id(), std::thread::current().id());
     let path = env::temp_dir().join(name);
@@ -39,14 +43,7 @@ fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> Stri
     assert!(status.unwrap().success());
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    [read(), text].map(|text| without_times(&text))
-}
-
-/// Times begin with the millennium and end with a `Z`.
-fn without_times(text: &str) -> String {
-    let mut parts = text.split("20");
-    let first = parts.next().unwrap().to_owned();
-    parts.fold(first, |text, part| text + "TIME" + part.split_once('Z').unwrap().1)
+    [read(), text]
 }
 
 /// What a child process writes to a terminal and to its file.
@@ -64,9 +61,11 @@ fn on_a_terminal(variables: &[(&str, &str)]) -> [String; 2] {
     })
 }
 
-const LINE: &str = "TIME INFO  : not \\u001b[31mred\n";
-const COLORED: &str = "\u{1b}[2mTIME\u{1b}[0m \u{1b}[32mINFO\u{1b}[0m  : not \\u001b[31mred\n";
-const LOGFMT: &str = "ts=TIME level=INFO target=\"\" msg=\"not \\u001b[31mred\"\n";
+const LINE: &str = "1970-01-01T00:00:00.000000Z INFO  : not \\u001b[31mred\n";
+const COLORED: &str = "\u{1b}[2m1970-01-01T00:00:00.000000Z\u{1b}[0m \u{1b}[32mINFO\u{1b}[0m  : not \
+                       \\u001b[31mred\n";
+const LOGFMT: &str =
+    "ts=1970-01-01T00:00:00.000000Z level=INFO target=\"\" msg=\"not \\u001b[31mred\"\n";
 
 #[test]
 fn lines_for_people_have_colors_on_a_terminal_and_nowhere_else() {
