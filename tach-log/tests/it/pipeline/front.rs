@@ -158,6 +158,28 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
 
 #[cfg(feature = "tracing")]
 #[test]
+fn several_pipelines_may_be_layers_of_one_subscriber() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memories = [Memory::default(), Memory::default()];
+    let [one, other] = memories
+        .each_ref()
+        .map(|memory| Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap());
+    let subscriber = tracing_subscriber::registry().with(one.0.clone()).with(other.0.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        let span = tracing::info_span!("span", a = 1, late = tracing::field::Empty).entered();
+        span.record("late", 2);
+        tracing::info!(target: "app", "within");
+    });
+    let end = r#""msg":"within","span":"span","a":1,"late":2}"#;
+    for ((pipeline, _guard), memory) in [one, other].iter().zip(&memories) {
+        pipeline.flush(LONG).unwrap();
+        // As text, since a parser would keep one of two like keys.
+        assert!(memory.text().trim_end().ends_with(end), "{}", memory.text());
+    }
+}
+
+#[cfg(feature = "tracing")]
+#[test]
 fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
     let memory = Memory::default();
     let (pipeline, _guard) =
