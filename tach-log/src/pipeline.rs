@@ -29,8 +29,7 @@
 //!   ([`WhenFull`]); what is dropped is counted in a record of target `tach_log`.
 //! - At the end of `main` the [`Guard`] has everything written. `std::process::exit` runs no guards:
 //!   call [`Pipeline::flush`] before, or what was logged in the last moments is lost, at most what the
-//!   queues hold. So it is with a signal that ends the process: handle it, by a crate such as
-//!   `signal-hook`, on a thread that flushes and exits.
+//!   queues hold. So it is with a signal that ends the process: handle it as [below](#signals).
 //! - A panic in any thread is followed by a flush if [`Pipeline::flush_on_panic`] was called. With
 //!   `panic = "abort"` nothing else is.
 //! - `fork` copies no threads. The child writes none of what the parent logged, and nothing of its own
@@ -40,12 +39,42 @@
 //! ends is logged as any other. Calls on the pipeline's own thread never wait: when that one's queue is
 //! full, the record is dropped and counted. A signal handler must not log.
 //!
+//! # Signals
+//!
+//! A handler may neither wait nor allocate. With the crate `signal-hook` a thread waits for the signal, has
+//! everything written, and ends the process as the signal would have:
+//!
+//! ```no_run
+//! # #[cfg(unix)]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::{thread, time::Duration};
+//!
+//! use signal_hook::consts::{SIGINT, SIGTERM};
+//! use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
+//! use tach_log::pipeline::Pipeline;
+//!
+//! let (pipeline, _guard) = Pipeline::builder().build()?;
+//! let mut signals = Signals::new([SIGINT, SIGTERM])?;
+//! thread::spawn(move || {
+//!     for signal in signals.forever() {
+//!         if let Err(error) = pipeline.flush(Duration::from_secs(5)) {
+//!             eprintln!("{error}");
+//!         }
+//!         let _ended = emulate_default_handler(signal);
+//!     }
+//! });
+//! # Ok(())
+//! # }
+//! # #[cfg(not(unix))]
+//! # fn main() {}
+//! ```
+//!
 //! # Memory
 //!
 //! Each thread that logs has a queue of [`Builder::queue_bytes`], which goes to another thread when it ends.
-//! The back end holds what it took from the queues, as much again at most (or the longest record), and for
-//! each sink 128 KiB of lines, or 1 MiB while the sink fails; with [`Builder::by_time`] 16 MiB of
-//! records at most.
+//! The back end holds what it took from the queues, as much again at most (for a long record as much as that,
+//! until it is written), and for each sink 128 KiB of lines, or 1 MiB while the sink fails; with
+//! [`Builder::by_time`] 16 MiB of records at most.
 
 mod back_end;
 mod builder;
@@ -65,6 +94,7 @@ mod shared;
 mod sinks;
 mod text;
 mod threads;
+mod unlocked;
 mod wake;
 
 use core::fmt;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::codegen;
 use crate::cross;
+use crate::journal;
 use crate::loom;
 use crate::otel;
 use crate::run::{cargo, program, root, run};
@@ -46,6 +47,7 @@ const STEPS: &[Step] = &[
     ("no_std", no_std),
     ("code generation", codegen::check),
     ("loom models", loom::check),
+    ("systemd's journal", journal::check),
     ("OpenTelemetry's back ends", otel::check),
     ("order across threads", || {
         run(&mut cargo(&["bench", "--bench", "order", "--", "--seconds", "1"]))

@@ -4,6 +4,7 @@ mod cache;
 mod ci;
 mod codegen;
 mod cross;
+mod journal;
 mod loom;
 mod otel;
 mod run;
@@ -19,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   loom             run the models, and check that they need every memory ordering
   no-std           build tach-core for a program without std
   cross [TARGET]   the other platforms, or those named: set up, built, and run
+  journal          the test with systemd's journal, which it sets up
   otel             the tests with the real OpenTelemetry Collector and Jaeger, which it sets up
   bench [--quick] [WORD]
                    all clocks side by side, or the groups whose names hold the word, as a table of ratios
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "loom" => loom::check(),
         "no-std" => ci::no_std(),
         "cross" => cross::check(rest),
+        "journal" => journal::check(),
         "otel" => otel::check(),
         "bench" => measure("table", rest),
         "drift" => measure("drift", rest),

@@ -8,13 +8,30 @@ use super::{Format, Head, Output, Value, escape, key_value, message, time};
 /// As wide as the longest of the usual levels, so that targets stand below each other.
 const LEVEL_WIDTH: &str = "     ";
 
-pub(crate) enum Line {}
+// What a terminal shows text by: ECMA-48, "select graphic rendition".
+const FAINT: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
 
-impl Format for Line {
+/// With colours for a terminal, or without.
+pub(crate) enum Line<const COLORED: bool = false> {}
+
+impl<const COLORED: bool> Format for Line<COLORED> {
     fn head<W: fmt::Write>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
+        if COLORED {
+            out.write_str(FAINT)?;
+        }
         time(out, head.time)?;
+        if COLORED {
+            out.write_str(PLAIN)?;
+        }
         out.write_str(" ")?;
+        if COLORED {
+            out.write_str(color(head.level))?;
+        }
         out.write_str(head.level)?;
+        if COLORED {
+            out.write_str(PLAIN)?;
+        }
         out.write_str(LEVEL_WIDTH.get(head.level.len()..).unwrap_or_default())?;
         out.write_str(" ")?;
         escape::write::<_, false>(out, head.target)?;
@@ -31,5 +48,17 @@ impl Format for Line {
 
     fn end<W: fmt::Write>(_: &mut Output<W>) -> fmt::Result {
         Ok(())
+    }
+}
+
+/// What has a terminal show a level in its colour.
+fn color(level: &str) -> &'static str {
+    match level {
+        "CRITICAL" => "\x1b[1;31m",
+        "ERROR" => "\x1b[31m",
+        "WARN" => "\x1b[33m",
+        "INFO" => "\x1b[32m",
+        "DEBUG" => "\x1b[34m",
+        _ => "\x1b[35m",
     }
 }

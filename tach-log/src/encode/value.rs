@@ -21,7 +21,7 @@ pub(crate) enum Value<'a> {
 
 impl Value<'_> {
     /// Writes a value that needs no quotes in any format; `None` for those that may.
-    pub(super) fn write_plain<W: fmt::Write>(self, out: &mut Output<W>) -> Option<fmt::Result> {
+    pub(crate) fn write_plain<W: fmt::Write>(self, out: &mut Output<W>) -> Option<fmt::Result> {
         let mut integer = itoa::Buffer::new();
         let mut float = zmij::Buffer::new();
         let text = match self {

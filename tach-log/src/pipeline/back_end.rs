@@ -17,6 +17,8 @@ use super::wake::Sleep;
 
 /// With so many bytes in one round there are more to come: the next begins at once.
 const BUSY: usize = 16 * 1024;
+/// The inbox of the queue that threads share at their ends, which is set up first.
+const COMMON: usize = 0;
 
 pub(super) struct BackEnd {
     shared: Arc<Shared>,
@@ -32,6 +34,15 @@ struct Inbox {
     queue: Arc<Queue>,
     /// Whole records, and perhaps the first part of one that is longer than the queue.
     bytes: Vec<u8>,
+    /// The room for all that the queue holds, so that taking it allocates at no time later.
+    room: usize,
+}
+
+impl Inbox {
+    fn new(queue: Arc<Queue>) -> Self {
+        let room = queue.capacity();
+        Self { queue, bytes: Vec::with_capacity(room), room }
+    }
 }
 
 impl BackEnd {
@@ -42,20 +53,20 @@ impl BackEnd {
     /// Runs until there are no handles any more.
     pub(super) fn run(mut self) {
         let mut sleep = Sleep::new(&self.shared.waker);
-        loop {
+        let at_the_end = loop {
             // Both are looked at before the queues: what was logged before them is seen.
             let is_ending = self.shared.is_ending();
             let requested = self.shared.flush.requested();
             let is_asked = requested != self.flushed || is_ending;
             // No code of the user's runs here unguarded. Should this file panic, logging goes on.
             let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(is_asked)));
-            let Round { found, failure } = round.unwrap_or_default();
+            let Round { found, failure } = round.unwrap_or_else(|_| Round::panicked());
+            if is_ending {
+                break failure;
+            }
             if requested != self.flushed {
                 self.flushed = requested;
                 self.shared.flush.done(requested, failure);
-            }
-            if is_ending {
-                break;
             }
             if found > 0 {
                 sleep.had_records();
@@ -67,19 +78,23 @@ impl BackEnd {
                         && self.inboxes.iter().all(|inbox| inbox.queue.is_empty())
                 });
             }
-        }
-        self.shared.flush.end();
+        };
+        self.shared.flush.end(at_the_end);
     }
 
     /// Writes all that is in the queues now, also what is held back if `is_asked`.
     fn round(&mut self, is_asked: bool) -> Round {
         let reopenings = self.shared.reopenings();
         let new = self.shared.queues.since(self.inboxes.len());
-        self.inboxes.extend(new.into_iter().map(|queue| Inbox { queue, bytes: Vec::new() }));
-        let mut found = 0;
-        for at in 0..self.inboxes.len() {
-            found += self.read(at);
+        self.inboxes.extend(new.into_iter().map(Inbox::new));
+        // What a thread logs there comes after all that it logged before, as it is looked at before and
+        // written after the thread's own queue.
+        let mut found = self.take(COMMON);
+        for at in COMMON + 1..self.inboxes.len() {
+            found += self.take(at);
+            self.take_apart(at);
         }
+        self.take_apart(COMMON);
         self.release(is_asked);
         let mut failure = None;
         if is_asked {
@@ -98,35 +113,47 @@ impl BackEnd {
     }
 
     /// Takes in all that is in a queue; how many bytes there were.
-    fn read(&mut self, at: usize) -> usize {
+    fn take(&mut self, at: usize) -> usize {
+        let Inbox { queue, bytes, .. } = &mut self.inboxes[at];
+        let before = bytes.len();
+        queue.take(bytes);
+        bytes.len() - before
+    }
+
+    /// Goes through the records that were taken in, and tells of those that were dropped.
+    fn take_apart(&mut self, at: usize) {
         let inbox = &mut self.inboxes[at];
-        let before = inbox.bytes.len();
-        inbox.queue.take(&mut inbox.bytes);
-        let found = inbox.bytes.len() - before;
         let dropped = inbox.queue.take_dropped();
-        if found > 0 {
-            let mut bytes = mem::take(&mut inbox.bytes);
-            let mut rest = &bytes[..];
-            while let Some((frame, after)) = record::frame(rest) {
-                self.record(frame);
-                rest = after;
-            }
-            let done = bytes.len() - rest.len();
-            bytes.drain(..done);
-            self.inboxes[at].bytes = bytes;
+        if inbox.bytes.is_empty() && dropped.is_none() {
+            return;
         }
+        // Read after the records were taken: none of them is later.
+        let now = self.order.as_ref().map_or(UnixTime::EPOCH, |_| self.shared.now());
+        let mut bytes = mem::take(&mut inbox.bytes);
+        let mut rest = &bytes[..];
+        while let Some((frame, after)) = record::frame(rest) {
+            self.record(frame, now);
+            rest = after;
+        }
+        let done = bytes.len() - rest.len();
+        bytes.drain(..done);
+        if bytes.is_empty() {
+            // A record may have been longer than the queue.
+            bytes.shrink_to(self.inboxes[at].room);
+        }
+        self.inboxes[at].bytes = bytes;
         if let Some(dropped) = dropped {
-            self.record(&report::dropped(&dropped, self.shared.now(), "records dropped"));
+            let now = self.shared.now();
+            self.record(&report::dropped(&dropped, now, "records dropped"), now);
         }
-        found
     }
 
     #[inline]
-    fn record(&mut self, frame: &[u8]) {
+    fn record(&mut self, frame: &[u8], now: UnixTime) {
         let Some(record) = Record::decode(frame) else { return };
         let time = record.time.unix_time();
         match &mut self.order {
-            Some(order) => order.push(frame, time),
+            Some(order) => order.push(frame, time, now),
             None => write(&mut self.sinks, &record, time),
         }
     }
@@ -135,6 +162,7 @@ impl BackEnd {
     fn release(&mut self, is_all: bool) {
         let Some(order) = &mut self.order else { return };
         let now: UnixTime = self.shared.now();
+        let is_all = order.has_gone_back(now) || is_all;
         while let Some(held) = if is_all { order.pop_any() } else { order.pop(now) } {
             if let Some(record) = Record::decode(&held.frame) {
                 write(&mut self.sinks, &record, held.time);
@@ -145,12 +173,19 @@ impl BackEnd {
 }
 
 /// How a round went.
-#[derive(Default)]
 struct Round {
     /// Bytes of records.
     found: usize,
     /// Why a flush was in vain.
     failure: Option<String>,
+}
+
+impl Round {
+    /// A panic is one of the user's clock, as nothing else of the user's runs here unguarded.
+    fn panicked() -> Self {
+        let failure = "can't write the log: the thread that writes it panicked, as a clock may do";
+        Self { found: 0, failure: Some(failure.to_owned()) }
+    }
 }
 
 fn write(sinks: &mut [Open], record: &Record<'_>, time: UnixTime) {

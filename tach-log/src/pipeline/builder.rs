@@ -121,7 +121,7 @@ impl Builder {
     }
 
     /// Writes the records of all threads in the order of their times, each by `window` later than it
-    /// was logged.
+    /// was logged. Should the clock be set back by more than that, what is held is written at once.
     ///
     /// A record that arrives later than that, as one logged within an old
     /// [`Stamp`](tach_core::Stamp), or by a thread that was interrupted for so long between reading the

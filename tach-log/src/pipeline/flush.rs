@@ -40,7 +40,8 @@ impl Flush {
                 return state.failure.clone().map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
-                return Err(Error::ended());
+                // What was in vain at the end was so for all.
+                return Err(state.failure.clone().map_or_else(Error::ended, Error::sink));
             }
             let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
             else {
@@ -66,9 +67,12 @@ impl Flush {
         self.changed.notify_all();
     }
 
-    /// Nobody is there to flush any more.
-    pub(super) fn end(&self) {
-        self.lock().ended = true;
+    /// Nobody is there to flush any more; `failure` tells what could not be written at the end.
+    pub(super) fn end(&self, failure: Option<String>) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.failure = failure;
+        drop(state);
         self.changed.notify_all();
     }
 

@@ -2,11 +2,11 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use super::FLUSH_TIMEOUT;
 use super::shared::Shared;
+use super::unlocked::tell;
 
 /// Has everything written when it is dropped. Keep it until the end of `main`.
 ///
@@ -58,7 +58,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(error) = self.shared.flush(self.timeout) {
             if !error.is_told() {
-                let _best_effort = writeln!(io::stderr(), "tach-log: {error}");
+                tell(format_args!("{error}"));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Records of all threads in the order of their times.
 
 use core::cmp::{Ordering, Reverse};
+use core::mem;
 use core::time::Duration;
 use std::collections::BinaryHeap;
 
@@ -15,12 +16,16 @@ pub(super) struct ByTime {
     held: BinaryHeap<Reverse<Held>>,
     held_bytes: usize,
     arrived: u64,
+    /// When it was asked last what is due.
+    now: UnixTime,
     /// Buffers to be used again.
     spare: Vec<Vec<u8>>,
 }
 
 pub(super) struct Held {
     pub(super) time: UnixTime,
+    /// The time by which it is sorted.
+    place: UnixTime,
     arrived: u64,
     pub(super) frame: Vec<u8>,
 }
@@ -32,29 +37,40 @@ impl ByTime {
             held: BinaryHeap::new(),
             held_bytes: 0,
             arrived: 0,
+            now: UnixTime::EPOCH,
             spare: Vec::new(),
         }
     }
 
-    pub(super) fn push(&mut self, frame: &[u8], time: UnixTime) {
+    /// Takes a record in, which arrived at `now` or before. One of a later time has a clock or a stamp of its
+    /// own, and is not held until then.
+    pub(super) fn push(&mut self, frame: &[u8], time: UnixTime, now: UnixTime) {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(frame);
-        self.held_bytes += frame.len();
-        self.held.push(Reverse(Held { time, arrived: self.arrived, frame: buffer }));
+        let held = Held { time, place: time.min(now), arrived: self.arrived, frame: buffer };
+        self.held_bytes += held.size();
+        self.held.push(Reverse(held));
         self.arrived += 1;
+    }
+
+    /// Whether the clock was set back, by more than the window, since this was last asked. What is held would
+    /// then be held for as long as that.
+    pub(super) fn has_gone_back(&mut self, now: UnixTime) -> bool {
+        let before = mem::replace(&mut self.now, now);
+        before.as_nanos().saturating_sub(now.as_nanos()) > self.window_ns
     }
 
     /// The oldest record, if it has been held long enough at `now`, or there are too many.
     pub(super) fn pop(&mut self, now: UnixTime) -> Option<Held> {
         let Reverse(oldest) = self.held.peek()?;
-        let is_due = now.as_nanos().saturating_sub(self.window_ns) >= oldest.time.as_nanos();
+        let is_due = now.as_nanos().saturating_sub(self.window_ns) >= oldest.place.as_nanos();
         if is_due || self.held_bytes > MOST_HELD { self.pop_any() } else { None }
     }
 
     /// The oldest record.
     pub(super) fn pop_any(&mut self) -> Option<Held> {
         let Reverse(oldest) = self.held.pop()?;
-        self.held_bytes -= oldest.frame.len();
+        self.held_bytes -= oldest.size();
         Some(oldest)
     }
 
@@ -69,8 +85,13 @@ impl ByTime {
 }
 
 impl Held {
+    /// The memory it takes.
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.frame.capacity()
+    }
+
     fn key(&self) -> (UnixTime, u64) {
-        (self.time, self.arrived)
+        (self.place, self.arrived)
     }
 }
 
@@ -93,3 +114,22 @@ impl PartialEq for Held {
 }
 
 impl Eq for Held {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Short records, which are less than what it takes to hold them.
+    #[test]
+    fn the_memory_of_what_is_held_is_bounded() {
+        let mut order = ByTime::new(Duration::MAX);
+        let mut count = 0;
+        while order.pop(UnixTime::EPOCH).is_none() {
+            let later = UnixTime::from_nanos(1);
+            order.push(&[0; 8], later, later);
+            count += 1;
+        }
+        let each = size_of::<Held>() + 8;
+        assert!((MOST_HELD / 2..=MOST_HELD + each).contains(&(count * each)), "{count}");
+    }
+}

@@ -1,8 +1,9 @@
 //! Which process has the back end: a fork copies the queues, not the thread.
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::io::{self, Write as _};
 use std::process;
+
+use super::unlocked::tell;
 
 /// The process in which a pipeline was built.
 #[derive(Debug)]
@@ -25,12 +26,11 @@ impl Process {
         }
         // ORDERING: publishes nothing.
         if !self.told.swap(true, Ordering::Relaxed) {
-            let _best_effort = writeln!(
-                io::stderr(),
-                "tach-log: process {} was forked from {}, which writes the log; build a pipeline after forking",
+            tell(format_args!(
+                "process {} was forked from {}, which writes the log; build a pipeline after forking",
                 process::id(),
                 self.id
-            );
+            ));
         }
         true
     }

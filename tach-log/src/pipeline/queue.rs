@@ -135,6 +135,10 @@ impl Queue {
         }
     }
 
+    pub(super) fn capacity(&self) -> usize {
+        self.lock().buffer().capacity()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

@@ -79,9 +79,17 @@ impl Shared {
     #[inline]
     pub(super) fn push(&self, sender: &mut Sender, record: &[u8]) {
         if !sender.push(record) {
-            sender.push_when_full(record, self.when_full, || self.may_wait());
+            self.push_when_full(sender, record);
         }
         self.waker.notify();
+    }
+
+    #[cold]
+    fn push_when_full(&self, sender: &mut Sender, record: &[u8]) {
+        // In a forked process nobody makes room, and threads that it has not may have held the queue's locks.
+        if !self.is_forked() {
+            sender.push_when_full(record, self.when_full, || self.may_wait());
+        }
     }
 
     /// Puts a record into the queue that threads share.
@@ -95,7 +103,7 @@ impl Shared {
 
     /// Whether somebody will make room in a full queue, whom this wakes.
     fn may_wait(&self) -> bool {
-        let may_wait = !self.is_forked() && !self.waker.is_back_end() && !self.flush.has_ended();
+        let may_wait = !self.waker.is_back_end() && !self.flush.has_ended();
         if may_wait {
             self.waker.wake();
         }
@@ -112,10 +120,13 @@ impl Shared {
         if self.is_forked() {
             return Err(Error::forked());
         }
+        // The back end can't wait for itself. Nor does it ask itself: a sink that flushes, or that panics
+        // where a hook flushes, would be called again for it at once, and so without an end.
+        if self.waker.is_back_end() {
+            return Err(Error::timed_out(Duration::ZERO));
+        }
         let number = self.flush.request();
         self.waker.wake();
-        // The back end can't wait for itself. It flushes when it is done with what it is at.
-        let timeout = if self.waker.is_back_end() { Duration::ZERO } else { timeout };
         self.flush.wait(number, timeout)
     }
 

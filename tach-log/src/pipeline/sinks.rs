@@ -1,16 +1,19 @@
 //! Where lines go.
 
+mod journal;
 mod open;
 mod target;
+mod terminal;
 
 use core::fmt;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use log::LevelFilter;
 
 pub(super) use self::open::Open;
 use self::target::Target;
+use super::unlocked::Unlocked;
 
 /// Where a pipeline writes, how, and from which level on.
 ///
@@ -21,7 +24,8 @@ use self::target::Target;
 ///
 /// If writing fails or panics, stderr is told with the sink's name and the reason, once in ten seconds, and
 /// it is tried again. Up to 1 MiB of lines wait; those beyond are dropped, and counted in a record once the
-/// sink works again. A sink that stalls fills the queues, and then [`WhenFull`](super::WhenFull) decides.
+/// sink works again. A sink that stalls, as one that would block, fills the queues, and then
+/// [`WhenFull`](super::WhenFull) decides.
 ///
 /// # Examples
 ///
@@ -39,10 +43,14 @@ pub struct Sink {
     target: Target,
     format: Format,
     level: LevelFilter,
+    is_colored: bool,
 }
 
-/// How a sink writes a record. They are those of [`write_line`](crate::write_line),
-/// [`write_json`](crate::write_json) and [`write_logfmt`](crate::write_logfmt).
+/// How a sink writes a record: as [`write_line`](crate::write_line), [`write_json`](crate::write_json) and
+/// [`write_logfmt`](crate::write_logfmt) do, or for the journal.
+///
+/// Only a value that prints itself (`Display`) differs from theirs if it is a word: in lines and logfmt it
+/// has quotes there, and none here, where it has been printed before.
 ///
 /// # Examples
 ///
@@ -54,17 +62,28 @@ pub struct Sink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Format {
-    /// A line for people.
+    /// A line for people. Only on a terminal it has colours, unless `NO_COLOR` is set, or `TERM` says that it
+    /// shows none.
     #[default]
     Line,
     /// An object of JSON.
     Json,
     /// `key=value` throughout.
     Logfmt,
+    /// An entry in the export format of systemd's journal, which `systemd-journal-remote` takes in.
+    ///
+    /// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE` and the record's own, with
+    /// values as they are, whatever they hold. A name is written in capitals, with `_` for what is no letter
+    /// or digit of ASCII, and with `F` before it unless it begins with a letter: the journal trusts names
+    /// that begin with `_`. It is cut after 62 letters, and has `_` after it if it is one of the first four.
+    Journal,
 }
 
 impl Sink {
     /// The standard output.
+    ///
+    /// On Unix it is written to without the lock of [`io::stdout`], so that who holds that may log. Elsewhere
+    /// who holds it must not log more than a queue holds, or it waits for itself.
     ///
     /// # Examples
     ///
@@ -73,10 +92,10 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stdout() -> Self {
-        Self::to(Target::writer("stdout", io::stdout()))
+        Self::stream("stdout", io::stdout())
     }
 
-    /// The standard error stream.
+    /// The standard error stream, as [`stdout`](Self::stdout) the output.
     ///
     /// # Examples
     ///
@@ -85,7 +104,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stderr() -> Self {
-        Self::to(Target::writer("stderr", io::stderr()))
+        Self::stream("stderr", io::stderr())
     }
 
     /// The end of a file, which is created if it is missing. On Unix its owner may then read and write it,
@@ -118,8 +137,18 @@ impl Sink {
         Self::to(Target::writer(name, writer))
     }
 
+    /// A standard stream.
+    fn stream<S>(name: &str, stream: S) -> Self
+    where
+        S: IsTerminal + Send + 'static,
+        Unlocked<S>: io::Write,
+    {
+        let is_colored = terminal::shows_colors(&stream);
+        Self { is_colored, ..Self::writer(name, Unlocked(stream)) }
+    }
+
     const fn to(target: Target) -> Self {
-        Self { target, format: Format::Line, level: LevelFilter::Trace }
+        Self { target, format: Format::Line, level: LevelFilter::Trace, is_colored: false }
     }
 
     /// The same in another format than lines for people.
@@ -164,6 +193,7 @@ impl fmt::Debug for Sink {
             .field("target", &self.target.name())
             .field("format", &self.format)
             .field("level", &self.level)
+            .field("is_colored", &self.is_colored)
             .finish()
     }
 }

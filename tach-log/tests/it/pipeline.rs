@@ -1,11 +1,14 @@
 //! The pipeline: what is logged is written, whole, once, in time.
 
 mod allocation;
+#[cfg(unix)]
+mod colors;
 mod exits;
 mod faults;
 mod files;
 mod front;
 mod full;
+mod journal;
 mod lost;
 mod nested;
 mod order;

@@ -27,19 +27,23 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let mut kept = Kept::default();
+        let mut kept = Kept::by(self);
         attributes.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut kept.fields)));
-        span.extensions_mut().replace(kept);
+        let mut extensions = span.extensions_mut();
+        if extensions.get_mut::<Kept>().is_none() {
+            extensions.insert(kept);
+        }
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         // They are visited before the lock is taken: a value that logs when it is printed finds it free.
-        let mut more = Kept::default();
+        let mut more = Kept::by(self);
         values.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut more.fields)));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
-            Some(kept) => kept.fields.append(&mut more.fields),
+            Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
+            Some(_) => {}
             None => extensions.insert(more),
         }
     }
@@ -72,10 +76,16 @@ pub(super) fn level(metadata: &Metadata<'_>) -> Level {
     }
 }
 
-/// The fields of a span, as the bytes of a record's.
-#[derive(Default)]
+/// The fields of a span, as the bytes of a record's: kept by one pipeline for all that are layers around it.
 struct Kept {
+    by: u64,
     fields: Vec<u8>,
+}
+
+impl Kept {
+    fn by(pipeline: &Pipeline) -> Self {
+        Self { by: pipeline.shared.id, fields: Vec::new() }
+    }
 }
 
 /// Writes the fields of the spans around `span`, then its own.

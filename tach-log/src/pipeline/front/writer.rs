@@ -9,7 +9,11 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::pipeline::Pipeline;
 use crate::pipeline::level::Level;
 
-/// Makes writers of lines that are written as they are, in any sink's format.
+/// Makes writers of lines that are written as they are, in any sink's format but that of the journal, which
+/// has them as messages.
+///
+/// What a line holds is the subscriber's to escape, and `tracing_subscriber::fmt` lets line ends in messages
+/// pass: an event may be several lines. With the [`Pipeline`] as a `Layer` it is one, whatever it holds.
 ///
 /// The formatting is done by the caller, which costs what it costs; the [`Pipeline`] as a `Layer` is for
 /// speed. Sinks and filters go by the event's level and target, where the subscriber tells them.

@@ -4,15 +4,17 @@ mod failure;
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
+use core::time::Duration;
 use std::io;
 use std::panic;
 use std::path::PathBuf;
+use std::thread;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
 
 use self::failure::Failure;
-use super::{Format, Sink, target};
+use super::{Format, Sink, journal, target};
 use crate::encode::{self, Head, Json, Line, Logfmt, Message, Output};
 use crate::pipeline::error::Error;
 use crate::pipeline::level::Level;
@@ -25,12 +27,15 @@ use crate::pipeline::text::Text;
 const BATCH: usize = 64 * 1024;
 /// So much may wait for a writer that fails.
 const MOST_WAITING: usize = 1024 * 1024;
+/// How long a writer that would block is left alone.
+const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(in crate::pipeline) struct Open {
     name: String,
     writer: Box<dyn io::Write + Send>,
     path: Option<PathBuf>,
     format: Format,
+    is_colored: bool,
     level: LevelFilter,
     /// Whole lines, of which the first bytes may have been written.
     lines: Vec<u8>,
@@ -52,6 +57,7 @@ impl Open {
             writer,
             path,
             format: sink.format,
+            is_colored: sink.is_colored,
             level: sink.level,
             lines: Vec::with_capacity(2 * BATCH),
             written: 0,
@@ -79,17 +85,19 @@ impl Open {
     }
 
     fn print(&mut self, record: &Record<'_>, time: UnixTime) {
-        match &record.body {
-            Body::Line(line) => self.lines.extend_from_slice(line),
-            Body::Event { .. } => {
-                // The buffer never fails.
-                let _printed = match self.format {
-                    Format::Line => print::<Line>(&mut self.lines, record, time),
-                    Format::Json => print::<Json>(&mut self.lines, record, time),
-                    Format::Logfmt => print::<Logfmt>(&mut self.lines, record, time),
-                };
+        let lines = &mut self.lines;
+        // The buffer never fails.
+        let _printed = match (self.format, &record.body) {
+            (Format::Journal, _) => return journal::write(lines, record, time),
+            (_, Body::Line(line)) => {
+                lines.extend_from_slice(line);
+                Ok(())
             }
-        }
+            (Format::Line, _) if self.is_colored => print::<Line<true>>(lines, record, time),
+            (Format::Line, _) => print::<Line>(lines, record, time),
+            (Format::Json, _) => print::<Json>(lines, record, time),
+            (Format::Logfmt, _) => print::<Logfmt>(lines, record, time),
+        };
         if self.lines.last() != Some(&b'\n') {
             self.lines.push(b'\n');
         }
@@ -125,7 +133,6 @@ impl Open {
             match attempt(|| self.writer.write(rest)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into())),
                 Ok(count) => self.written += count.min(rest.len()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed(&error)),
             }
         }
@@ -155,9 +162,22 @@ impl Open {
     pub(in crate::pipeline) fn reopen(&mut self) {
         let Some(path) = &self.path else { return };
         match target::append(path) {
-            Ok(file) => self.writer = Box::new(file),
+            Ok(file) => {
+                self.writer = Box::new(file);
+                // A line of which the old file has a part, as when its disk was full, is whole here.
+                self.written = self.wholly_written();
+            }
             Err(error) => drop(self.failed(&error)),
         }
+    }
+
+    /// How many of the bytes that were written are whole records.
+    fn wholly_written(&self) -> usize {
+        if self.format == Format::Journal {
+            return journal::whole(&self.lines, self.written);
+        }
+        let line_end = self.lines[..self.written].iter().rposition(|&byte| byte == b'\n');
+        line_end.map_or(0, |at| at + 1)
     }
 
     #[cold]
@@ -169,10 +189,18 @@ impl Open {
     }
 }
 
-/// Runs the writer's code. That it panics is an error as any other.
-fn attempt<R>(f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-    panic::catch_unwind(AssertUnwindSafe(f))
-        .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")))
+/// Runs the writer's code until it is neither interrupted nor would block, as a terminal or a pipe that
+/// somebody has made so: that is no failure, but a sink that stalls. That it panics is an error as any other.
+fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        let result = panic::catch_unwind(AssertUnwindSafe(&mut f))
+            .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+        match result.as_ref().map_err(io::Error::kind) {
+            Err(io::ErrorKind::Interrupted) => {}
+            Err(io::ErrorKind::WouldBlock) => thread::sleep(BLOCKED),
+            _ => return result,
+        }
+    }
 }
 
 fn print<F: encode::Format>(
@@ -192,3 +220,6 @@ fn print<F: encode::Format>(
     }
     F::end(&mut out)
 }
+
+#[cfg(test)]
+mod tests;

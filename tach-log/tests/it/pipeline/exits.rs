@@ -1,15 +1,24 @@
 //! Each way to end a process, in a process of its own.
 
+#[cfg(unix)]
+mod fork;
+#[cfg(unix)]
+mod terminated;
+
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::env;
 use std::fs;
+use std::io;
 use std::panic;
-use std::process::{self, Command};
+use std::process::{self, Command, Output};
+use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use tach_log::pipeline::{Guard, Pipeline, Sink};
 
-use super::support::{LONG, info};
+use super::support::{LONG, Memory, Moody, info};
 
 const WAY: &str = "TACH_LOG_EXIT_WAY";
 const PATH: &str = "TACH_LOG_EXIT_PATH";
@@ -27,6 +36,18 @@ fn child() {
     let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
     match &*way {
         "guard" => log(),
+        #[cfg(unix)]
+        "SIGTERM" => terminated::while_threads_log(&pipeline),
+        "hold stderr" => {
+            // More than the queue has room for: the back end has to write meanwhile.
+            let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
+            let (pipeline, _guard) = builder.build().unwrap();
+            end_unless_done();
+            let _lock = io::stderr().lock();
+            (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+        }
+        "guard outlives the handles" => outlives_the_handles(),
+        "panic in a sink" => panics_in_a_sink(),
         "flush and exit" => {
             log();
             pipeline.flush(LONG).unwrap();
@@ -58,16 +79,61 @@ fn child() {
         }
         #[cfg(unix)]
         "fork" => fork::logs(&pipeline, &log, guard),
+        #[cfg(unix)]
+        "fork while stderr is locked" => fork::while_stderr_is_locked(&pipeline),
+        #[cfg(unix)]
+        "fork while a queue is read" => fork::while_a_queue_is_read(),
         way => panic!("no such way: {way}"),
     }
+}
+
+/// Drops the guard after there are no handles any more, as nothing could be written.
+fn outlives_the_handles() {
+    let mood = || Err(io::Error::other("on purpose"));
+    let sink = Sink::writer("fails", Moody { memory: Memory::default(), mood });
+    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
+    info(&pipeline, "in vain");
+    drop(pipeline);
+    // Long enough for the back end to have ended, save by bad luck.
+    thread::sleep(Duration::from_millis(200));
+    drop(guard);
+}
+
+/// Counts how often a sink is tried that panics each time.
+fn panics_in_a_sink() {
+    let tried = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&tried);
+    let mood = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        panic!("on purpose")
+    };
+    let sink = Sink::writer("panics", Moody { memory: Memory::default(), mood });
+    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
+    pipeline.flush_on_panic(LONG);
+    info(&pipeline, "in vain");
+    let start = Instant::now();
+    thread::sleep(Duration::from_millis(500));
+    // At once, after 10 ms, after 20 more, and so on up to a second.
+    let tried = tried.load(Ordering::SeqCst);
+    let most = 8 + start.elapsed().as_secs();
+    assert!((1..=most).contains(&u64::from(tried)), "{tried}");
+    forget(guard);
+}
+
+/// A process that hangs ends, and fails.
+fn end_unless_done() {
+    thread::spawn(|| {
+        thread::sleep(LONG);
+        process::abort();
+    });
 }
 
 fn forget(guard: Guard) {
     core::mem::forget(guard);
 }
 
-/// The messages that a child process left, and what it said.
-fn messages(way: &str) -> (Vec<String>, String) {
+/// How a child process ended, and the messages that it left.
+fn run(way: &str) -> (Output, Vec<String>) {
     let name = format!("tach-log-exit-{}-{}.log", way.replace(' ', "-"), process::id());
     let path = env::temp_dir().join(name);
     let output = Command::new(env::current_exe().unwrap())
@@ -78,8 +144,16 @@ fn messages(way: &str) -> (Vec<String>, String) {
         .unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    let messages = text.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned());
-    (messages.collect(), String::from_utf8_lossy(&output.stderr).into_owned())
+    // A signal may cut short what is just being written.
+    let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
+    let messages = whole.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned());
+    (output, messages.collect())
+}
+
+/// The messages that a child process left, and what it said.
+fn messages(way: &str) -> (Vec<String>, String) {
+    let (output, messages) = run(way);
+    (messages, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 fn all() -> Vec<String> {
@@ -109,28 +183,41 @@ fn a_forked_process_writes_nothing_and_says_so_once() {
     assert_eq!(told.matches("build a pipeline after forking").count(), 1, "{told}");
 }
 
+/// The back end must not wait for a lock of who may wait for it.
 #[cfg(unix)]
-mod fork {
-    #![expect(unsafe_code, reason = "forks, as programs do that have children without exec")]
+#[test]
+fn the_standard_streams_may_be_locked_by_who_logs() {
+    let (output, _) = run("hold stderr");
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let messages = told.lines().filter_map(|line| line.rsplit_once(": "));
+    assert_eq!(messages.map(|(_, message)| message.to_owned()).collect::<Vec<_>>(), all());
+}
 
-    use super::*;
+#[test]
+fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
+    let (output, _) = run("guard outlives the handles");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<_> = told.lines().collect();
+    // Once by the sink, which tries again, and once by the guard.
+    let reason = "tach-log: can't write the log to fails: on purpose";
+    assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
+    assert_eq!(lines[1..], [reason]);
+}
 
-    /// Logs, forks at once, and has the child log more than its queue holds.
-    pub(super) fn logs(pipeline: &Pipeline, log: &dyn Fn(), guard: Guard) {
-        log();
-        // SAFETY: the child uses nothing that another thread may have locked but what is tested.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            (0..10).for_each(|_| log());
-            let flushed = pipeline.flush(Duration::from_secs(1));
-            let is_told = flushed.is_err_and(|error| error.to_string().contains("forked"));
-            drop(guard);
-            // SAFETY: ends the child without the parent's exit handlers.
-            unsafe { libc::_exit(i32::from(!is_told)) };
-        }
-        let mut status = 0;
-        // SAFETY: the status is a live integer.
-        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!((waited, status), (child, 0));
+/// A hook that flushes must not have it tried again at once, and so without an end.
+#[test]
+fn a_sink_that_panics_is_left_alone_for_a_while() {
+    let (output, _) = run("panic in a sink");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Locks that a thread of the parent held as it forked are never released in the child.
+#[cfg(unix)]
+#[test]
+fn a_forked_process_waits_for_no_lock() {
+    for way in ["fork while stderr is locked", "fork while a queue is read"] {
+        let (output, _) = run(way);
+        assert!(output.status.success(), "{way}: {output:?}");
     }
 }

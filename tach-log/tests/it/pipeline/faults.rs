@@ -1,9 +1,12 @@
 //! Sinks that fail, panic, or write little at a time.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 use std::io;
 use std::sync::Arc;
+use std::thread;
 
+use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
 use tach_log::pipeline::{Format, Pipeline, Sink};
 
 use super::support::{LONG, Memory, Moody, info};
@@ -119,4 +122,77 @@ fn a_sink_may_write_little_at_a_time() {
     (0..100).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.messages(), numbers());
+}
+
+#[test]
+fn a_flush_of_which_nothing_came_says_so() {
+    /// Panics where the pipeline sorts and writes, and not where records are logged.
+    struct Panics;
+    impl Clock for Panics {
+        fn monotonic_now(&self) -> MonotonicInstant {
+            SystemClock.monotonic_now()
+        }
+        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+            SystemClock.duration_between(earlier, later)
+        }
+        fn unix_time_at(&self, instant: Instant) -> UnixTime {
+            assert_ne!(thread::current().name(), Some("tach-log"), "on purpose");
+            SystemClock.unix_time_at(instant)
+        }
+    }
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
+    let (pipeline, guard) = builder.by_time(Duration::ZERO).build().unwrap();
+    info(&pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    assert!(error.to_string().contains("panicked"), "{error}");
+    assert_eq!(memory.text(), "");
+    core::mem::forget(guard);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_writer_that_would_block_is_waited_for() {
+    use std::io::BufRead as _;
+    use std::os::unix::net::UnixStream;
+    let (theirs, ours) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let builder = Pipeline::builder().sink(Sink::writer("socket", theirs));
+    // More is logged than the socket has room for, and less than the queue has.
+    let (pipeline, _guard) = builder.queue_bytes(1 << 20).build().unwrap();
+    let text = "x".repeat(1_000);
+    (0..400).for_each(|_| info(&pipeline, &text));
+    assert!(pipeline.flush(Duration::from_millis(100)).unwrap_err().is_timeout());
+    let reader = thread::spawn(move || {
+        let lines = io::BufReader::new(ours).lines().map(Result::unwrap);
+        lines.take(400).collect::<Vec<_>>()
+    });
+    pipeline.flush(LONG).unwrap();
+    assert!(reader.join().unwrap().iter().all(|line| line.ends_with(&text)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_with_the_path() {
+    let builder = Pipeline::builder().sink(Sink::file("/dev/full"));
+    let (pipeline, guard) = builder.build().unwrap();
+    info(&pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    let told = error.to_string();
+    assert!(told.starts_with("can't write the log to /dev/full: No space left"), "{told}");
+    core::mem::forget(guard);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_a_sink_that_fails() {
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (pipeline, guard) = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
+    drop(ours);
+    info(&pipeline, "unwritten");
+    let told = pipeline.flush(LONG).unwrap_err().to_string();
+    assert!(told.starts_with("can't write the log to pipe: Broken pipe"), "{told}");
+    core::mem::forget(guard);
 }

@@ -1,5 +1,7 @@
 //! What each front end's records become.
 
+use proptest::prelude::*;
+#[cfg(any(feature = "slog", feature = "tracing"))]
 use serde_json::json;
 use tach_core::{Instant, ManualClock, Stamp, UnixTime};
 use tach_log::pipeline::{Format, Pipeline, Sink};
@@ -43,6 +45,47 @@ fn log_s_records_are_written_as_by_the_formatters() {
     pipeline.flush(LONG).unwrap();
     let expected = expected.map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!([json.text(), line.text(), logfmt.text()], expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_log_s_records_hold_is_written_as_by_the_formatters(
+        texts: [String; 5],
+        signed: i128, unsigned: u128, bits: u64,
+    ) {
+        use log::Log as _;
+        use log::kv::Value;
+        let [target, message, key, text, printed] = texts.each_ref().map(String::as_str);
+        // With a space, as words have no quotes where it is known that they are words.
+        let printed = format!("{printed} ");
+        let fields = [
+            (key, Value::from(text)),
+            ("printed", Value::from_display(&printed)),
+            (text, signed.into()),
+            (message, unsigned.into()),
+            (target, f64::from_bits(bits).into()),
+        ];
+        let memories: [Memory; 3] = Default::default();
+        let formats = [Format::Json, Format::Line, Format::Logfmt];
+        let builder = memories.iter().zip(formats).fold(Pipeline::builder(), |builder, (to, format)| {
+            builder.sink(Sink::writer("memory", to.clone()).format(format))
+        });
+        let (pipeline, _guard) = builder.with_clock(&CLOCK).build().unwrap();
+        let mut record = log::Record::builder();
+        record.target(target).key_values(&fields);
+        let mut expected = <[Vec<u8>; 3]>::default();
+        let [json, line, logfmt] = &mut expected;
+        let message = format_args!("{message}");
+        let record = record.args(message).build();
+        pipeline.log(&record);
+        tach_log::write_json_by(&CLOCK, json, &record).unwrap();
+        tach_log::write_line_by(&CLOCK, line, &record).unwrap();
+        tach_log::write_logfmt_by(&CLOCK, logfmt, &record).unwrap();
+        pipeline.flush(LONG).unwrap();
+        prop_assert_eq!(memories.map(|memory| memory.text().into_bytes()), expected);
+    }
 }
 
 #[test]
@@ -111,6 +154,28 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
             "late": 2, "b": "Some(1)"}),
     ];
     assert_eq!(memory.records(), expected);
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn several_pipelines_may_be_layers_of_one_subscriber() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memories = [Memory::default(), Memory::default()];
+    let [one, other] = memories
+        .each_ref()
+        .map(|memory| Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap());
+    let subscriber = tracing_subscriber::registry().with(one.0.clone()).with(other.0.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        let span = tracing::info_span!("span", a = 1, late = tracing::field::Empty).entered();
+        span.record("late", 2);
+        tracing::info!(target: "app", "within");
+    });
+    let end = r#""msg":"within","span":"span","a":1,"late":2}"#;
+    for ((pipeline, _guard), memory) in [one, other].iter().zip(&memories) {
+        pipeline.flush(LONG).unwrap();
+        // As text, since a parser would keep one of two like keys.
+        assert!(memory.text().trim_end().ends_with(end), "{}", memory.text());
+    }
 }
 
 #[cfg(feature = "tracing")]

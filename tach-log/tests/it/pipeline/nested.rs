@@ -85,6 +85,44 @@ fn a_sink_may_log_and_flush() {
 }
 
 #[test]
+fn what_a_thread_logs_at_its_end_comes_last() {
+    struct Late(Pipeline, String);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            info(&self.0, &self.1);
+        }
+    }
+    thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    for number in 0..40 {
+        let pipeline = pipeline.clone();
+        // Destructors run in no order that is promised.
+        let is_first = number % 2 == 0;
+        let thread = thread::spawn(move || {
+            let late = || LATE.set(Some(Late(pipeline.clone(), format!("{number:02} late"))));
+            if is_first {
+                late();
+            }
+            info(&pipeline, &format!("{number:02} in time"));
+            if !is_first {
+                late();
+            }
+        });
+        thread.join().unwrap();
+    }
+    pipeline.flush(LONG).unwrap();
+    let messages = memory.messages();
+    for number in (0..40).map(|number| format!("{number:02}")) {
+        let of_thread = messages.iter().filter(|message| message.starts_with(&number));
+        assert!(
+            of_thread.eq([&format!("{number} in time"), &format!("{number} late")]),
+            "{messages:?}"
+        );
+    }
+}
+
+#[test]
 fn destructors_of_a_thread_s_memory_may_log() {
     struct Late(Pipeline);
     impl Drop for Late {
@@ -94,7 +132,9 @@ fn destructors_of_a_thread_s_memory_may_log() {
     }
     thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    // Levels by target are looked up with memory of the thread too.
+    let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
+    let (pipeline, _guard) = builder.build().unwrap();
     // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
     for is_first in [true, false] {
         let pipeline = pipeline.clone();

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::thread;
 
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::{Instant, ManualClock, Stamp, UnixTime};
 use tach_log::pipeline::{Builder, Pipeline};
 
 use super::support::{LONG, Memory, info};
@@ -41,4 +41,42 @@ fn records_of_one_time_keep_their_order_and_late_ones_are_written() {
     at(4).during(|| info(&pipeline, "late"));
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["a", "b", "c", "late"]);
+}
+
+const WINDOW: Duration = Duration::from_millis(50);
+
+/// Waits until a line is written that no flush asks for.
+fn is_written(memory: &Memory, mut meanwhile: impl FnMut()) -> bool {
+    let start = std::time::Instant::now();
+    while memory.text().is_empty() && start.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(5));
+        meanwhile();
+    }
+    !memory.text().is_empty()
+}
+
+#[test]
+fn a_record_of_the_future_is_not_held_until_then() {
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).by_time(WINDOW).build().unwrap();
+    let in_an_hour = UnixTime::now() + Duration::from_secs(3600);
+    Stamp::new(Instant::now(), in_an_hour).during(|| info(&pipeline, "early"));
+    assert!(is_written(&memory, || {}));
+}
+
+#[test]
+fn a_clock_that_is_set_back_holds_nothing_for_longer() {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(10_000_000_000_000));
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).by_time(WINDOW).with_clock(&CLOCK);
+    let (pipeline, _guard) = builder.build().unwrap();
+    info(&pipeline, "before");
+    CLOCK.step_back(Duration::from_secs(3600));
+    // Logged all the time, so that there is always a record of before that one's time.
+    assert!(is_written(&memory, || {
+        info(&pipeline, "after");
+        CLOCK.advance(Duration::from_millis(5));
+    }));
+    assert!(memory.text().contains("before"), "{}", memory.text());
 }

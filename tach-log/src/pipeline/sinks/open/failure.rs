@@ -1,8 +1,9 @@
 //! A writer that fails: when to try again, and when to say so.
 
 use core::time::Duration;
-use std::io::{self, Write as _};
 use std::time::Instant;
+
+use crate::pipeline::unlocked::tell;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -34,8 +35,7 @@ impl Failure {
         self.lasting = Some((Instant::now(), pause));
         if !is_stderr && self.told.is_none_or(|told| told.elapsed() >= BETWEEN_MESSAGES) {
             self.told = Some(Instant::now());
-            let _best_effort =
-                writeln!(io::stderr(), "tach-log: {message}; {waiting} bytes wait, trying again");
+            tell(format_args!("{message}; {waiting} bytes wait, trying again"));
         }
     }
 }
