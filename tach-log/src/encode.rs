@@ -9,6 +9,7 @@ mod key_value;
 mod line;
 mod logfmt;
 mod output;
+mod utf8;
 mod value;
 
 use core::fmt;
@@ -19,6 +20,7 @@ pub(crate) use self::json::Json;
 pub(crate) use self::line::Line;
 pub(crate) use self::logfmt::Logfmt;
 pub(crate) use self::output::Output;
+pub(crate) use self::utf8::{Sink, Utf8};
 pub(crate) use self::value::Value;
 use crate::timestamp::DIGITS;
 
@@ -28,7 +30,7 @@ pub(crate) struct Head<'a> {
     pub(crate) time: UnixTime,
     /// The level's name, in capitals.
     pub(crate) level: &'static str,
-    pub(crate) target: &'a str,
+    pub(crate) target: Utf8<'a>,
     pub(crate) message: Message<'a>,
 }
 
@@ -39,7 +41,7 @@ pub(crate) enum Message<'a> {
     Arguments(fmt::Arguments<'a>),
     /// Formatted already.
     #[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "the pipeline's"))]
-    Str(&'a str),
+    Str(Utf8<'a>),
 }
 
 /// A way to write records: the head, any number of fields, the end.
@@ -47,36 +49,34 @@ pub(crate) enum Message<'a> {
 /// Whatever the pieces hold, what is written has no line end, and no character that drives a terminal.
 /// They fail only if what they write to does.
 pub(crate) trait Format {
-    fn head<W: fmt::Write>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result;
+    fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result;
 
-    fn field<W: fmt::Write>(out: &mut Output<W>, key: &str, value: Value<'_>) -> fmt::Result;
+    fn field<W: Sink>(out: &mut Output<W>, key: Utf8<'_>, value: Value<'_>) -> fmt::Result;
 
-    fn end<W: fmt::Write>(out: &mut Output<W>) -> fmt::Result;
+    fn end<W: Sink>(out: &mut Output<W>) -> fmt::Result;
 }
 
-/// Names that the head has taken, where it has names.
-const TAKEN: [&str; 4] = ["ts", "level", "target", "msg"];
-
-/// What follows a key that is one of [`TAKEN`], so that nothing in a record passes for its head.
-fn suffix(key: &str) -> &'static str {
-    if key.len() <= "target".len() && TAKEN.contains(&key) { "_" } else { "" }
+/// What follows a key that is one of the head's, where that has names, so that nothing in a record passes for
+/// its head.
+fn suffix(key: Utf8<'_>) -> &'static str {
+    match key.as_bytes() {
+        b"ts" | b"level" | b"target" | b"msg" => "_",
+        _ => "",
+    }
 }
 
-fn time<W: fmt::Write>(out: &mut Output<W>, time: UnixTime) -> fmt::Result {
+fn time<W: Sink>(out: &mut Output<W>, time: UnixTime) -> fmt::Result {
     rfc3339::with_text::<DIGITS, _>(time, |text| fmt::Write::write_str(out, text))
 }
 
 /// Writes a message, escaped. Most are a text of the program, which can't fail.
-fn message<W: fmt::Write, const QUOTED: bool>(
-    out: &mut Output<W>,
-    message: &Message<'_>,
-) -> fmt::Result {
+fn message<W: Sink, const QUOTED: bool>(out: &mut Output<W>, message: &Message<'_>) -> fmt::Result {
     let arguments = match message {
-        Message::Str(text) => return escape::write::<_, QUOTED>(out, text),
+        Message::Str(text) => return escape::write::<_, QUOTED>(out, *text),
         Message::Arguments(arguments) => arguments,
     };
     match arguments.as_str() {
-        Some(text) => escape::write::<_, QUOTED>(out, text),
+        Some(text) => escape::write::<_, QUOTED>(out, text.into()),
         None => out.escaped::<QUOTED>(arguments),
     }
 }

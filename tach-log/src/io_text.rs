@@ -3,6 +3,8 @@
 use core::fmt;
 use std::io;
 
+use crate::encode::{Sink, Utf8};
+
 /// Bytes that are gathered before they are handed on: a line is usually shorter, and so one write.
 const ROOM: usize = 512;
 
@@ -43,13 +45,13 @@ impl<W: io::Write + ?Sized> IoText<'_, W> {
 
     /// Takes what does not fit beside what was gathered.
     #[inline(never)]
-    fn take_more(&mut self, text: &str) -> fmt::Result {
+    fn take_more(&mut self, text: &[u8]) -> fmt::Result {
         self.hand_on();
         if text.len() < ROOM {
-            self.gathered[..text.len()].copy_from_slice(text.as_bytes());
+            self.gathered[..text.len()].copy_from_slice(text);
             self.len = text.len();
         } else if self.result.is_ok() {
-            self.result = self.target.write_all(text.as_bytes());
+            self.result = self.target.write_all(text);
         }
         self.result.as_ref().map_err(|_| fmt::Error).copied()
     }
@@ -58,9 +60,17 @@ impl<W: io::Write + ?Sized> IoText<'_, W> {
 impl<W: io::Write + ?Sized> fmt::Write for IoText<'_, W> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_utf8(text.into())
+    }
+}
+
+impl<W: io::Write + ?Sized> Sink for IoText<'_, W> {
+    #[inline]
+    fn write_utf8(&mut self, text: Utf8<'_>) -> fmt::Result {
+        let text = text.as_bytes();
         let end = self.len + text.len();
         let Some(free) = self.gathered.get_mut(self.len..end) else { return self.take_more(text) };
-        free.copy_from_slice(text.as_bytes());
+        free.copy_from_slice(text);
         self.len = end;
         Ok(())
     }

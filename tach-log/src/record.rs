@@ -6,7 +6,7 @@ use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
 use tach_core::UnixTime;
 
-use crate::encode::{Format, Head, Message, Output, Value};
+use crate::encode::{Format, Head, Message, Output, Sink, Value};
 
 /// Writes `record`, which happened at `time`, without a line end.
 ///
@@ -14,7 +14,7 @@ use crate::encode::{Format, Head, Message, Output, Value};
 ///
 /// Those of `sink`.
 pub(crate) fn write<F: Format>(
-    sink: impl fmt::Write,
+    sink: impl Sink,
     time: UnixTime,
     record: &Record<'_>,
 ) -> fmt::Result {
@@ -22,12 +22,12 @@ pub(crate) fn write<F: Format>(
     let head = Head {
         time,
         level: name(record.level()),
-        target: record.target(),
+        target: record.target().into(),
         message: Message::Arguments(*record.args()),
     };
     F::head(&mut out, &head)?;
     // A source that fails or panics ends the fields. What it gave before is whole.
-    let _ended = out.guard(|out| fields(record, |key, value| F::field(out, key, value)))?;
+    let _ended = out.guard(|out| fields(record, |key, value| F::field(out, key.into(), value)))?;
     F::end(&mut out)
 }
 
@@ -106,6 +106,6 @@ impl<W: FnMut(&str, Value<'_>) -> fmt::Result> VisitValue<'_> for Field<'_, W> {
     }
 
     fn visit_str(&mut self, value: &str) -> Result<(), kv::Error> {
-        self.write(Value::Str(value))
+        self.write(Value::Str(value.into()))
     }
 }

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::utf8::{Sink, Utf8};
+
 /// Whether `character` may not stand in a line as it is.
 ///
 /// That are the control characters of ASCII and of Latin-1 (among them ESC, CSI and NEL), the line ends of
@@ -21,34 +23,60 @@ const fn is_suspect<const QUOTED: bool>(byte: u8) -> bool {
 
 /// Writes `text` with the forbidden characters as JSON escapes them (RFC 8259, section 7), and between
 /// quotes the quote and the backslash too.
-pub(super) fn write<W: fmt::Write, const QUOTED: bool>(out: &mut W, text: &str) -> fmt::Result {
-    let (mut rest, mut from) = (text, 0);
-    while let Some(at) = first_suspect::<QUOTED>(&rest.as_bytes()[from..]) {
-        let at = from + at;
-        let Some(character) = rest[at..].chars().next() else { break };
-        let after = at + character.len_utf8();
-        if is_forbidden(character) || QUOTED && matches!(character, '"' | '\\') {
-            out.write_str(&rest[..at])?;
-            write_escape(out, character)?;
-            (rest, from) = (&rest[after..], 0);
-        } else {
-            from = after;
-        }
+#[inline]
+pub(super) fn write<W: Sink, const QUOTED: bool>(out: &mut W, text: Utf8<'_>) -> fmt::Result {
+    if is_clean::<QUOTED>(text.as_bytes()) {
+        return out.write_utf8(text);
     }
-    out.write_str(rest)
+    write_parts::<_, QUOTED>(out, text)
 }
 
-#[inline]
-fn first_suspect<const QUOTED: bool>(bytes: &[u8]) -> Option<usize> {
-    let words = bytes.chunks_exact(size_of::<u64>());
-    let clean = words.take_while(|word| {
-        <[u8; 8]>::try_from(*word)
-            .is_ok_and(|word| !any_suspect::<QUOTED>(u64::from_le_bytes(word)))
-    });
-    let start = size_of::<u64>() * clean.count();
+/// Writes what is between the characters that must be escaped, and those escaped.
+#[inline(never)]
+fn write_parts<W: Sink, const QUOTED: bool>(out: &mut W, text: Utf8<'_>) -> fmt::Result {
     let suspects = const { &suspects::<QUOTED>() };
-    let at = bytes[start..].iter().position(|&byte| suspects[usize::from(byte)])?;
-    Some(start + at)
+    let (mut rest, mut from) = (text.as_bytes(), 0);
+    while let Some(at) = rest[from..].iter().position(|&byte| suspects[usize::from(byte)]) {
+        let (at, character) = (from + at, first(&rest[from + at..]));
+        let after = at + character.len_utf8();
+        if is_forbidden(character) || QUOTED && matches!(character, '"' | '\\') {
+            out.write_utf8(Utf8::of_whole(&rest[..at]))?;
+            write_escape(out, character)?;
+            (rest, from) = (rest.get(after..).unwrap_or_default(), 0);
+        } else {
+            from = after.min(rest.len());
+        }
+    }
+    out.write_utf8(Utf8::of_whole(rest))
+}
+
+/// The first character of a text that begins with a suspect one, which has three bytes at most.
+fn first(text: &[u8]) -> char {
+    let low = |byte: &u8| u32::from(byte & 0x3f);
+    let number = match text {
+        [0xe2, second, third, ..] => 0x2000 | low(second) << 6 | low(third),
+        [0xc2, second, ..] => 0x80 | low(second),
+        [byte, ..] => u32::from(*byte),
+        [] => 0,
+    };
+    char::from_u32(number).unwrap_or_default()
+}
+
+/// Whether a text is to be written as it is: by words, of which the last overlaps the one before.
+#[inline]
+fn is_clean<const QUOTED: bool>(text: &[u8]) -> bool {
+    let is_clean = |word: &[u8; 8]| !any_suspect::<QUOTED>(u64::from_le_bytes(*word));
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let middle = text.chunks_exact(size_of::<u64>()).skip(1);
+        return is_clean(first)
+            && is_clean(last)
+            && middle.map(<[u8; 8]>::try_from).all(|word| word.is_ok_and(|word| is_clean(&word)));
+    }
+    if let (Some(&[a, b, c, d]), Some(&[e, f, g, h])) = (text.first_chunk(), text.last_chunk()) {
+        return is_clean(&[a, b, c, d, e, f, g, h]);
+    }
+    let suspects = const { &suspects::<QUOTED>() };
+    text.iter().all(|&byte| !suspects[usize::from(byte)])
 }
 
 /// Whether any of eight bytes is suspect.
@@ -73,7 +101,7 @@ const fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Which bytes are suspect: of a few bytes, quicker to look up than to find out.
+/// Which bytes are suspect.
 const fn suspects<const QUOTED: bool>() -> [bool; 256] {
     let mut suspects = [false; 256];
     let mut byte = 0_u8;
@@ -100,9 +128,9 @@ fn write_escape<W: fmt::Write>(out: &mut W, character: char) -> fmt::Result {
 /// A writer that escapes what is written through it.
 pub(super) struct Escaped<W, const QUOTED: bool>(pub(super) W);
 
-impl<W: fmt::Write, const QUOTED: bool> fmt::Write for Escaped<&mut W, QUOTED> {
+impl<W: Sink, const QUOTED: bool> fmt::Write for Escaped<&mut W, QUOTED> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        write::<_, QUOTED>(self.0, text)
+        write::<_, QUOTED>(self.0, text.into())
     }
 }
 
@@ -112,10 +140,26 @@ mod tests {
 
     use super::*;
 
+    /// A text that takes only whole characters.
+    struct Whole(String);
+
+    impl fmt::Write for Whole {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.write_str(text)
+        }
+    }
+
+    impl Sink for Whole {
+        fn write_utf8(&mut self, text: Utf8<'_>) -> fmt::Result {
+            self.0.push_str(core::str::from_utf8(text.as_bytes()).unwrap());
+            Ok(())
+        }
+    }
+
     fn escaped<const QUOTED: bool>(text: &str) -> String {
-        let mut out = String::new();
-        write::<_, QUOTED>(&mut out, text).unwrap();
-        out
+        let mut out = Whole(String::new());
+        write::<_, QUOTED>(&mut out, text.into()).unwrap();
+        out.0
     }
 
     /// Character by character, without looking at bytes.

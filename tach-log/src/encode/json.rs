@@ -3,12 +3,12 @@
 use core::fmt;
 use core::fmt::Write as _;
 
-use super::{Format, Head, Output, Value, escape, message, suffix, time};
+use super::{Format, Head, Output, Sink, Utf8, Value, escape, message, suffix, time};
 
 pub(crate) enum Json {}
 
 impl Format for Json {
-    fn head<W: fmt::Write>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
+    fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
         out.write_str("{\"ts\":\"")?;
         time(out, head.time)?;
         out.write_str("\",\"level\":\"")?;
@@ -20,7 +20,7 @@ impl Format for Json {
         out.write_str("\"")
     }
 
-    fn field<W: fmt::Write>(out: &mut Output<W>, key: &str, value: Value<'_>) -> fmt::Result {
+    fn field<W: Sink>(out: &mut Output<W>, key: Utf8<'_>, value: Value<'_>) -> fmt::Result {
         out.write_str(",\"")?;
         escape::write::<_, true>(out, key)?;
         out.write_str(suffix(key))?;
@@ -42,7 +42,7 @@ impl Format for Json {
         }
     }
 
-    fn end<W: fmt::Write>(out: &mut Output<W>) -> fmt::Result {
+    fn end<W: Sink>(out: &mut Output<W>) -> fmt::Result {
         out.write_str("}")
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::fmt::Write as _;
 
-use super::{Format, Head, Output, Value, escape, key_value, message, time};
+use super::{Format, Head, Output, Sink, Utf8, Value, escape, key_value, message, time};
 
 /// As wide as the longest of the usual levels, so that targets stand below each other.
 const LEVEL_WIDTH: &str = "     ";
@@ -16,7 +16,7 @@ const PLAIN: &str = "\x1b[0m";
 pub(crate) enum Line<const COLORED: bool = false> {}
 
 impl<const COLORED: bool> Format for Line<COLORED> {
-    fn head<W: fmt::Write>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
+    fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
         if COLORED {
             out.write_str(FAINT)?;
         }
@@ -39,14 +39,14 @@ impl<const COLORED: bool> Format for Line<COLORED> {
         message::<_, false>(out, &head.message)
     }
 
-    fn field<W: fmt::Write>(out: &mut Output<W>, key: &str, value: Value<'_>) -> fmt::Result {
+    fn field<W: Sink>(out: &mut Output<W>, key: Utf8<'_>, value: Value<'_>) -> fmt::Result {
         out.write_str(" ")?;
         key_value::write_key(out, key)?;
         out.write_str("=")?;
         key_value::write_value(out, value)
     }
 
-    fn end<W: fmt::Write>(_: &mut Output<W>) -> fmt::Result {
+    fn end<W: Sink>(_: &mut Output<W>) -> fmt::Result {
         Ok(())
     }
 }

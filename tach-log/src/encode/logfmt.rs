@@ -3,12 +3,12 @@
 use core::fmt;
 use core::fmt::Write as _;
 
-use super::{Format, Head, Output, Value, key_value, message, suffix, time};
+use super::{Format, Head, Output, Sink, Utf8, Value, key_value, message, suffix, time};
 
 pub(crate) enum Logfmt {}
 
 impl Format for Logfmt {
-    fn head<W: fmt::Write>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
+    fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {
         out.write_str("ts=")?;
         time(out, head.time)?;
         out.write_str(" level=")?;
@@ -21,7 +21,7 @@ impl Format for Logfmt {
         out.write_str("\"")
     }
 
-    fn field<W: fmt::Write>(out: &mut Output<W>, key: &str, value: Value<'_>) -> fmt::Result {
+    fn field<W: Sink>(out: &mut Output<W>, key: Utf8<'_>, value: Value<'_>) -> fmt::Result {
         out.write_str(" ")?;
         key_value::write_key(out, key)?;
         out.write_str(suffix(key))?;
@@ -29,7 +29,7 @@ impl Format for Logfmt {
         key_value::write_value(out, value)
     }
 
-    fn end<W: fmt::Write>(_: &mut Output<W>) -> fmt::Result {
+    fn end<W: Sink>(_: &mut Output<W>) -> fmt::Result {
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use core::panic::AssertUnwindSafe;
 use std::panic;
 
 use super::escape::Escaped;
+use super::utf8::{Sink, Utf8};
 
 /// What follows the part of a text that was written before its `Display` failed.
 const FAILED: &str = "<failed to format>";
@@ -28,7 +29,7 @@ enum State {
     Failed,
 }
 
-impl<W: fmt::Write> Output<W> {
+impl<W: Sink> Output<W> {
     pub(crate) const fn new(sink: W) -> Self {
         Self { sink, state: State::Sound }
     }
@@ -68,15 +69,30 @@ impl<W: fmt::Write> Output<W> {
 /// How calling the user's code went: well or, with a note for the reader, not. The outer `Err` is the sink's.
 pub(crate) type Outcome = Result<Result<(), &'static str>, fmt::Error>;
 
-impl<W: fmt::Write> fmt::Write for Output<W> {
+impl<W: Sink> Output<W> {
+    /// Writes to the sink, unless that has failed.
     #[inline]
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+    fn write(&mut self, write: impl FnOnce(&mut W) -> fmt::Result) -> fmt::Result {
         if self.state == State::Failed {
             return Err(fmt::Error);
         }
         self.state = State::Writing;
-        let result = self.sink.write_str(text);
+        let result = write(&mut self.sink);
         self.state = if result.is_ok() { State::Sound } else { State::Failed };
         result
+    }
+}
+
+impl<W: Sink> fmt::Write for Output<W> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write(|sink| sink.write_str(text))
+    }
+}
+
+impl<W: Sink> Sink for Output<W> {
+    #[inline]
+    fn write_utf8(&mut self, text: Utf8<'_>) -> fmt::Result {
+        self.write(|sink| sink.write_utf8(text))
     }
 }

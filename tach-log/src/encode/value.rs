@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::output::Output;
+use super::utf8::{Sink, Utf8};
 
 /// A value as the formats tell them apart.
 #[derive(Clone, Copy)]
@@ -14,14 +15,14 @@ pub(crate) enum Value<'a> {
     I128(i128),
     U128(u128),
     F64(f64),
-    Str(&'a str),
+    Str(Utf8<'a>),
     /// What only prints itself.
     Display(&'a dyn fmt::Display),
 }
 
 impl Value<'_> {
     /// Writes a value that needs no quotes in any format; `None` for those that may.
-    pub(crate) fn write_plain<W: fmt::Write>(self, out: &mut Output<W>) -> Option<fmt::Result> {
+    pub(crate) fn write_plain<W: Sink>(self, out: &mut Output<W>) -> Option<fmt::Result> {
         let mut integer = itoa::Buffer::new();
         let mut float = zmij::Buffer::new();
         let text = match self {

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! length u32 | flags u8 | level u8 | ticks u64 | unix_ns u64 | target | message | field*
-//! field: tag u8 | key | value          text: length u32 | bytes
+//! target, message: length u32 | bytes
+//! field: tag u8 | length of key u32 | number, or length of text u32 | key | text
 //! ```
 
 mod decode;

@@ -2,11 +2,21 @@
 
 use core::fmt;
 
+use crate::encode::{Sink, Utf8};
+
 pub(super) struct Text<'a>(pub(super) &'a mut Vec<u8>);
 
 impl fmt::Write for Text<'_> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl Sink for Text<'_> {
+    #[inline]
+    fn write_utf8(&mut self, text: Utf8<'_>) -> fmt::Result {
         self.0.extend_from_slice(text.as_bytes());
         Ok(())
     }

@@ -104,7 +104,7 @@ impl Serializer for Fields<'_, '_> {
 
     #[inline]
     fn emit_str(&mut self, key: Key, value: &str) -> slog::Result {
-        self.to.field(AsRef::<str>::as_ref(&key), Value::Str(value));
+        self.to.field(AsRef::<str>::as_ref(&key), Value::Str(value.into()));
         Ok(())
     }
 

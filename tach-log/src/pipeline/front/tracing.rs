@@ -133,7 +133,7 @@ impl<'a, 'b> Visitor<'a, 'b> {
                 Value::Str(text) => return self.to.message_text(text),
                 Value::Display(shown) => return self.to.message(format_args!("{shown}")),
                 // A number that was named so: it is kept as a field.
-                _ => self.to.message_text(""),
+                _ => self.to.message_text("".into()),
             }
         }
         self.end_message();
@@ -146,18 +146,23 @@ impl<'a, 'b> Visitor<'a, 'b> {
     fn end_message(&mut self) {
         if self.awaits_message {
             self.awaits_message = false;
-            self.to.message_text("");
+            self.to.message_text("".into());
         }
     }
 }
 
 impl Visit for Visitor<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // As the macros give it.
+        if self.awaits_message && field.name() == MESSAGE {
+            self.awaits_message = false;
+            return self.to.message(format_args!("{value:?}"));
+        }
         self.field(field, Value::Display(&format_args!("{value:?}")));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.field(field, Value::Str(value));
+        self.field(field, Value::Str(value.into()));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {

@@ -4,7 +4,7 @@ use tach_core::{Instant, Stamp, UnixTime};
 
 use super::reader::Reader;
 use super::{HEAD, LINE, STAMPED, Tag, Time};
-use crate::encode::Value;
+use crate::encode::{Utf8, Value};
 use crate::pipeline::level::Level;
 
 /// The length of the record with this head, itself included.
@@ -43,7 +43,7 @@ fn read_time(flags: u8, reader: &mut Reader<'_>) -> Option<Time> {
 pub(in crate::pipeline) struct Record<'a> {
     pub(in crate::pipeline) time: Time,
     pub(in crate::pipeline) level: Level,
-    pub(in crate::pipeline) target: &'a str,
+    pub(in crate::pipeline) target: Utf8<'a>,
     pub(in crate::pipeline) body: Body<'a>,
 }
 
@@ -51,7 +51,7 @@ pub(in crate::pipeline) struct Record<'a> {
 #[derive(Debug, Clone)]
 pub(in crate::pipeline) enum Body<'a> {
     Event {
-        message: &'a str,
+        message: Utf8<'a>,
         fields: Fields<'a>,
     },
     /// A line that is formatted already.
@@ -67,9 +67,11 @@ impl<'a> Record<'a> {
         let flags = reader.byte()?;
         let level = Level::from_byte(reader.byte()?);
         let time = read_time(flags, &mut reader)?;
-        let target = reader.text()?;
+        let length = reader.bytes()?;
+        let target = reader.text(length)?;
         let body = if flags & LINE == 0 {
-            Body::Event { message: reader.text()?, fields: Fields(reader.0) }
+            let length = reader.bytes()?;
+            Body::Event { message: reader.text(length)?, fields: Fields(reader.0) }
         } else {
             Body::Line(reader.blob()?)
         };
@@ -82,23 +84,28 @@ impl<'a> Record<'a> {
 pub(in crate::pipeline) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = (&'a str, Value<'a>);
+    type Item = (Utf8<'a>, Value<'a>);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let mut reader = Reader(self.0);
         let tag = Tag::from_byte(reader.byte()?)?;
-        let key = reader.text()?;
-        let value = match tag {
-            Tag::Null => Value::Null,
-            Tag::False => Value::Bool(false),
-            Tag::True => Value::Bool(true),
-            Tag::I64 => Value::I64(i64::from_le_bytes(reader.bytes()?)),
-            Tag::U64 => Value::U64(u64::from_le_bytes(reader.bytes()?)),
-            Tag::I128 => Value::I128(i128::from_le_bytes(reader.bytes()?)),
-            Tag::U128 => Value::U128(u128::from_le_bytes(reader.bytes()?)),
-            Tag::F64 => Value::F64(f64::from_bits(u64::from_le_bytes(reader.bytes()?))),
-            Tag::Str => Value::Str(reader.text()?),
+        let key = reader.bytes()?;
+        let (value, text) = match tag {
+            Tag::Null => (Value::Null, None),
+            Tag::False => (Value::Bool(false), None),
+            Tag::True => (Value::Bool(true), None),
+            Tag::I64 => (Value::I64(i64::from_le_bytes(reader.bytes()?)), None),
+            Tag::U64 => (Value::U64(u64::from_le_bytes(reader.bytes()?)), None),
+            Tag::I128 => (Value::I128(i128::from_le_bytes(reader.bytes()?)), None),
+            Tag::U128 => (Value::U128(u128::from_le_bytes(reader.bytes()?)), None),
+            Tag::F64 => (Value::F64(f64::from_bits(u64::from_le_bytes(reader.bytes()?))), None),
+            Tag::Str => (Value::Null, Some(reader.bytes()?)),
+        };
+        let key = reader.text(key)?;
+        let value = match text {
+            Some(length) => Value::Str(reader.text(length)?),
+            None => value,
         };
         self.0 = reader.0;
         Some((key, value))

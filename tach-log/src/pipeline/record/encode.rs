@@ -7,6 +7,8 @@ use std::panic;
 #[cfg(feature = "tracing")]
 use super::LINE;
 use super::{HEAD, STAMPED, Tag, Time};
+#[cfg(feature = "tracing")]
+use crate::encode::Utf8;
 use crate::encode::{Output, Value};
 use crate::pipeline::level::Level;
 use crate::pipeline::text::Text;
@@ -31,32 +33,34 @@ impl<'a> Encoder<'a> {
                 (STAMPED, stamp.instant().as_ticks(), stamp.unix_time().as_nanos())
             }
         };
-        let mut head = [0; HEAD];
+        let mut head = [0; HEAD + size_of::<u32>()];
         head[4] = flags;
         head[5] = level.as_byte();
         head[6..14].copy_from_slice(&ticks.to_le_bytes());
-        head[14..].copy_from_slice(&unix_ns.to_le_bytes());
+        head[14..HEAD].copy_from_slice(&unix_ns.to_le_bytes());
+        head[HEAD..].copy_from_slice(&length(target.len()));
         bytes.clear();
         bytes.extend_from_slice(&head);
-        let mut encoder = Self { bytes };
-        encoder.text(target);
-        encoder
+        bytes.extend_from_slice(target.as_bytes());
+        Self { bytes }
     }
 
     /// The message, formatted only if it has arguments.
     #[inline]
     pub(in crate::pipeline) fn message(&mut self, message: fmt::Arguments<'_>) {
-        match message.as_str() {
-            Some(text) => self.text(text),
-            None => self.printed(&message),
+        if let Some(text) = message.as_str() {
+            return self.blob(text.as_bytes());
         }
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.printed(message, at);
     }
 
     /// A message that is formatted already.
     #[cfg(feature = "tracing")]
     #[inline]
-    pub(in crate::pipeline) fn message_text(&mut self, message: &str) {
-        self.text(message);
+    pub(in crate::pipeline) fn message_text(&mut self, message: Utf8<'_>) {
+        self.blob(message.as_bytes());
     }
 
     /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
@@ -81,21 +85,23 @@ impl<'a> Encoder<'a> {
     #[inline]
     pub(in crate::pipeline) fn field(&mut self, key: &str, value: Value<'_>) {
         match value {
-            Value::Null => self.key(Tag::Null, key),
-            Value::Bool(false) => self.key(Tag::False, key),
-            Value::Bool(true) => self.key(Tag::True, key),
-            Value::I64(value) => self.number(Tag::I64, key, value.to_le_bytes()),
-            Value::U64(value) => self.number(Tag::U64, key, value.to_le_bytes()),
-            Value::I128(value) => self.number(Tag::I128, key, value.to_le_bytes()),
-            Value::U128(value) => self.number(Tag::U128, key, value.to_le_bytes()),
-            Value::F64(value) => self.number(Tag::F64, key, value.to_bits().to_le_bytes()),
+            Value::Null => self.plain(Tag::Null, key, []),
+            Value::Bool(false) => self.plain(Tag::False, key, []),
+            Value::Bool(true) => self.plain(Tag::True, key, []),
+            Value::I64(value) => self.plain(Tag::I64, key, value.to_le_bytes()),
+            Value::U64(value) => self.plain(Tag::U64, key, value.to_le_bytes()),
+            Value::I128(value) => self.plain(Tag::I128, key, value.to_le_bytes()),
+            Value::U128(value) => self.plain(Tag::U128, key, value.to_le_bytes()),
+            Value::F64(value) => self.plain(Tag::F64, key, value.to_bits().to_le_bytes()),
             Value::Str(text) => {
-                self.key(Tag::Str, key);
-                self.text(text);
+                let text = text.as_bytes();
+                self.plain(Tag::Str, key, length(text.len()));
+                self.bytes.extend_from_slice(text);
             }
             Value::Display(value) => {
-                self.key(Tag::Str, key);
-                self.printed(value);
+                self.plain(Tag::Str, key, [0; 4]);
+                let at = self.bytes.len() - key.len() - 4;
+                self.printed(format_args!("{value}"), at);
             }
         }
     }
@@ -113,21 +119,13 @@ impl<'a> Encoder<'a> {
         self.bytes[..4].copy_from_slice(&length);
     }
 
+    /// A field up to its key's end. All of known size goes first, at once.
     #[inline]
-    fn key(&mut self, tag: Tag, key: &str) {
-        self.bytes.push(tag as u8);
-        self.text(key);
-    }
-
-    #[inline]
-    fn number<const N: usize>(&mut self, tag: Tag, key: &str, value: [u8; N]) {
-        self.key(tag, key);
+    fn plain<const N: usize>(&mut self, tag: Tag, key: &str, value: [u8; N]) {
+        let [a, b, c, d] = length(key.len());
+        self.bytes.extend_from_slice(&[tag as u8, a, b, c, d]);
         self.bytes.extend_from_slice(&value);
-    }
-
-    #[inline]
-    fn text(&mut self, text: &str) {
-        self.blob(text.as_bytes());
+        self.bytes.extend_from_slice(key.as_bytes());
     }
 
     #[inline]
@@ -136,17 +134,16 @@ impl<'a> Encoder<'a> {
         self.bytes.extend_from_slice(blob);
     }
 
-    /// What `value` prints; if that fails or panics, the part before, and a note.
-    fn printed(&mut self, value: &(impl fmt::Display + ?Sized)) {
-        let at = self.bytes.len();
-        self.bytes.extend_from_slice(&[0; 4]);
+    /// What `value` prints, with its length `at` that place; if that fails or panics, the part before, and a
+    /// note.
+    fn printed(&mut self, value: fmt::Arguments<'_>, at: usize) {
+        let start = self.bytes.len();
         let mut text = Output::new(Text(&mut *self.bytes));
         // The buffer never fails, so what is left to see is how the value's code fared.
-        if let Ok(Err(note)) = text.guard(|out| fmt::Write::write_fmt(out, format_args!("{value}")))
-        {
+        if let Ok(Err(note)) = text.guard(|out| fmt::Write::write_fmt(out, value)) {
             self.bytes.extend_from_slice(note.as_bytes());
         }
-        let printed = length(self.bytes.len() - at - 4);
+        let printed = length(self.bytes.len() - start);
         self.bytes[at..at + 4].copy_from_slice(&printed);
     }
 }

@@ -1,6 +1,6 @@
 //! Taking bytes apart from the front. Whatever they hold, nothing panics.
 
-use core::str;
+use crate::encode::Utf8;
 
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
@@ -19,14 +19,21 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(super) fn blob(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(u32::from_le_bytes(self.bytes()?)).ok()?;
-        let (blob, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(blob)
+        let length = self.bytes()?;
+        self.split(length)
+    }
+
+    /// A text of this length.
+    #[inline]
+    pub(super) fn text(&mut self, length: [u8; 4]) -> Option<Utf8<'a>> {
+        self.split(length).map(Utf8::of_whole)
     }
 
     #[inline]
-    pub(super) fn text(&mut self) -> Option<&'a str> {
-        str::from_utf8(self.blob()?).ok()
+    fn split(&mut self, length: [u8; 4]) -> Option<&'a [u8]> {
+        let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
     }
 }

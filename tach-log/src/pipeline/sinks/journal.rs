@@ -7,7 +7,7 @@ use core::mem;
 
 use tach_core::UnixTime;
 
-use crate::encode::{Output, Value};
+use crate::encode::{Output, Utf8, Value};
 use crate::pipeline::record::{Body, Record};
 use crate::pipeline::text::Text;
 
@@ -22,7 +22,7 @@ pub(super) fn write(entries: &mut Vec<u8>, record: &Record<'_>, time: UnixTime) 
     value(entries, Value::U64(time.as_micros()));
     entries.extend_from_slice(b"PRIORITY");
     value(entries, Value::U64(record.level.of_syslog().into()));
-    if !record.target.is_empty() {
+    if !record.target.as_bytes().is_empty() {
         entries.extend_from_slice(b"TARGET");
         bytes(entries, record.target.as_bytes());
     }
@@ -42,14 +42,17 @@ pub(super) fn write(entries: &mut Vec<u8>, record: &Record<'_>, time: UnixTime) 
 
 /// Writes a name in capitals of ASCII, digits and `_`. It begins with a letter: those that begin with `_` are
 /// the journal's own, which a reader trusts.
-fn name(entries: &mut Vec<u8>, key: &str) {
+fn name(entries: &mut Vec<u8>, key: Utf8<'_>) {
+    let key = key.as_bytes();
     let start = entries.len();
-    if !key.starts_with(|first: char| first.is_ascii_alphabetic()) {
+    if !key.first().is_some_and(u8::is_ascii_alphabetic) {
         entries.push(b'F');
     }
     let room = LONGEST_NAME - "F_".len();
-    entries.extend(key.chars().take(room).map(|character| match character {
-        'a'..='z' | 'A'..='Z' | '0'..='9' => character.to_ascii_uppercase() as u8,
+    // One for each character.
+    let characters = key.iter().filter(|&byte| byte & 0xc0 != 0x80);
+    entries.extend(characters.take(room).map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => byte.to_ascii_uppercase(),
         _ => b'_',
     }));
     if TAKEN.contains(&&entries[start..]) {

@@ -213,7 +213,7 @@ fn print<F: encode::Format>(
     let level = record.level.name();
     F::head(
         &mut out,
-        &Head { time, level, target: record.target, message: Message::Str(message) },
+        &Head { time, level, target: record.target, message: Message::Str(*message) },
     )?;
     for (key, value) in fields.clone() {
         F::field(&mut out, key, value)?;
