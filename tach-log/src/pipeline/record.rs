@@ -2,7 +2,7 @@
 //!
 //! Numbers and booleans are kept in binary and texts are copied, so that the call neither formats nor
 //! allocates where it need not. Names of the program are copied too: a dozen bytes are copied as fast as a
-//! reference to them is, and bytes can be taken apart again without trusting them.
+//! reference to them is, and bytes can be taken apart again without trusting them: but that texts are texts.
 //!
 //! ```text
 //! length u32 | flags u8 | level u8 | ticks u64 | unix_ns u64 | target | message | field*
