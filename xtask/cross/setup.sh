@@ -16,7 +16,7 @@ shopt -s inherit_errexit
 : "${TACH_CROSS_WASM_BINDGEN:?the version in Cargo.lock}"
 ZIG_VERSION=0.17.0
 WASMTIME_VERSION=50.0.1
-# Of one release of JCO.
+# The parts of JCO that make a component of a module.
 JCO="jco@1.35.0 jco-transpile@0.15.0 preview2-shim@0.26.1"
 HOST=x86_64-unknown-linux-gnu
 
@@ -128,15 +128,14 @@ SH
 libc() { fetch "$1" "$X/$1" libc6 libgcc-s1; }
 riscv64_libc() { fetch amd64 "$X/riscv64" libc6-riscv64-cross libgcc-s1-riscv64-cross; }
 
-# wasi_libc TARGET LISTS NAME: std is written for a newer wasi-libc than Debian's. What that one, by
-# whichever name it has the target, lacks are threads, which WASI doesn't have either, so functions that
-# say so will do.
+# wasi_libc TARGET LISTS FOLDER: std is written for a newer wasi-libc than Debian's. What that one lacks are
+# threads, which these targets don't have either, so functions that say so will do.
 wasi_libc() {
-  local t=$1 lists=$2 name=$3 d=$X/build/wasi
+  local t=$1 lists=$2 folder=$3 d=$X/build/wasi
   local self=$RUST/lib/rustlib/$t/lib/self-contained
   mkdir -p "$d" "$self"
-  ONLY="./usr/lib/$name/*" fetch "$lists" "$d" wasi-libc
-  cp "$d/usr/lib/$name"/{crt1-command.o,crt1-reactor.o,libc.a} "$self/"
+  ONLY="./usr/lib/$folder/*" fetch "$lists" "$d" wasi-libc
+  cp "$d/usr/lib/$folder"/{crt1-command.o,crt1-reactor.o,libc.a} "$self/"
   cat >"$d/threads.rs" <<'RS'
 #![no_std]
 macro_rules! functions { ($($name:ident($($kind:ty),*) = $value:expr;)*) => {
@@ -159,7 +158,7 @@ RS
   rm -rf "$d"
 }
 
-# What makes a component of a module. JCO comes without the packages that only its other commands need.
+# Without the packages that only JCO's other commands need, which are ten times its size.
 jco() {
   local tmp package to; tmp=$(mktemp -d "$X/build/jco.XXXXXX")
   rm -rf "$X/jco"
@@ -172,8 +171,8 @@ jco() {
   rm -rf "$tmp"
 }
 
-# Debian's emscripten, which is older than the compiler, with the compiler's own linker. Nothing is
-# compiled with it, and nothing optimized or stripped, so most of it and of LLVM is not needed.
+# Debian's emscripten is older than the compiler, so it is given the compiler's own linker. Nothing is
+# compiled with it, optimized or stripped, so most of it is not needed, and nothing else of LLVM.
 emscripten() {
   local d=$X/emscripten share=./usr/share/emscripten name
   local libs=$share/cache/sysroot/lib/wasm32-emscripten
@@ -383,7 +382,7 @@ target_wasip2() {
   step "zig-$ZIG_VERSION" zig
   step wasip2-std wasip2_std
   step wasip2-libc wasi_libc wasm32-wasip2 "amd64-$(backports)" wasm32-wasip2
-  step "jco-${JCO//[^0-9]/}" jco
+  step "${JCO//[ @]/-}" jco
   step "wasmtime-$WASMTIME_VERSION" wheel "$X/wasmtime" "wasmtime==$WASMTIME_VERSION"
   program ld-wasip2 <<SH
 exec node ${HERE@Q}/wasip2-ld.mjs "\$X/jco/node_modules/@bytecodealliance" \
