@@ -1,7 +1,7 @@
 """python3 wasip2.py PROGRAM.wasm ARGUMENT...: runs a command of WASI preview 2."""
 import sys
 
-from wasmtime import Engine, ExitTrap, Store, WasiConfig
+from wasmtime import Engine, ExitTrap, Store, WasiConfig, WasmtimeError
 from wasmtime.component import Component, Linker
 
 wasi = WasiConfig()
@@ -26,4 +26,6 @@ try:
     result = linker.instantiate(store, component).get_func(store, run)(store)
 except ExitTrap as exit:
     sys.exit(exit.code)
+except WasmtimeError as trap:
+    sys.exit(str(trap))
 sys.exit(result.tag != "ok")
