@@ -64,8 +64,8 @@
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | compiled |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
-//! | `wasm32-wasip2` | the standard library's clock | compiled |
-//! | `wasm32-unknown-emscripten` | the OS clock that it brings | compiled |
+//! | `wasm32-wasip2` | the standard library's clock | run in wasmtime, with a C library that adapts preview 1's |
+//! | `wasm32-unknown-emscripten` | the OS clock that it brings | run in Node, with functions of our own for emscripten 3.1's clocks |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
 //!
 //! A target needs 64-bit atomics, which some of 32 bits lack: `powerpc`, `mips`, `thumbv7em`.

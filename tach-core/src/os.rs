@@ -41,15 +41,6 @@ cfg_if! {
 }
 
 cfg_if! {
-    // Where C's `errno` is.
-    if #[cfg(target_os = "freebsd")] {
-        use libc::__error as errno_location;
-    } else if #[cfg(target_os = "linux")] {
-        use libc::__errno_location as errno_location;
-    }
-}
-
-cfg_if! {
     if #[cfg(unix)] {
         mod unix;
         pub(crate) use unix::{monotonic_ns, realtime_ns};
@@ -77,7 +68,7 @@ cfg_if! {
 
 // libc does not declare `clock_getres` for NuttX.
 #[cfg(all(unix, not(target_os = "nuttx")))]
-pub(crate) use unix::resolution_ns;
+pub(crate) use unix::{realtime_resolution_ns, resolution_ns};
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
@@ -88,6 +79,7 @@ cfg_if! {
         mod linux;
         mod suspend;
         mod vmclock;
+        use libc::__errno_location as errno_location;
         pub(crate) use errno::keeping_errno;
         pub(crate) use linux::kernel_view;
         pub(crate) use suspend::suspended_ns;
@@ -95,6 +87,7 @@ cfg_if! {
     } else if #[cfg(target_os = "freebsd")] {
         mod errno;
         mod freebsd;
+        use libc::__error as errno_location;
         pub(crate) use errno::keeping_errno;
         pub(crate) use freebsd::kernel_view;
     } else if #[cfg(target_vendor = "apple")] {

@@ -4,8 +4,9 @@
 # targets are.
 #
 # All of it comes from packages: Debian's are downloaded and unpacked there, zig (linker and C library
-# of the Linux targets) is a wheel from PyPI, wasm-bindgen is compiled from the crate registry. Nothing
-# is installed on the system, and its rustup toolchains are not used. It is for x86_64 Debian 12.
+# of the Linux targets) and wasmtime are wheels from PyPI, what makes a component is from npm, and
+# wasm-bindgen is compiled from the crate registry. Nothing is installed on the system, and its rustup
+# toolchains are not used. It is for x86_64 Debian 12.
 #
 # A finished step leaves a stamp and is not done again. Delete the folder to start over.
 set -euo pipefail
@@ -14,6 +15,9 @@ shopt -s inherit_errexit
 : "${TACH_CROSS_HOME:?the folder to fill}" "${TACH_CROSS_MSRV:?1.85, say}"
 : "${TACH_CROSS_WASM_BINDGEN:?the version in Cargo.lock}"
 ZIG_VERSION=0.17.0
+WASMTIME_VERSION=50.0.1
+# The parts of JCO that make a component of a module.
+JCO="jco@1.35.0 jco-transpile@0.15.0 preview2-shim@0.26.1"
 HOST=x86_64-unknown-linux-gnu
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -98,11 +102,16 @@ debian_std() {
 
 ## Linkers and C libraries
 
+# wheel FOLDER PACKAGE==VERSION: unpacks a package of PyPI.
+wheel() {
+  local to=$1 package=$2 tmp; tmp=$(mktemp -d "$X/build/wheel.XXXXXX")
+  python3 -m pip download -q --no-deps --only-binary=:all: -d "$tmp" "$package"
+  rm -rf "$to"
+  python3 -m zipfile -e "$tmp"/*.whl "$to"; rm -rf "$tmp"
+}
+
 zig() {
-  local tmp; tmp=$(mktemp -d "$X/build/zig.XXXXXX")
-  python3 -m pip download -q --no-deps --only-binary=:all: -d "$tmp" "ziglang==$ZIG_VERSION"
-  rm -rf "$X/zig"
-  python3 -m zipfile -e "$tmp"/ziglang-*.whl "$X/zig"; rm -rf "$tmp"
+  wheel "$X/zig" "ziglang==$ZIG_VERSION"
   chmod +x "$X/zig/ziglang/zig"
 }
 
@@ -119,13 +128,14 @@ SH
 libc() { fetch "$1" "$X/$1" libc6 libgcc-s1; }
 riscv64_libc() { fetch amd64 "$X/riscv64" libc6-riscv64-cross libgcc-s1-riscv64-cross; }
 
-# std is written for a newer wasi-libc than Debian's. What that one lacks are threads, which preview 1
-# doesn't have either, so functions that say so will do.
+# wasi_libc TARGET LISTS FOLDER: std is written for a newer wasi-libc than Debian's. What that one lacks are
+# threads, which these targets don't have either, so functions that say so will do.
 wasi_libc() {
-  local self=$RUST/lib/rustlib/wasm32-wasip1/lib/self-contained d=$X/build/wasi
+  local t=$1 lists=$2 folder=$3 d=$X/build/wasi
+  local self=$RUST/lib/rustlib/$t/lib/self-contained
   mkdir -p "$d" "$self"
-  ONLY='./usr/lib/wasm32-wasi/*' fetch amd64 "$d" wasi-libc
-  cp "$d"/usr/lib/wasm32-wasi/{crt1-command.o,crt1-reactor.o,libc.a} "$self/"
+  ONLY="./usr/lib/$folder/*" fetch "$lists" "$d" wasi-libc
+  cp "$d/usr/lib/$folder"/{crt1-command.o,crt1-reactor.o,libc.a} "$self/"
   cat >"$d/threads.rs" <<'RS'
 #![no_std]
 macro_rules! functions { ($($name:ident($($kind:ty),*) = $value:expr;)*) => {
@@ -143,9 +153,47 @@ functions! {
 }
 RS
   "$RUST/bin/rustc" --edition 2021 --crate-type lib --emit obj -O -Ccodegen-units=1 -Cpanic=abort \
-    --target wasm32-wasip1 "$d/threads.rs" -o "$d/threads.o"
+    --target "$t" "$d/threads.rs" -o "$d/threads.o"
   "$X/zig/ziglang/zig" ar rs "$self/libc.a" "$d/threads.o"
   rm -rf "$d"
+}
+
+# Without the packages that only JCO's other commands need, which are ten times its size.
+jco() {
+  local tmp package to; tmp=$(mktemp -d "$X/build/jco.XXXXXX")
+  rm -rf "$X/jco"
+  for package in $JCO; do
+    to=$X/jco/node_modules/@bytecodealliance/${package%@*}
+    mkdir -p "$to"
+    tar -xz -C "$to" --strip-components 1 \
+      -f "$tmp/$(npm pack --silent --pack-destination "$tmp" "@bytecodealliance/$package")"
+  done
+  rm -rf "$tmp"
+}
+
+# Debian's emscripten is older than the compiler, so it is given the compiler's own linker. Nothing is
+# compiled with it, optimized or stripped, so most of it is not needed, and nothing else of LLVM.
+emscripten() {
+  local d=$X/emscripten share=./usr/share/emscripten name
+  local libs=$share/cache/sysroot/lib/wasm32-emscripten
+  rm -rf "$d"
+  ONLY="$share/emcc.py $share/emscripten* $share/src $share/tools $share/third_party/leb128
+    $share/cache/sysroot_install.stamp $libs/struct_info.json $(printf "$libs/lib%s.a " GL al c++-except \
+      c++abi-except c-debug compiler_rt dlmalloc html5 noexit sockets stubs-debug unwind-except)" \
+    fetch amd64 "$d" emscripten
+  ONLY='./usr/bin/wasm-emscripten-finalize ./usr/lib/*' fetch amd64 "$d" binaryen
+  mkdir -p "$d/llvm"
+  for name in clang-14 llvm-objcopy-14; do ln -s "$X/bin/emscripten-llvm" "$d/llvm/$name"; done
+  ln -s "$X/bin/emscripten-ld" "$d/llvm/wasm-ld-14"
+  cat >"$d/config.py" <<PY
+EMSCRIPTEN_ROOT = '$d/usr/share/emscripten'
+CACHE = EMSCRIPTEN_ROOT + '/cache'
+FROZEN_CACHE = True
+LLVM_ROOT = '$d/llvm'
+LLVM_ADD_VERSION = CLANG_ADD_VERSION = '14'
+BINARYEN_ROOT = '$d/usr'
+NODE_JS = '$(command -v node)'
+PY
 }
 
 mingw() {
@@ -316,10 +364,34 @@ target_wasi() {
   need_rust
   step "zig-$ZIG_VERSION" zig
   step wasi-std build_std wasm32-wasip1
-  step wasi-libc wasi_libc
+  step wasi-libc wasi_libc wasm32-wasip1 amd64 wasm32-wasi
   program run-wasi <<SH
 if [ "\$1" = --version ]; then echo "WASI of Node \$(node --version)"; exit; fi
 exec node --no-warnings ${HERE@Q}/wasi.mjs "\$@"
+SH
+}
+# Debian's source lacks an archive, since it was compiled; wasi-libc has the function that was in it.
+wasip2_std() {
+  local rt
+  for rt in "$RUST"/lib/rustlib/src/rust/library/vendor/wit-bindgen-*/src/rt; do
+    printf '!<arch>\n' >"$rt/libwit_bindgen_cabi.a"
+  done
+  build_std wasm32-wasip2
+}
+target_wasip2() {
+  need_rust; need_lists amd64 "$(backports)"
+  step "zig-$ZIG_VERSION" zig
+  step wasip2-std wasip2_std
+  step wasip2-libc wasi_libc wasm32-wasip2 "amd64-$(backports)" wasm32-wasip2
+  step "${JCO//[ @]/-}" jco
+  step "wasmtime-$WASMTIME_VERSION" wheel "$X/wasmtime" "wasmtime==$WASMTIME_VERSION"
+  program ld-wasip2 <<SH
+exec node ${HERE@Q}/wasip2-ld.mjs "\$X/jco/node_modules/@bytecodealliance" \
+  "\$X/rust/usr/lib/rustlib/$HOST/bin/rust-lld" "\$@"
+SH
+  program run-wasip2 <<SH
+if [ "\$1" = --version ]; then echo "wasmtime $WASMTIME_VERSION"; exit; fi
+PYTHONPATH=\$X/wasmtime exec python3 ${HERE@Q}/wasip2.py "\$@"
 SH
 }
 target_macos() {
@@ -329,16 +401,26 @@ target_macos() {
 }
 target_freebsd() { need_rust; step freebsd-std build_std x86_64-unknown-freebsd; }
 target_windows_aarch64() { need_rust; step windows-aarch64-std build_std aarch64-pc-windows-gnullvm; }
-# Debian's source lacks an archive, since it was compiled. Only who links needs what is in it.
-wasip2_std() {
-  local rt
-  for rt in "$RUST"/lib/rustlib/src/rust/library/vendor/wit-bindgen-*/src/rt; do
-    printf '!<arch>\n' >"$rt/libwit_bindgen_cabi.a"
-  done
-  build_std wasm32-wasip2
+target_emscripten() {
+  need_rust
+  step emscripten-std build_std wasm32-unknown-emscripten
+  program emscripten-llvm <<<'echo "clang version 14.0"'
+  # emscripten gives the place of the data that follows from the order of older linkers.
+  program emscripten-ld <<SH
+exec "\$X/rust/usr/lib/rustlib/$HOST/bin/rust-lld" -flavor wasm --no-stack-first "\$@"
+SH
+  step emscripten emscripten
+  program cc-emscripten <<SH
+export EM_CONFIG=\$X/emscripten/config.py PATH=\$X/emscripten/usr/bin:\$PATH
+exec python3 "\$X/emscripten/usr/share/emscripten/emcc.py" "\$@" -O0 -sENVIRONMENT=node \
+  -sALLOW_MEMORY_GROWTH -sREVERSE_DEPS=all --js-library ${HERE@Q}/emscripten.js
+SH
+  program run-emscripten <<'SH'
+if [ "$1" = --version ]; then echo "emscripten in Node $(node --version)"; exit; fi
+# It would fetch the program as a page does.
+exec node --import 'data:text/javascript,delete globalThis.fetch' "$@"
+SH
 }
-target_wasip2() { need_rust; step wasip2-std wasip2_std; }
-target_emscripten() { need_rust; step emscripten-std build_std wasm32-unknown-emscripten; }
 target_wasm32v1() { need_rust; step wasm32v1-core build_core wasm32v1-none; }
 target_bare_metal() {
   need_rust
@@ -348,7 +430,7 @@ target_bare_metal() {
 
 [ "$(uname -sm) $(. /etc/os-release; echo "${VERSION_CODENAME-}")" = "Linux x86_64 bookworm" ] ||
   { say "this is not Debian 12 (bookworm) on x86_64, which setup.sh is for"; exit 1; }
-for tool in apt-get apt-cache dpkg dpkg-deb tar python3 cc node flock; do
+for tool in apt-get apt-cache dpkg dpkg-deb tar python3 cc node npm flock; do
   command -v $tool >/dev/null || { say "$tool is not there"; exit 1; }
 done
 # One at a time.

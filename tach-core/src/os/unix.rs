@@ -13,14 +13,22 @@ pub(crate) fn realtime_ns() -> u64 {
     read(CLOCK_REALTIME).unwrap_or(0)
 }
 
-/// The resolution that the system states.
 #[cfg(not(target_os = "nuttx"))]
 pub(crate) fn resolution_ns() -> u64 {
+    resolution(MONOTONIC)
+}
+
+#[cfg(not(target_os = "nuttx"))]
+pub(crate) fn realtime_resolution_ns() -> u64 {
+    resolution(CLOCK_REALTIME)
+}
+
+/// What the system states, at least 1.
+#[cfg(not(target_os = "nuttx"))]
+fn resolution(clock: clockid_t) -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec. A call that fails leaves `step` as it is.
-    unsafe {
-        libc::clock_getres(MONOTONIC, &raw mut step);
-    }
+    let _ = unsafe { libc::clock_getres(clock, &raw mut step) };
     ns(step).unwrap_or(0).max(1)
 }
 
