@@ -56,7 +56,7 @@ cfg_if! {
         };
     } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
         mod wasi;
-        pub(crate) use wasi::{monotonic_ns, realtime_ns, resolution_ns};
+        pub(crate) use wasi::{monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns};
     } else if #[cfg(feature = "std")] {
         mod std_clock;
         pub(crate) use std_clock::{monotonic_ns, realtime_ns};
@@ -151,9 +151,7 @@ mod tests {
             let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("a clock past 1970");
             u64::try_from(since_epoch.as_nanos()).expect("a clock before 2554")
         };
-        let before = system();
-        let ours = realtime_ns();
-        let after = system();
+        let (before, ours, after) = (system(), realtime_ns(), system());
         assert!(before <= ours && ours <= after, "{before} <= {ours} <= {after}");
     }
 }

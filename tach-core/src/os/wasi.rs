@@ -32,10 +32,18 @@ fn read(clock: u32) -> u64 {
 }
 
 pub(crate) fn resolution_ns() -> u64 {
+    resolution(MONOTONIC)
+}
+
+pub(crate) fn realtime_resolution_ns() -> u64 {
+    resolution(REALTIME)
+}
+
+fn resolution(clock: u32) -> u64 {
     let mut resolution_ns = 0;
     // SAFETY: the pointer is valid for a u64. A call that fails leaves the resolution at zero.
     unsafe {
-        clock_res_get(MONOTONIC, &raw mut resolution_ns);
+        clock_res_get(clock, &raw mut resolution_ns);
     }
     resolution_ns.max(1)
 }
