@@ -108,7 +108,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     fn end_at(&mut self, time: SystemTime) {
         self.has_ended = true;
         self.inner.end_with_timestamp(time);
-        self.anchor.release(|| self.inner.span_context());
+        self.anchor.release();
     }
 
     /// The time to record for the one `given`.
@@ -234,7 +234,7 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
-            self.anchor.release(|| self.inner.span_context());
+            self.anchor.release();
         }
     }
 }

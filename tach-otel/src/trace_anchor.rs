@@ -1,6 +1,7 @@
 //! One anchor a trace: a span finds that of its parent, up to the trace's first local span.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::mem;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use opentelemetry::Context;
@@ -23,18 +24,16 @@ static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 static IS_ALIGNED: AtomicBool = AtomicBool::new(false);
 
 /// What a span tells its times by: its start, at the time which its parent's anchor gives that.
-///
-/// It is an [`Anchor`] but for the time, which is one of the standard library's so that it need not be
-/// converted for every span.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
-    instant: Instant,
+    anchor: Anchor,
+    /// The anchor's, so that it need not be converted for every time that is told.
     time: SystemTime,
     id: ClockId,
     /// It goes back to that of a parent.
     is_shared: bool,
-    /// It is remembered by this span's ids, and this span is to say when it is over.
-    is_remembered: AtomicBool,
+    /// By which it is remembered until this span says that it is over; 0 if it is not.
+    key: AtomicU64,
 }
 
 impl TraceAnchor {
@@ -51,24 +50,25 @@ impl TraceAnchor {
             None
         };
         let now = clock.early_now();
-        let (instant, time) = match shared {
+        let anchor = match shared {
             Some(parent) => {
                 let start = now.max(parent.instant());
-                (start, parent.unix_time_by(clock, start))
+                Anchor::new(start, parent.unix_time_by(clock, start))
             }
-            None => (now, clock.unix_time_at(now)),
+            None => Anchor::new(now, clock.unix_time_at(now)),
         };
         Self {
-            instant,
-            time: time.to_system_time(),
+            anchor,
+            time: anchor.time().to_system_time(),
             id,
             is_shared: shared.is_some(),
-            is_remembered: AtomicBool::new(false),
+            key: AtomicU64::new(0),
         }
     }
 
+    #[cfg(feature = "sdk")]
     pub(crate) fn anchor(&self) -> Anchor {
-        Anchor::new(self.instant, UnixTime::from_system_time(self.time))
+        self.anchor
     }
 
     pub(crate) fn is_shared(&self) -> bool {
@@ -77,7 +77,7 @@ impl TraceAnchor {
 
     /// Whether another span may have found it.
     pub(crate) fn is_remembered(&mut self) -> bool {
-        *self.is_remembered.get_mut()
+        *self.key.get_mut() != 0
     }
 
     /// When the span starts.
@@ -100,7 +100,7 @@ impl TraceAnchor {
     /// The time at `instant`; of an earlier one than the start's, the start's.
     #[inline]
     fn time_at(&self, clock: &impl Clock, instant: Instant) -> SystemTime {
-        let elapsed = clock.duration_between(self.instant, instant);
+        let elapsed = clock.duration_between(self.anchor.instant(), instant);
         // No clock gets there, but one that somebody made up.
         self.time.checked_add(elapsed).unwrap_or(self.time)
     }
@@ -111,13 +111,14 @@ impl TraceAnchor {
     pub(crate) fn remember(&self, span: &SpanContext, replaces: bool) {
         // ORDERING: Relaxed for all three, since whoever ends the span has it to itself by then, and all
         // that counts before is that one thread does it.
-        if self.is_remembered.load(Ordering::Relaxed)
-            || self.is_remembered.swap(true, Ordering::Relaxed)
-        {
+        if self.key.load(Ordering::Relaxed) != 0 {
             return;
         }
-        if put(self.id, span, self.anchor(), replaces).is_none() {
-            self.is_remembered.store(false, Ordering::Relaxed);
+        let key = key(self.id, span);
+        if self.key.swap(key, Ordering::Relaxed) == 0
+            && put(key, span, &self.anchor, replaces).is_none()
+        {
+            self.key.store(0, Ordering::Relaxed);
         }
     }
 
@@ -125,18 +126,18 @@ impl TraceAnchor {
     /// needed.
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
-        if let Some(slot) = put(self.id, span, self.anchor(), false) {
-            slot.release(key(self.id, span));
+        let key = key(self.id, span);
+        if let Some(slot) = put(key, span, &self.anchor, false) {
+            slot.release(key);
         }
     }
 
-    /// `span` is over. The anchor is still found until its slot is needed.
+    /// The span is over. The anchor is still found until its slot is needed.
     #[inline]
-    pub(crate) fn release<'a>(&mut self, span: impl FnOnce() -> &'a SpanContext) {
-        let is_remembered = self.is_remembered.get_mut();
-        if *is_remembered {
-            *is_remembered = false;
-            release(key(self.id, span()));
+    pub(crate) fn release(&mut self) {
+        let key = mem::take(self.key.get_mut());
+        if key != 0 {
+            release(key);
         }
     }
 }
@@ -147,11 +148,11 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
     Some(anchor_of(located(key)?.1))
 }
 
-/// Remembers `anchor` for `span`, and gives the slot. There is none if the span has no ids, or if an anchor is
+/// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids, or if an anchor is
 /// remembered for it already that this one does not replace: then it is for another to release it.
 #[inline(never)]
-fn put(id: ClockId, span: &SpanContext, anchor: Anchor, replaces: bool) -> Option<&'static Slot> {
-    let (key, words) = (key(id, span), [anchor.instant().as_ticks(), anchor.time().as_nanos()]);
+fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
+    let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
     // ORDERING: Relaxed: who aligns a span has set it before that starts.
     let may_be_known = !replaces || IS_ALIGNED.load(Ordering::Relaxed);
     if let Some((slot, _)) = may_be_known.then(|| located(key)).flatten() {
