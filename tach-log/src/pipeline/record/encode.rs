@@ -122,9 +122,10 @@ impl<'a> Encoder<'a> {
     /// A field up to its key's end. All of known size goes first, at once.
     #[inline]
     fn plain<const N: usize>(&mut self, tag: Tag, key: &str, value: [u8; N]) {
-        let [a, b, c, d] = length(key.len());
-        self.bytes.extend_from_slice(&[tag as u8, a, b, c, d]);
-        self.bytes.extend_from_slice(&value);
+        let mut sized = [tag as u8; 1 + 4 + 16];
+        sized[1..5].copy_from_slice(&length(key.len()));
+        sized[5..5 + N].copy_from_slice(&value);
+        self.bytes.extend_from_slice(&sized[..5 + N]);
         self.bytes.extend_from_slice(key.as_bytes());
     }
 
