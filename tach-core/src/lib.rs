@@ -62,7 +62,7 @@
 //! | Apple's other systems | the same | not |
 //! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | compiled |
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
-//! | `wasm32v1-none` | the same | compiled |
+//! | `wasm32v1-none` | the same | run in Node |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
 //! | `wasm32-wasip2` | the standard library's clock | run in wasmtime, with a C library that adapts preview 1's |
 //! | `wasm32-unknown-emscripten` | the OS clock that it brings | run in Node, with functions of our own for emscripten 3.1's clocks |

@@ -260,7 +260,7 @@ C
 # versions which a registry's mirror may lack.
 wasm_bindgen() {
   PATH=$RUST/bin:$PATH cargo install wasm-bindgen-cli --version "$TACH_CROSS_WASM_BINDGEN" --debug \
-    --no-default-features --bin wasm-bindgen-test-runner \
+    --no-default-features --bin wasm-bindgen --bin wasm-bindgen-test-runner \
     --root "$X/wasm-bindgen/$TACH_CROSS_WASM_BINDGEN" --target-dir "$X/build/wasm-bindgen"
   rm -rf "$X/build/wasm-bindgen"
 }
@@ -335,10 +335,11 @@ exec "$X/wine/usr/lib/wine/wine64" "$@"
 SH
   step wine wine
 }
+wasm_bindgen_tools() { step "wasm-bindgen-tools-$TACH_CROSS_WASM_BINDGEN" wasm_bindgen; }
 target_wasm_node() {
   need_rust
   step wasm-std build_std wasm32-unknown-unknown
-  step "wasm-bindgen-$TACH_CROSS_WASM_BINDGEN" wasm_bindgen
+  wasm_bindgen_tools
   ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen-test-runner" "$X/bin/run-wasm"
 }
 target_wasm_bare() { target_wasm_node; }
@@ -421,7 +422,12 @@ if [ "$1" = --version ]; then echo "emscripten in Node $(node --version)"; exit;
 exec node --import 'data:text/javascript,delete globalThis.fetch' "$@"
 SH
 }
-target_wasm32v1() { need_rust; step wasm32v1-core build_core wasm32v1-none; }
+target_wasm32v1() {
+  need_rust
+  step wasm32v1-core build_core wasm32v1-none
+  wasm_bindgen_tools
+  ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen" "$X/bin/wasm-bindgen"
+}
 target_bare_metal() {
   need_rust
   step bare-metal-aarch64-core build_core aarch64-unknown-none

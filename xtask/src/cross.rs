@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::ci::PUBLISHED;
-use crate::run::{root, run};
+use crate::run::{program, root, run};
 use home::{Compiler, Home};
 use targets::{Means, TARGETS, Target, Work};
 
@@ -55,6 +55,7 @@ impl Target {
                 Work::Tests(means) => tests(home, triple, means),
                 Work::Web(place) => web(home, triple, *place),
                 Work::WebWithoutPerformance => web_without_performance(home, triple),
+                Work::WebWithoutStd => web_without_std(home, triple),
                 Work::WebOtel => web_otel(home, triple),
                 Work::BareMetal => {
                     let manifest = ["--manifest-path", "xtask/bare-metal/Cargo.toml"];
@@ -127,6 +128,19 @@ fn web_without_performance(home: &Home, triple: &str) -> Result<String, String> 
     let preload = root().join("xtask/cross/without-performance.cjs");
     run(test.env("NODE_OPTIONS", format!("--require={:?}", preload.display().to_string())))?;
     Ok("tests run in Node without performance".to_owned())
+}
+
+/// No test harness does without std: a script asks the module instead.
+fn web_without_std(home: &Home, triple: &str) -> Result<String, String> {
+    let manifest = ["--manifest-path", "xtask/wasm32v1/Cargo.toml"];
+    let mut build = home.cargo(Compiler::Newest, &["build", "--locked", "--target", triple]);
+    run(build.args(manifest))?;
+    let module = Compiler::Newest.target().join(triple).join("debug/wasm32v1.wasm");
+    let package = module.with_file_name("wasm32v1");
+    let mut bind = Command::new(home.bin("wasm-bindgen"));
+    run(bind.args(["--target", "nodejs", "--out-dir"]).args([&package, &module]))?;
+    run(program("node", &["xtask/wasm32v1/check.cjs"]).arg(&package))?;
+    Ok("a program without std runs in Node".to_owned())
 }
 
 /// OpenTelemetry's random numbers come from the host, which getrandom must be told.

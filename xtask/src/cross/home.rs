@@ -66,12 +66,7 @@ impl Home {
 
     /// cargo with this compiler. All targets of one compiler share a build folder.
     pub(crate) fn cargo(&self, compiler: Compiler, arguments: &[&str]) -> Command {
-        let name = match compiler {
-            Compiler::Newest => "rust",
-            Compiler::Msrv => "rust-msrv",
-        };
-        let bin = self.0.join(name).join("usr/bin");
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+        let bin = self.0.join(compiler.name()).join("usr/bin");
         let mut path = OsString::from(&bin);
         for more in [Some(self.0.join("mingw/usr/bin").into()), env::var_os("PATH")] {
             path.push(":");
@@ -79,10 +74,23 @@ impl Home {
         }
         let mut cargo = program(&bin.join("cargo").to_string_lossy(), arguments);
         without_foreign_settings(&mut cargo);
+        cargo.env("PATH", path).env("CARGO_TARGET_DIR", compiler.target());
         cargo
-            .env("PATH", path)
-            .env("CARGO_TARGET_DIR", root().join(target).join("cross").join(name));
-        cargo
+    }
+}
+
+impl Compiler {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "rust",
+            Self::Msrv => "rust-msrv",
+        }
+    }
+
+    /// Its build folder.
+    pub(crate) fn target(self) -> PathBuf {
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+        root().join(target).join("cross").join(self.name())
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) enum Work {
     Web(Option<&'static str>),
     /// `tests/web.rs` runs in Node without `performance`.
     WebWithoutPerformance,
+    /// A program without the standard library runs in Node.
+    WebWithoutStd,
     /// tach-otel's tests for a JavaScript host run in Node.
     WebOtel,
     /// tach-core is checked, with these arguments.
@@ -45,7 +47,6 @@ const fn emulated(linker: &'static str, runner: &'static str) -> Work {
 }
 
 const WITH_TESTS: Work = Work::Check(&["--all-features", "--lib", "--tests"]);
-const WITHOUT_STD: Work = Work::Check(&["--no-default-features", "--lib"]);
 
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "msrv", triples: &["x86_64-unknown-linux-gnu"], work: Work::Msrv },
@@ -143,7 +144,7 @@ pub(crate) const TARGETS: &[Target] = &[
     },
     Target { name: "freebsd", triples: &["x86_64-unknown-freebsd"], work: WITH_TESTS },
     Target { name: "windows-aarch64", triples: &["aarch64-pc-windows-gnullvm"], work: WITH_TESTS },
-    Target { name: "wasm32v1", triples: &["wasm32v1-none"], work: WITHOUT_STD },
+    Target { name: "wasm32v1", triples: &["wasm32v1-none"], work: Work::WebWithoutStd },
     Target {
         name: "bare-metal",
         triples: &["aarch64-unknown-none", "riscv64gc-unknown-none-elf"],
