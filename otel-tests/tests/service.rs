@@ -15,6 +15,7 @@ fn the_service_exports_by_the_standard_variables_alone() {
     };
     let output = Command::new(service)
         .args(["--demo", "--listen", "127.0.0.1:0"])
+        .env_clear()
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint())
         .env("OTEL_SERVICE_NAME", "checkout")
         .env("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")

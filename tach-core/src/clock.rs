@@ -121,8 +121,8 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.monotonic_now().as_unordered()
     }
 
-    /// The time now or a moment ago: not after that of any [`monotonic_now`](Self::monotonic_now) which happens
-    /// after this call, and in order on each thread.
+    /// The time now or a moment ago: not after that of any [`monotonic_now`](Self::monotonic_now) which
+    /// happens after this call, and in order on each thread.
     ///
     /// That is half of what `monotonic_now` promises, and enough for what began before all that is told of
     /// it. It may be cheaper for that.

@@ -46,7 +46,7 @@ pub(crate) enum Message<'a> {
 
 /// A way to write records: the head, any number of fields, the end.
 ///
-/// Whatever the pieces hold, what is written has no line end, and no character that drives a terminal.
+/// Whatever the pieces hold, it becomes no line end, and no character that drives a terminal.
 /// They fail only if what they write to does.
 pub(crate) trait Format {
     fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result;

@@ -82,7 +82,6 @@ impl<P> Align<P> {
     /// ```
     #[must_use]
     pub fn new(inner: P) -> Self {
-        trace_anchor::expect_aligned();
         Self { inner, clock: SystemClock, clock_id: ClockId::SYSTEM }
     }
 
@@ -136,7 +135,8 @@ impl<P: fmt::Debug, C> fmt::Debug for Align<P, C> {
 impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
     fn on_start(&self, span: &mut Span, parent: &Context) {
         let context = span.span_context();
-        let of_trace = TraceAnchor::find(&self.clock, self.clock_id, parent);
+        let of_trace =
+            TraceAnchor::find(&self.clock, self.clock_id, parent, || self.clock.early_now());
         of_trace.remember(context, true);
         let reading = self.read(&of_trace.anchor());
         if reading.is_apart() {

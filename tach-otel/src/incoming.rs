@@ -26,8 +26,8 @@ pub enum Incoming {
     ///
     /// # Cost
     ///
-    /// No clock is read for the time. Tach's is read all the same when the span starts, for what of it, and of
-    /// its children, is given no times.
+    /// No clock is read for the time. Tach's is read all the same when the span starts, for what of it,
+    /// and of its children, is given no times.
     ///
     /// # Examples
     ///
@@ -55,15 +55,15 @@ pub enum Incoming {
     /// # Guarantees
     ///
     /// The end and the events of a span are not before its start, and none of its times is after the call
-    /// that gives it: what lies ahead becomes now, and so does what is less than a microsecond old by tach's
-    /// clock. A time that was read just before the call becomes one between that reading and now, to the
-    /// grain of the OS's clock, so calls made one after the other keep their order. *Not* promised: the age of a time that was taken before the wall clock was set, or
+    /// that gives it: what lies ahead becomes now. A time that was read just before the call becomes one
+    /// between that reading and now, to the grain of the OS's clock, so calls made one after the other
+    /// keep their order. *Not* promised: the age of a time that was taken before the wall clock was set, or
     /// more than that of one with which the thread is held up between the two reads: it comes out younger.
     ///
     /// # Cost
     ///
-    /// One read of tach's clock, which for a start is the span's own; and for a time that is older than a
-    /// microsecond, or by a clock that was set since, one of the OS's and one more of tach's.
+    /// One read of the OS's clock and one of tach's, which is the span's own reading at its start: for all
+    /// times of a `SpanBuilder` together, and for every other time.
     ///
     /// # Examples
     ///

@@ -88,7 +88,7 @@
 //! # What is out of reach
 //!
 //! tracing-opentelemetry reads the wall clock for every start, event and end, besides tach's reading of it,
-//! so under it spans cost some 6 % more than without tach. It would have to leave a time out where it means the
+//! so under it spans cost more than without tach. It would have to leave a time out where it means the
 //! present (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`) for that to end.
 //!
 //! A `SpanProcessor` that adds an event in `on_start` is given the SDK's own span: that event has

@@ -1,51 +1,44 @@
 //! The arithmetic by which times that a caller gives are settled.
 
-use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::{Incoming, wall_clock};
 
-/// A time that is younger than this was read just before it was given: the grain of many wall clocks, and far
-/// below the steps by which they are set.
-const FRESH: Duration = Duration::from_micros(1);
+/// An [`Incoming`] with what it asks of the OS's clock: it settles any times given at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ruling {
+    Keep,
+    Rebase { os_now: SystemTime },
+    Restamp,
+}
 
 impl Incoming {
-    /// The time to record for the one `given`: unless it is to be kept, neither after `now` nor before
+    /// For times that were given just now, before tach's clock is read.
+    ///
+    /// The OS clock goes first. Were the thread held up between the two reads, a time would come out later
+    /// than it was, but neither after now nor before the one of an earlier call.
+    pub(crate) fn ruling(self) -> Ruling {
+        match self {
+            Self::Keep => Ruling::Keep,
+            Self::Rebase => Ruling::Rebase { os_now: wall_clock::now() },
+            Self::Restamp => Ruling::Restamp,
+        }
+    }
+}
+
+impl Ruling {
+    /// The time to record for the one `given`: unless it is to be kept, neither after now nor before
     /// `earliest`, and if those disagree, `earliest`.
     pub(crate) fn settle(
         self,
         given: SystemTime,
         earliest: SystemTime,
-        now: impl FnMut() -> SystemTime,
-    ) -> SystemTime {
-        self.settle_by(wall_clock::now, given, earliest, now)
-    }
-
-    /// The OS clock is asked only if the time is not fresh, and before tach's clock is read again. Were the
-    /// thread held up between the two reads, a time would come out later than it was, but neither after
-    /// now nor before the one of an earlier call.
-    #[inline]
-    fn settle_by(
-        self,
-        os_now: impl FnOnce() -> SystemTime,
-        given: SystemTime,
-        earliest: SystemTime,
-        mut now: impl FnMut() -> SystemTime,
+        tach_now: impl FnOnce() -> SystemTime,
     ) -> SystemTime {
         match self {
             Self::Keep => given,
-            Self::Restamp => now().max(earliest),
-            Self::Rebase => {
-                let tach_now = now();
-                // Not by the difference, which the standard library takes longer for.
-                let is_old = tach_now.checked_sub(FRESH).is_some_and(|edge| given <= edge);
-                if given <= tach_now && !is_old {
-                    tach_now
-                } else {
-                    rebased(given, os_now(), now())
-                }
-                .max(earliest)
-            }
+            Self::Rebase { os_now } => rebased(given, os_now, tach_now()).max(earliest),
+            Self::Restamp => tach_now().max(earliest),
         }
     }
 }
@@ -60,7 +53,7 @@ fn rebased(given: SystemTime, os_now: SystemTime, tach_now: SystemTime) -> Syste
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::cell::RefCell;
+    use core::time::Duration;
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(seconds)
@@ -70,8 +63,8 @@ mod tests {
     fn times_are_settled_as_the_policy_says() {
         // Tach is 1000 s ahead of the OS clock, as after a step that an anchor does not follow.
         let (os_now, tach_now) = (at(5000), at(6000));
-        let (keep, restamp, rebase) = (Incoming::Keep, Incoming::Restamp, Incoming::Rebase);
-        for (incoming, given, earliest, settled, why) in [
+        let (keep, restamp, rebase) = (Ruling::Keep, Ruling::Restamp, Ruling::Rebase { os_now });
+        for (ruling, given, earliest, settled, why) in [
             (keep, 4990, 5980, 4990, "kept, though before the start"),
             (keep, 9999, 5980, 9999, "kept, though in the future"),
             (restamp, 4990, 5980, 6000, "now, whatever is given"),
@@ -85,43 +78,22 @@ mod tests {
             (rebase, 4990, 0, 5990, "no start to compare with"),
             (rebase, 5010, 6001, 6001, "ahead, and not before the start"),
         ] {
-            let result = incoming.settle_by(|| os_now, at(given), at(earliest), || tach_now);
+            let result = ruling.settle(at(given), at(earliest), || tach_now);
             assert_eq!(result, at(settled), "{why}");
         }
     }
 
     #[test]
-    fn a_clock_is_asked_only_if_it_is_needed() {
-        let unasked = || -> SystemTime { panic!("it is not needed") };
-        assert_eq!(Incoming::Keep.settle_by(unasked, at(7), at(0), unasked), at(7));
-        assert_eq!(Incoming::Restamp.settle_by(unasked, at(7), at(0), || at(8)), at(8));
-        let fresh = at(8) - Duration::from_nanos(999);
-        assert_eq!(Incoming::Rebase.settle_by(unasked, fresh, at(0), || at(8)), at(8));
-    }
-
-    #[test]
-    fn a_time_that_is_not_fresh_is_rebased_by_reads_in_the_right_order() {
-        for given in [at(8) - FRESH, at(8) + Duration::from_nanos(1)] {
-            let reads = RefCell::new(vec![]);
-            let os_now = || {
-                reads.borrow_mut().push("os");
-                at(10)
-            };
-            let now = || {
-                reads.borrow_mut().push("tach");
-                at(8)
-            };
-            let settled = Incoming::Rebase.settle_by(os_now, given, at(0), now);
-            assert_eq!(settled, at(0).max(given - Duration::from_secs(2)));
-            assert_eq!(reads.into_inner(), ["tach", "os", "tach"]);
-        }
+    fn a_kept_time_asks_no_clock() {
+        let kept = Ruling::Keep.settle(at(7), at(0), || panic!("it is not needed"));
+        assert_eq!(kept, at(7));
     }
 
     #[test]
     fn a_time_behind_the_os_clock_moves_back_when_tach_is_behind() {
-        let settled =
-            |given| Incoming::Rebase.settle_by(|| at(5000), at(given), at(0), || at(4000));
-        assert_eq!([4999, 5001].map(settled), [at(3999), at(4000)]);
+        let rebase = Ruling::Rebase { os_now: at(5000) };
+        assert_eq!(rebase.settle(at(4999), at(0), || at(4000)), at(3999));
+        assert_eq!(rebase.settle(at(5001), at(0), || at(4000)), at(4000));
     }
 
     /// The last time there is on this platform, to within a second.
@@ -135,9 +107,8 @@ mod tests {
 
     #[test]
     fn no_time_is_too_far_off() {
-        let settled = |given, os_now, tach_now| {
-            Incoming::Rebase.settle_by(|| os_now, given, at(7), || tach_now)
-        };
+        let settled =
+            |given, os_now, tach_now| Ruling::Rebase { os_now }.settle(given, at(7), || tach_now);
         assert_eq!(settled(latest(), at(5000), at(6000)), at(6000));
         assert_eq!(settled(at(6000), latest(), at(5000)), at(7));
     }

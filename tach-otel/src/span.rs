@@ -7,6 +7,7 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Clock, SystemClock};
 
+use crate::ruling::Ruling;
 use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
@@ -20,8 +21,8 @@ use crate::{Clocked, Incoming};
 /// [`Anchor`](tach_core::Anchor). Every later time in the trace is that plus elapsed time, so no step of the
 /// wall clock can bend a duration; neither an end nor an event precedes its span's start; and a child
 /// that starts and ends within its parent does so in its times, on whichever threads. Each span counts from its
-/// own start, so a span's times may be a nanosecond early for each of its ancestors. For times that callers
-/// give, [`Incoming`] says more.
+/// own start, so a span's times may be a nanosecond early for each of its ancestors (100 ns on Windows). For times
+/// that callers give, [`Incoming`] says more.
 ///
 /// A child finds the anchor by the ids of its parent: while that goes on, and after that until its place in
 /// a table is needed. *Not* promised: that it finds it when about 16,000 parents go on at once. It then takes
@@ -81,11 +82,17 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         C: Clone,
     {
         let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
-        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent);
-        let mut start = anchor.start();
         let has_events = builder.events.is_some();
-        if builder.start_time.is_some() || has_events {
-            start = settle_given(&mut builder, incoming, start, || anchor.now(&clock));
+        let is_given = builder.start_time.is_some() || has_events;
+        let ruling = is_given.then(|| incoming.ruling());
+        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent, || match ruling {
+            // What becomes of the time must not precede what became of an earlier one.
+            Some(_) => clock.monotonic_now().as_unordered(),
+            None => clock.early_now(),
+        });
+        let mut start = anchor.start();
+        if let Some(ruling) = ruling {
+            start = settle_given(&mut builder, ruling, start);
         }
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
@@ -113,25 +120,18 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.settle(given, self.start, || self.anchor.now(&self.clock))
+        self.incoming.ruling().settle(given, self.start, || self.anchor.now(&self.clock))
     }
 }
 
-/// Settles the times in `builder` of a span that starts `at` a time by tach, if it is given none; its start.
+/// Settles the times in `builder`; the start of its span, which is `now` if none was given.
 #[inline(never)]
-fn settle_given(
-    builder: &mut SpanBuilder,
-    incoming: Incoming,
-    at: SystemTime,
-    now: impl Fn() -> SystemTime,
-) -> SystemTime {
-    let mut read = Some(at);
+fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, now: SystemTime) -> SystemTime {
     // A start has nothing to come after but the epoch, before which OTLP has no times.
-    let start = builder.start_time.map_or(at, |given| {
-        incoming.settle(given, UNIX_EPOCH, || read.take().unwrap_or_else(&now))
-    });
+    let settle_start = |given| ruling.settle(given, UNIX_EPOCH, || now);
+    let start = builder.start_time.map_or(now, settle_start);
     for event in builder.events.iter_mut().flatten() {
-        event.timestamp = incoming.settle(event.timestamp, start, &now);
+        event.timestamp = ruling.settle(event.timestamp, start, || now);
     }
     start
 }

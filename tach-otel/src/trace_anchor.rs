@@ -20,9 +20,6 @@ static FAR: Table<4096> = Table::new();
 /// Whether there was ever anything in [`FAR`].
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a span may be remembered before it is shown, by an [`Align`](crate::Align).
-static IS_ALIGNED: AtomicBool = AtomicBool::new(false);
-
 /// What a span tells its times by: its start, at the time which its parent's anchor gives that.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
@@ -37,19 +34,24 @@ pub(crate) struct TraceAnchor {
 }
 
 impl TraceAnchor {
-    /// For a span that is about to start. It agrees with the parent's, always if the parent is a local span; if
-    /// it is a remote one, only while that span goes on in this process, since there is nothing else to agree
-    /// with.
+    /// For a span that is about to start. It agrees with the parent's, always if the parent is a local
+    /// span; if it is a remote one, only while that span goes on in this process, since there is nothing
+    /// else to agree with.
     ///
-    /// The read may be early: nobody has been told of the span, and it is kept from preceding its parent.
+    /// `now` may be early: nobody has been told of the span, and it is kept from preceding its parent.
     #[inline]
-    pub(crate) fn find(clock: &impl Clock, id: ClockId, parent: &Context) -> Self {
+    pub(crate) fn find(
+        clock: &impl Clock,
+        id: ClockId,
+        parent: &Context,
+        now: impl FnOnce() -> Instant,
+    ) -> Self {
         let shared = if parent.has_active_span() {
             of_parent(id, parent.span().span_context())
         } else {
             None
         };
-        let now = clock.early_now();
+        let now = now();
         let anchor = match shared {
             Some(parent) => {
                 let start = now.max(parent.instant());
@@ -57,13 +59,12 @@ impl TraceAnchor {
             }
             None => Anchor::new(now, clock.unix_time_at(now)),
         };
-        Self {
-            anchor,
-            time: anchor.time().to_system_time(),
-            id,
-            is_shared: shared.is_some(),
-            key: AtomicU64::new(0),
-        }
+        let time = anchor.time().to_system_time();
+        // On Windows that has steps of 100 ns. What counts from here must not keep the rest of one, which the
+        // times of the parent lose.
+        let told = if cfg!(windows) { UnixTime::from_system_time(time) } else { anchor.time() };
+        let anchor = Anchor::new(anchor.instant(), told);
+        Self { anchor, time, id, is_shared: shared.is_some(), key: AtomicU64::new(0) }
     }
 
     #[cfg(feature = "sdk")]
@@ -105,8 +106,8 @@ impl TraceAnchor {
         self.time.checked_add(elapsed).unwrap_or(self.time)
     }
 
-    /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in place of
-    /// what is remembered by these ids, if it `replaces` that.
+    /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in
+    /// place of what is remembered by these ids, if it `replaces` that.
     #[inline]
     pub(crate) fn remember(&self, span: &SpanContext, replaces: bool) {
         // ORDERING: Relaxed for all three, since whoever ends the span has it to itself by then, and all
@@ -148,29 +149,22 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
     Some(anchor_of(located(key)?.1))
 }
 
-/// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids, or if an anchor is
-/// remembered for it already that this one does not replace: then it is for another to release it.
+/// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids,
+/// or if an anchor is remembered for it already that this one does not replace: then it is for another to
+/// release it.
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
     let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
-    // ORDERING: Relaxed: who aligns a span has set it before that starts.
-    let may_be_known = !replaces || IS_ALIGNED.load(Ordering::Relaxed);
-    if let Some((slot, _)) = may_be_known.then(|| located(key)).flatten() {
-        // Somebody else may take a slot that is not in use.
-        let is_replaced = replaces && slot.is_in_use();
-        return is_replaced.then(|| {
-            slot.write(key, words);
-            slot
-        });
+    let Some((slot, _)) = located(key) else {
+        let is_valid = span.is_valid();
+        return is_valid.then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)));
+    };
+    // Somebody else may take a slot that is not in use.
+    if !replaces || !slot.is_in_use() {
+        return None;
     }
-    span.is_valid().then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)))
-}
-
-/// Lets spans that are shown be looked for before they are remembered.
-#[cfg(feature = "sdk")]
-pub(crate) fn expect_aligned() {
-    // ORDERING: Relaxed: whoever starts a span with a processor was given it after this.
-    IS_ALIGNED.store(true, Ordering::Relaxed);
+    slot.write(key, words);
+    Some(slot)
 }
 
 /// The span with this key is over. Its anchor is still found until its slot is needed.
@@ -281,6 +275,8 @@ mod tests {
         // Spans that are not recorded pass on what they share; those of no SDK have their parent's ids.
         live(&Clocked::new(sdk(Sampler::AlwaysOff)).tracer("slots"), &parent);
         live(&Clocked::new(NoopTracerProvider::new()).tracer("slots"), &parent);
+        // Wrapped twice, a span is remembered once.
+        live(&Clocked::new(Clocked::new(sdk(Sampler::AlwaysOn))).tracer("slots"), &parent);
         // Spans with no ids leave nothing to be found.
         live(&clocked, &parent.with_telemetry_suppressed());
         assert!(of_parent(ClockId::SYSTEM, &SpanContext::NONE).is_none());

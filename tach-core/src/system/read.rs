@@ -87,7 +87,8 @@ impl Read for Strict {
 
 impl Read for Early {
     /// Where strict reads keep their order by instructions, a bare one is early by itself, if no store that
-    /// tells of it can be seen before it has a value.
+    /// tells of it can be seen before it has a value. (For LLVM it has side effects, so that no store is
+    /// moved before it.)
     #[inline]
     fn is_instruction() -> bool {
         counter::IS_READ_BEFORE_STORES && Strict::is_instruction()

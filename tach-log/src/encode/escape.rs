@@ -44,7 +44,8 @@ fn write_parts<W: Sink, const QUOTED: bool>(out: &mut W, text: Utf8<'_>) -> fmt:
             write_escape(out, character)?;
             (rest, from) = (rest.get(after..).unwrap_or_default(), 0);
         } else {
-            from = after.min(rest.len());
+            // What follows its first byte is no suspect, if this is text.
+            from = at + 1;
         }
     }
     out.write_utf8(Utf8::of_whole(rest))
@@ -156,6 +157,22 @@ mod tests {
         }
     }
 
+    /// One that takes anything.
+    struct Lossy(String);
+
+    impl fmt::Write for Lossy {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.write_str(text)
+        }
+    }
+
+    impl Sink for Lossy {
+        fn write_utf8(&mut self, text: Utf8<'_>) -> fmt::Result {
+            self.0.push_str(&text.to_text());
+            Ok(())
+        }
+    }
+
     fn escaped<const QUOTED: bool>(text: &str) -> String {
         let mut out = Whole(String::new());
         write::<_, QUOTED>(&mut out, text.into()).unwrap();
@@ -207,6 +224,18 @@ mod tests {
     }
 
     proptest! {
+        /// As they can't be but in a queue that somebody else has written to.
+        #[test]
+        fn bytes_that_are_no_text_do_no_harm(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..20),
+            end in proptest::sample::select(vec![&b""[..], b"\xc2", b"\xe2", b"\xe2\x80"]),
+        ) {
+            bytes.extend_from_slice(end);
+            let mut out = Lossy(String::new());
+            write::<_, true>(&mut out, Utf8::of_whole(&bytes)).unwrap();
+            prop_assert!(!out.0.contains(|character: char| character.is_ascii_control()));
+        }
+
         #[test]
         fn text_of_any_length_is_treated_as_the_oracle_does(
             text in r#"([a-z]{0,40}[\x00-\x1f"\\\x{7f}-\x{a0}…\x{2020}-\x{2030}]{0,2}){0,9}"#
