@@ -51,7 +51,7 @@
 //! |---|---|---|
 //! | Linux `x86_64` | TSC | run on hardware, under a hypervisor |
 //! | Linux `i686` | TSC | run on the same |
-//! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu, the second only compiled |
+//! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
 //! | Linux `riscv64` | `time` | run under qemu |
 //! | Linux `loongarch64` | the stable counter | run under qemu |
 //! | other Linux | the OS clock | run under qemu on `s390x` |

@@ -302,6 +302,15 @@ target_aarch64_cntfrq() {
   target_aarch64
   qemu_runner run-aarch64-cntfrq stable/usr/bin/qemu-aarch64-static arm64
 }
+aarch64_ecv() { "$X/bin/cc-aarch64" -shared -fPIC -O1 "$HERE/ecv.c" -o "$X/arm64/ecv.so"; }
+target_aarch64_ecv() {
+  target_aarch64
+  step aarch64-ecv aarch64_ecv
+  program run-aarch64-ecv <<SH
+export TACH_RUNNER=\$X/bin/run-aarch64-ecv
+exec "\$X/qemu/new/usr/bin/qemu-aarch64" -L "\$X/arm64" -E LD_PRELOAD="\$X/arm64/ecv.so" "\$@"
+SH
+}
 target_riscv64() {
   need_rust
   step riscv64-glibc riscv64_libc

@@ -95,8 +95,11 @@ fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
             runs_with(&mut test, triple, &home.bin(runner));
         }
         test.env(setting(triple, "RUSTFLAGS"), means.flags);
-        // Optimized a little: an emulator takes longer than that does.
-        test.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        // tach is optimized a little: an emulator takes longer than that does. What the tests depend on takes
+        // longer to compile.
+        test.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+            .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
+        test.args(["--config", "profile.dev.package.\"*\".opt-level=0"]);
         test.env_remove("TACH_ORDER")
             .env("TACH_SCENARIOS", SCENARIOS)
             .args(["--all-features", "--no-fail-fast"]);

@@ -71,6 +71,12 @@ pub(crate) const TARGETS: &[Target] = &[
         triples: &["aarch64-unknown-linux-gnu"],
         work: emulated("cc-aarch64", "run-aarch64-cntfrq"),
     },
+    // The counter that orders itself.
+    Target {
+        name: "aarch64-ecv",
+        triples: &["aarch64-unknown-linux-gnu"],
+        work: emulated("cc-aarch64", "run-aarch64-ecv"),
+    },
     Target {
         name: "riscv64",
         triples: &["riscv64gc-unknown-linux-gnu"],
