@@ -97,9 +97,8 @@ fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
         test.env(setting(triple, "RUSTFLAGS"), means.flags);
         // tach is optimized a little: an emulator takes longer than that does. What the tests depend on takes
         // longer to compile.
-        test.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+        test.args(["--config", "profile.dev.package.tach-core.opt-level=1"])
             .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
-        test.args(["--config", "profile.dev.package.\"*\".opt-level=0"]);
         test.env_remove("TACH_ORDER")
             .env("TACH_SCENARIOS", SCENARIOS)
             .args(["--all-features", "--no-fail-fast"]);
