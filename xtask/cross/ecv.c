@@ -2,7 +2,14 @@
 // CNTVCTSS_EL0, and does not tell.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
+
+// The programs that it starts are the host's.
+__attribute__((constructor)) static void hide(void)
+{
+    unsetenv("LD_PRELOAD");
+}
 
 unsigned long getauxval(unsigned long type)
 {
