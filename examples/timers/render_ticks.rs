@@ -4,8 +4,8 @@
 //! cargo run --example render_ticks < ticks.log
 //! ```
 //!
-//! The first number of a line is its tick: so it is in the full, the compact and the JSON format, without
-//! colours. It is read by the scales that were logged before and after it.
+//! The first number of a line is its tick, but for those by which a terminal is told colours: so it is in the
+//! full, the compact and the JSON format. It is read by the scales that were logged before and after it.
 
 use std::io::{self, Write as _};
 
@@ -45,7 +45,18 @@ fn scale_in(line: &str) -> Option<TickScale> {
 
 /// The line with a time in place of its tick, if it has one.
 fn rendered(line: &str, scale: TickScale) -> Option<String> {
-    let (before, rest) = line.split_at(line.find(|c: char| c.is_ascii_digit())?);
+    let start = after_colors(line)?;
+    let start = start + line[start..].find(|c: char| c.is_ascii_digit())?;
+    let (before, rest) = line.split_at(start);
     let (tick, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
     Some(format!("{before}{}{after}", scale.unix_time(tick.parse().ok()?)))
+}
+
+/// Where a line goes on after what sets the colours at its start.
+fn after_colors(line: &str) -> Option<usize> {
+    let mut rest = line;
+    while let Some(parameters) = rest.strip_prefix("\x1b[") {
+        rest = parameters.split_once('m')?.1;
+    }
+    Some(line.len() - rest.len())
 }

@@ -1,7 +1,7 @@
 //! The counter's ticks, and the scale by which they are read later.
 //!
 //! ```text
-//! NO_COLOR=1 cargo run --example timer_ticks > ticks.log
+//! cargo run --example timer_ticks > ticks.log
 //! cargo run --example render_ticks < ticks.log
 //! ```
 

@@ -147,6 +147,10 @@ fn ticks_are_read_later() {
     times.iter().copied().for_each(assert_is_now);
     assert!(times[1..].is_sorted(), "{rendered}");
     assert!(lines[2].ends_with("  INFO request number=1"), "{rendered}");
+    // As tracing-subscriber colours a line, which it does in a file too.
+    let colored = render(&format!("{log}\x1b[2m{tick}\x1b[0m \x1b[32m INFO\x1b[0m colored\n"));
+    let last = colored.lines().last().unwrap().strip_prefix("\x1b[2m").unwrap();
+    assert_is_now(unix_time(last.split_once("\x1b[0m").unwrap().0));
 }
 
 #[test]
