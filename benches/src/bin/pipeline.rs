@@ -72,6 +72,46 @@ fn main() {
             throughput[2],
         );
     }
+    #[cfg(target_os = "linux")]
+    print_idle();
+}
+
+/// Prints what a pipeline takes of a core when nobody logs, and when somebody does now and then.
+#[cfg(target_os = "linux")]
+fn print_idle() {
+    const WHILE: Duration = Duration::from_secs(10);
+    let path = path();
+    let Opened { log, close } = tach_slog(&path);
+    log(0);
+    // It parks after a second.
+    thread::sleep(Duration::from_secs(2));
+    let percent = |work: &dyn Fn()| {
+        let before = cpu_time();
+        work();
+        cpu_time().saturating_sub(before).as_secs_f64() / WHILE.as_secs_f64() * 100.0
+    };
+    let idle = percent(&|| thread::sleep(WHILE));
+    let seldom = percent(&|| {
+        for number in 0..100 {
+            log(number);
+            thread::sleep(WHILE / 100);
+        }
+    });
+    drop(log);
+    close();
+    fs::remove_file(path).ok();
+    println!("\ntach, idle: {idle:.3} % of a core; ten records a second: {seldom:.2} %");
+}
+
+/// What all threads of this process have run for.
+#[cfg(target_os = "linux")]
+fn cpu_time() -> Duration {
+    let threads = fs::read_dir("/proc/self/task").expect("Linux has it");
+    let ns = threads.flatten().filter_map(|thread| {
+        let told = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        told.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(ns.sum())
 }
 
 static SUBJECTS: &[Subject] = &[
