@@ -54,6 +54,13 @@ impl<const SETS: usize> Table<SETS> {
         })
     }
 
+    /// Declares one slot of `key` out of use, if there is one that is in use, and tells whether there was. Two
+    /// threads that put the same key in at once may have taken two, and then each of them releases one.
+    #[inline]
+    pub(crate) fn release(&self, key: u64) -> bool {
+        self.candidates(key).any(|slot| slot.is_in_use() && slot.release(key))
+    }
+
     /// The slots of the key's set, from one that the key chooses: with room enough it is the only one
     /// that is looked at.
     #[inline]
@@ -142,16 +149,18 @@ impl Slot {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// Declares `key` out of use, unless it was forgotten.
+    /// Declares `key` out of use, unless it was forgotten; tells whether it was not.
     ///
     /// Should another take the slot by force at that very moment, that one may be declared so instead: it
     /// is found all the same, and forgotten sooner.
     #[inline]
-    pub(crate) fn release(&self, key: u64) {
-        if self.words_of(key).is_some() {
+    pub(crate) fn release(&self, key: u64) -> bool {
+        let is_mine = self.words_of(key).is_some();
+        if is_mine {
             // ORDERING: Release pairs with the Acquire in `claim`.
             self.in_use.store(false, Ordering::Release);
         }
+        is_mine
     }
 }
 
@@ -208,6 +217,19 @@ mod tests {
         assert!(slot.is_in_use());
         slot.release(key(4));
         assert!(!slot.is_in_use());
+    }
+
+    #[test]
+    fn a_key_that_two_put_in_at_once_is_released_by_both() {
+        let table = Table::<1>::new();
+        table.put(key(0), [10, 0]).unwrap();
+        table.put(key(1), [11, 0]).unwrap();
+        table.put(key(0), [12, 0]).unwrap();
+        assert_eq!([key(0), key(0), key(0)].map(|key| table.release(key)), [true, true, false]);
+        assert_eq!(table.used(), 1);
+        assert!(table.find(key(0)).is_some());
+        assert!(table.release(key(1)));
+        assert_eq!(table.used(), 0);
     }
 
     /// A tick and a time, which grow alike.

@@ -170,8 +170,9 @@ fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<
 /// The span with this key is over. Its anchor is still found until its slot is needed.
 #[inline(never)]
 pub(crate) fn release(key: u64) {
-    if let Some((slot, _)) = located(key) {
-        slot.release(key);
+    // ORDERING: Relaxed, as in `located`.
+    if !NEAR.release(key) && IS_FAR_USED.load(Ordering::Relaxed) {
+        FAR.release(key);
     }
 }
 
