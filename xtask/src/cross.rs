@@ -6,6 +6,8 @@ mod targets;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use crate::ci::PUBLISHED;
@@ -13,8 +15,10 @@ use crate::run::{program, root, run};
 use home::{Compiler, Home};
 use targets::{Means, TARGETS, Target, Work};
 
-/// The simulated machines; there are ten thousand in the tests of the host, which is faster.
-const SCENARIOS: &str = "200";
+/// How much of what could go on for ever. The tests of the host, which is faster, have ten thousand simulated
+/// machines, 20 processes of a kind, and 256 inputs of a property.
+const AMOUNTS: [(&str, &str); 3] =
+    [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
 
 /// All targets, or those with these names. What fails does not keep the rest from running.
 pub(crate) fn check(names: &[String]) -> Result<(), String> {
@@ -27,20 +31,29 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
         |target: &&Target| names.is_empty() || names.iter().any(|name| name == target.name);
     let mut lines = Vec::new();
     let mut failed = Vec::new();
-    for target in TARGETS.iter().filter(is_asked_for) {
-        eprintln!("\n== {}", target.name);
-        let start = Instant::now();
-        let result = home.set_up(target.name).and_then(|()| target.check(&home));
-        let (verdict, what) = match result {
-            Ok(done) => ("ok", done),
-            Err(problem) => {
-                failed.push(target.name);
-                ("FAILED", problem)
+    thread::scope(|scope| {
+        let (set_up, ready) = mpsc::channel();
+        // Downloads for one target go on while another is built.
+        scope.spawn(|| {
+            let set_up = set_up;
+            for target in TARGETS.iter().filter(is_asked_for) {
+                let _nobody_waits = set_up.send((target, home.set_up(target.name)));
             }
-        };
-        let seconds = start.elapsed().as_secs();
-        lines.push(format!("{:16} {verdict:6} {seconds:4} s  {what}", target.name));
-    }
+        });
+        for (target, result) in ready {
+            eprintln!("\n== {}", target.name);
+            let start = Instant::now();
+            let (verdict, what) = match result.and_then(|()| target.check(&home)) {
+                Ok(done) => ("ok", done),
+                Err(problem) => {
+                    failed.push(target.name);
+                    ("FAILED", problem)
+                }
+            };
+            let seconds = start.elapsed().as_secs();
+            lines.push(format!("{:16} {verdict:6} {seconds:4} s  {what}", target.name));
+        }
+    });
     println!("\n{}", lines.join("\n"));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
@@ -52,7 +65,8 @@ impl Target {
         for triple in self.triples {
             done = match &self.work {
                 Work::Msrv => msrv(home),
-                Work::Tests(means) => tests(home, triple, means),
+                Work::Tests(means) => tests(home, triple, means, &["--lib", "--tests"]),
+                Work::Reads(means) => tests(home, triple, means, &["--test=it", "--test=source"]),
                 Work::Web(place) => web(home, triple, *place),
                 Work::WebWithoutPerformance => web_without_performance(home, triple),
                 Work::WebWithoutStd => web_without_std(home, triple),
@@ -85,7 +99,7 @@ fn msrv(home: &Home) -> Result<String, String> {
 
 /// The kernel under an emulator is the host's, which vouches for no other CPU's counter: that is read
 /// only where `TACH_SOURCE` says so. (The tests that are left out then set the variable themselves.)
-fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
+fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<String, String> {
     let test = || {
         let mut test = core(home, "test", triple);
         if let Some(linker) = means.linker {
@@ -95,16 +109,14 @@ fn tests(home: &Home, triple: &str, means: &Means) -> Result<String, String> {
             runs_with(&mut test, triple, &home.bin(runner));
         }
         test.env(setting(triple, "RUSTFLAGS"), means.flags);
-        // tach is optimized a little: an emulator takes longer than that does. What the tests depend on takes
-        // longer to compile.
-        test.args(["--config", "profile.dev.package.tach-core.opt-level=1"])
-            .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
-        test.env_remove("TACH_ORDER")
-            .env("TACH_SCENARIOS", SCENARIOS)
-            .args(["--all-features", "--no-fail-fast"]);
+        // What is optimized takes longer to compile than even an emulator does to run what is not.
+        test.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
+        // Under an emulator it takes seconds to print a backtrace, of which there is one for every test that panics.
+        test.env("RUST_BACKTRACE", "0");
+        test.env_remove("TACH_ORDER").envs(AMOUNTS).args(["--all-features", "--no-fail-fast"]);
         test
     };
-    let by_default = run(test().args(["--lib", "--tests"]).env_remove("TACH_SOURCE"));
+    let by_default = run(test().args(which).env_remove("TACH_SOURCE"));
     let by_counter = run(test().args(["--test", "it"]).env("TACH_SOURCE", "counter"));
     by_default.and(by_counter)?;
     let Some(runner) = means.runner else { return Ok("tests run natively".to_owned()) };

@@ -336,8 +336,8 @@ fn a_timeline_that_forgets_its_past_is_caught() {
         let latest = |timeline: &Timeline| timeline.newest().unwrap().piece.main.ns_at(tick);
         (latest(&process.monotonic), latest(&process.realtime))
     };
-    let caught = (0..100).filter(|&seed| first_violation(seed..seed + 1, |_| (), amnesia).is_err());
-    assert!(caught.count() > 90);
+    let caught = (0..30).filter(|&seed| first_violation(seed..seed + 1, |_| (), amnesia).is_err());
+    assert!(caught.count() > 25);
 }
 
 #[test]

@@ -15,7 +15,6 @@ use crate::reading::{READS, Reading, Witnessed};
 
 /// The first argument of a process that forks.
 const PROCESS: &str = "process";
-const PROCESSES: u64 = 20;
 const FORKS: usize = 50;
 const THREADS: usize = 3;
 /// A child that has not ended this long after the last fork hangs.
@@ -28,12 +27,13 @@ pub(crate) fn main() {
         process(arguments[1].parse().expect("the process's number"));
         return;
     }
-    for number in 0..PROCESSES {
+    let processes = again::runs();
+    for number in 0..processes {
         let status = again::run(&[PROCESS.to_owned(), number.to_string()]);
         assert!(status.success(), "process {number}: {status}");
     }
     controls();
-    eprintln!("{} passed, 0 failed", PROCESSES + 1);
+    eprintln!("{} passed, 0 failed", processes + 1);
 }
 
 /// Forks again and again. The processes differ in how long their threads have been converting at the

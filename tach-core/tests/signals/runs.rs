@@ -11,7 +11,6 @@ use crate::storm::{self, Storm};
 /// The first argument of a child.
 const CHILD: &str = "storm";
 /// Short runs. Each begins the storm a little later within the first read.
-const SHORT_RUNS: u32 = 20;
 /// The delays of the short runs reach over the first read and the first conversions.
 const DELAY_STEP: Duration = Duration::from_micros(6);
 
@@ -27,7 +26,8 @@ pub(crate) fn main() {
         process::exit(exit_code(problems));
     }
     let calm = Storm { handlers: 2_000, delay: DELAY_STEP, neighbour: false, flaw: None };
-    for run in 0..SHORT_RUNS {
+    let short_runs = again::runs();
+    for run in 0..short_runs {
         // Every second one shares the timeline with a thread that nothing interrupts.
         expect(&Storm { delay: DELAY_STEP * run, neighbour: run % 2 == 1, ..calm }, None);
     }
@@ -36,7 +36,7 @@ pub(crate) fn main() {
     for flaw in Problem::ALL {
         expect(&Storm { flaw: Some(flaw), ..calm }, Some(flaw));
     }
-    eprintln!("{} passed, 0 failed", SHORT_RUNS as usize + 1 + Problem::ALL.len());
+    eprintln!("{} passed, 0 failed", short_runs as usize + 1 + Problem::ALL.len());
 }
 
 fn expect(storm: &Storm, problem: Option<Problem>) {

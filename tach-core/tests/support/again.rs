@@ -1,6 +1,7 @@
 //! This program, started again: what happens at the start of a process is seen once in each.
 
 use core::time::Duration;
+use std::env;
 use std::process::ExitStatus;
 use std::thread;
 use std::time::Instant;
@@ -9,6 +10,12 @@ use crate::this_program;
 
 /// A child that has not ended by then hangs. None takes more than a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// How often a program starts itself: 20 times, or as `TACH_RUNS` says, since under an emulator each takes long.
+pub(crate) fn runs() -> u32 {
+    let Ok(number) = env::var("TACH_RUNS") else { return 20 };
+    number.parse().expect("TACH_RUNS is a number")
+}
 
 /// Starts this program with `arguments` and waits for its end. A child that hangs is killed, which
 /// its status tells.

@@ -157,7 +157,10 @@ fn a_second_60_is_a_leap_second_or_an_error() {
 #[test]
 fn a_leap_second_ends_each_june_and_december_and_no_other_month_or_day() {
     const PER_DAY: u64 = SECONDS_PER_DAY as u64;
-    for midnight in (PER_DAY..UnixTime::MAX.as_secs()).step_by(SECONDS_PER_DAY as usize) {
+    let last_day = UnixTime::MAX.as_secs() / PER_DAY;
+    // The first decades, those around a year that is divisible by 100 and is no leap year, and the last ones.
+    let days = (1..11_000).chain(44_000..51_000).chain(last_day - 11_000..=last_day);
+    for midnight in days.map(|day| day * PER_DAY) {
         let last_second = UnixTime::from_secs(midnight - 1).unwrap();
         let text = format!("{last_second:.0}").replace(":59Z", ":60Z");
         let may_be = text.contains("-06-30T") || text.contains("-12-31T");
