@@ -60,15 +60,22 @@ CONF
 
 need_lists() { step "apt-$1${2:+-$2}" lists "$@"; }
 
-# version ARCH PACKAGE PREFIX: the newest that begins so; nothing without one.
+# config LISTS: the settings by which apt knows those lists alone. Without the file it would go by the system's.
+config() {
+  [ -e "$X/apt/$1/apt.conf" ] || { say "there are no lists $1"; return 1; }
+  echo "$X/apt/$1/apt.conf"
+}
+
+# version LISTS PACKAGE PREFIX: the newest that begins so; nothing without one.
 version() {
-  APT_CONFIG=$X/apt/$1/apt.conf apt-cache madison "$2" |
+  local conf; conf=$(config "$1")
+  APT_CONFIG=$conf apt-cache madison "$2" |
     awk -F'|' -v prefix="$3" '{gsub(/ /, "", $2)} index($2, prefix) == 1 {print $2}' | sort -Vu | tail -n 1
 }
 
 # fetch LISTS FOLDER PACKAGE[=VERSION]...: unpacks packages, or only the paths in $ONLY.
 fetch() {
-  local conf=$X/apt/$1/apt.conf to=$2 tmp deb; shift 2
+  local conf to=$2 tmp deb; conf=$(config "$1"); shift 2
   tmp=$(mktemp -d "$X/build/fetch.XXXXXX"); mkdir -p "$to"
   # The lists may be older than what the archive still has.
   (cd "$tmp"; export APT_CONFIG=$conf

@@ -15,6 +15,8 @@ shopt -s inherit_errexit
 : "${TACH_CROSS_HOME:?the folder to fill}" "${TACH_CROSS_MSRV:?1.85, say}"
 : "${TACH_CROSS_WASM_BINDGEN:?the version in Cargo.lock}"
 ZIG_VERSION=0.17.0
+# Debian's release after the one that this is for.
+NEXT=trixie
 WASMTIME_VERSION=50.0.1
 # The parts of JCO that make a component of a module.
 JCO="jco@1.35.0 jco-transpile@0.15.0 preview2-shim@0.26.1"
@@ -90,14 +92,16 @@ build_std() {
 }
 build_core() { build_std "$1" core,alloc; }
 
-# Debian's std for one of its architectures, where it has one of just this version.
+# debian_std TARGET LISTS...: Debian's std for one of its architectures, where a list has one of just this
+# version. Of the same source, it fits a compiler of another release of Debian.
 debian_std() {
-  local t=$1 arch=$2 v; v=$(cat "$X/rust/version")
-  if [ "$(version "$arch" libstd-rust-web-dev "$v")" = "$v" ]; then
-    fetch "$arch" "$X/rust" "libstd-rust-web-dev=$v"
-  else
-    build_std "$t"
-  fi
+  local t=$1 upstream lists v; shift
+  upstream=$(cut -d+ -f1 "$X/rust/version")
+  for lists in "$@"; do
+    v=$(version "$lists" libstd-rust-web-dev "$upstream+")
+    if [ -n "$v" ]; then fetch "$lists" "$X/rust" "libstd-rust-web-dev=$v"; return; fi
+  done
+  build_std "$t"
 }
 
 ## Linkers and C libraries
@@ -285,16 +289,16 @@ target_native() { need_rust; }
 # The kernel runs it; only the C library is foreign. It is named in the program itself, which so can
 # start itself again.
 target_i686() {
-  need_rust; need_lists i386
+  need_rust; need_lists i386; need_lists i386 $NEXT
   step i386-glibc libc i386
-  step i686-std debian_std i686-unknown-linux-gnu i386
+  step i686-std debian_std i686-unknown-linux-gnu i386 i386-$NEXT
   zig_linker cc-i686 x86-linux-gnu.2.36 \
     "-Wl,--dynamic-linker=$X/i386/lib/ld-linux.so.2" "-Wl,-rpath,$X/i386/lib/i386-linux-gnu"
 }
 target_aarch64() {
-  need_rust; need_lists arm64
+  need_rust; need_lists arm64; need_lists arm64 $NEXT
   step arm64-glibc libc arm64
-  step aarch64-std debian_std aarch64-unknown-linux-gnu arm64
+  step aarch64-std debian_std aarch64-unknown-linux-gnu arm64 arm64-$NEXT
   zig_linker cc-aarch64 aarch64-linux-gnu.2.36
   qemu_runner run-aarch64 new/usr/bin/qemu-aarch64 arm64
 }
@@ -312,17 +316,17 @@ exec "\$X/qemu/new/usr/bin/qemu-aarch64" -L "\$X/arm64" -E LD_PRELOAD="\$X/arm64
 SH
 }
 target_riscv64() {
-  need_rust
+  need_rust; need_lists riscv64 $NEXT
   step riscv64-glibc riscv64_libc
-  step riscv64-std build_std riscv64gc-unknown-linux-gnu
+  step riscv64-std debian_std riscv64gc-unknown-linux-gnu riscv64-$NEXT
   zig_linker cc-riscv64 riscv64-linux-gnu.2.36
   qemu_runner run-riscv64 new/usr/bin/qemu-riscv64 riscv64/usr/riscv64-linux-gnu
 }
 # No counter that tach reads, and the other byte order.
 target_s390x() {
-  need_rust; need_lists s390x
+  need_rust; need_lists s390x; need_lists s390x $NEXT
   step s390x-glibc libc s390x
-  step s390x-std debian_std s390x-unknown-linux-gnu s390x
+  step s390x-std debian_std s390x-unknown-linux-gnu s390x s390x-$NEXT
   zig_linker cc-s390x s390x-linux-gnu.2.36
   qemu_runner run-s390x new/usr/bin/qemu-s390x s390x
 }

@@ -110,7 +110,7 @@ fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<Str
         }
         test.env(setting(triple, "RUSTFLAGS"), means.flags);
         // What is optimized takes longer to compile than even an emulator does to run what is not.
-        test.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
+        test.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
         // Under an emulator it takes seconds to print a backtrace, of which there is one for every test that panics.
         test.env("RUST_BACKTRACE", "0");
         test.env_remove("TACH_ORDER").envs(AMOUNTS).args(["--all-features", "--no-fail-fast"]);
