@@ -58,12 +58,14 @@ pub enum Incoming {
     /// that gives it: what lies ahead becomes now. A time that was read just before the call becomes one
     /// between that reading and now, to the grain of the OS's clock, so calls made one after the other
     /// keep their order. *Not* promised: the age of a time that was taken before the wall clock was set, or
-    /// more than that of one with which the thread is held up between the two reads: it comes out younger.
+    /// more than that of one with which the thread is held up between the two reads: it comes out younger. For
+    /// 20 us after the wall clock was set back by less than 2 us, times come out as much too old.
     ///
     /// # Cost
     ///
-    /// One read of the OS's clock and one of tach's, which is the span's own reading at its start: for all
-    /// times of a `SpanBuilder` together, and for every other time.
+    /// For all times of a `SpanBuilder` together, and for every other time, one read of tach's clock if the time is
+    /// less than 2 us old and the thread has read both clocks for this in the last 20 us; else one of the OS's and
+    /// one or two of tach's.
     ///
     /// # Examples
     ///

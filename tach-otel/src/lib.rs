@@ -87,7 +87,7 @@
 //!
 //! # What is out of reach
 //!
-//! tracing-opentelemetry reads the wall clock for every start, event and end, besides tach's reading of it,
+//! tracing-opentelemetry reads the wall clock for every start, event and end, besides tach's own clock,
 //! so under it spans cost more than without tach. It would have to leave a time out where it means the
 //! present (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`) for that to end.
 //!
@@ -97,6 +97,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "trace")]
+mod age;
 #[cfg(all(feature = "sdk", feature = "trace"))]
 mod align;
 mod clock_attributes;
@@ -114,8 +116,6 @@ mod logger;
 mod moment;
 #[cfg(all(feature = "sdk", feature = "trace"))]
 mod reading;
-#[cfg(feature = "trace")]
-mod ruling;
 #[cfg(feature = "trace")]
 mod span;
 #[cfg(all(feature = "sdk", feature = "logs"))]

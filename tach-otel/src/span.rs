@@ -1,5 +1,6 @@
 //! Spans, wrapped.
 
+use core::time::Duration;
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +8,7 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Clock, SystemClock};
 
-use crate::ruling::Ruling;
+use crate::age::{age_beside, settle};
 use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
@@ -81,19 +82,23 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         T: Tracer<Span = S>,
         C: Clone,
     {
-        let (clock, incoming) = (tracer.clock.clone(), tracer.incoming);
+        let (clock, id, incoming) = (tracer.clock.clone(), tracer.clock_id, tracer.incoming);
         let has_events = builder.events.is_some();
-        let is_given = builder.start_time.is_some() || has_events;
-        let ruling = is_given.then(|| incoming.ruling());
-        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent, || match ruling {
-            // What becomes of the time must not precede what became of an earlier one.
-            Some(_) => clock.monotonic_now().as_unordered(),
-            None => clock.early_now(),
+        let mut given = None;
+        let anchor = TraceAnchor::find(&clock, id, parent, || {
+            // What becomes of a given time must not precede what became of an earlier one.
+            let Some(time) = given_in(&builder) else { return clock.early_now() };
+            let (now, age) = incoming.age(&clock, id, time);
+            given = Some((time, age));
+            now
         });
-        let mut start = anchor.start();
-        if let Some(ruling) = ruling {
-            start = settle_given(&mut builder, ruling, start);
-        }
+        let now = anchor.start();
+        let start = match given {
+            Some(given) if incoming != Incoming::Keep => {
+                settle_given(&mut builder, incoming, given, now)
+            }
+            _ => builder.start_time.unwrap_or(now),
+        };
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
         Self {
@@ -120,18 +125,36 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     /// The time to record for the one `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
-        self.incoming.ruling().settle(given, self.start, || self.anchor.now(&self.clock))
+        if self.incoming == Incoming::Keep {
+            return given;
+        }
+        let (now, age) = self.incoming.age(&self.clock, self.anchor.clock_id(), given);
+        settle(self.anchor.time_at(&self.clock, now), age, self.start)
     }
 }
 
-/// Settles the times in `builder`; the start of its span, which is `now` if none was given.
-#[inline(never)]
-fn settle_given(builder: &mut SpanBuilder, ruling: Ruling, now: SystemTime) -> SystemTime {
+/// The times that `builder` gives, by the first of them.
+fn given_in(builder: &SpanBuilder) -> Option<SystemTime> {
+    builder.start_time.or_else(|| Some(builder.events.as_ref()?.first()?.timestamp))
+}
+
+/// Settles the times in `builder`, of which one was `given` and has that age; the start of its span, which is `now`
+/// if it was not that.
+#[inline]
+fn settle_given(
+    builder: &mut SpanBuilder,
+    incoming: Incoming,
+    (given, age): (SystemTime, Duration),
+    now: SystemTime,
+) -> SystemTime {
     // A start has nothing to come after but the epoch, before which OTLP has no times.
-    let settle_start = |given| ruling.settle(given, UNIX_EPOCH, || now);
-    let start = builder.start_time.map_or(now, settle_start);
+    let start = builder.start_time.map_or(now, |_| settle(now, age, UNIX_EPOCH));
     for event in builder.events.iter_mut().flatten() {
-        event.timestamp = ruling.settle(event.timestamp, start, || now);
+        let age = match incoming {
+            Incoming::Restamp => Duration::ZERO,
+            _ => age_beside(given, age, event.timestamp),
+        };
+        event.timestamp = settle(now, age, start);
     }
     start
 }

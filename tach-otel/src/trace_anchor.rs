@@ -72,6 +72,11 @@ impl TraceAnchor {
         self.anchor
     }
 
+    /// Whose instants these are.
+    pub(crate) fn clock_id(&self) -> ClockId {
+        self.id
+    }
+
     pub(crate) fn is_shared(&self) -> bool {
         self.is_shared
     }
@@ -100,7 +105,7 @@ impl TraceAnchor {
 
     /// The time at `instant`; of an earlier one than the start's, the start's.
     #[inline]
-    fn time_at(&self, clock: &impl Clock, instant: Instant) -> SystemTime {
+    pub(crate) fn time_at(&self, clock: &impl Clock, instant: Instant) -> SystemTime {
         let elapsed = clock.duration_between(self.anchor.instant(), instant);
         // No clock gets there, but one that somebody made up.
         self.time.checked_add(elapsed).unwrap_or(self.time)
