@@ -132,7 +132,7 @@ mod tests {
             (SERVES_NS, SERVES_NS - 100, Some(60)),
             (SERVES_NS, 0, None),
             (SERVES_NS, u64::MAX, None),
-            (SERVES_NS + 1, SERVES_NS, None),
+            (SERVES_NS + 1, SERVES_NS - 1_000, None),
             (u64::MAX, u64::MAX, None),
         ] {
             assert_eq!(young_age(ns(elapsed), ns(since)), expected.map(ns), "{elapsed}, {since}");
@@ -181,13 +181,14 @@ mod tests {
         clock.advance(ns(SERVES_NS));
         assert_eq!(age(&clock, id, os + ns(SERVES_NS - 100)), (clock.now(), ns(60)));
 
+        let os = reads(id, os);
         thread::scope(|scope| scope.spawn(|| reads(id, os)).join()).unwrap();
         reads(ClockId::new(), os);
         let os = reads(id, os);
         reads(id, os + ns(1));
         let os = reads(id, os - ns(1));
         clock.advance(ns(SERVES_NS + 1));
-        reads(id, os + ns(SERVES_NS));
+        reads(id, os + ns(SERVES_NS - 1_000));
     }
 
     #[test]
