@@ -20,6 +20,8 @@ pub(crate) use self::json::Json;
 pub(crate) use self::line::Line;
 pub(crate) use self::logfmt::Logfmt;
 pub(crate) use self::output::Output;
+#[cfg(feature = "pipeline")]
+pub(crate) use self::output::noted;
 pub(crate) use self::utf8::{Sink, Utf8};
 pub(crate) use self::value::Value;
 use crate::timestamp::DIGITS;
@@ -77,6 +79,6 @@ fn message<W: Sink, const QUOTED: bool>(out: &mut Output<W>, message: &Message<'
     };
     match arguments.as_str() {
         Some(text) => escape::write::<_, QUOTED>(out, text.into()),
-        None => out.escaped::<QUOTED>(arguments),
+        None => out.escaped::<QUOTED>(*arguments),
     }
 }

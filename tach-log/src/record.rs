@@ -67,6 +67,8 @@ struct Field<'a, W> {
 }
 
 impl<W: FnMut(&str, Value<'_>) -> fmt::Result> Field<'_, W> {
+    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
+    #[inline(always)]
     fn write(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
         Ok((self.write)(self.key, value)?)
     }
@@ -74,7 +76,7 @@ impl<W: FnMut(&str, Value<'_>) -> fmt::Result> Field<'_, W> {
 
 impl<W: FnMut(&str, Value<'_>) -> fmt::Result> VisitValue<'_> for Field<'_, W> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
-        self.write(Value::Display(&value))
+        self.write(Value::Printed(format_args!("{value}")))
     }
 
     fn visit_null(&mut self) -> Result<(), kv::Error> {

@@ -5,17 +5,15 @@
 //! events a second, until the file is complete, from one, two and four threads.
 //!
 //! ```sh
-//! cargo run --release -p benches --bin pipeline -- [NAME]
+//! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
 //! ```
 
 #![expect(clippy::print_stdout, reason = "prints a table")]
 
-use core::cell::Cell;
-use core::mem;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 use std::{env, process, thread};
 
@@ -26,7 +24,7 @@ use tracing::Dispatch;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 const BURSTS: usize = 3_000;
-const FLOOD: usize = 300_000;
+const FLOOD: u64 = 300_000;
 const THROUGHPUT: usize = 1_000_000;
 
 /// A logger: how to set it up, so that it writes to a file.
@@ -44,36 +42,53 @@ struct Opened {
 }
 
 fn main() {
-    let wanted = env::args().nth(1).unwrap_or_default();
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [subject, what] = &arguments[..] {
+        let subject = SUBJECTS.iter().find(|known| known.name == subject).expect("its name");
+        println!("{}", measured(subject, what));
+        return;
+    }
+    let wanted = arguments.first().map_or("", String::as_str);
     println!("| | bursts p50 / p99 / p99.9 ns | flooded p50 ns | M/s 1 / 2 / 4 threads |");
     println!("|---|---|---|---|");
-    for subject in SUBJECTS.iter().filter(|subject| subject.name.contains(&wanted)) {
-        let bursts = with(subject, |log| {
-            let mut times = Vec::with_capacity(BURSTS * 20);
-            for _ in 0..BURSTS {
-                (0..20).for_each(|number| times.push(timed(|| log(number))));
-                thread::sleep(Duration::from_millis(1));
-            }
-            times
-        });
-        let flooded = with(subject, |log| {
-            (0..FLOOD as u64).map(|number| timed(|| log(number))).collect::<Vec<_>>()
-        });
-        let throughput = [1, 2, 4].map(|threads| throughput(subject, threads));
-        println!(
-            "| {} | {} / {} / {} | {} | {:.2} / {:.2} / {:.2} |",
-            subject.name,
-            quantile(&bursts, 0.5),
-            quantile(&bursts, 0.99),
-            quantile(&bursts, 0.999),
-            quantile(&flooded, 0.5),
-            throughput[0],
-            throughput[1],
-            throughput[2],
-        );
+    for Subject { name, .. } in SUBJECTS.iter().filter(|subject| subject.name.contains(wanted)) {
+        let [bursts, flooded, one, two, four] =
+            ["bursts", "flooded", "1", "2", "4"].map(|what| in_a_process(name, what));
+        println!("| {name} | {bursts} | {flooded} | {one} / {two} / {four} |");
     }
     #[cfg(target_os = "linux")]
     print_idle();
+}
+
+/// What this program prints that measures one thing alone: a process has one global subscriber of `tracing`.
+fn in_a_process(name: &str, what: &str) -> String {
+    let this = env::current_exe().expect("this program");
+    let child = Command::new(this).args([name, what]).stderr(Stdio::inherit()).output();
+    String::from_utf8_lossy(&child.expect("it starts again").stdout).trim().to_owned()
+}
+
+/// Measures one thing; `what` is a number of threads, or how one of them logs.
+fn measured(subject: &Subject, what: &str) -> String {
+    match what {
+        "bursts" => {
+            let times = with(subject, |log| {
+                let mut times = Vec::with_capacity(BURSTS * 20);
+                for _ in 0..BURSTS {
+                    (0..20).for_each(|number| times.push(timed(|| log(number))));
+                    thread::sleep(Duration::from_millis(1));
+                }
+                times
+            });
+            [0.5, 0.99, 0.999].map(|part| quantile(&times, part).to_string()).join(" / ")
+        }
+        "flooded" => {
+            let flood =
+                |log: &dyn Fn(u64)| (0..FLOOD).map(|number| timed(|| log(number))).collect();
+            let times: Vec<u64> = with(subject, |log| flood(log));
+            quantile(&times, 0.5).to_string()
+        }
+        threads => format!("{:.2}", throughput(subject, threads.parse().expect("a number"))),
+    }
 }
 
 /// Prints what a pipeline takes of a core when nobody logs, and when somebody does now and then.
@@ -173,15 +188,9 @@ fn tach_tracing(path: &Path) -> Opened {
 }
 
 fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {
-    thread_local!(static ITS: Cell<usize> = const { Cell::new(0) });
-    static OPENED: AtomicUsize = AtomicUsize::new(0);
-    let this = OPENED.fetch_add(1, Ordering::Relaxed) + 1;
+    tracing::dispatcher::set_global_default(dispatch).expect("the process has no other");
     Opened {
-        log: Box::new(move |number| {
-            // The default of each thread, as the global one can be set only once.
-            if ITS.replace(this) != this {
-                mem::forget(tracing::dispatcher::set_default(&dispatch));
-            }
+        log: Box::new(|number| {
             tracing::info!(number, took = 0.25, path = "/index.html", "request done");
         }),
         close: Box::new(close),

@@ -31,7 +31,7 @@ impl Format for Json {
                 escape::write::<_, true>(out, text)?;
                 out.write_str("\"")
             }
-            Value::Display(value) => {
+            Value::Printed(value) => {
                 out.write_str("\"")?;
                 out.escaped::<true>(value)?;
                 out.write_str("\"")

@@ -31,7 +31,7 @@ pub(super) fn write_value<W: Sink>(out: &mut Output<W>, value: Value<'_>) -> fmt
     match value {
         Value::Str(text) => write_text(out, text),
         // Always between quotes: whether it prints a word is not known before.
-        Value::Display(value) => {
+        Value::Printed(value) => {
             out.write_str("\"")?;
             out.escaped::<true>(value)?;
             out.write_str("\"")

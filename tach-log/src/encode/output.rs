@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
-use std::panic;
+use std::{panic, thread};
 
 use super::escape::Escaped;
 use super::utf8::{Sink, Utf8};
@@ -45,24 +45,27 @@ impl<W: Sink> Output<W> {
         match (self.state, result) {
             (State::Writing, Err(panic)) => panic::resume_unwind(panic),
             (State::Failed | State::Writing, _) => Err(fmt::Error),
-            (State::Sound, Ok(Ok(()))) => Ok(Ok(())),
-            (State::Sound, Ok(Err(_))) => Ok(Err(FAILED)),
-            (State::Sound, Err(_)) => Ok(Err(PANICKED)),
+            (State::Sound, result) => Ok(noted(&result)),
         }
     }
 
-    /// Writes the escaped text of `value`; if that fails or panics, the part before, and a note.
-    pub(super) fn escaped<const QUOTED: bool>(
-        &mut self,
-        value: &(impl fmt::Display + ?Sized),
-    ) -> fmt::Result {
-        let printed = self.guard(|out| {
-            fmt::Write::write_fmt(&mut Escaped::<_, QUOTED>(out), format_args!("{value}"))
-        })?;
+    /// Writes what `value` prints, escaped; if that fails or panics, the part before, and a note.
+    pub(super) fn escaped<const QUOTED: bool>(&mut self, value: fmt::Arguments<'_>) -> fmt::Result {
+        let printed =
+            self.guard(|out| fmt::Write::write_fmt(&mut Escaped::<_, QUOTED>(out), value))?;
         match printed {
             Ok(()) => Ok(()),
             Err(note) => fmt::Write::write_str(self, note),
         }
+    }
+}
+
+/// How the user's code went that wrote to a sink which can't fail: well, or with a note for the reader.
+pub(crate) fn noted(result: &thread::Result<fmt::Result>) -> Result<(), &'static str> {
+    match result {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(FAILED),
+        Err(_) => Err(PANICKED),
     }
 }
 

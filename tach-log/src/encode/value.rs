@@ -17,7 +17,7 @@ pub(crate) enum Value<'a> {
     F64(f64),
     Str(Utf8<'a>),
     /// What only prints itself.
-    Display(&'a dyn fmt::Display),
+    Printed(fmt::Arguments<'a>),
 }
 
 impl Value<'_> {
@@ -34,7 +34,7 @@ impl Value<'_> {
             Self::I128(value) => integer.format(value),
             Self::U128(value) => integer.format(value),
             Self::F64(value) => float.format(value),
-            Self::Str(_) | Self::Display(_) => return None,
+            Self::Str(_) | Self::Printed(_) => return None,
         };
         Some(fmt::Write::write_str(out, text))
     }

@@ -18,8 +18,8 @@ pub(super) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8
     let mut record = Encoder::begin(&mut bytes, time, Level::WARN, TARGET);
     record.message(format_args!("{message}"));
     record.field("count", Value::U64(dropped.count));
-    record.field("from", Value::Display(&Timestamp::from(dropped.from)));
-    record.field("to", Value::Display(&Timestamp::from(dropped.to)));
+    record.field("from", Value::Printed(format_args!("{}", Timestamp::from(dropped.from))));
+    record.field("to", Value::Printed(format_args!("{}", Timestamp::from(dropped.to))));
     record.end();
     bytes
 }

@@ -121,7 +121,7 @@ impl Serializer for Fields<'_, '_> {
 
     #[inline]
     fn emit_arguments(&mut self, key: Key, value: &fmt::Arguments<'_>) -> slog::Result {
-        self.to.field(AsRef::<str>::as_ref(&key), Value::Display(value));
+        self.to.field(AsRef::<str>::as_ref(&key), Value::Printed(*value));
         Ok(())
     }
 }

@@ -59,7 +59,7 @@ where
             event.record(&mut visitor);
             visitor.end_message();
             if let Some(span) = context.event_span(event) {
-                to.field("span", Value::Display(&Names(&span)));
+                to.field("span", Value::Printed(format_args!("{}", Names(&span))));
                 write_fields(&span, to);
             }
         });
@@ -124,14 +124,15 @@ impl<'a, 'b> Visitor<'a, 'b> {
         Self { to, awaits_message: false }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
+    #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
         let name = field.name();
         if self.awaits_message && name == MESSAGE {
             self.awaits_message = false;
             match value {
                 Value::Str(text) => return self.to.message_text(text),
-                Value::Display(shown) => return self.to.message(format_args!("{shown}")),
+                Value::Printed(shown) => return self.to.message(shown),
                 // A number that was named so: it is kept as a field.
                 _ => self.to.message_text("".into()),
             }
@@ -158,7 +159,7 @@ impl Visit for Visitor<'_, '_> {
             self.awaits_message = false;
             return self.to.message(format_args!("{value:?}"));
         }
-        self.field(field, Value::Display(&format_args!("{value:?}")));
+        self.field(field, Value::Printed(format_args!("{value:?}")));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
@@ -190,6 +191,6 @@ impl Visit for Visitor<'_, '_> {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
-        self.field(field, Value::Display(&value));
+        self.field(field, Value::Printed(format_args!("{value}")));
     }
 }

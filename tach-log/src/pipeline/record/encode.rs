@@ -9,7 +9,7 @@ use super::LINE;
 use super::{HEAD, STAMPED, Tag, Time};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
-use crate::encode::{Output, Value};
+use crate::encode::{Value, noted};
 use crate::pipeline::level::Level;
 use crate::pipeline::text::Text;
 
@@ -82,7 +82,12 @@ impl<'a> Encoder<'a> {
         self.blob(line);
     }
 
-    #[inline]
+    /// A field: of a value whose kind is known, little more than the copy.
+    #[expect(
+        clippy::inline_always,
+        reason = "most callers know the kind, so nothing is left of the match"
+    )]
+    #[inline(always)]
     pub(in crate::pipeline) fn field(&mut self, key: &str, value: Value<'_>) {
         match value {
             Value::Null => self.plain(Tag::Null, key, []),
@@ -98,10 +103,10 @@ impl<'a> Encoder<'a> {
                 self.plain(Tag::Str, key, length(text.len()));
                 self.bytes.extend_from_slice(text);
             }
-            Value::Display(value) => {
+            Value::Printed(value) => {
                 self.plain(Tag::Str, key, [0; 4]);
                 let at = self.bytes.len() - key.len() - 4;
-                self.printed(format_args!("{value}"), at);
+                self.printed(value, at);
             }
         }
     }
@@ -139,9 +144,9 @@ impl<'a> Encoder<'a> {
     /// note.
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize) {
         let start = self.bytes.len();
-        let mut text = Output::new(Text(&mut *self.bytes));
-        // The buffer never fails, so what is left to see is how the value's code fared.
-        if let Ok(Err(note)) = text.guard(|out| fmt::Write::write_fmt(out, value)) {
+        let mut text = Text(self.bytes);
+        let print = AssertUnwindSafe(|| fmt::Write::write_fmt(&mut text, value));
+        if let Err(note) = noted(&panic::catch_unwind(print)) {
             self.bytes.extend_from_slice(note.as_bytes());
         }
         let printed = length(self.bytes.len() - start);
