@@ -85,20 +85,26 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         let (clock, id, incoming) = (tracer.clock.clone(), tracer.clock_id, tracer.incoming);
         let has_events = builder.events.is_some();
         let mut given = None;
-        let anchor = TraceAnchor::find(&clock, id, parent, || {
-            // What becomes of a given time must not precede what became of an earlier one.
-            let Some(time) = given_in(&builder) else { return clock.early_now() };
-            let (now, age) = incoming.age(&clock, id, time);
-            given = Some((time, age));
-            now
+        let anchor = TraceAnchor::find(&clock, id, parent, || match builder.start_time {
+            Some(time) => {
+                let (now, age) = incoming.age(&clock, id, time);
+                given = Some((time, age));
+                now
+            }
+            // What becomes of an event must not precede what was told before.
+            None if has_events => clock.monotonic_now().as_unordered(),
+            None => clock.early_now(),
         });
         let now = anchor.start();
-        let start = match given {
-            Some(given) if incoming != Incoming::Keep => {
-                settle_given(&mut builder, incoming, given, now)
-            }
-            _ => builder.start_time.unwrap_or(now),
+        let start = match (incoming, given) {
+            (Incoming::Keep, Some((time, _))) => time,
+            // It has nothing to come after but the epoch, before which OTLP has no times.
+            (_, Some((_, age))) => settle(now, age, UNIX_EPOCH),
+            (_, None) => now,
         };
+        if has_events {
+            settle_events(&mut builder, incoming, given, now, start);
+        }
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
         Self {
@@ -133,30 +139,24 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 }
 
-/// The times that `builder` gives, by the first of them.
-fn given_in(builder: &SpanBuilder) -> Option<SystemTime> {
-    builder.start_time.or_else(|| Some(builder.events.as_ref()?.first()?.timestamp))
-}
-
-/// Settles the times in `builder`, of which one was `given` and has that age; the start of its span, which is `now`
-/// if it was not that.
-#[inline]
-fn settle_given(
+/// Settles the times of the events in `builder`, whose span starts at `start`: which was `given`, and is as old.
+#[cold]
+fn settle_events(
     builder: &mut SpanBuilder,
     incoming: Incoming,
-    (given, age): (SystemTime, Duration),
+    given: Option<(SystemTime, Duration)>,
     now: SystemTime,
-) -> SystemTime {
-    // A start has nothing to come after but the epoch, before which OTLP has no times.
-    let start = builder.start_time.map_or(now, |_| settle(now, age, UNIX_EPOCH));
+    start: SystemTime,
+) {
     for event in builder.events.iter_mut().flatten() {
-        let age = match incoming {
-            Incoming::Restamp => Duration::ZERO,
-            _ => age_beside(given, age, event.timestamp),
+        let age = match (incoming, given) {
+            (Incoming::Keep, _) => return,
+            (Incoming::Rebase, Some((given, age))) => age_beside(given, age, event.timestamp),
+            // They can't precede a start that is now.
+            _ => Duration::ZERO,
         };
         event.timestamp = settle(now, age, start);
     }
-    start
 }
 
 /// What has no time is passed on. `record_error` is not: the trait's own ends in `add_event`, and

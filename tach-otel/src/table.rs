@@ -152,7 +152,8 @@ impl Slot {
     /// Declares `key` out of use, unless it was forgotten; tells whether it was not.
     ///
     /// Should another take the slot by force at that very moment, that one may be declared so instead: it
-    /// is found all the same, and forgotten sooner.
+    /// is found all the same, and forgotten sooner. So may one that takes it between two releases of one key at the
+    /// same moment, of which each may free what the other does.
     #[inline]
     pub(crate) fn release(&self, key: u64) -> bool {
         let is_mine = self.words_of(key).is_some();

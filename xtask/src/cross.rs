@@ -66,7 +66,9 @@ impl Target {
             done = match &self.work {
                 Work::Msrv => msrv(home),
                 Work::Tests(means) => tests(home, triple, means, &["--lib", "--tests"]),
-                Work::Reads(means) => tests(home, triple, means, &["--test=it", "--test=source"]),
+                Work::Reads(means) => {
+                    tests(home, triple, means, &["--lib", "--test=it", "--test=source"])
+                }
                 Work::Web(place) => web(home, triple, *place),
                 Work::WebWithoutPerformance => web_without_performance(home, triple),
                 Work::WebWithoutStd => web_without_std(home, triple),

@@ -64,7 +64,9 @@ fn main() {
 fn in_a_process(name: &str, what: &str) -> String {
     let this = env::current_exe().expect("this program");
     let child = Command::new(this).args([name, what]).stderr(Stdio::inherit()).output();
-    String::from_utf8_lossy(&child.expect("it starts again").stdout).trim().to_owned()
+    let child = child.expect("it starts again");
+    assert!(child.status.success(), "{name}, {what}: {}", child.status);
+    String::from_utf8_lossy(&child.stdout).trim().to_owned()
 }
 
 /// Measures one thing; `what` is a number of threads, or how one of them logs.
@@ -265,7 +267,7 @@ fn throughput(subject: &Subject, threads: usize) -> f64 {
     let took = start.elapsed();
     let lines = fs::read(&path).map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);
     if lines > 0 && lines < THROUGHPUT {
-        println!("{} lost {} lines", subject.name, THROUGHPUT - lines);
+        eprintln!("{} lost {} lines", subject.name, THROUGHPUT - lines);
     }
     fs::remove_file(path).ok();
     #[expect(clippy::cast_precision_loss, reason = "a million is exact")]

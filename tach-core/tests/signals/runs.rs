@@ -10,9 +10,9 @@ use crate::storm::{self, Storm};
 
 /// The first argument of a child.
 const CHILD: &str = "storm";
-/// Short runs. Each begins the storm a little later within the first read.
-/// The delays of the short runs reach over the first read and the first conversions.
-const DELAY_STEP: Duration = Duration::from_micros(6);
+/// The delays of the short runs reach over the first read and the first conversions: each begins its storm a little
+/// later.
+const DELAYS: Duration = Duration::from_micros(120);
 
 pub(crate) fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -25,11 +25,12 @@ pub(crate) fn main() {
         }
         process::exit(exit_code(problems));
     }
-    let calm = Storm { handlers: 2_000, delay: DELAY_STEP, neighbour: false, flaw: None };
     let short_runs = again::runs();
+    let step = DELAYS / short_runs;
+    let calm = Storm { handlers: 2_000, delay: step, neighbour: false, flaw: None };
     for run in 0..short_runs {
         // Every second one shares the timeline with a thread that nothing interrupts.
-        expect(&Storm { delay: DELAY_STEP * run, neighbour: run % 2 == 1, ..calm }, None);
+        expect(&Storm { delay: step * run, neighbour: run % 2 == 1, ..calm }, None);
     }
     expect(&Storm { handlers: 20_000, neighbour: true, ..calm }, None);
     // The positive controls: a handler that tells something else is found out.

@@ -1,6 +1,7 @@
 //! What becomes of the times that a caller gives, for each policy.
 
 use core::time::Duration;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::Context;
@@ -148,5 +149,41 @@ fn no_time_is_too_far_off() {
                 assert!(span.start_time <= span.end_time, "{incoming:?}");
             }
         }
+    }
+}
+
+/// Times that are given follow on others that are not, on one thread and on two.
+#[test]
+fn rebase_keeps_the_order_of_what_is_given_and_what_is_not() {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked(Incoming::Rebase);
+    for number in 0..3_000 {
+        let start = tracer.span_builder("parent").with_start_time(SystemTime::now());
+        let mut parent = start.start(&tracer);
+        parent.add_event("now", vec![]);
+        parent.add_event_with_timestamp("given", SystemTime::now(), vec![]);
+        parent.add_event("now", vec![]);
+        let context = Context::new().with_remote_span_context(parent.span_context().clone());
+        let child = || {
+            tracer.start_with_context("child", &context).end_with_timestamp(SystemTime::now());
+        };
+        if number % 50 == 0 {
+            thread::scope(|scope| scope.spawn(child).join()).unwrap();
+        } else {
+            child();
+        }
+        parent.add_event("now", vec![]);
+        parent.end_with_timestamp(SystemTime::now());
+    }
+    // By which a span may be early for each of its ancestors.
+    let nanosecond = Duration::from_nanos(if cfg!(windows) { 100 } else { 1 });
+    for spans in sdk.exported().chunks(2) {
+        let [child, parent] = spans else { panic!("{spans:?}") };
+        let [first, given, second, last] = &parent.events[..] else { panic!("{parent:?}") };
+        let [first, given, second, last] = [first, given, second, last].map(|it| it.timestamp);
+        let child = [child.start_time + nanosecond, child.end_time + nanosecond];
+        let told = [parent.start_time, first, given, second, child[0], child[1], last + nanosecond];
+        assert!(told.is_sorted(), "{told:?}");
+        assert!(last <= parent.end_time);
     }
 }

@@ -51,7 +51,10 @@ impl Home {
             .env("TACH_CROSS_HOME", &self.0)
             .env("TACH_CROSS_MSRV", value_in("Cargo.toml", "", "rust-version")?)
             .env("TACH_CROSS_WASM_BINDGEN", value_in("Cargo.lock", WASM_BINDGEN, "version")?);
-        run(&mut setup).map_err(|_| "it can't be set up: see above".to_owned())
+        run(&mut setup).map_err(|_| {
+            let logs = self.0.join("log");
+            format!("it can't be set up: see what its set-up said, and {}", logs.display())
+        })
     }
 
     /// A program that `setup.sh` made.

@@ -17,7 +17,8 @@ pub(crate) enum Work {
     Msrv,
     /// tach-core's tests run.
     Tests(Means),
-    /// Of these those that read the system's clock, on a machine that differs from the one before in that alone.
+    /// Of these all but the storms of signals and forks, on a machine that differs from the one before in its counter
+    /// alone.
     Reads(Means),
     /// `tests/web.rs` runs, where the variable with this name says, or else in Node.
     Web(Option<&'static str>),
