@@ -56,11 +56,12 @@ pub enum Incoming {
     ///
     /// The end and the events of a span are not before its start, and none of its times is after the call
     /// that gives it: what lies ahead becomes now. A time that was read just before the call becomes one
-    /// between that reading and now, to the grain of the OS's clock, so calls keep their order, to that grain, if
-    /// each time is read after the call before it. *Not* promised: the age of a time that was taken before the wall clock was set, or
-    /// more than that of one with which the thread is held up between the two reads: it comes out younger,
-    /// and so may those that are given in the next 20 us. For 20 us after the wall clock was set back by less than
-    /// 2 us, or after it began to be slewed by more than 2000 ppm, times may come out too old by as much.
+    /// between that reading and now, to the grain of the OS's clock, so calls keep their order, to that grain,
+    /// if each time is read after the call before it. *Not* promised: the age of a time that was taken before
+    /// the wall clock was set, or more than that of one with which the thread is held up between the two
+    /// reads: it comes out younger, and so may those that are given in the next 20 us. For 20 us after the wall
+    /// clock was set back by less than 2 us, or after it began to be slewed by more than 2000 ppm, times may come
+    /// out too old by as much.
     ///
     /// # Cost
     ///
