@@ -5,7 +5,7 @@
 //! reference to them is, and bytes can be taken apart again without trusting them: but that texts are texts.
 //!
 //! ```text
-//! length u32 | flags u8 | level u8 | ticks u64 | unix_ns u64 | target | message | field*
+//! length u32 | flags u8 | level u8 | ticks or Unix time in ns u64 | target | message | field*
 //! target, message: length u32 | bytes
 //! field: tag u8 | length of key u32 | number, or length of text u32 | key | text
 //! ```
@@ -19,11 +19,11 @@ pub(super) use self::decode::{Body, Record, frame, length, time};
 pub(super) use self::encode::Encoder;
 pub(super) use self::time::Time;
 
-/// Length, flags, level, ticks and Unix time.
-pub(super) const HEAD: usize = 4 + 1 + 1 + 8 + 8;
+/// Length, flags, level and time.
+pub(super) const HEAD: usize = 4 + 1 + 1 + 8;
 
-/// The Unix time is given; otherwise the ticks tell it.
-const STAMPED: u8 = 1;
+/// The time is Unix time; otherwise it is ticks.
+const UNIX: u8 = 1;
 /// The message is a line that a writer has formatted, and is written as it is.
 const LINE: u8 = 2;
 

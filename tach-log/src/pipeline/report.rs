@@ -1,6 +1,6 @@
 //! What the pipeline logs itself.
 
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::UnixTime;
 
 use super::level::Level;
 use super::queue::Dropped;
@@ -14,8 +14,7 @@ const TARGET: &str = "tach_log";
 /// A record that says how many records were dropped, and from when to when they happened.
 pub(super) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let time = Time::Stamp(Stamp::new(Instant::now(), now));
-    let mut record = Encoder::begin(&mut bytes, time, Level::WARN, TARGET);
+    let mut record = Encoder::begin(&mut bytes, Time::Unix(now), Level::WARN, TARGET);
     record.message(format_args!("{message}"));
     record.field("count", Value::U64(dropped.count));
     record.field("from", Value::Printed(format_args!("{}", Timestamp::from(dropped.from))));

@@ -64,9 +64,9 @@ impl Shared {
     #[inline]
     pub(super) fn time(&self) -> Time {
         match (Stamp::current(), &self.clock) {
-            (Some(stamp), _) => Time::Stamp(stamp),
+            (Some(stamp), _) => Time::Unix(stamp.unix_time()),
             (None, None) => Time::Ticks(Instant::now()),
-            (None, Some(clock)) => Time::Stamp(clock.stamp()),
+            (None, Some(clock)) => Time::Unix(clock.unix_time()),
         }
     }
 

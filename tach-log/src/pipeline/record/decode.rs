@@ -1,9 +1,9 @@
 //! Reading a record's bytes.
 
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::{Instant, UnixTime};
 
 use super::reader::Reader;
-use super::{HEAD, LINE, STAMPED, Tag, Time};
+use super::{HEAD, LINE, Tag, Time, UNIX};
 use crate::encode::{Utf8, Value};
 use crate::pipeline::level::Level;
 
@@ -30,11 +30,10 @@ pub(in crate::pipeline) fn time(bytes: &[u8]) -> Option<Time> {
 }
 
 fn read_time(flags: u8, reader: &mut Reader<'_>) -> Option<Time> {
-    let instant = Instant::from_ticks(u64::from_le_bytes(reader.bytes()?));
-    let unix_time = UnixTime::from_nanos(u64::from_le_bytes(reader.bytes()?));
-    Some(match flags & STAMPED {
-        0 => Time::Ticks(instant),
-        _ => Time::Stamp(Stamp::new(instant, unix_time)),
+    let time = u64::from_le_bytes(reader.bytes()?);
+    Some(match flags & UNIX {
+        0 => Time::Ticks(Instant::from_ticks(time)),
+        _ => Time::Unix(UnixTime::from_nanos(time)),
     })
 }
 

@@ -6,7 +6,7 @@ use std::panic;
 
 #[cfg(feature = "tracing")]
 use super::LINE;
-use super::{HEAD, STAMPED, Tag, Time};
+use super::{HEAD, Tag, Time, UNIX};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
 use crate::encode::{Value, noted};
@@ -27,17 +27,14 @@ impl<'a> Encoder<'a> {
         level: Level,
         target: &str,
     ) -> Self {
-        let (flags, ticks, unix_ns) = match time {
-            Time::Ticks(instant) => (0, instant.as_ticks(), 0),
-            Time::Stamp(stamp) => {
-                (STAMPED, stamp.instant().as_ticks(), stamp.unix_time().as_nanos())
-            }
+        let (flags, time) = match time {
+            Time::Ticks(instant) => (0, instant.as_ticks()),
+            Time::Unix(time) => (UNIX, time.as_nanos()),
         };
         let mut head = [0; HEAD + size_of::<u32>()];
         head[4] = flags;
         head[5] = level.as_byte();
-        head[6..14].copy_from_slice(&ticks.to_le_bytes());
-        head[14..HEAD].copy_from_slice(&unix_ns.to_le_bytes());
+        head[6..HEAD].copy_from_slice(&time.to_le_bytes());
         head[HEAD..].copy_from_slice(&length(target.len()));
         bytes.clear();
         bytes.extend_from_slice(&head);

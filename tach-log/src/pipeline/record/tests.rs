@@ -1,7 +1,7 @@
 use core::fmt;
 
 use proptest::prelude::*;
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::{Instant, UnixTime};
 
 use super::*;
 use crate::encode::{Format, Head, Json, Line, Logfmt, Message, Output, Value};
@@ -70,9 +70,8 @@ fn every_kind_of_value_comes_back() {
 }
 
 #[test]
-fn the_time_is_ticks_or_a_stamp() {
-    let stamp = Time::Stamp(Stamp::new(Instant::from_ticks(3), UnixTime::from_nanos(4)));
-    for time in [TIME, stamp] {
+fn the_time_is_ticks_or_unix_time() {
+    for time in [TIME, Time::Unix(UnixTime::from_nanos(4))] {
         let bytes = encoded(time, |encoder| encoder.message(format_args!("")));
         assert_eq!(Record::decode(&bytes).unwrap().time, time);
     }

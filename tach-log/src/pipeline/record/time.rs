@@ -1,6 +1,6 @@
 //! When a record happened, as it is told at the call.
 
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::{Instant, UnixTime};
 
 /// When a record happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(in crate::pipeline) enum Time {
     /// A bare reading of the system's clock, converted when it is written.
     Ticks(Instant),
     /// What a stamp or another clock told.
-    Stamp(Stamp),
+    Unix(UnixTime),
 }
 
 impl Time {
@@ -16,7 +16,7 @@ impl Time {
     pub(in crate::pipeline) fn unix_time(self) -> UnixTime {
         match self {
             Self::Ticks(instant) => instant.unix_time(),
-            Self::Stamp(stamp) => stamp.unix_time(),
+            Self::Unix(time) => time,
         }
     }
 }

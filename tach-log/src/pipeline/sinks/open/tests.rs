@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use tach_core::{Instant, Stamp};
-
 use super::*;
 use crate::encode::Value;
 use crate::pipeline::record::{Encoder, Time};
@@ -32,7 +30,7 @@ fn after_reopening(format: Format, room: usize) -> String {
     let name = format!("tach-log-whole-{}-{format:?}-{room}.log", std::process::id());
     let path = std::env::temp_dir().join(name);
     let mut bytes = Vec::new();
-    let time = Time::Stamp(Stamp::new(Instant::now(), UnixTime::EPOCH));
+    let time = Time::Unix(UnixTime::EPOCH);
     let mut encoder = Encoder::begin(&mut bytes, time, Level::WARN, "app");
     encoder.message(format_args!("two\n\nparts"));
     encoder.field("key", Value::U64(1));
