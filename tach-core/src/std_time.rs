@@ -34,6 +34,7 @@ impl UnixTime {
     /// assert_eq!(UnixTime::from_system_time(time).as_secs(), 1);
     /// ```
     #[must_use]
+    #[inline]
     pub fn from_system_time(time: SystemTime) -> Self {
         time.duration_since(UNIX_EPOCH)
             .map_or(Self::EPOCH, |since_epoch| Self::EPOCH.saturating_add(since_epoch))

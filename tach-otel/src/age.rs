@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::thread_local;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tach_core::{Clock, Instant};
+use tach_core::{Clock, Instant, UnixTime};
 
 use crate::clock_id::ClockId;
 use crate::{Incoming, wall_clock};
@@ -18,7 +18,7 @@ thread_local! {
 /// The OS's clock, and then tach's.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
-    os: SystemTime,
+    os: UnixTime,
     instant: Instant,
     /// The one before shows that neither clock is being slewed by much.
     is_steady: bool,
@@ -51,23 +51,18 @@ const HELD_UP_NS: u64 = 50;
 const NEAR_NS: u64 = 2_000;
 
 impl Incoming {
-    /// Now by `clock`, and how old `given` is then, as it is treated. What is that much before now is not before any
-    /// reading that happened before the time was read.
+    /// Now by `clock`, and how old `given` is then in ns, as it is treated. What is that much before now is not before
+    /// any reading that happened before the time was read.
     #[inline]
-    pub(crate) fn age(
-        self,
-        clock: &impl Clock,
-        id: ClockId,
-        given: SystemTime,
-    ) -> (Instant, Duration) {
+    pub(crate) fn age(self, clock: &impl Clock, id: ClockId, given: SystemTime) -> (Instant, u64) {
         match self {
-            Self::Keep | Self::Restamp => (clock.monotonic_now().as_unordered(), Duration::ZERO),
-            Self::Rebase => age(clock, id, given),
+            Self::Keep | Self::Restamp => (clock.monotonic_now().as_unordered(), 0),
+            Self::Rebase => age(clock, id, UnixTime::from_system_time(given)),
         }
     }
 }
 
-/// Now by `clock`, and the age of what the OS's clock told, which is not too great if that was read just now.
+/// Now by `clock`, and the age in ns of what the OS's clock told, which is not too great if that was read just now.
 ///
 /// The OS's clock is read before tach's is. Were the thread held up between the two, a time would come out later
 /// than it was, but neither after now nor before the one of an earlier call. So it is with the gain that
@@ -75,69 +70,80 @@ impl Incoming {
 ///
 /// Only of the system's clock is it known that it goes as the OS's does.
 #[inline]
-fn age(clock: &impl Clock, id: ClockId, given: SystemTime) -> (Instant, Duration) {
+fn age(clock: &impl Clock, id: ClockId, given: UnixTime) -> (Instant, u64) {
     if id != ClockId::SYSTEM {
         let (os, now) = read(clock);
-        return (now, os.duration_since(given).unwrap_or_default());
+        return (now, ns_between(given, os).unwrap_or(0));
     }
     if let Some(last) = LAST.get().filter(|last| last.is_steady) {
         let now = clock.early_now();
-        let elapsed = clock.duration_between(last.instant, now);
-        let since = given.duration_since(last.os).ok();
-        if let Some(age) = since.and_then(|since| young_age(elapsed, since)) {
-            return (now, age);
+        let elapsed_ns = ns(clock.duration_between(last.instant, now));
+        let since_ns = ns_between(last.os, given);
+        if let Some(age_ns) = since_ns.and_then(|since_ns| young_age_ns(elapsed_ns, since_ns)) {
+            return (now, age_ns);
         }
     }
     age_by_reading(clock, given)
 }
 
 #[inline(never)]
-fn age_by_reading(clock: &impl Clock, given: SystemTime) -> (Instant, Duration) {
+fn age_by_reading(clock: &impl Clock, given: UnixTime) -> (Instant, u64) {
     let (os, instant) = read(clock);
     let is_steady = LAST.get().is_some_and(|last| {
-        let elapsed = clock.duration_between(last.instant, instant);
-        os.duration_since(last.os).is_ok_and(|since| is_steady(elapsed, since))
+        let elapsed_ns = ns(clock.duration_between(last.instant, instant));
+        ns_between(last.os, os).is_some_and(|since_ns| is_steady(elapsed_ns, since_ns))
     });
     LAST.set(Some(Reading { os, instant, is_steady }));
-    (instant, os.duration_since(given).unwrap_or_default())
+    (instant, ns_between(given, os).unwrap_or(0))
 }
 
-fn read(clock: &impl Clock) -> (SystemTime, Instant) {
+fn read(clock: &impl Clock) -> (UnixTime, Instant) {
     let os = wall_clock::now();
-    (os, clock.monotonic_now().as_unordered())
+    let now = clock.monotonic_now().as_unordered();
+    (UnixTime::from_system_time(os), now)
 }
 
-/// Whether what has elapsed by tach's clock and `since` by the OS's are as good as the same.
-fn is_steady(elapsed: Duration, since: Duration) -> bool {
-    let allowed = Duration::from_nanos((COMPARED_NS >> GAIN) + HELD_UP_NS + GRAIN_NS);
-    elapsed <= Duration::from_nanos(COMPARED_NS) && elapsed.abs_diff(since) <= allowed
+#[inline]
+fn ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The age, or a little less, of a time that is `since` a reading of the OS's clock, `elapsed` after that by
-/// another; `None` if that is too long ago, the time is not near to now, or it is as young as what one clock may
+#[inline]
+fn ns_between(earlier: UnixTime, later: UnixTime) -> Option<u64> {
+    later.as_nanos().checked_sub(earlier.as_nanos())
+}
+
+/// Whether what has elapsed by tach's clock and since by the OS's are as good as the same.
+fn is_steady(elapsed_ns: u64, since_ns: u64) -> bool {
+    let allowed_ns = (COMPARED_NS >> GAIN) + HELD_UP_NS + GRAIN_NS;
+    elapsed_ns <= COMPARED_NS && elapsed_ns.abs_diff(since_ns) <= allowed_ns
+}
+
+/// The age, or a little less, of a time that is `since_ns` after a reading of the OS's clock, `elapsed_ns` after that
+/// by another; `None` if that is too long ago, the time is not near to now, or it is as young as what one clock may
 /// have gained.
 #[inline]
-fn young_age(elapsed: Duration, since: Duration) -> Option<Duration> {
-    let [elapsed_ns, since_ns] = [elapsed, since].map(|it| u64::try_from(it.as_nanos()).ok());
-    let (elapsed_ns, since_ns) = (elapsed_ns.filter(|ns| *ns <= SERVES_NS)?, since_ns?);
-    if elapsed_ns.saturating_sub(since_ns) > NEAR_NS {
+fn young_age_ns(elapsed_ns: u64, since_ns: u64) -> Option<u64> {
+    if elapsed_ns > SERVES_NS || elapsed_ns.saturating_sub(since_ns) > NEAR_NS {
         return None;
     }
     let at_least_ns = elapsed_ns.saturating_sub((elapsed_ns >> GAIN) + GRAIN_NS);
-    at_least_ns.checked_sub(since_ns).map(Duration::from_nanos)
+    at_least_ns.checked_sub(since_ns)
 }
 
-/// What was `age` before `now`, but not before `earliest`.
+/// What was `age` before `now`, but not before the epoch: OTLP has no such times.
 #[inline]
-pub(crate) fn settle(now: SystemTime, age: Duration, earliest: SystemTime) -> SystemTime {
-    now.checked_sub(age).unwrap_or(UNIX_EPOCH).max(earliest)
+pub(crate) fn before(now: SystemTime, age: Duration) -> SystemTime {
+    now.checked_sub(age).unwrap_or(UNIX_EPOCH).max(UNIX_EPOCH)
 }
 
-/// The age of `other`, where the one of `given` is `age`: not below zero.
-pub(crate) fn age_beside(given: SystemTime, age: Duration, other: SystemTime) -> Duration {
-    match given.duration_since(other) {
-        Ok(older) => age.saturating_add(older),
-        Err(younger) => age.saturating_sub(younger.duration()),
+/// The age in ns of `other`, where the one of `given` is `age_ns`: not below zero.
+pub(crate) fn age_beside_ns(given: UnixTime, age_ns: u64, other: UnixTime) -> u64 {
+    let (given_ns, other_ns) = (given.as_nanos(), other.as_nanos());
+    if other_ns <= given_ns {
+        age_ns.saturating_add(given_ns - other_ns)
+    } else {
+        age_ns.saturating_sub(other_ns - given_ns)
     }
 }
 
@@ -145,14 +151,12 @@ pub(crate) fn age_beside(given: SystemTime, age: Duration, other: SystemTime) ->
 mod tests {
     use super::*;
     use std::thread;
-    use tach_core::{ManualClock, UnixTime};
+    use tach_core::ManualClock;
 
-    const fn ns(ns: u64) -> Duration {
-        Duration::from_nanos(ns)
-    }
+    const NS_PER_S: u64 = 1_000_000_000;
 
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(seconds)
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::from_nanos(seconds * NS_PER_S)
     }
 
     #[test]
@@ -172,10 +176,8 @@ mod tests {
             (SERVES_NS + 1, SERVES_NS - 1_500, None),
             (u64::MAX, u64::MAX, None),
         ] {
-            assert_eq!(young_age(ns(elapsed), ns(since)), expected.map(ns), "{elapsed}, {since}");
+            assert_eq!(young_age_ns(elapsed, since), expected, "{elapsed}, {since}");
         }
-        assert_eq!(young_age(Duration::MAX, Duration::MAX), None);
-        assert_eq!(young_age(Duration::ZERO, Duration::MAX), None);
     }
 
     /// Whatever one clock gains on the other by slews, what was read some time before does not come out older than
@@ -185,13 +187,12 @@ mod tests {
         for gain_ppm in [-1_000, -100, 0, 100, 1_000] {
             for read_ns in (0..SERVES_NS).step_by(7) {
                 let slewed = i64::try_from(read_ns).unwrap() * (1_000_000 + gain_ppm) / 1_000_000;
-                let since = ns(u64::try_from(slewed).unwrap());
+                let since_ns = u64::try_from(slewed).unwrap();
                 for age_ns in [0, 40, 1_500] {
                     let what = format!("{gain_ppm} ppm, {read_ns}, {age_ns}");
                     let less_ns = 64 + GRAIN_NS;
-                    if let Some(age) = young_age(ns(read_ns + age_ns), since) {
-                        assert!(age <= ns(age_ns), "{what}");
-                        assert!(age + ns(less_ns) >= ns(age_ns), "{what}");
+                    if let Some(age) = young_age_ns(read_ns + age_ns, since_ns) {
+                        assert!(age <= age_ns && age + less_ns >= age_ns, "{what}");
                     } else {
                         assert!(read_ns + age_ns > SERVES_NS || age_ns < less_ns, "{what}");
                     }
@@ -212,7 +213,7 @@ mod tests {
             (COMPARED_NS, COMPARED_NS, true),
             (COMPARED_NS + 1, COMPARED_NS + 1, false),
         ] {
-            assert_eq!(is_steady(ns(elapsed), ns(since)), expected, "{elapsed}, {since}");
+            assert_eq!(is_steady(elapsed, since), expected, "{elapsed}, {since}");
         }
     }
 
@@ -228,47 +229,47 @@ mod tests {
             // A reading on a clock that stands still shows no steadiness.
             !LAST.get().unwrap().is_steady
         };
-        let os = || LAST.get().unwrap().os;
+        let after_os = |ns: i64| {
+            let os_ns = LAST.get().unwrap().os.as_nanos();
+            UnixTime::from_nanos(os_ns.saturating_add_signed(ns))
+        };
+        let nearly = i64::try_from(SERVES_NS - 1_500).unwrap();
 
-        read(ClockId::new(), UNIX_EPOCH);
+        read(ClockId::new(), UnixTime::EPOCH);
         assert!(LAST.get().is_none(), "another clock's");
-        read(ClockId::SYSTEM, UNIX_EPOCH);
-        let first = os();
+        read(ClockId::SYSTEM, UnixTime::EPOCH);
+        let first = after_os(0);
         assert!(!LAST.get().unwrap().is_steady, "there is none before it");
         assert!(!is_read(first));
-        assert_eq!((read(ClockId::SYSTEM, first), os()), ((clock.now(), Duration::ZERO), first));
-        clock.advance(ns(SERVES_NS));
-        let age = ns(1_461 - GRAIN_NS);
-        assert_eq!(read(ClockId::SYSTEM, first + ns(SERVES_NS - 1_500)), (clock.now(), age));
+        assert_eq!((read(ClockId::SYSTEM, first), after_os(0)), ((clock.now(), 0), first));
+        clock.advance(Duration::from_nanos(SERVES_NS));
+        assert_eq!(read(ClockId::SYSTEM, after_os(nearly)), (clock.now(), 1_461 - GRAIN_NS));
         assert!(thread::scope(|scope| scope.spawn(|| LAST.get().is_none()).join()).unwrap());
 
-        clock.advance(ns(1));
-        assert!(is_read(first + ns(SERVES_NS - 1_500)), "it is too long ago");
-        assert!(is_read(os() - Duration::from_micros(1)), "it was read before");
-        assert!(is_read(os() + Duration::from_micros(1)), "it is ahead");
+        clock.advance(Duration::from_nanos(1));
+        assert!(is_read(after_os(nearly)), "it is too long ago");
+        assert!(is_read(after_os(-1_000)), "it was read before");
+        assert!(is_read(after_os(1_000)), "it is ahead");
     }
 
     #[test]
-    fn a_time_is_settled_by_its_age() {
-        for (age, earliest, expected, why) in [
-            (0, 5980, 6000, "taken now"),
-            (10, 5980, 5990, "ten seconds old"),
-            (20, 5980, 5980, "as old as the start"),
-            (21, 5980, 5980, "older than the start"),
-            (10, 0, 5990, "no start to compare with"),
-            (0, 6001, 6001, "the start is ahead"),
-            (u64::MAX, 5980, 5980, "far older than the start"),
+    fn what_is_older_than_the_epoch_is_of_the_epoch() {
+        for (age, expected, why) in [
+            (Duration::ZERO, 6000, "taken now"),
+            (Duration::from_secs(10), 5990, "ten seconds old"),
+            (Duration::from_secs(6000), 0, "as old as the epoch"),
+            (Duration::from_secs(6001), 0, "older than the epoch"),
+            (Duration::MAX, 0, "older than any time"),
         ] {
-            let settled = settle(at(6000), Duration::from_secs(age), at(earliest));
-            assert_eq!(settled, at(expected), "{why}");
+            let time = before(at(6000).to_system_time(), age);
+            assert_eq!(time, at(expected).to_system_time(), "{why}");
         }
     }
 
     #[test]
     fn times_that_are_given_together_keep_their_distance() {
-        let beside = |other| age_beside(at(5000), Duration::from_secs(10), at(other)).as_secs();
+        let beside = |other| age_beside_ns(at(5000), 10 * NS_PER_S, at(other)) / NS_PER_S;
         assert_eq!([4990, 5000, 5004, 5010, 5011].map(beside), [20, 10, 6, 0, 0]);
-        let far = age_beside(at(5000), Duration::MAX, at(0));
-        assert_eq!(far, Duration::MAX);
+        assert_eq!(age_beside_ns(at(5000), u64::MAX, at(0)), u64::MAX);
     }
 }

@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 use std::borrow::Cow;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
-use tach_core::{Clock, SystemClock};
+use tach_core::{Clock, SystemClock, UnixTime};
 
-use crate::age::{age_beside, settle};
+use crate::age::{age_beside_ns, before};
 use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
@@ -87,8 +87,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         let mut given = None;
         let anchor = TraceAnchor::find(&clock, id, parent, || match builder.start_time {
             Some(time) => {
-                let (now, age) = incoming.age(&clock, id, time);
-                given = Some((time, age));
+                let (now, age_ns) = incoming.age(&clock, id, time);
+                given = Some((time, age_ns));
                 now
             }
             // What becomes of an event must not precede what was told before.
@@ -98,8 +98,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         let now = anchor.start();
         let start = match (incoming, given) {
             (Incoming::Keep, Some((time, _))) => time,
-            // It has nothing to come after but the epoch, before which OTLP has no times.
-            (_, Some((_, age))) => settle(now, age, UNIX_EPOCH),
+            (_, Some((_, age_ns))) => before(now, Duration::from_nanos(age_ns)),
             (_, None) => now,
         };
         if has_events {
@@ -118,7 +117,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         }
     }
 
-    /// `time`, unless the start was kept and lies ahead of it: then that is told.
+    /// `time`, but not before the start: of what is older that is told, as where a start was kept that lies ahead.
     fn not_before_start(&self, time: SystemTime) -> SystemTime {
         time.max(self.start)
     }
@@ -134,8 +133,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         if self.incoming == Incoming::Keep {
             return given;
         }
-        let (now, age) = self.incoming.age(&self.clock, self.anchor.clock_id(), given);
-        settle(self.anchor.time_at(&self.clock, now), age, self.start)
+        let (now, age_ns) = self.incoming.age(&self.clock, self.anchor.clock_id(), given);
+        self.not_before_start(self.anchor.time_before(&self.clock, now, age_ns))
     }
 }
 
@@ -144,18 +143,21 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 fn settle_events(
     builder: &mut SpanBuilder,
     incoming: Incoming,
-    given: Option<(SystemTime, Duration)>,
+    given: Option<(SystemTime, u64)>,
     now: SystemTime,
     start: SystemTime,
 ) {
     for event in builder.events.iter_mut().flatten() {
-        let age = match (incoming, given) {
+        let age_ns = match (incoming, given) {
             (Incoming::Keep, _) => return,
-            (Incoming::Rebase, Some((given, age))) => age_beside(given, age, event.timestamp),
+            (Incoming::Rebase, Some((given, age_ns))) => {
+                let [given, event] = [given, event.timestamp].map(UnixTime::from_system_time);
+                age_beside_ns(given, age_ns, event)
+            }
             // They can't precede a start that is now.
-            _ => Duration::ZERO,
+            _ => 0,
         };
-        event.timestamp = settle(now, age, start);
+        event.timestamp = before(now, Duration::from_nanos(age_ns)).max(start);
     }
 }
 

@@ -2,12 +2,14 @@
 
 use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use std::time::SystemTime;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
 use tach_core::{Anchor, Clock, Instant, UnixTime};
 
+use crate::age::before;
 use crate::clock_id::ClockId;
 use crate::table::{Slot, Table};
 
@@ -109,6 +111,22 @@ impl TraceAnchor {
         let elapsed = clock.duration_between(self.anchor.instant(), instant);
         // No clock gets there, but one that somebody made up.
         self.time.checked_add(elapsed).unwrap_or(self.time)
+    }
+
+    /// The time `age_ns` before `instant`.
+    #[inline]
+    pub(crate) fn time_before(
+        &self,
+        clock: &impl Clock,
+        instant: Instant,
+        age_ns: u64,
+    ) -> SystemTime {
+        let elapsed = clock.duration_between(self.anchor.instant(), instant);
+        let age = Duration::from_nanos(age_ns);
+        match elapsed.checked_sub(age) {
+            Some(since_start) => self.time.checked_add(since_start).unwrap_or(self.time),
+            None => before(self.time, age.saturating_sub(elapsed)),
+        }
     }
 
     /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in
