@@ -2,7 +2,7 @@
 # packages.sh NAME FOLDER, sourced by the set-up scripts: steps that are done once, and Debian packages
 # that are unpacked into a folder, with nothing installed on the system.
 SETUP=$1
-mkdir -p "$2"/{stamps,bin,build,log}
+mkdir -p "$2"/{stamps,bin,build,log,locks}
 X=$(cd "$2" && pwd)
 
 say() { printf '%s: %s\n' "$SETUP" "$*" >&2; }
@@ -10,17 +10,23 @@ say() { printf '%s: %s\n' "$SETUP" "$*" >&2; }
 # What a step returns that will do for now.
 NOT_WHOLE=75
 
-# Runs a command once; what it says goes to a log.
+# Runs a command once; what it says goes to a log. Who needs the same step meanwhile waits for it.
 step() {
-  local name=$1 start=$SECONDS rc=0; shift
+  local name=$1 start rc=0; shift
   if [ -e "$X/stamps/$name" ]; then return; fi
-  # In a shell of its own that nobody tests, since errexit does not hold within a condition.
-  set +e; (set -e; "$@") >"$X/log/$name" 2>&1 9>&-; rc=$?; set -e
-  if [ $rc = $NOT_WHOLE ]; then say "$name is not whole; the next run tries again"; return; fi
+  exec 8>"$X/locks/$name"; flock 8
+  if [ -e "$X/stamps/$name" ]; then exec 8>&-; return; fi
+  start=$SECONDS
+  # In a shell of its own that nobody tests, since errexit does not hold within a condition. No daemon that it
+  # starts gets the lock, nor one that the script has as 9.
+  set +e; (set -e; "$@") >"$X/log/$name" 2>&1 8>&- 9>&-; rc=$?; set -e
+  if [ $rc = $NOT_WHOLE ]; then
+    say "$name is not whole; the next run tries again"; exec 8>&-; return
+  fi
   if [ $rc != 0 ]; then
     say "$name failed; the end of $X/log/$name:"; tail -n 15 "$X/log/$name" >&2; exit 1
   fi
-  touch "$X/stamps/$name"
+  touch "$X/stamps/$name"; exec 8>&-
   say "$name: done in $((SECONDS - start)) s"
 }
 
@@ -33,7 +39,7 @@ lists() {
   local arch=$1 suite=${2-} d=$X/apt/$1${2:+-$2} key=/usr/share/keyrings/debian-archive-keyring.gpg site
   mkdir -p "$d"/{lists/partial,cache/archives/partial,state,parts}
   : >"$d/state/status"
-  cat >"$d/apt.conf" <<CONF
+  cat >"$d/apt.conf.new" <<CONF
 Dir::State "$d/state";
 Dir::State::Lists "$d/lists";
 Dir::State::status "$d/state/status";
@@ -49,13 +55,20 @@ CONF
     site=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' | awk '$1 == "Debian" && !n++ {print $2}')
     [ -e "$key" ] || key=
     echo "deb ${key:+[signed-by=$key] }$site $suite main" >"$d/sources.list"
-    cat >>"$d/apt.conf" <<CONF
+    cat >>"$d/apt.conf.new" <<CONF
 Dir::Etc::sourcelist "$d/sources.list";
 Dir::Etc::sourceparts "$d/parts";
 CONF
   fi
+  mv "$d/apt.conf.new" "$d/apt.conf"
   # What an index lacks is found out when a package is fetched.
-  APT_CONFIG=$d/apt.conf apt-get -qq --error-on=any update || return $NOT_WHOLE
+  update "$d/apt.conf" --error-on=any || return $NOT_WHOLE
+}
+
+# update CONF OPTION...: has apt ask what there is, for one process at a time.
+update() {
+  local conf=$1; shift
+  APT_CONFIG=$conf flock "$conf.lock" apt-get -qq "$@" update
 }
 
 need_lists() { step "apt-$1${2:+-$2}" lists "$@"; }
@@ -79,7 +92,7 @@ fetch() {
   tmp=$(mktemp -d "$X/build/fetch.XXXXXX"); mkdir -p "$to"
   # The lists may be older than what the archive still has.
   (cd "$tmp"; export APT_CONFIG=$conf
-    apt-get -qq download "$@" || { apt-get -qq update; apt-get -qq download "$@"; })
+    apt-get -qq download "$@" || { update "$conf"; apt-get -qq download "$@"; })
   for deb in "$tmp"/*.deb; do
     # shellcheck disable=SC2086 # The paths are several patterns.
     if [ -n "${ONLY-}" ]; then (set -f; dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" --wildcards $ONLY)
@@ -90,6 +103,7 @@ fetch() {
 
 # An executable in bin/, from standard input; it knows $X.
 program() {
-  { printf '#!/usr/bin/env bash\nset -eu\nX=%q\n' "$X"; cat; } >"$X/bin/$1.new"
-  chmod +x "$X/bin/$1.new"; mv "$X/bin/$1.new" "$X/bin/$1"
+  local new=$X/bin/$1.$BASHPID
+  { printf '#!/usr/bin/env bash\nset -eu\nX=%q\n' "$X"; cat; } >"$new"
+  chmod +x "$new"; mv "$new" "$X/bin/$1"
 }

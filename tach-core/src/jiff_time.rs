@@ -48,7 +48,7 @@ impl TryFrom<Timestamp> for UnixTime {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tach_without_oracles)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -232,8 +232,6 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use proptest::prelude::*;
-
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
@@ -302,56 +300,63 @@ mod tests {
         assert_eq!(clock.unix_time().as_nanos(), 4 * 1000 * 3);
     }
 
-    /// What is done to a clock.
-    #[derive(Debug, Clone)]
-    enum Act {
-        Advance(u32),
-        Set(u64),
-        Forward(u32),
-        Back(u32),
-    }
+    #[cfg(not(tach_without_oracles))]
+    mod properties {
+        use proptest::prelude::*;
 
-    fn acts() -> impl Strategy<Value = Vec<Act>> {
-        let act = prop_oneof![
-            any::<u32>().prop_map(Act::Advance),
-            (1_u64 << 40..1 << 60).prop_map(Act::Set),
-            any::<u32>().prop_map(Act::Forward),
-            any::<u32>().prop_map(Act::Back),
-        ];
-        proptest::collection::vec(act, 0..40)
-    }
+        use super::*;
 
-    proptest! {
-        #[test]
-        fn it_is_two_numbers(acts in acts()) {
-            let start = 1_u64 << 50;
-            let clock = ManualClock::new(UnixTime::from_nanos(start));
-            let (mut elapsed, mut unix) = (0_u64, start);
-            let first = clock.now();
-            for act in acts {
-                let ns = |by: u32| Duration::from_nanos(by.into());
-                match act {
-                    Act::Advance(by) => {
-                        clock.advance(ns(by));
-                        elapsed += u64::from(by);
-                        unix += u64::from(by);
+        /// What is done to a clock.
+        #[derive(Debug, Clone)]
+        enum Act {
+            Advance(u32),
+            Set(u64),
+            Forward(u32),
+            Back(u32),
+        }
+
+        fn acts() -> impl Strategy<Value = Vec<Act>> {
+            let act = prop_oneof![
+                any::<u32>().prop_map(Act::Advance),
+                (1_u64 << 40..1 << 60).prop_map(Act::Set),
+                any::<u32>().prop_map(Act::Forward),
+                any::<u32>().prop_map(Act::Back),
+            ];
+            proptest::collection::vec(act, 0..40)
+        }
+
+        proptest! {
+            #[test]
+            fn it_is_two_numbers(acts in acts()) {
+                let start = 1_u64 << 50;
+                let clock = ManualClock::new(UnixTime::from_nanos(start));
+                let (mut elapsed, mut unix) = (0_u64, start);
+                let first = clock.now();
+                for act in acts {
+                    let ns = |by: u32| Duration::from_nanos(by.into());
+                    match act {
+                        Act::Advance(by) => {
+                            clock.advance(ns(by));
+                            elapsed += u64::from(by);
+                            unix += u64::from(by);
+                        }
+                        Act::Set(to) => {
+                            clock.set(UnixTime::from_nanos(to));
+                            unix = to;
+                        }
+                        Act::Forward(by) => {
+                            clock.step_forward(ns(by));
+                            unix += u64::from(by);
+                        }
+                        Act::Back(by) => {
+                            clock.step_back(ns(by));
+                            unix -= u64::from(by);
+                        }
                     }
-                    Act::Set(to) => {
-                        clock.set(UnixTime::from_nanos(to));
-                        unix = to;
-                    }
-                    Act::Forward(by) => {
-                        clock.step_forward(ns(by));
-                        unix += u64::from(by);
-                    }
-                    Act::Back(by) => {
-                        clock.step_back(ns(by));
-                        unix -= u64::from(by);
-                    }
+                    prop_assert_eq!(clock.elapsed(first), Duration::from_nanos(elapsed));
+                    prop_assert_eq!(clock.unix_time().as_nanos(), unix);
+                    prop_assert_eq!(clock.unix_time_at(clock.now()), clock.unix_time());
                 }
-                prop_assert_eq!(clock.elapsed(first), Duration::from_nanos(elapsed));
-                prop_assert_eq!(clock.unix_time().as_nanos(), unix);
-                prop_assert_eq!(clock.unix_time_at(clock.now()), clock.unix_time());
             }
         }
     }

@@ -28,7 +28,10 @@
 use cfg_if::cfg_if;
 
 mod unknown;
-// What is named below takes the place of what this brings.
+#[allow(
+    unused_imports,
+    reason = "what is named below takes the place of what this brings, maybe of all"
+)]
 pub(crate) use unknown::*;
 
 cfg_if! {

@@ -77,7 +77,7 @@ impl Visitor<'_> for Text {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tach_without_oracles)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -34,15 +34,17 @@ patchelf() { fetch amd64 "$X/patchelf" patchelf; }
 rpath() { "$X/patchelf/usr/bin/patchelf" --force-rpath --set-rpath "$1" "$2"; }
 
 # compiler ROOT VERSION: rustc, rustdoc and cargo with the host's std. An rpath leads them to their
-# libraries, since LD_LIBRARY_PATH would reach linkers and tests too.
+# libraries, since LD_LIBRARY_PATH would reach linkers and tests too. rustc takes an eighth less time with
+# jemalloc, which Debian's lacks.
 compiler() {
   local root=$1 v=$2 minor llvm name
   minor=$(cut -d. -f1,2 <<<"$v")
   llvm=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-cache show "libstd-rust-web-$minor=$v" | grep -o 'libllvm[0-9]*' | sort -u)
   # The last line is what cargo links.
   fetch amd64 "$root" "rustc-web=$v" "cargo-web=$v" "libstd-rust-web-dev=$v" "libstd-rust-web-$minor=$v" "$llvm" \
-    libgit2-1.5 libhttp-parser2.9 libpcre3 libmbedtls14 libmbedcrypto7 libmbedx509-1 libssh2-1
+    libgit2-1.5 libhttp-parser2.9 libpcre3 libmbedtls14 libmbedcrypto7 libmbedx509-1 libssh2-1 libjemalloc2
   if [ -d "$root/$LIBS" ]; then cp -P "$root/$LIBS"/* "$root/usr/$LIBS/"; fi
+  "$X/patchelf/usr/bin/patchelf" --add-needed libjemalloc.so.2 "$root/usr/bin/rustc"
   for name in rustc rustdoc cargo; do
     rpath "\$ORIGIN/../$LIBS" "$root/usr/bin/$name"
     "$root/usr/bin/$name" -V
@@ -73,17 +75,19 @@ msrv() {
 }
 
 # build_std TARGET [CRATES]: a target's std, from the compiler's own source into its own sysroot. So
-# tests need neither nightly features nor a std build of their own. Unoptimized: no speed is measured
-# with it. (Where `cargo check` is all that follows, checking std would take as long as building it.)
+# tests need neither nightly features nor a std build of their own. Unoptimized, since no speed is measured
+# with it, and without backtraces, for which a fifth of it would be compiled. (Where `cargo check` is all that
+# follows, checking std would take as long as building it.)
 build_std() {
-  local t=$1 crates=${2-std,panic_unwind,panic_abort,test,proc_macro} d=$X/build/std lib=$RUST/lib/rustlib/$1/lib
+  local t=$1 crates=${2-std,panic_unwind,panic_abort,test,proc_macro} d=$X/build/std-$1 lib=$RUST/lib/rustlib/$1/lib
   mkdir -p "$d/src"
   printf '[package]\nname = "std-maker"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n' >"$d/Cargo.toml"
   printf '#![no_std]\n' >"$d/src/lib.rs"
   # Its dependencies come with it. A CARGO_HOME of its own keeps the user's settings out.
   (cd "$d"; PATH=$RUST/bin:$X/mingw/usr/bin:$PATH CARGO_HOME=$X/build/cargo-home RUSTC_BOOTSTRAP=1 \
     CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 \
-    cargo build --offline --release "-Zbuild-std=$crates" --target "$t" --target-dir "$d/target" \
+    cargo build --offline --release "-Zbuild-std=$crates" -Zbuild-std-features=panic-unwind \
+    --target "$t" --target-dir "$d/target" \
     --config 'source.crates-io.replace-with="vendored"' \
     --config "source.vendored.directory='$RUST/lib/rustlib/src/rust/library/vendor'")
   rm -rf "$lib"; mkdir -p "$lib"
@@ -135,7 +139,7 @@ riscv64_libc() { fetch amd64 "$X/riscv64" libc6-riscv64-cross libgcc-s1-riscv64-
 # wasi_libc TARGET LISTS FOLDER: std is written for a newer wasi-libc than Debian's. What that one lacks are
 # threads, which these targets don't have either, so functions that say so will do.
 wasi_libc() {
-  local t=$1 lists=$2 folder=$3 d=$X/build/wasi
+  local t=$1 lists=$2 folder=$3 d=$X/build/$1
   local self=$RUST/lib/rustlib/$t/lib/self-contained
   mkdir -p "$d" "$self"
   ONLY="./usr/lib/$folder/*" fetch "$lists" "$d" wasi-libc
@@ -261,9 +265,10 @@ C
 }
 
 # Its version is the library's, as the two must agree to the letter. Not --locked: that asks for
-# versions which a registry's mirror may lack. Optimized a little: it takes programs apart at every run.
+# versions which a registry's mirror may lack. Not optimized: it runs a few times.
 wasm_bindgen() {
-  PATH=$RUST/bin:$PATH CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo install wasm-bindgen-cli --version "$TACH_CROSS_WASM_BINDGEN" --debug \
+  PATH=$RUST/bin:$PATH CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
+    cargo install wasm-bindgen-cli --version "$TACH_CROSS_WASM_BINDGEN" --debug \
     --no-default-features --bin wasm-bindgen --bin wasm-bindgen-test-runner \
     --root "$X/wasm-bindgen/$TACH_CROSS_WASM_BINDGEN" --target-dir "$X/build/wasm-bindgen"
   rm -rf "$X/build/wasm-bindgen"
@@ -278,6 +283,13 @@ chromium() {
   # shellcheck disable=SC2086 # It is a list.
   fetch amd64 "$X/chromium" chromium-driver $packages
   rm -rf "$X/chromium/usr/share/"{doc,man,locale}
+  # The sandbox refuses to run for root, and the page that it would guard is ours.
+  cat >"$X/chromium/webdriver.json" <<JSON
+{"goog:chromeOptions": {
+  "binary": "$X/chromium/usr/lib/chromium/chromium-headless-shell",
+  "args": ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+}}
+JSON
 }
 
 ## The targets
@@ -348,12 +360,15 @@ exec "$X/wine/usr/lib/wine/wine64" "$@"
 SH
   step wine wine
 }
-wasm_bindgen_tools() { step "bindgen-$TACH_CROSS_WASM_BINDGEN" wasm_bindgen; }
+# bindgen_tool NAME PROGRAM
+bindgen_tool() {
+  step "bindgen-$TACH_CROSS_WASM_BINDGEN" wasm_bindgen
+  program "$1" <<<"exec \"\$X/wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/$2\" \"\$@\""
+}
 target_wasm_node() {
   need_rust
   step wasm-std build_std wasm32-unknown-unknown
-  wasm_bindgen_tools
-  ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen-test-runner" "$X/bin/run-wasm"
+  bindgen_tool run-wasm wasm-bindgen-test-runner
 }
 target_wasm_bare() { target_wasm_node; }
 target_wasm_otel() { target_wasm_node; }
@@ -365,13 +380,6 @@ libs=$X/chromium/usr/lib/x86_64-linux-gnu
 export LD_LIBRARY_PATH=$libs:$libs/nss:$libs/pulseaudio:$X/chromium/lib/x86_64-linux-gnu
 exec "$X/chromium/usr/bin/chromedriver" "$@"
 SH
-  # The sandbox refuses to run for root, and the page that it would guard is ours.
-  cat >"$X/chromium/webdriver.json" <<JSON
-{"goog:chromeOptions": {
-  "binary": "$X/chromium/usr/lib/chromium/chromium-headless-shell",
-  "args": ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-}}
-JSON
 }
 target_wasm_worker() { target_wasm_page; }
 target_wasi() {
@@ -438,8 +446,7 @@ SH
 target_wasm32v1() {
   need_rust
   step wasm32v1-core build_core wasm32v1-none
-  wasm_bindgen_tools
-  ln -sfn "../wasm-bindgen/$TACH_CROSS_WASM_BINDGEN/bin/wasm-bindgen" "$X/bin/wasm-bindgen"
+  bindgen_tool wasm-bindgen wasm-bindgen
 }
 target_bare_metal() {
   need_rust
@@ -452,6 +459,4 @@ target_bare_metal() {
 for tool in apt-get apt-cache dpkg dpkg-deb tar python3 cc node npm flock; do
   command -v $tool >/dev/null || { say "$tool is not there"; exit 1; }
 done
-# One at a time.
-exec 9>"$X/lock"; flock 9
 for target in "$@"; do "target_${target//-/_}"; done

@@ -26,7 +26,7 @@ impl Floor {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, tach_without_oracles))))]
 mod tests {
     use proptest::prelude::*;
 

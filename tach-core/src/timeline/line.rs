@@ -207,7 +207,7 @@ impl ExactNs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tach_without_oracles)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -252,7 +252,7 @@ impl Sub for UnixTime {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tach_without_oracles)))]
 mod tests {
     use proptest::prelude::*;
 

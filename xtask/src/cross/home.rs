@@ -78,6 +78,9 @@ impl Home {
         let mut cargo = program(&bin.join("cargo").to_string_lossy(), arguments);
         without_foreign_settings(&mut cargo);
         cargo.env("PATH", path).env("CARGO_TARGET_DIR", compiler.target());
+        // What is built here is built once and run a few times.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off");
+        cargo.env("CARGO_INCREMENTAL", "0");
         cargo
     }
 }

@@ -49,7 +49,7 @@ const fn emulated(linker: &'static str, runner: &'static str) -> Means {
     Means { linker: Some(linker), runner: Some(runner), flags: "" }
 }
 
-const WITH_TESTS: Work = Work::Check(&["--all-features", "--lib", "--tests"]);
+const WITH_TESTS: Work = Work::Check(&["--lib", "--tests"]);
 
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "msrv", triples: &["x86_64-unknown-linux-gnu"], work: Work::Msrv },
