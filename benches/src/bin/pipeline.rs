@@ -44,7 +44,11 @@ struct Opened {
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     if let [subject, what] = &arguments[..] {
-        let subject = SUBJECTS.iter().find(|known| known.name == subject).expect("its name");
+        let Some(subject) = SUBJECTS.iter().find(|known| known.name == subject) else {
+            let names: Vec<_> = SUBJECTS.iter().map(|known| known.name).collect();
+            eprintln!("\"{subject}\" is not a subject; these are: {}", names.join("; "));
+            process::exit(2);
+        };
         println!("{}", measured(subject, what));
         return;
     }

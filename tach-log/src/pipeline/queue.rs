@@ -27,7 +27,8 @@ const LONGEST: usize = u32::MAX as usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// It waits until there is room. No record is lost, and a sink that stalls stalls the program.
+    /// It waits until there is room. No record is lost, and a sink that stalls stalls the program. What a sink logs
+    /// itself never waits for that sink's own pipeline, and for another one a second at most.
     #[default]
     Block,
     /// Its record is dropped.
@@ -73,7 +74,13 @@ impl Sender {
         record.len() <= LONGEST && self.producer.push_entire_slice(record).is_ok()
     }
 
-    /// Puts a record in for which there was no room. As long as `may_wait` says so, `Block` waits.
+    /// Whether the queue has no room for the record as a whole even when it is empty.
+    pub(super) fn is_long(&self, record: &[u8]) -> bool {
+        record.len() > self.producer.buffer().capacity()
+    }
+
+    /// Puts a record in for which there was no room. As long as `may_wait` says so, `Block` waits: for a record
+    /// that is long it must say so until there is no back end any more, since a part would be taken for another.
     #[cold]
     pub(super) fn push_when_full(
         &mut self,
@@ -86,7 +93,7 @@ impl Sender {
             WhenFull::Block => {
                 let mut wait = Wait::default();
                 // A record that is longer than the queue goes through it in parts.
-                let is_long = record.len() > self.producer.buffer().capacity();
+                let is_long = self.is_long(record);
                 let mut rest = record;
                 while may_wait() {
                     if is_long {
@@ -102,7 +109,7 @@ impl Sender {
             }
             WhenFull::DropNewest => {}
             WhenFull::DropOldest => {
-                if record.len() <= self.producer.buffer().capacity() {
+                if !self.is_long(record) {
                     let mut oldest = self.queue.lock();
                     while self.producer.push_entire_slice(record).is_err() {
                         if !self.queue.drop_one(&mut oldest) {

@@ -13,7 +13,10 @@ use super::process::Process;
 use super::queue::{Sender, WhenFull, queue};
 use super::queues::Queues;
 use super::record::Time;
-use super::wake::Waker;
+use super::wake::{self, Waker};
+
+/// How long the back end of another pipeline waits for room in a queue.
+const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
 
 /// Tells pipelines apart in the memory of a thread.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -87,9 +90,18 @@ impl Shared {
     #[cold]
     fn push_when_full(&self, sender: &mut Sender, record: &[u8]) {
         // In a forked process nobody makes room, and threads that it has not may have held the queue's locks.
-        if !self.is_forked() {
-            sender.push_when_full(record, self.when_full, || self.may_wait());
+        if self.is_forked() {
+            return;
         }
+        if !wake::is_any_back_end() {
+            return sender.push_when_full(record, self.when_full, || self.may_wait());
+        }
+        // Another pipeline's sink logs, for which this one's may be waiting in turn.
+        let when_full = if sender.is_long(record) { WhenFull::DropNewest } else { self.when_full };
+        let start = Instant::now();
+        sender.push_when_full(record, when_full, || {
+            self.may_wait() && start.elapsed() < LONGEST_FOR_ANOTHER
+        });
     }
 
     /// Puts a record into the queue that threads share.

@@ -26,6 +26,11 @@ thread_local! {
     static WOKEN_BY: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Whether the calling thread is the back end of some pipeline.
+pub(super) fn is_any_back_end() -> bool {
+    WOKEN_BY.try_with(Cell::get).is_ok_and(|address| address != 0)
+}
+
 /// The side of those who wake.
 #[derive(Debug, Default)]
 pub(super) struct Waker {

@@ -3,7 +3,7 @@
 use core::cell::RefCell;
 use core::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use log::Log as _;
@@ -82,6 +82,65 @@ fn a_sink_may_log_and_flush() {
     assert_eq!(messages[0], "first");
     assert!(messages.iter().filter(|message| *message == "from the sink").count() > 20);
     assert!(messages.iter().any(|message| message == "records dropped"));
+}
+
+/// Each is in the midst of a write when it fills the other's queue, so each waits for the other.
+#[test]
+fn sinks_of_two_pipelines_may_log_to_each_other() {
+    struct Answers {
+        memory: Memory,
+        other: Arc<OnceLock<Pipeline>>,
+        both_write: Arc<Barrier>,
+        has_answered: bool,
+    }
+    impl io::Write for Answers {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if !self.has_answered {
+                self.has_answered = true;
+                self.both_write.wait();
+                let other = self.other.get().unwrap();
+                // There is room for two of them, and for the longest never.
+                (0..3).for_each(|_| info(other, &"answer".repeat(250)));
+                info(other, &"answer".repeat(1_000));
+            }
+            self.memory.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let both_write = Arc::new(Barrier::new(2));
+    let handles = [(); 2].map(|()| Arc::default());
+    let memories = [(); 2].map(|()| Memory::default());
+    let pipelines = [0, 1].map(|one| {
+        let sink = Answers {
+            memory: memories[one].clone(),
+            other: Arc::clone(&handles[1 - one]),
+            both_write: Arc::clone(&both_write),
+            has_answered: false,
+        };
+        let sink = Sink::writer("answers", sink).format(Format::Json);
+        let built = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+        handles[one].set(built.0.clone()).unwrap();
+        built
+    });
+    for (pipeline, _guard) in &pipelines {
+        info(pipeline, "first");
+    }
+    // Each has written its first record once the first flush of each is done.
+    for _ in 0..2 {
+        for (pipeline, _guard) in &pipelines {
+            pipeline.flush(LONG).unwrap();
+        }
+    }
+    for memory in memories {
+        let records = memory.records();
+        assert_eq!(records[0]["msg"], "first");
+        let answers = records.iter().filter(|it| it["msg"].as_str().unwrap().contains("answer"));
+        let dropped = records.iter().filter_map(|it| it["count"].as_u64()).sum::<u64>();
+        assert_eq!(answers.count() as u64 + dropped, 4, "{records:?}");
+        assert!(dropped >= 1);
+    }
 }
 
 #[test]
