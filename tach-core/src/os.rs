@@ -28,10 +28,7 @@
 use cfg_if::cfg_if;
 
 mod unknown;
-#[allow(
-    unused_imports,
-    reason = "what is named below takes the place of what this brings, maybe of all"
-)]
+#[allow(unused_imports, reason = "what is named below takes the place of what it brings")]
 pub(crate) use unknown::*;
 
 cfg_if! {
