@@ -27,7 +27,7 @@ pub fn with_text<R>(number: u64, f: impl FnOnce(&str) -> R) -> R {
     f(core::str::from_utf8(&text[start..]).unwrap_or_default()) // All of it is ASCII.
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

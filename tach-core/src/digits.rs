@@ -44,7 +44,7 @@ pub(crate) fn write_at_end(out: &mut [u8], mut value: u64) -> usize {
     start
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

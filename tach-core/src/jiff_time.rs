@@ -48,7 +48,7 @@ impl TryFrom<Timestamp> for UnixTime {
     }
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

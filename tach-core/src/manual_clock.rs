@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(clock.unix_time().as_nanos(), 4 * 1000 * 3);
     }
 
-    #[cfg(not(tach_without_oracles))]
+    #[cfg(not(tach_same_arithmetic))]
     mod properties {
         use proptest::prelude::*;
 

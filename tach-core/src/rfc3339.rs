@@ -215,7 +215,7 @@ fn civil_from_march_0000(days: u32) -> (u32, u32, u32) {
     (year, month, day)
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -39,7 +39,7 @@ fn write(text: &mut [u8; MAX_LEN], duration: Duration) -> usize {
     write_at_end(seconds_text, duration.as_secs()).min(seconds_text.len() - SECONDS_WIDTH)
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

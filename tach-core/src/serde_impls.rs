@@ -77,7 +77,7 @@ impl Visitor<'_> for Text {
     }
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -26,7 +26,7 @@ impl Floor {
     }
 }
 
-#[cfg(all(test, not(any(loom, tach_without_oracles))))]
+#[cfg(all(test, not(any(loom, tach_same_arithmetic))))]
 mod tests {
     use proptest::prelude::*;
 

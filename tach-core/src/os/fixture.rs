@@ -1,18 +1,30 @@
 //! Files that stand in for the kernel's.
 
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::ffi::CString;
-use std::io::Write as _;
-
-use tempfile::NamedTempFile;
+use std::path::PathBuf;
+use std::{env, fs, process};
 
 /// A path at which there is no file.
 pub(super) const MISSING: &CStr = c"/nonexistent/tach-fixture";
 
-/// A file with this content, which is removed when it is dropped; and its path.
-pub(super) fn fixture(content: &[u8]) -> (NamedTempFile, CString) {
-    let mut file = NamedTempFile::new().expect("a temporary directory that can be written");
-    file.write_all(content).expect("room for a fixture");
-    let path = CString::new(file.path().as_os_str().as_encoded_bytes());
-    (file, path.expect("a path without NUL"))
+/// A file that is removed when this is dropped.
+pub(super) struct Fixture(PathBuf);
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        let _already_removed = fs::remove_file(&self.0);
+    }
+}
+
+/// A file with this content, and its path.
+pub(super) fn fixture(content: &[u8]) -> (Fixture, CString) {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    // ORDERING: Relaxed, since nothing but the number matters.
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let path = env::temp_dir().join(format!("tach-fixture-{}-{number}", process::id()));
+    fs::write(&path, content).expect("a temporary directory that can be written");
+    let name = CString::new(path.as_os_str().as_encoded_bytes());
+    (Fixture(path), name.expect("a path without NUL"))
 }

@@ -1,6 +1,6 @@
 //! From RFC 3339 text to Unix time.
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests;
 
 use core::str::FromStr;

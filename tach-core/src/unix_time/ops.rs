@@ -252,7 +252,7 @@ impl Sub for UnixTime {
     }
 }
 
-#[cfg(all(test, not(tach_without_oracles)))]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -205,22 +205,19 @@ fn by_threads(read: Read) -> u64 {
 /// Threads on CPUs of the test's choice.
 #[cfg(target_os = "linux")]
 mod affinity {
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use core_affinity::CoreId;
 
     use core::sync::atomic::AtomicUsize;
 
     use super::{AtomicU64, Barrier, Ordering, Read, clocks, flawed, thread};
 
     /// The CPUs that this thread may run on.
-    fn cpus() -> Vec<usize> {
-        let allowed = sched_getaffinity(None).unwrap();
-        (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
+    fn cpus() -> Vec<CoreId> {
+        core_affinity::get_core_ids().unwrap()
     }
 
-    fn pin(cpu: usize) {
-        let mut only = CpuSet::new();
-        only.set(cpu);
-        sched_setaffinity(None, &only).unwrap();
+    fn pin(cpu: CoreId) {
+        assert!(core_affinity::set_for_current(cpu), "{cpu:?} is not to be had");
     }
 
     /// A thread of its own goes from CPU to CPU and reads on each.
