@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::time::Duration;
 use std::thread_local;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use tach_core::{Clock, Instant, UnixTime};
 
@@ -131,10 +131,10 @@ fn young_age_ns(elapsed_ns: u64, since_ns: u64) -> Option<u64> {
     at_least_ns.checked_sub(since_ns)
 }
 
-/// What was `age` before `now`, but not before the epoch: OTLP has no such times.
+/// What was `age_ns` before `now`, but not before the epoch: OTLP has no such times.
 #[inline]
-pub(crate) fn before(now: SystemTime, age: Duration) -> SystemTime {
-    now.checked_sub(age).unwrap_or(UNIX_EPOCH).max(UNIX_EPOCH)
+pub(crate) fn before(now: UnixTime, age_ns: u64) -> SystemTime {
+    UnixTime::from_nanos(now.as_nanos().saturating_sub(age_ns)).to_system_time()
 }
 
 /// The age in ns of `other`, where the one of `given` is `age_ns`: not below zero.
@@ -254,14 +254,14 @@ mod tests {
 
     #[test]
     fn what_is_older_than_the_epoch_is_of_the_epoch() {
-        for (age, expected, why) in [
-            (Duration::ZERO, 6000, "taken now"),
-            (Duration::from_secs(10), 5990, "ten seconds old"),
-            (Duration::from_secs(6000), 0, "as old as the epoch"),
-            (Duration::from_secs(6001), 0, "older than the epoch"),
-            (Duration::MAX, 0, "older than any time"),
+        for (age_ns, expected, why) in [
+            (0, 6000, "taken now"),
+            (10 * NS_PER_S, 5990, "ten seconds old"),
+            (6000 * NS_PER_S, 0, "as old as the epoch"),
+            (6001 * NS_PER_S, 0, "older than the epoch"),
+            (u64::MAX, 0, "older than any time"),
         ] {
-            let time = before(at(6000).to_system_time(), age);
+            let time = before(at(6000), age_ns);
             assert_eq!(time, at(expected).to_system_time(), "{why}");
         }
     }

@@ -1,6 +1,5 @@
 //! Spans, wrapped.
 
-use core::time::Duration;
 use std::borrow::Cow;
 use std::time::SystemTime;
 
@@ -8,7 +7,7 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Clock, SystemClock, UnixTime};
 
-use crate::age::{age_beside_ns, before};
+use crate::age::age_beside_ns;
 use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
@@ -95,14 +94,13 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
             None if has_events => clock.monotonic_now().as_unordered(),
             None => clock.early_now(),
         });
-        let now = anchor.start();
         let start = match (incoming, given) {
             (Incoming::Keep, Some((time, _))) => time,
-            (_, Some((_, age_ns))) => before(now, Duration::from_nanos(age_ns)),
-            (_, None) => now,
+            (_, Some((_, age_ns))) => anchor.before_start(age_ns),
+            (_, None) => anchor.start(),
         };
         if has_events {
-            settle_events(&mut builder, incoming, given, now, start);
+            settle_events(&mut builder, incoming, given, &anchor, start);
         }
         builder.start_time = Some(start);
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
@@ -144,7 +142,7 @@ fn settle_events(
     builder: &mut SpanBuilder,
     incoming: Incoming,
     given: Option<(SystemTime, u64)>,
-    now: SystemTime,
+    anchor: &TraceAnchor,
     start: SystemTime,
 ) {
     for event in builder.events.iter_mut().flatten() {
@@ -157,7 +155,7 @@ fn settle_events(
             // They can't precede a start that is now.
             _ => 0,
         };
-        event.timestamp = before(now, Duration::from_nanos(age_ns)).max(start);
+        event.timestamp = anchor.before_start(age_ns).max(start);
     }
 }
 

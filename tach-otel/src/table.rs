@@ -1,6 +1,6 @@
 //! A table of fixed size that remembers two words a key: lock-free, and forgetful when it is full.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::{SECRETS, fold};
 
@@ -32,15 +32,21 @@ impl<const SETS: usize> Table<SETS> {
         self.candidates(key).find_map(|slot| Some((slot, slot.words_of(key)?)))
     }
 
-    /// Remembers `words` for `key`, which is not in the table, if there is a slot that is not in use.
+    /// The slot that is in use for `key`: told sooner than what is in it.
+    #[inline]
+    pub(crate) fn used_by(&self, key: u64) -> Option<&Slot> {
+        self.candidates(key).find(|slot| slot.is_used_by(key))
+    }
+
+    /// Remembers `words` for `key`, which no slot is in use for, if there is a slot that is not in use.
     #[inline]
     pub(crate) fn put(&self, key: u64, words: [u64; 2]) -> Option<&Slot> {
-        let slot = self.candidates(key).find(|slot| slot.claim())?;
+        let slot = self.candidates(key).find(|slot| slot.claim(key))?;
         slot.write(key, words);
         Some(slot)
     }
 
-    /// Remembers `words` for `key`, which is not in the table. If there is no slot that is not in use, the
+    /// Remembers `words` for `key`, which no slot is in use for. If there is no slot that is not in use, the
     /// key with the lowest first word is forgotten. Two threads that forget the same one at once may
     /// leave a mixture, by which neither of their keys is found.
     pub(crate) fn force(&self, key: u64, words: [u64; 2]) -> &Slot {
@@ -49,16 +55,17 @@ impl<const SETS: usize> Table<SETS> {
             let oldest = others
                 .iter()
                 .fold(first, |oldest, slot| if slot.age() < oldest.age() { slot } else { oldest });
+            // ORDERING: Relaxed, since whom it belonged to does not write to it any more, but for what is said above.
+            oldest.owner.store(key, Ordering::Relaxed);
             oldest.write(key, words);
             oldest
         })
     }
 
-    /// Declares one slot of `key` out of use, if there is one that is in use, and tells whether there was. Two
-    /// threads that put the same key in at once may have taken two, and then each of them releases one.
+    /// Declares every slot of `key` out of use: two threads that put the same key in at once may have taken two.
     #[inline]
-    pub(crate) fn release(&self, key: u64) -> bool {
-        self.candidates(key).any(|slot| slot.is_in_use() && slot.release(key))
+    pub(crate) fn release(&self, key: u64) {
+        self.candidates(key).for_each(|slot| slot.release(key));
     }
 
     /// The slots of the key's set, from one that the key chooses: with room enough it is the only one
@@ -78,7 +85,8 @@ impl<const SETS: usize> Table<SETS> {
     /// How many slots are in use.
     #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
-        self.0.iter().flatten().filter(|slot| slot.is_in_use()).count()
+        let is_used = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) != FREE;
+        self.0.iter().flatten().filter(is_used).count()
     }
 }
 
@@ -86,11 +94,15 @@ impl<const SETS: usize> Table<SETS> {
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Slot {
-    in_use: AtomicBool,
+    /// The key that it is in use for, or [`FREE`].
+    owner: AtomicU64,
     /// The key, combined with a hash of the words: it holds for no mixture of two writings.
     check: AtomicU64,
     words: [AtomicU64; 2],
 }
+
+/// No key, since keys are odd.
+const FREE: u64 = 0;
 
 /// One by exclusive or would hold for mixtures: two words that are times grow alike.
 #[inline]
@@ -104,7 +116,7 @@ impl Slot {
     /// All zero, so that a table takes up no memory before it is used.
     const fn new() -> Self {
         Self {
-            in_use: AtomicBool::new(false),
+            owner: AtomicU64::new(FREE),
             check: AtomicU64::new(0),
             words: [const { AtomicU64::new(0) }; 2],
         }
@@ -121,10 +133,11 @@ impl Slot {
 
     /// Takes a slot that is not in use.
     #[inline]
-    fn claim(&self) -> bool {
+    fn claim(&self, key: u64) -> bool {
         // ORDERING: Acquire pairs with the Release in `release`, so that this owner's writing comes after
-        // the last one's.
-        !self.is_in_use() && !self.in_use.swap(true, Ordering::Acquire)
+        // the last one's. Relaxed for the rest, since the owner publishes nothing to whoever only looks.
+        self.owner.load(Ordering::Relaxed) == FREE
+            && self.owner.compare_exchange(FREE, key, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// For a slot's owner, and by force.
@@ -142,26 +155,23 @@ impl Slot {
         self.words[0].load(Ordering::Relaxed)
     }
 
-    /// Whether the key that is now in the slot is in use.
     #[inline]
-    pub(crate) fn is_in_use(&self) -> bool {
-        // ORDERING: Relaxed, since the flag publishes nothing to whoever only looks.
-        self.in_use.load(Ordering::Relaxed)
+    pub(crate) fn is_used_by(&self, key: u64) -> bool {
+        // ORDERING: Relaxed, since the owner publishes nothing to whoever only looks.
+        self.owner.load(Ordering::Relaxed) == key
     }
 
-    /// Declares `key` out of use, unless it was forgotten; tells whether it was not.
+    /// Declares `key` out of use, unless it was forgotten.
     ///
     /// Should another take the slot by force at that very moment, that one may be declared so instead: it
     /// is found all the same, and forgotten sooner. So may one that takes it between two releases of one key at the
     /// same moment, of which each may free what the other does.
     #[inline]
-    pub(crate) fn release(&self, key: u64) -> bool {
-        let is_mine = self.words_of(key).is_some();
-        if is_mine {
+    pub(crate) fn release(&self, key: u64) {
+        if self.is_used_by(key) {
             // ORDERING: Release pairs with the Acquire in `claim`.
-            self.in_use.store(false, Ordering::Release);
+            self.owner.store(FREE, Ordering::Release);
         }
-        is_mine
     }
 }
 
@@ -182,7 +192,8 @@ mod tests {
             assert!(TABLE.find(key).is_none());
             let slot = TABLE.put(key, [key + 1, key + 2]).unwrap();
             let (found, words) = TABLE.find(key).unwrap();
-            assert!(core::ptr::eq(slot, found) && slot.is_in_use());
+            assert!(core::ptr::eq(slot, found) && slot.is_used_by(key));
+            assert!(core::ptr::eq(slot, TABLE.used_by(key).unwrap()));
             assert_eq!(words, [key + 1, key + 2]);
         }
         for key in (0..64).map(key) {
@@ -196,7 +207,11 @@ mod tests {
         let table = Table::<1>::new();
         let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0]).unwrap()).collect();
         slots[2].release(key(2));
-        assert_eq!([0, 1, 2, 3].map(|n| slots[n].is_in_use()), [true, true, false, true]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|n| table.used_by(key(n)).is_some()),
+            [true, true, false, true]
+        );
+        assert_eq!((slots[2].owner.load(Ordering::Relaxed), table.used()), (FREE, 3));
         assert!(table.find(key(2)).is_some());
         // Then the oldest, as told by the first words.
         for (new, forgotten) in [(4, 2), (5, 0), (6, 1), (7, 3), (8, 4)] {
@@ -215,21 +230,22 @@ mod tests {
         let slot = table.force(key(4), [20, 0]);
         assert_eq!(slots.iter().position(|it| core::ptr::eq(*it, slot)), Some(0));
         slot.release(key(0));
-        assert!(slot.is_in_use());
+        assert!(slot.is_used_by(key(4)));
         slot.release(key(4));
-        assert!(!slot.is_in_use());
+        assert!(!slot.is_used_by(key(4)));
     }
 
     #[test]
-    fn a_key_that_two_put_in_at_once_is_released_by_both() {
+    fn a_key_that_two_put_in_at_once_is_released_with_both_its_slots() {
         let table = Table::<1>::new();
         table.put(key(0), [10, 0]).unwrap();
         table.put(key(1), [11, 0]).unwrap();
         table.put(key(0), [12, 0]).unwrap();
-        assert_eq!([key(0), key(0), key(0)].map(|key| table.release(key)), [true, true, false]);
+        assert_eq!(table.used(), 3);
+        table.release(key(0));
         assert_eq!(table.used(), 1);
-        assert!(table.find(key(0)).is_some());
-        assert!(table.release(key(1)));
+        assert!(table.find(key(0)).is_some() && table.used_by(key(1)).is_some());
+        table.release(key(1));
         assert_eq!(table.used(), 0);
     }
 

@@ -2,7 +2,6 @@
 
 use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
 use std::time::SystemTime;
 
 use opentelemetry::Context;
@@ -93,6 +92,12 @@ impl TraceAnchor {
         self.time
     }
 
+    /// The time `age_ns` before the span starts.
+    #[inline]
+    pub(crate) fn before_start(&self, age_ns: u64) -> SystemTime {
+        before(self.anchor.time(), age_ns)
+    }
+
     /// The time now, not before that of any read which happened before this one.
     #[inline]
     pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
@@ -122,27 +127,21 @@ impl TraceAnchor {
         age_ns: u64,
     ) -> SystemTime {
         let elapsed = clock.duration_between(self.anchor.instant(), instant);
-        let age = Duration::from_nanos(age_ns);
-        match elapsed.checked_sub(age) {
-            Some(since_start) => self.time.checked_add(since_start).unwrap_or(self.time),
-            None => before(self.time, age.saturating_sub(elapsed)),
-        }
+        before(self.anchor.time().saturating_add(elapsed), age_ns)
     }
 
     /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in
     /// place of what is remembered by these ids, if it `replaces` that.
     #[inline]
     pub(crate) fn remember(&self, span: &SpanContext, replaces: bool) {
-        // ORDERING: Relaxed for all three, since whoever ends the span has it to itself by then, and all
-        // that counts before is that one thread does it.
+        // ORDERING: Relaxed for both, since whoever ends the span has it to itself by then. Two threads that do this
+        // at once write the same, to one slot or to two that are released together.
         if self.key.load(Ordering::Relaxed) != 0 {
             return;
         }
         let key = key(self.id, span);
-        if self.key.swap(key, Ordering::Relaxed) == 0
-            && put(key, span, &self.anchor, replaces).is_none()
-        {
-            self.key.store(0, Ordering::Relaxed);
+        if put(key, span, &self.anchor, replaces).is_some() {
+            self.key.store(key, Ordering::Relaxed);
         }
     }
 
@@ -151,6 +150,9 @@ impl TraceAnchor {
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
         let key = key(self.id, span);
+        if located(key).is_some() {
+            return;
+        }
         if let Some(slot) = put(key, span, &self.anchor, false) {
             slot.release(key);
         }
@@ -173,36 +175,35 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
 }
 
 /// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids,
-/// or if an anchor is remembered for it already that this one does not replace: then it is for another to
-/// release it.
+/// or if a slot is in use for it already that this one does not replace: then it is for another to release it.
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
     let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
-    let Some((slot, _)) = located(key) else {
+    let Some(slot) = used_by(key) else {
         let is_valid = span.is_valid();
         return is_valid.then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)));
     };
-    // Somebody else may take a slot that is not in use.
-    if !replaces || !slot.is_in_use() {
-        return None;
-    }
-    slot.write(key, words);
-    Some(slot)
+    replaces.then(|| {
+        slot.write(key, words);
+        slot
+    })
 }
 
 /// The span with this key is over. Its anchor is still found until its slot is needed.
 #[inline(never)]
 pub(crate) fn release(key: u64) {
+    NEAR.release(key);
     // ORDERING: Relaxed, as in `located`.
-    if !NEAR.release(key) && IS_FAR_USED.load(Ordering::Relaxed) {
+    if IS_FAR_USED.load(Ordering::Relaxed) {
         FAR.release(key);
     }
 }
 
 #[inline]
 fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
-    let (slot, words) = located(key(id, parent))?;
-    (!parent.is_remote() || slot.is_in_use()).then(|| anchor_of(words))
+    let key = key(id, parent);
+    let (slot, words) = located(key)?;
+    (!parent.is_remote() || slot.is_used_by(key)).then(|| anchor_of(words))
 }
 
 /// By what the anchor of `span` is remembered.
@@ -220,6 +221,12 @@ fn anchor_of([tick, time_ns]: [u64; 2]) -> Anchor {
 fn located(key: u64) -> Option<(&'static Slot, [u64; 2])> {
     // ORDERING: Relaxed: if something was put in before, coherence shows that it was.
     NEAR.find(key).or_else(|| IS_FAR_USED.load(Ordering::Relaxed).then(|| find_far(key))?)
+}
+
+#[inline]
+fn used_by(key: u64) -> Option<&'static Slot> {
+    // ORDERING: Relaxed, as in `located`.
+    NEAR.used_by(key).or_else(|| IS_FAR_USED.load(Ordering::Relaxed).then(|| FAR.used_by(key))?)
 }
 
 #[cold]
