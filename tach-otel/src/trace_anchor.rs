@@ -250,6 +250,7 @@ mod tests {
     use opentelemetry::trace::{Span, SpanBuilder, Tracer, TracerProvider};
     use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
     use std::thread;
+    use tach_core::SystemClock;
 
     /// More than [`NEAR`] holds.
     const SPANS: usize = 1000;
@@ -296,7 +297,8 @@ mod tests {
     fn spans_that_are_over_use_no_slots() {
         let sdk = |sampler| SdkTracerProvider::builder().with_sampler(sampler).build();
         let clocked = Clocked::new(sdk(Sampler::AlwaysOn)).tracer("slots");
-        live(&clocked, &Context::new());
+        let parentless = Context::new();
+        live(&clocked, &parentless);
         assert_eq!(used(), 0);
 
         // The parent goes on.
@@ -321,10 +323,20 @@ mod tests {
                 opentelemetry_sdk::trace::InMemorySpanExporter::default(),
             ));
             let aligned = SdkTracerProvider::builder().with_span_processor(align).build();
-            live(&aligned.tracer("slots"), &Context::new());
-            live(&Clocked::new(aligned).tracer("slots"), &Context::new());
+            live(&aligned.tracer("slots"), &parentless);
+            live(&Clocked::new(aligned).tracer("slots"), &parentless);
         }
         assert_eq!(used(), 0);
+
+        // What asks late for a context finds what was remembered before, and leaves it alone.
+        let mut ended = clocked.start("ended");
+        ended.end();
+        let context = ended.span_context();
+        let remembered = || of_parent(ClockId::SYSTEM, context).unwrap().instant();
+        let instant = remembered();
+        let (clock, id) = (SystemClock, ClockId::SYSTEM);
+        TraceAnchor::find(&clock, id, &parentless, || clock.now()).remember_late(context);
+        assert_eq!((remembered(), used()), (instant, 0));
 
         let forgotten = clocked.start("never dropped");
         let context = forgotten.span_context().clone();
