@@ -148,10 +148,9 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
 
     fn on_end(&self, mut span: SpanData) {
         let key = trace_anchor::key(self.clock_id, &span.span_context);
-        let at_start = STARTS.find(key).map(|(slot, [anchored_ns, wall_ns])| {
-            slot.release(key);
-            Reading { anchored_ns, wall_ns }
-        });
+        let at_start = STARTS.find(key);
+        let at_start = at_start.map(|(_, [anchored_ns, wall_ns])| Reading { anchored_ns, wall_ns });
+        STARTS.release(key);
         let anchor = trace_anchor::known(key);
         trace_anchor::release(key);
         align(&mut span, at_start, anchor.map(|anchor| self.read(&anchor)));

@@ -47,15 +47,16 @@ impl<const SETS: usize> Table<SETS> {
     }
 
     /// Remembers `words` for `key`, which no slot is in use for. If there is no slot that is not in use, the
-    /// key with the lowest first word is forgotten. Two threads that forget the same one at once may
-    /// leave a mixture, by which neither of their keys is found.
+    /// key with the lowest first word is forgotten. Two threads that write to the same slot at once, be it
+    /// that both forget what it held or that its owner has yet to write, may leave a mixture, by which neither of their
+    /// keys is found, or the one's words in a slot that is in use for the other.
     pub(crate) fn force(&self, key: u64, words: [u64; 2]) -> &Slot {
         self.put(key, words).unwrap_or_else(|| {
             let [first, others @ ..] = &self.0[Self::set(key)];
             let oldest = others
                 .iter()
                 .fold(first, |oldest, slot| if slot.age() < oldest.age() { slot } else { oldest });
-            // ORDERING: Relaxed, since whom it belonged to does not write to it any more, but for what is said above.
+            // ORDERING: Relaxed, since readers go by `check`.
             oldest.owner.store(key, Ordering::Relaxed);
             oldest.write(key, words);
             oldest
@@ -68,8 +69,8 @@ impl<const SETS: usize> Table<SETS> {
         self.candidates(key).for_each(|slot| slot.release(key));
     }
 
-    /// The slots of the key's set, from one that the key chooses: with room enough it is the only one
-    /// that is looked at.
+    /// The slots of the key's set, from one that the key chooses: with room enough it is the one that is taken, and
+    /// found first.
     #[inline]
     fn candidates(&self, key: u64) -> impl Iterator<Item = &Slot> {
         let set = &self.0[Self::set(key)];
@@ -135,7 +136,7 @@ impl Slot {
     #[inline]
     fn claim(&self, key: u64) -> bool {
         // ORDERING: Acquire pairs with the Release in `release`, so that this owner's writing comes after
-        // the last one's. Relaxed for the rest, since the owner publishes nothing to whoever only looks.
+        // the last one's. Relaxed for the rest, since nothing is read or written then.
         self.owner.load(Ordering::Relaxed) == FREE
             && self.owner.compare_exchange(FREE, key, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
@@ -157,8 +158,9 @@ impl Slot {
 
     #[inline]
     pub(crate) fn is_used_by(&self, key: u64) -> bool {
-        // ORDERING: Relaxed, since the owner publishes nothing to whoever only looks.
-        self.owner.load(Ordering::Relaxed) == key
+        // ORDERING: Acquire pairs with the Release in `release`, by the claim between them: whoever writes in place of
+        // the owner comes after the last one, too.
+        self.owner.load(Ordering::Acquire) == key
     }
 
     /// Declares `key` out of use, unless it was forgotten.

@@ -135,7 +135,8 @@ impl TraceAnchor {
     #[inline]
     pub(crate) fn remember(&self, span: &SpanContext, replaces: bool) {
         // ORDERING: Relaxed for both, since whoever ends the span has it to itself by then. Two threads that do this
-        // at once write the same, to one slot or to two that are released together.
+        // at once write the same, to one slot or to two that are released together. (Of two wrappers around one span,
+        // as much as either wrote may stay then: it holds for that wrapper's, or for neither.)
         if self.key.load(Ordering::Relaxed) != 0 {
             return;
         }
@@ -150,9 +151,6 @@ impl TraceAnchor {
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
         let key = key(self.id, span);
-        if located(key).is_some() {
-            return;
-        }
         if let Some(slot) = put(key, span, &self.anchor, false) {
             slot.release(key);
         }
@@ -175,25 +173,29 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
 }
 
 /// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids,
-/// or if a slot is in use for it already that this one does not replace: then it is for another to release it.
+/// or if an anchor is remembered for it already that this one does not replace: then it is for another to
+/// release it.
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
     let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
-    let Some(slot) = used_by(key) else {
-        let is_valid = span.is_valid();
-        return is_valid.then(|| NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)));
-    };
-    replaces.then(|| {
-        slot.write(key, words);
-        slot
-    })
+    match used_by(key) {
+        Some(slot) if replaces => {
+            slot.write(key, words);
+            Some(slot)
+        }
+        None if span.is_valid() && (replaces || located(key).is_none()) => {
+            Some(NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)))
+        }
+        _ => None,
+    }
 }
 
 /// The span with this key is over. Its anchor is still found until its slot is needed.
 #[inline(never)]
 pub(crate) fn release(key: u64) {
     NEAR.release(key);
-    // ORDERING: Relaxed, as in `located`.
+    // ORDERING: Relaxed, as in `located`. Two threads at once may have put the key into both tables. Whoever put it
+    // into one has looked for it in this one before, so it is likely to be in a near cache.
     if IS_FAR_USED.load(Ordering::Relaxed) {
         FAR.release(key);
     }
@@ -328,14 +330,19 @@ mod tests {
         }
         assert_eq!(used(), 0);
 
-        // What asks late for a context finds what was remembered before, and leaves it alone.
+        // What has the ids of a span that is over leaves what is remembered for it alone.
         let mut ended = clocked.start("ended");
         ended.end();
-        let context = ended.span_context();
-        let remembered = || of_parent(ClockId::SYSTEM, context).unwrap().instant();
+        let ended = Context::new().with_span(ended);
+        let ended_context = ended.span().span_context().clone();
+        let remembered = || of_parent(ClockId::SYSTEM, &ended_context).unwrap().instant();
         let instant = remembered();
         let (clock, id) = (SystemClock, ClockId::SYSTEM);
-        TraceAnchor::find(&clock, id, &parentless, || clock.now()).remember_late(context);
+        TraceAnchor::find(&clock, id, &parentless, || clock.now()).remember_late(&ended_context);
+        assert_eq!((remembered(), used()), (instant, 0));
+        let no_op = Clocked::new(NoopTracerProvider::new()).tracer("slots");
+        let no_op = no_op.start_with_context("no-op", &ended);
+        assert_eq!(*no_op.span_context(), ended_context);
         assert_eq!((remembered(), used()), (instant, 0));
 
         let forgotten = clocked.start("never dropped");

@@ -5,8 +5,8 @@
 #
 # All of it comes from packages: Debian's are downloaded and unpacked there, zig (linker and C library
 # of the Linux targets) and wasmtime are wheels from PyPI, what makes a component is from npm, and
-# wasm-bindgen is compiled from the crate registry. Nothing is installed on the system, and its rustup
-# toolchains are not used. It is for x86_64 Debian 12.
+# wasm-bindgen is compiled from the crate registry. Nothing is installed on the system, and of its Rust
+# toolchains one is used, where there is one: to compile wasm-bindgen. It is for x86_64 Debian 12.
 #
 # A finished step leaves a stamp and is not done again. Delete the folder to start over.
 set -euo pipefail
@@ -265,14 +265,17 @@ C
 }
 
 # Its version is the library's, as the two must agree to the letter. Not --locked: that asks for
-# versions which a registry's mirror may lack. Not optimized: it runs a few times. By the system's own compiler,
-# which takes two thirds of the time that Debian's does.
+# versions which a registry's mirror may lack. Not optimized: it runs a few times. The system's own compiler takes
+# two thirds of the time that Debian's does, which serves where there is none, or one too old.
 wasm_bindgen() {
-  CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
+  wasm_bindgen_with "$PATH" || wasm_bindgen_with "$RUST/bin:$PATH"
+  rm -rf "$X/build/wasm-bindgen"
+}
+wasm_bindgen_with() {
+  PATH=$1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
     cargo install wasm-bindgen-cli --version "$TACH_CROSS_WASM_BINDGEN" --debug \
     --no-default-features --bin wasm-bindgen --bin wasm-bindgen-test-runner \
     --root "$X/wasm-bindgen/$TACH_CROSS_WASM_BINDGEN" --target-dir "$X/build/wasm-bindgen"
-  rm -rf "$X/build/wasm-bindgen"
 }
 
 # Chromium without a window, and every library that it needs but the C library and the compiler's.

@@ -21,9 +21,9 @@ use targets::{Means, TARGETS, Target, Work};
 const AMOUNTS: [(&str, &str); 3] =
     [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
 
-/// Other widths and another byte order than the host's. Any other platform calculates as the host or as one of
-/// these, so the long tests of arithmetic are left out there: simulations, properties of any input, comparisons with
-/// other libraries; where tests run, so are the features `serde` and `jiff`.
+/// Another width and another byte order than the host's. Any other platform calculates as the host or as one of
+/// these, so the long tests of arithmetic are left out there: simulated years and faults, properties of any input,
+/// comparisons with other libraries; where tests run, so are the features `serde` and `jiff`.
 const OTHER_ARITHMETIC: [&str; 2] = ["i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"];
 
 /// All targets, or those with these names. What fails does not keep the rest from running.

@@ -3,6 +3,8 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::ffi::CString;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
@@ -24,7 +26,9 @@ pub(super) fn fixture(content: &[u8]) -> (Fixture, CString) {
     // ORDERING: Relaxed, since nothing but the number matters.
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let path = env::temp_dir().join(format!("tach-fixture-{}-{number}", process::id()));
-    fs::write(&path, content).expect("a temporary directory that can be written");
+    // Nobody else's file, nor one that a link leads to.
+    let mut file = File::create_new(&path).expect("a temporary directory that can be written");
+    file.write_all(content).expect("room for a fixture");
     let name = CString::new(path.as_os_str().as_encoded_bytes());
     (Fixture(path), name.expect("a path without NUL"))
 }

@@ -205,9 +205,10 @@ fn by_threads(read: Read) -> u64 {
 /// Threads on CPUs of the test's choice.
 #[cfg(target_os = "linux")]
 mod affinity {
-    use core_affinity::CoreId;
-
     use core::sync::atomic::AtomicUsize;
+    use std::io;
+
+    use core_affinity::CoreId;
 
     use super::{AtomicU64, Barrier, Ordering, Read, clocks, flawed, thread};
 
@@ -217,7 +218,8 @@ mod affinity {
     }
 
     fn pin(cpu: CoreId) {
-        assert!(core_affinity::set_for_current(cpu), "{cpu:?} is not to be had");
+        let is_pinned = core_affinity::set_for_current(cpu);
+        assert!(is_pinned, "{cpu:?}: {}", io::Error::last_os_error());
     }
 
     /// A thread of its own goes from CPU to CPU and reads on each.

@@ -11,7 +11,8 @@ use crate::this_program;
 /// A child that has not ended by then hangs. None takes more than a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// How often a program starts itself: 20 times, or as `TACH_RUNS` says, since under an emulator each takes long.
+/// How often a program starts itself: 20 times, or as `TACH_RUNS` says, since under an emulator each takes long. With
+/// less than 20 a long run is shorter, too.
 pub(crate) fn runs() -> u32 {
     let Ok(number) = env::var("TACH_RUNS") else { return 20 };
     number.parse().expect("TACH_RUNS is a number")
