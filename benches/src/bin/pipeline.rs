@@ -1,8 +1,8 @@
 //! What logging costs the caller, and how much of it gets to a file: the pipeline beside other loggers.
 //!
 //! Each subject logs the same event, with a number, a float and a text, to a real file. `bursts`: 20 calls
-//! every millisecond, each timed. `flooded`: calls one after the other, each timed. `M/s`: millions of
-//! events a second, until the file is complete, from one, two and four threads.
+//! every millisecond, each timed, by each of one, two and four threads. `flooded`: calls one after the other,
+//! each timed. `M/s`: millions of events a second, until the file is complete, from one, two and four threads.
 //!
 //! ```sh
 //! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
@@ -53,12 +53,17 @@ fn main() {
         return;
     }
     let wanted = arguments.first().map_or("", String::as_str);
-    println!("| | bursts p50 / p99 / p99.9 ns | flooded p50 ns | M/s 1 / 2 / 4 threads |");
-    println!("|---|---|---|---|");
+    println!(
+        "| | bursts p50 / p99 / p99.9 ns | of 2 threads | of 4 | flooded p50 ns | M/s 1 / 2 / 4 threads |"
+    );
+    println!("|---|---|---|---|---|---|");
     for Subject { name, .. } in SUBJECTS.iter().filter(|subject| subject.name.contains(wanted)) {
-        let [bursts, flooded, one, two, four] =
-            ["bursts", "flooded", "1", "2", "4"].map(|what| in_a_process(name, what));
-        println!("| {name} | {bursts} | {flooded} | {one} / {two} / {four} |");
+        let [bursts, of_two, of_four, flooded, one, two, four] =
+            ["bursts", "bursts-2", "bursts-4", "flooded", "1", "2", "4"]
+                .map(|what| in_a_process(name, what));
+        println!(
+            "| {name} | {bursts} | {of_two} | {of_four} | {flooded} | {one} / {two} / {four} |"
+        );
     }
     #[cfg(target_os = "linux")]
     print_idle();
@@ -73,20 +78,12 @@ fn in_a_process(name: &str, what: &str) -> String {
     String::from_utf8_lossy(&child.stdout).trim().to_owned()
 }
 
-/// Measures one thing; `what` is a number of threads, or how one of them logs.
+/// Measures one thing; `what` is a number of threads, or how they log.
 fn measured(subject: &Subject, what: &str) -> String {
     match what {
-        "bursts" => {
-            let times = with(subject, |log| {
-                let mut times = Vec::with_capacity(BURSTS * 20);
-                for _ in 0..BURSTS {
-                    (0..20).for_each(|number| times.push(timed(|| log(number))));
-                    thread::sleep(Duration::from_millis(1));
-                }
-                times
-            });
-            [0.5, 0.99, 0.999].map(|part| quantile(&times, part).to_string()).join(" / ")
-        }
+        "bursts" => bursts(subject, 1),
+        "bursts-2" => bursts(subject, 2),
+        "bursts-4" => bursts(subject, 4),
         "flooded" => {
             let flood =
                 |log: &dyn Fn(u64)| (0..FLOOD).map(|number| timed(|| log(number))).collect();
@@ -95,6 +92,27 @@ fn measured(subject: &Subject, what: &str) -> String {
         }
         threads => format!("{:.2}", throughput(subject, threads.parse().expect("a number"))),
     }
+}
+
+/// Has each of some threads log 20 events every millisecond.
+fn bursts(subject: &Subject, threads: usize) -> String {
+    let of_one = |log: &(dyn Fn(u64) + Send + Sync)| {
+        // What a thread sets up with its first record is not measured.
+        log(0);
+        let mut times = Vec::with_capacity(BURSTS * 20);
+        for _ in 0..BURSTS {
+            thread::sleep(Duration::from_millis(1));
+            (0..20).for_each(|number| times.push(timed(|| log(number))));
+        }
+        times
+    };
+    let times: Vec<u64> = with(subject, |log| {
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..threads).map(|_| scope.spawn(|| of_one(log))).collect();
+            all.into_iter().flat_map(|one| one.join().expect("it logs")).collect()
+        })
+    });
+    [0.5, 0.99, 0.999].map(|part| quantile(&times, part).to_string()).join(" / ")
 }
 
 /// Prints what a pipeline takes of a core when nobody logs, and when somebody does now and then.
