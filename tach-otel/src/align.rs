@@ -169,3 +169,62 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
         self.inner.set_resource(resource);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry::trace::{
+        SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState, Tracer,
+        TracerProvider,
+    };
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
+    use tach_core::{Instant, MonotonicInstant};
+
+    /// The system's, before somebody set its wall clock back by a minute.
+    struct BeforeTheStep;
+
+    impl Clock for BeforeTheStep {
+        fn monotonic_now(&self) -> MonotonicInstant {
+            SystemClock.monotonic_now()
+        }
+
+        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+            SystemClock.duration_between(earlier, later)
+        }
+
+        fn unix_time_at(&self, instant: Instant) -> UnixTime {
+            SystemClock.unix_time_at(instant).saturating_add(Duration::from_secs(60))
+        }
+    }
+
+    #[test]
+    fn two_of_one_provider_leave_no_slot_in_use() {
+        let _alone = trace_anchor::BY_ONE_TEST.lock().unwrap();
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder()
+            .with_span_processor(Align::new(SimpleSpanProcessor::new(exporter.clone())))
+            .with_span_processor(Align::new(SimpleSpanProcessor::new(exporter.clone())))
+            .build();
+        let parent = SpanContext::new(
+            TraceId::from(1),
+            SpanId::from(1),
+            TraceFlags::SAMPLED,
+            false,
+            TraceState::NONE,
+        );
+        let (clock, id) = (BeforeTheStep, ClockId::SYSTEM);
+        let mut of_parent = TraceAnchor::find(&clock, id, &Context::new(), || clock.now());
+        of_parent.remember(&parent, true);
+
+        let parent = Context::new().with_remote_span_context(parent);
+        let span = provider.tracer("work").start_with_context("child", &parent);
+        assert_eq!(STARTS.used(), 2, "the positive control: each has noted the step");
+        drop(span);
+        of_parent.release();
+        assert_eq!(STARTS.used(), 0);
+        for span in exporter.get_finished_spans().unwrap() {
+            let ahead = span.start_time.duration_since(wall_clock::now()).unwrap();
+            assert!(ahead > Duration::from_secs(50), "it keeps to its trace's anchor");
+        }
+    }
+}
