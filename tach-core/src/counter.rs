@@ -94,6 +94,36 @@ pub(crate) struct Clocksources {
 mod tests {
     use super::*;
     use crate::os;
+    use std::env;
+
+    /// Kernels' names for the counters, by CPU and system. Everywhere else there is none.
+    const KNOWN: &[(&str, &str, &str)] = &[
+        ("aarch64", "linux", "arch_sys_counter"),
+        ("aarch64", "macos", "mach_absolute_time"),
+        ("loongarch64", "linux", "Constant"),
+        ("riscv64", "linux", "riscv_clocksource"),
+        ("x86", "freebsd", "tsc"),
+        ("x86", "linux", "tsc"),
+        ("x86", "windows", "tsc"),
+        ("x86_64", "freebsd", "tsc"),
+        ("x86_64", "linux", "tsc"),
+        ("x86_64", "macos", "mach_absolute_time"),
+        ("x86_64", "windows", "tsc"),
+    ];
+
+    /// `cargo xtask cross` says more of machines that it makes up.
+    #[test]
+    fn the_counter_is_that_of_the_platform() {
+        let known =
+            KNOWN.iter().find(|known| (known.0, known.1) == (env::consts::ARCH, env::consts::OS));
+        let name = known.map_or("", |known| known.2);
+        assert_eq!(CLOCKSOURCES.counter, name);
+        let features = features(os::cpu_capabilities());
+        assert_eq!(features.is_some(), known.is_some());
+        if let (Ok(expected), Some(features)) = (env::var("TACH_EXPECTED_COUNTER"), features) {
+            assert_eq!(format!("{:?}, {:?}", features.ordering, declared_hz()), expected);
+        }
+    }
 
     #[test]
     fn every_read_that_features_names_rises_on_one_thread_and_all_share_one_domain() {

@@ -49,7 +49,7 @@
 //!
 //! | target | ticks | how it is tested (`cargo xtask cross`) |
 //! |---|---|---|
-//! | Linux `x86_64` | TSC | run on hardware, under a hypervisor |
+//! | Linux `x86_64` | TSC | run natively, in a virtual machine |
 //! | Linux `i686` | TSC | run on the same |
 //! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
 //! | Linux `riscv64` | `time` | run under qemu |
@@ -57,16 +57,20 @@
 //! | other Linux | the OS clock | run under qemu on `s390x` |
 //! | other Unix, Android | the OS clock | not |
 //! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | run under wine |
-//! | Windows `aarch64` | `QueryPerformanceCounter` | compiled |
-//! | macOS | `mach_absolute_time` | compiled |
+//! | Windows, FreeBSD `x86` | as on `x86_64` | not |
+//! | Windows `aarch64` | `QueryPerformanceCounter` | checked |
+//! | macOS | `mach_absolute_time` | checked |
 //! | Apple's other systems | the same | not |
-//! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | compiled |
+//! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | checked |
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | run in Node |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
-//! | `wasm32-wasip2` | the standard library's clock | run in wasmtime, with a C library that adapts preview 1's |
+//! | `wasm32-wasip2` | the standard library's clock; without `std`, as without an OS | run in wasmtime, with a C library that adapts preview 1's |
 //! | `wasm32-unknown-emscripten` | the OS clock that it brings | run in Node, with functions of our own for emscripten 3.1's clocks |
-//! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | compiled |
+//! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | linked |
+//!
+//! "Checked" is what `cargo check` does: no code was made of it. On any other system, such as UEFI, the
+//! ticks are those of the standard library's clock, or of one that [`supply_clock!`] names.
 //!
 //! A target needs 64-bit atomics, which some of 32 bits lack: `powerpc`, `mips`, `thumbv7em`.
 //!

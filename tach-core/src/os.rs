@@ -66,9 +66,13 @@ cfg_if! {
     }
 }
 
-// libc does not declare `clock_getres` for NuttX.
-#[cfg(all(unix, not(target_os = "nuttx")))]
-pub(crate) use unix::{realtime_resolution_ns, resolution_ns};
+cfg_if! {
+    // libc does not declare `clock_getres` for NuttX.
+    if #[cfg(all(unix, not(target_os = "nuttx")))] {
+        mod resolution;
+        pub(crate) use resolution::{realtime_resolution_ns, resolution_ns};
+    }
+}
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
@@ -153,5 +157,15 @@ mod tests {
         };
         let (before, ours, after) = (system(), realtime_ns(), system());
         assert!(before <= ours && ours <= after, "{before} <= {ours} <= {after}");
+    }
+
+    #[test]
+    fn what_the_system_states_is_within_its_range() {
+        assert!(resolution_ns() >= 1 && realtime_resolution_ns() >= 1);
+        let mut buffer = [b'x'; CLOCKSOURCE_BYTES];
+        let view = kernel_view(&mut buffer);
+        assert!(view.has_monotonic_clock);
+        let names = [view.current, view.available].into_iter().flatten();
+        names.for_each(|names| assert!(!names.contains(['x', '\0', '\n']), "{names:?}"));
     }
 }

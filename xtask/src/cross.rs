@@ -79,6 +79,9 @@ impl Target {
     fn check(&self, home: &Home) -> Result<String, String> {
         let mut done = String::new();
         for triple in self.triples {
+            if !matches!(self.work, Work::Msrv | Work::WebWithoutStd | Work::BareMetal) {
+                run(core(home, "check", triple, "", Std::Without).arg("--lib"))?;
+            }
             done = match &self.work {
                 Work::Msrv => msrv(home),
                 Work::Tests(means) => tests(home, triple, means, &["--lib", "--tests"]),
@@ -96,7 +99,7 @@ impl Target {
                     Ok(format!("linked only: {}", self.triples.join(", ")))
                 }
                 Work::Check(arguments) => {
-                    run(core(home, "check", triple, "").args(*arguments))?;
+                    run(core(home, "check", triple, "", Std::With).args(*arguments))?;
                     Ok(format!("checked only: {}", self.triples.join(", ")))
                 }
             }?;
@@ -119,12 +122,15 @@ fn msrv(home: &Home) -> Result<String, String> {
 /// only where `TACH_SOURCE` says so. (The tests that are left out then set the variable themselves.)
 fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<String, String> {
     let test = || {
-        let mut test = core(home, "test", triple, means.flags);
+        let mut test = core(home, "test", triple, means.flags, Std::With);
         if let Some(linker) = means.linker {
             test.env(setting(triple, "LINKER"), home.bin(linker));
         }
         if let Some(runner) = means.runner {
             runs_with(&mut test, triple, &home.bin(runner));
+        }
+        if let Some(counter) = means.counter {
+            test.env("TACH_EXPECTED_COUNTER", counter);
         }
         // Under an emulator it takes seconds to print a backtrace, of which there is one for every test that panics.
         test.env("RUST_BACKTRACE", "0");
@@ -183,7 +189,7 @@ fn web_otel(home: &Home, triple: &str) -> Result<String, String> {
 }
 
 fn web_tests(home: &Home, triple: &str) -> Command {
-    let mut test = core(home, "test", triple, "");
+    let mut test = core(home, "test", triple, "", Std::With);
     runs_with(&mut test, triple, &home.bin("run-wasm"));
     test.args(["--test", "web"]);
     test
@@ -194,8 +200,15 @@ fn setting(triple: &str, name: &str) -> String {
     format!("CARGO_TARGET_{}_{name}", triple.to_uppercase().replace('-', "_"))
 }
 
+/// Whether tach-core has the feature `std`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Std {
+    With,
+    Without,
+}
+
 /// cargo for tach-core on this target, with these flags for rustc.
-fn core(home: &Home, act: &str, triple: &str, flags: &str) -> Command {
+fn core(home: &Home, act: &str, triple: &str, flags: &str, std: Std) -> Command {
     let package = ["--locked", "--package", "tach-core", "--target", triple];
     let mut cargo = home.cargo(Compiler::Newest, &[act]);
     // More optimization would take longer than it saves even an emulator.
@@ -203,8 +216,11 @@ fn core(home: &Home, act: &str, triple: &str, flags: &str) -> Command {
     let is_other = OTHER_ARITHMETIC.contains(&triple);
     let same = if is_other { "" } else { " --cfg tach_same_arithmetic" };
     cargo.env(setting(triple, "RUSTFLAGS"), format!("{flags}{same}"));
-    let has_all = is_other || act == "check";
-    cargo.arg(if has_all { "--all-features" } else { "--features=recalibrator,coarse" });
+    cargo.arg(match std {
+        Std::Without => "--no-default-features",
+        Std::With if is_other || act == "check" => "--all-features",
+        Std::With => "--features=recalibrator,coarse",
+    });
     cargo
 }
 

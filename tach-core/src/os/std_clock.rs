@@ -1,5 +1,4 @@
 //! The standard library's clocks, where tach has no back end of its own.
-#![allow(dead_code, reason = "where it has one")]
 
 use std::sync::OnceLock;
 use std::time::{Instant, UNIX_EPOCH};

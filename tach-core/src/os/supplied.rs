@@ -1,6 +1,5 @@
 //! The clocks that a program brings where there is no OS: by [`supply_clock!`](crate::supply_clock).
 #![expect(unsafe_code, reason = "calls functions that the program defines")]
-#![allow(dead_code, reason = "where there is another clock, none need be defined")]
 
 // SAFETY: `supply_clock!` defines both, with these signatures, and of safe functions; a program that
 // lacks them does not link.

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::cache;
 use crate::run::{program, root, run};
 
-/// Settings of the caller's that would choose another compiler, or another library for it.
+/// Settings of the caller's that would choose another compiler, another library for it, or another place for tests.
 const FOREIGN: &[&str] = &[
     "CARGO_BUILD_RUSTC",
     "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
@@ -18,6 +18,7 @@ const FOREIGN: &[&str] = &[
     "CARGO_BUILD_TARGET",
     "CARGO_ENCODED_RUSTFLAGS",
     "LD_LIBRARY_PATH",
+    "NODE_OPTIONS",
     "RUSTC",
     "RUSTC_BOOTSTRAP",
     "RUSTC_WORKSPACE_WRAPPER",
@@ -25,6 +26,13 @@ const FOREIGN: &[&str] = &[
     "RUSTDOC",
     "RUSTFLAGS",
     "RUSTUP_TOOLCHAIN",
+    "TACH_EXPECTED_COUNTER",
+    "TACH_TESTS",
+    "WASM_BINDGEN_USE_BROWSER",
+    "WASM_BINDGEN_USE_DEDICATED_WORKER",
+    "WASM_BINDGEN_USE_NODE_EXPERIMENTAL",
+    "WASM_BINDGEN_USE_SERVICE_WORKER",
+    "WASM_BINDGEN_USE_SHARED_WORKER",
 ];
 
 pub(crate) struct Home(PathBuf);
