@@ -50,18 +50,18 @@
 //! | target | ticks | how it is tested (`cargo xtask cross`) |
 //! |---|---|---|
 //! | Linux `x86_64` | TSC | run natively, in a virtual machine |
-//! | Linux `i686` | TSC | run on the same |
+//! | Linux `i686` | TSC | run likewise |
 //! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
 //! | Linux `riscv64` | `time` | run under qemu |
 //! | Linux `loongarch64` | the stable counter | run under qemu |
 //! | other Linux | the OS clock | run under qemu on `s390x` |
 //! | other Unix, Android | the OS clock | not |
 //! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | run under wine |
-//! | Windows, FreeBSD `x86` | as on `x86_64` | not |
 //! | Windows `aarch64` | `QueryPerformanceCounter` | checked |
 //! | macOS | `mach_absolute_time` | checked |
 //! | Apple's other systems | the same | not |
 //! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | checked |
+//! | Windows and FreeBSD, `i686` | as on `x86_64` | not |
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
 //! | `wasm32v1-none` | the same | run in Node |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
@@ -70,7 +70,7 @@
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | linked |
 //!
 //! "Checked" is what `cargo check` does: no code was made of it. On any other system, such as UEFI, the
-//! ticks are those of the standard library's clock, or of one that [`supply_clock!`] names.
+//! ticks are those of the standard library's clock, or, without the feature `std`, of one that [`supply_clock!`] names.
 //!
 //! A target needs 64-bit atomics, which some of 32 bits lack: `powerpc`, `mips`, `thumbv7em`.
 //!

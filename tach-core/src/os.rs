@@ -160,12 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_states_is_within_its_range() {
-        assert!(resolution_ns() >= 1 && realtime_resolution_ns() >= 1);
-        let mut buffer = [b'x'; CLOCKSOURCE_BYTES];
+    fn the_kernel_s_view_has_nothing_of_what_was_in_the_buffer() {
+        let mut buffer = [b'?'; CLOCKSOURCE_BYTES];
         let view = kernel_view(&mut buffer);
         assert!(view.has_monotonic_clock);
         let names = [view.current, view.available].into_iter().flatten();
-        names.for_each(|names| assert!(!names.contains(['x', '\0', '\n']), "{names:?}"));
+        names.for_each(|names| assert!(!names.contains(['?', '\0', '\n']), "{names:?}"));
     }
 }

@@ -4,8 +4,8 @@
 ///
 /// The first function gives the nanoseconds of a clock that never goes back, the second those since
 /// 1970-01-01 00:00:00 UTC, or 0 if nobody knows. Both are `fn() -> u64`, may be called on any core and in
-/// interrupt handlers, and must not read tach's clock. Where tach knows the clock of the OS, or of a JavaScript
-/// host, this does nothing. (Without the feature `std` it knows none of preview 2 of WASI.)
+/// interrupt handlers, and must not read tach's clock. With the feature `std` this does nothing. Nor does it
+/// without, on Unix, Windows, preview 1 of WASI and JavaScript hosts, whose clocks tach reads itself.
 ///
 /// # Examples
 ///

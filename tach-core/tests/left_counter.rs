@@ -23,7 +23,7 @@ mod linux {
         Instant, MonotonicInstant, Order, Reason, Source, UnixTime, epoch, status, sync,
     };
 
-    /// How far tach may be off the system's clocks, which it leaves behind and joins again.
+    /// How far tach may be off the system's clocks after it has left the counter.
     const OFF: Duration = Duration::from_millis(1);
 
     const CHILD: &str = "in-a-namespace";

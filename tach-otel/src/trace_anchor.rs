@@ -21,10 +21,6 @@ static FAR: Table<4096> = Table::new();
 /// Whether there was ever anything in [`FAR`].
 static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
 
-/// Held by each test that uses or counts slots of the tables, which all tests share.
-#[cfg(test)]
-pub(crate) static BY_ONE_TEST: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 /// What a span tells its times by: its start, at the time which its parent's anchor gives that.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
@@ -248,21 +244,28 @@ fn find_far(key: u64) -> Option<(&'static Slot, [u64; 2])> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Clocked;
     use core::sync::atomic::AtomicUsize;
     use opentelemetry::trace::noop::NoopTracerProvider;
     use opentelemetry::trace::{Span, SpanBuilder, Tracer, TracerProvider};
     use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::thread;
     use tach_core::SystemClock;
 
     /// More than [`NEAR`] holds.
     const SPANS: usize = 1000;
 
-    fn used() -> usize {
+    pub(crate) fn used() -> usize {
         NEAR.used() + FAR.used()
+    }
+
+    /// For each test that uses or counts slots of the tables, which all tests share.
+    pub(crate) fn alone() -> MutexGuard<'static, ()> {
+        static BY_ONE_TEST: Mutex<()> = Mutex::new(());
+        BY_ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Spans that are shown, by two threads at once, and shown again once they are over, and a child of each.
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn spans_that_are_over_use_no_slots() {
-        let _alone = BY_ONE_TEST.lock().unwrap();
+        let _alone = alone();
         let sdk = |sampler| SdkTracerProvider::builder().with_sampler(sampler).build();
         let clocked = Clocked::new(sdk(Sampler::AlwaysOn)).tracer("slots");
         let parentless = Context::new();

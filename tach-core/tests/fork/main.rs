@@ -2,8 +2,8 @@
 //!
 //! A child has only the thread that forked: whatever the others were in the middle of stays half
 //! done for ever. Appends are most frequent at the start of a process, so many processes are
-//! started: this program again, with the run as its arguments. Without `fork` it does nothing; emscripten's
-//! fails.
+//! started: this program again, with the run as its arguments. Where there is no
+//! `fork`, or as on emscripten one that fails, it says so.
 
 #[cfg(unix)]
 #[path = "../support/again.rs"]

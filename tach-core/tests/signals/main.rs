@@ -3,7 +3,7 @@
 //! The timeline's records are shortest at the start of a process, and the first read chooses the
 //! source, so most runs are short ones in a child of their own: this program again, with the run as
 //! its arguments. Only Linux has a timer that interrupts one given thread this often; elsewhere the
-//! program does nothing.
+//! program says so.
 
 #[cfg(target_os = "linux")]
 #[path = "../support/again.rs"]

@@ -1,5 +1,5 @@
 //! The choice of the source. It is made once a process, so each case runs in a child: this program
-//! again, with the case's name as its argument. Where there are no processes it does nothing.
+//! again, with the case's name as its argument. Where there are no processes it says so.
 
 #[cfg(not(target_family = "wasm"))]
 mod cases;

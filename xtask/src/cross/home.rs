@@ -9,7 +9,8 @@ use std::process::Command;
 use crate::cache;
 use crate::run::{program, root, run};
 
-/// Settings of the caller's that would choose another compiler, another library for it, or another place for tests.
+/// Settings of the caller's that would choose another compiler, another library for it, or another place for tests,
+/// or ask more of these than an emulator has.
 const FOREIGN: &[&str] = &[
     "CARGO_BUILD_RUSTC",
     "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",

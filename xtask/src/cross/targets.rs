@@ -43,8 +43,8 @@ pub(crate) struct Means {
     pub(crate) runner: Option<&'static str>,
     /// For rustc.
     pub(crate) flags: &'static str,
-    /// What the machine's counter must turn out to be, as tach-core's test of it puts it: for machines that are
-    /// made up to have such a one.
+    /// How the emulator has the counter ordered, and what frequency it declares: `TACH_EXPECTED_COUNTER` for the
+    /// test in tach-core's `counter.rs`.
     pub(crate) counter: Option<&'static str>,
 }
 
