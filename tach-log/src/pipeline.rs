@@ -83,6 +83,7 @@ mod filter;
 mod flush;
 mod front;
 mod guard;
+mod interned;
 mod level;
 mod order;
 mod process;
@@ -109,6 +110,7 @@ pub use self::error::Error;
 #[cfg(feature = "tracing")]
 pub use self::front::writer::LineWriter;
 pub use self::guard::Guard;
+use self::interned::MaybeStatic;
 pub use self::queue::WhenFull;
 use self::record::Encoder;
 use self::shared::{Alive, Shared};
@@ -291,10 +293,15 @@ impl Pipeline {
 
     /// Logs what `write` encodes.
     #[inline]
-    fn log_with(&self, level: level::Level, target: &str, write: impl FnOnce(&mut Encoder<'_>)) {
+    fn log_with(
+        &self,
+        level: level::Level,
+        target: MaybeStatic<'_>,
+        write: impl FnOnce(&mut Encoder<'_>),
+    ) {
         let time = self.shared.time();
-        threads::log(&self.shared, |buffer| {
-            let mut record = Encoder::begin(buffer, time, level, target);
+        threads::log(&self.shared, |scratch| {
+            let mut record = Encoder::begin(scratch, time, level, target);
             write(&mut record);
             record.end();
         });

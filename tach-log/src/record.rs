@@ -27,14 +27,15 @@ pub(crate) fn write<F: Format>(
     };
     F::head(&mut out, &head)?;
     // A source that fails or panics ends the fields. What it gave before is whole.
-    let _ended = out.guard(|out| fields(record, |key, value| F::field(out, key.into(), value)))?;
+    let _ended =
+        out.guard(|out| fields(record, |key, value| F::field(out, key.as_str().into(), value)))?;
     F::end(&mut out)
 }
 
 /// Gives each field of `record` to `write`, until that fails or the record's source of fields does.
 pub(crate) fn fields(
     record: &Record<'_>,
-    write: impl FnMut(&str, Value<'_>) -> fmt::Result,
+    write: impl FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result,
 ) -> fmt::Result {
     record.key_values().visit(&mut Fields { write }).map_err(|_| fmt::Error)
 }
@@ -54,19 +55,19 @@ struct Fields<W> {
     write: W,
 }
 
-impl<'kvs, W: FnMut(&str, Value<'_>) -> fmt::Result> VisitSource<'kvs> for Fields<W> {
+impl<'kvs, W: FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result> VisitSource<'kvs> for Fields<W> {
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(Field { write: &mut self.write, key: key.as_str() })
+        value.visit(Field { write: &mut self.write, key: &key })
     }
 }
 
 /// Gives on the value that it visits, as that of the field `key`.
 struct Field<'a, W> {
     write: &'a mut W,
-    key: &'a str,
+    key: &'a kv::Key<'a>,
 }
 
-impl<W: FnMut(&str, Value<'_>) -> fmt::Result> Field<'_, W> {
+impl<W: FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result> Field<'_, W> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn write(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
@@ -74,7 +75,7 @@ impl<W: FnMut(&str, Value<'_>) -> fmt::Result> Field<'_, W> {
     }
 }
 
-impl<W: FnMut(&str, Value<'_>) -> fmt::Result> VisitValue<'_> for Field<'_, W> {
+impl<W: FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result> VisitValue<'_> for Field<'_, W> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
         self.write(Value::Printed(format_args!("{value}")))
     }

@@ -82,10 +82,13 @@ impl Filters {
         if level.of_log() as u8 > summary & !BY_TARGET {
             return false;
         }
-        summary & BY_TARGET == 0 || {
-            let metadata = Metadata::builder().level(level.of_log()).target(target).build();
-            self.filter.load().enabled(&metadata)
-        }
+        summary & BY_TARGET == 0 || self.enabled_by_target(level, target)
+    }
+
+    #[inline(never)]
+    fn enabled_by_target(&self, level: Level, target: &str) -> bool {
+        let metadata = Metadata::builder().level(level.of_log()).target(target).build();
+        self.filter.load().enabled(&metadata)
     }
 }
 

@@ -12,8 +12,8 @@ pub(super) use self::drops::Dropped;
 use self::drops::Drops;
 use super::record;
 
-/// Lengths are told in 32 bits.
-const LONGEST: usize = u32::MAX as usize;
+/// Lengths are told in 31 bits.
+const LONGEST: usize = i32::MAX as usize;
 
 /// What a call does when its thread's queue is full.
 ///

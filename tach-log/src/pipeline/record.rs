@@ -1,22 +1,23 @@
 //! A record as bytes: written at the call, read on the back end.
 //!
-//! Numbers and booleans are kept in binary and texts are copied, so that the call neither formats nor
-//! allocates where it need not. Names of the program are copied too: a dozen bytes are copied as fast as a
-//! reference to them is, and bytes can be taken apart again without trusting them: but that texts are texts.
+//! Numbers and booleans are kept in binary, texts are copied, and those of the program are told by
+//! [number](super::interned), so that the call neither formats nor allocates where it need not. Bytes can be
+//! taken apart again without trusting them: but that texts are texts.
 //!
 //! ```text
 //! length u32 | flags u8 | level u8 | ticks or Unix time in ns u64 | target | message | field*
-//! target, message: length u32 | bytes
-//! field: tag u8 | length of key u32 | number, or length of text u32 | key | text
+//! target, message, key: number u32, or length u32 | bytes
+//! field: tag u8 | value, or length of text u32 | key | text
 //! ```
 
+mod buffer;
 mod decode;
 mod encode;
 mod reader;
 mod time;
 
 pub(super) use self::decode::{Body, Record, frame, length, time};
-pub(super) use self::encode::Encoder;
+pub(super) use self::encode::{Encoder, Scratch};
 pub(super) use self::time::Time;
 
 /// Length, flags, level and time.
@@ -26,6 +27,9 @@ pub(super) const HEAD: usize = 4 + 1 + 1 + 8;
 const UNIX: u8 = 1;
 /// The message is a line that a writer has formatted, and is written as it is.
 const LINE: u8 = 2;
+
+/// In place of a text's length: the rest is its number, and no bytes follow.
+const NUMBER: u32 = 1 << 31;
 
 /// What a field's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

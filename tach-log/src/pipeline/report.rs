@@ -2,9 +2,10 @@
 
 use tach_core::UnixTime;
 
+use super::interned::MaybeStatic;
 use super::level::Level;
 use super::queue::Dropped;
-use super::record::{Encoder, Time};
+use super::record::{Encoder, Scratch, Time};
 use crate::Timestamp;
 use crate::encode::Value;
 
@@ -13,12 +14,19 @@ const TARGET: &str = "tach_log";
 
 /// A record that says how many records were dropped, and from when to when they happened.
 pub(super) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut record = Encoder::begin(&mut bytes, Time::Unix(now), Level::WARN, TARGET);
+    let mut scratch = Scratch::new();
+    let target = MaybeStatic::Static(TARGET);
+    let mut record = Encoder::begin(&mut scratch, Time::Unix(now), Level::WARN, target);
     record.message(format_args!("{message}"));
-    record.field("count", Value::U64(dropped.count));
-    record.field("from", Value::Printed(format_args!("{}", Timestamp::from(dropped.from))));
-    record.field("to", Value::Printed(format_args!("{}", Timestamp::from(dropped.to))));
+    record.field(MaybeStatic::Static("count"), Value::U64(dropped.count));
+    record.field(
+        MaybeStatic::Static("from"),
+        Value::Printed(format_args!("{}", Timestamp::from(dropped.from))),
+    );
+    record.field(
+        MaybeStatic::Static("to"),
+        Value::Printed(format_args!("{}", Timestamp::from(dropped.to))),
+    );
     record.end();
-    bytes
+    scratch.written().to_owned()
 }

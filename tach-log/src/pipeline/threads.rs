@@ -4,20 +4,18 @@ use core::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use super::queue::Sender;
+use super::record::Scratch;
 use super::shared::Shared;
-
-/// A buffer beyond that is not kept.
-const KEPT: usize = 64 * 1024;
 
 thread_local! {
     static LOCAL: Local = const {
-        Local { buffer: Cell::new(Vec::new()), queues: RefCell::new(Vec::new()) }
+        Local { scratch: Cell::new(None), queues: RefCell::new(Vec::new()) }
     };
 }
 
 struct Local {
     /// Taken out while a record is written, so that a value that logs when it is printed finds another.
-    buffer: Cell<Vec<u8>>,
+    scratch: Cell<Option<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
 }
@@ -40,25 +38,35 @@ impl Drop for Lent {
     }
 }
 
-/// Has `write` fill a buffer with a record, and puts that into the thread's queue.
+/// Has `write` write a record, and puts that into the thread's queue.
 #[inline]
-pub(super) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Vec<u8>)) {
-    let mut write = Some(write);
-    let logged = LOCAL.try_with(|local| {
-        let Some(write) = write.take() else { return };
-        let mut buffer = local.buffer.take();
-        write(&mut buffer);
-        local.push(shared, &buffer);
-        if buffer.capacity() <= KEPT {
-            local.buffer.set(buffer);
-        }
-    });
-    // The thread is ending, and its memory has been dropped.
-    if let (Err(_), Some(write)) = (logged, write) {
-        let mut buffer = Vec::new();
-        write(&mut buffer);
-        shared.push_common(&buffer);
+pub(super) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
+    let mut scratch = take_scratch();
+    write(&mut scratch);
+    let logged = LOCAL.try_with(|local| local.push(shared, scratch.written()));
+    if logged.is_err() {
+        // The thread is ending, and its memory has been dropped.
+        shared.push_common(scratch.written());
     }
+    give_back(scratch);
+}
+
+/// What the thread writes with: another, if it is in use.
+#[inline]
+pub(super) fn take_scratch() -> Box<Scratch> {
+    let scratch = LOCAL.try_with(|local| local.scratch.take());
+    scratch.ok().flatten().unwrap_or_else(new_scratch)
+}
+
+#[cold]
+fn new_scratch() -> Box<Scratch> {
+    Box::new(Scratch::new())
+}
+
+#[inline]
+pub(super) fn give_back(mut scratch: Box<Scratch>) {
+    scratch.shrink();
+    let _ending = LOCAL.try_with(|local| local.scratch.set(Some(scratch)));
 }
 
 impl Local {

@@ -1,10 +1,12 @@
 //! `slog`: the values of the record, then those of the logger.
 
+use core::any::Any;
 use core::fmt;
 
 use slog::{Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
 
 use crate::encode::Value;
+use crate::pipeline::interned::MaybeStatic;
 use crate::pipeline::level::Level;
 use crate::pipeline::record::Encoder;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
@@ -28,9 +30,12 @@ impl Drain for Pipeline {
 
     #[inline]
     fn log(&self, record: &Record<'_>, values: &OwnedKVList) -> Result<(), Never> {
-        let target = if record.tag().is_empty() { record.module() } else { record.tag() };
+        let (name, target) = match record.tag() {
+            "" => (record.module(), MaybeStatic::Static(record.module())),
+            tag => (tag, MaybeStatic::Borrowed(tag)),
+        };
         let level = level(record.level());
-        if !self.shared.filters.enabled(level, target) {
+        if !self.shared.filters.enabled(level, name) {
             return Ok(());
         }
         self.log_with(level, target, |to| {
@@ -57,6 +62,15 @@ impl Drain for Pipeline {
     }
 }
 
+/// A key is a static text, unless some crate of the program has slog's feature `dynamic-keys`.
+#[inline]
+fn name(key: &Key) -> MaybeStatic<'_> {
+    match (key as &dyn Any).downcast_ref::<&'static str>() {
+        Some(name) => MaybeStatic::Static(name),
+        None => MaybeStatic::Borrowed(AsRef::<str>::as_ref(key)),
+    }
+}
+
 /// Writes each value as a field.
 struct Fields<'a, 'b> {
     to: &'a mut Encoder<'b>,
@@ -68,7 +82,7 @@ macro_rules! emit {
         $(
             #[inline]
             fn $method(&mut self, key: Key, value: $type) -> slog::Result {
-                self.to.field(AsRef::<str>::as_ref(&key), Value::$Variant(value.into()));
+                self.to.field(name(&key), Value::$Variant(value.into()));
                 Ok(())
             }
         )*
@@ -104,7 +118,7 @@ impl Serializer for Fields<'_, '_> {
 
     #[inline]
     fn emit_str(&mut self, key: Key, value: &str) -> slog::Result {
-        self.to.field(AsRef::<str>::as_ref(&key), Value::Str(value.into()));
+        self.to.field(name(&key), Value::Str(value.into()));
         Ok(())
     }
 
@@ -115,13 +129,23 @@ impl Serializer for Fields<'_, '_> {
 
     #[inline]
     fn emit_none(&mut self, key: Key) -> slog::Result {
-        self.to.field(AsRef::<str>::as_ref(&key), Value::Null);
+        self.to.field(name(&key), Value::Null);
         Ok(())
     }
 
     #[inline]
     fn emit_arguments(&mut self, key: Key, value: &fmt::Arguments<'_>) -> slog::Result {
-        self.to.field(AsRef::<str>::as_ref(&key), Value::Printed(*value));
+        self.to.field(name(&key), Value::Printed(*value));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_static() {
+        assert!(matches!(name(&Key::from("key")), MaybeStatic::Static("key")));
     }
 }

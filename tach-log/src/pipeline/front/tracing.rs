@@ -10,8 +10,10 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::encode::Value;
 use crate::pipeline::Pipeline;
+use crate::pipeline::interned::MaybeStatic;
 use crate::pipeline::level::Level;
 use crate::pipeline::record::Encoder;
+use crate::pipeline::threads;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
@@ -28,7 +30,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::by(self);
-        attributes.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut kept.fields)));
+        kept.add(|visitor| attributes.record(visitor));
         let mut extensions = span.extensions_mut();
         if extensions.get_mut::<Kept>().is_none() {
             extensions.insert(kept);
@@ -39,7 +41,7 @@ where
         let Some(span) = context.span(id) else { return };
         // They are visited before the lock is taken: a value that logs when it is printed finds it free.
         let mut more = Kept::by(self);
-        values.record(&mut Visitor::of_span(&mut Encoder::of_fields(&mut more.fields)));
+        more.add(|visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
             Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
@@ -54,12 +56,15 @@ where
         if !self.shared.filters.enabled(level, metadata.target()) {
             return;
         }
-        self.log_with(level, metadata.target(), |to| {
+        self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             let mut visitor = Visitor { to, awaits_message: true };
             event.record(&mut visitor);
             visitor.end_message();
             if let Some(span) = context.event_span(event) {
-                to.field("span", Value::Printed(format_args!("{}", Names(&span))));
+                to.field(
+                    MaybeStatic::Static("span"),
+                    Value::Printed(format_args!("{}", Names(&span))),
+                );
                 write_fields(&span, to);
             }
         });
@@ -85,6 +90,14 @@ struct Kept {
 impl Kept {
     fn by(pipeline: &Pipeline) -> Self {
         Self { by: pipeline.shared.id, fields: Vec::new() }
+    }
+
+    fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
+        let mut scratch = threads::take_scratch();
+        let mut to = Encoder::of_fields(&mut scratch);
+        visit(&mut Visitor { to: &mut to, awaits_message: false });
+        self.fields.extend_from_slice(scratch.written());
+        threads::give_back(scratch);
     }
 }
 
@@ -115,15 +128,11 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
 /// Writes each value as a field, and the first as the message if it is one.
 struct Visitor<'a, 'b> {
     to: &'a mut Encoder<'b>,
+    /// The fields of a span have none.
     awaits_message: bool,
 }
 
-impl<'a, 'b> Visitor<'a, 'b> {
-    /// One for the fields of a span, which has no message.
-    fn of_span(to: &'a mut Encoder<'b>) -> Self {
-        Self { to, awaits_message: false }
-    }
-
+impl Visitor<'_, '_> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
@@ -139,7 +148,8 @@ impl<'a, 'b> Visitor<'a, 'b> {
         }
         self.end_message();
         // Names such as `r#type` are written as they are meant.
-        self.to.field(name.strip_prefix("r#").unwrap_or(name), value);
+        let name = name.strip_prefix("r#").unwrap_or(name);
+        self.to.field(MaybeStatic::Static(name), value);
     }
 
     /// What comes now is no message any more.

@@ -7,6 +7,7 @@ use tracing_core::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::pipeline::Pipeline;
+use crate::pipeline::interned::MaybeStatic;
 use crate::pipeline::level::Level;
 
 /// Makes writers of lines that are written as they are, in any sink's format but that of the journal, which
@@ -73,7 +74,7 @@ impl io::Write for LineWriter<'_> {
 impl Drop for LineWriter<'_> {
     fn drop(&mut self) {
         if !self.line.is_empty() {
-            self.pipeline.log_with(self.level, "", |to| to.line(&self.line));
+            self.pipeline.log_with(self.level, MaybeStatic::Static(""), |to| to.line(&self.line));
         }
     }
 }

@@ -66,11 +66,9 @@ impl<'a> Record<'a> {
         let flags = reader.byte()?;
         let level = Level::from_byte(reader.byte()?);
         let time = read_time(flags, &mut reader)?;
-        let length = reader.bytes()?;
-        let target = reader.text(length)?;
+        let target = reader.text()?;
         let body = if flags & LINE == 0 {
-            let length = reader.bytes()?;
-            Body::Event { message: reader.text(length)?, fields: Fields(reader.0) }
+            Body::Event { message: reader.text()?, fields: Fields(reader.0) }
         } else {
             Body::Line(reader.blob()?)
         };
@@ -89,7 +87,6 @@ impl<'a> Iterator for Fields<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let mut reader = Reader(self.0);
         let tag = Tag::from_byte(reader.byte()?)?;
-        let key = reader.bytes()?;
         let (value, text) = match tag {
             Tag::Null => (Value::Null, None),
             Tag::False => (Value::Bool(false), None),
@@ -101,9 +98,9 @@ impl<'a> Iterator for Fields<'a> {
             Tag::F64 => (Value::F64(f64::from_bits(u64::from_le_bytes(reader.bytes()?))), None),
             Tag::Str => (Value::Null, Some(reader.bytes()?)),
         };
-        let key = reader.text(key)?;
+        let key = reader.text()?;
         let value = match text {
-            Some(length) => Value::Str(reader.text(length)?),
+            Some(length) => Value::Str(reader.split(length).map(Utf8::of_whole)?),
             None => value,
         };
         self.0 = reader.0;

@@ -6,50 +6,82 @@ use std::panic;
 
 #[cfg(feature = "tracing")]
 use super::LINE;
-use super::{HEAD, Tag, Time, UNIX};
+use super::buffer::Buffer;
+use super::{HEAD, NUMBER, Tag, Time, UNIX};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
 use crate::encode::{Value, noted};
+use crate::pipeline::interned::{Interner, MaybeStatic};
 use crate::pipeline::level::Level;
-use crate::pipeline::text::Text;
 
-/// Writes one record into a buffer that is used again and again.
+/// What a thread writes its records with.
+pub(in crate::pipeline) struct Scratch {
+    buffer: Buffer,
+    interner: Interner,
+}
+
+impl Scratch {
+    pub(in crate::pipeline) const fn new() -> Self {
+        Self { buffer: Buffer::new(), interner: Interner::new() }
+    }
+
+    /// The next bytes, `before` of them and then those of a text that is told by number, and what to put there
+    /// for that. `None` if the number is not found at once, or there is no room.
+    #[inline]
+    fn next(&mut self, before: usize, text: &'static str) -> Option<(&mut [u8], [u8; 4])> {
+        let code = code(self.interner.at_once(text)?);
+        Some((self.buffer.next(before + code.len())?, code))
+    }
+
+    /// The record.
+    #[inline]
+    pub(in crate::pipeline) fn written(&self) -> &[u8] {
+        self.buffer.written()
+    }
+
+    /// Gives back the memory that a long record took.
+    #[inline]
+    pub(in crate::pipeline) fn shrink(&mut self) {
+        self.buffer.shrink();
+    }
+}
+
+/// Writes one record.
 pub(in crate::pipeline) struct Encoder<'a> {
-    bytes: &'a mut Vec<u8>,
+    to: &'a mut Scratch,
 }
 
 impl<'a> Encoder<'a> {
-    /// Begins a record in the emptied buffer. Its message comes next, then any fields.
+    /// Begins a record in place of that which is there. Its message comes next, then any fields.
     #[inline]
     pub(in crate::pipeline) fn begin(
-        bytes: &'a mut Vec<u8>,
+        to: &'a mut Scratch,
         time: Time,
         level: Level,
-        target: &str,
+        target: MaybeStatic<'_>,
     ) -> Self {
         let (flags, time) = match time {
             Time::Ticks(instant) => (0, instant.as_ticks()),
             Time::Unix(time) => (UNIX, time.as_nanos()),
         };
-        let mut head = [0; HEAD + size_of::<u32>()];
+        let mut head = [0; HEAD];
         head[4] = flags;
         head[5] = level.as_byte();
-        head[6..HEAD].copy_from_slice(&time.to_le_bytes());
-        head[HEAD..].copy_from_slice(&length(target.len()));
-        bytes.clear();
-        bytes.extend_from_slice(&head);
-        bytes.extend_from_slice(target.as_bytes());
-        Self { bytes }
+        head[6..].copy_from_slice(&time.to_le_bytes());
+        to.buffer.clear();
+        let mut encoder = Self { to };
+        encoder.text(head, [], target);
+        encoder
     }
 
     /// The message, formatted only if it has arguments.
     #[inline]
     pub(in crate::pipeline) fn message(&mut self, message: fmt::Arguments<'_>) {
         if let Some(text) = message.as_str() {
-            return self.blob(text.as_bytes());
+            return self.text([], [], MaybeStatic::Static(text));
         }
-        let at = self.bytes.len();
-        self.bytes.extend_from_slice(&[0; 4]);
+        let at = self.to.buffer.written().len();
+        self.to.buffer.push(&[0; 4]);
         self.printed(message, at);
     }
 
@@ -62,20 +94,21 @@ impl<'a> Encoder<'a> {
 
     /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
     #[cfg(feature = "tracing")]
-    pub(in crate::pipeline) fn of_fields(bytes: &'a mut Vec<u8>) -> Self {
-        Self { bytes }
+    pub(in crate::pipeline) fn of_fields(to: &'a mut Scratch) -> Self {
+        to.buffer.clear();
+        Self { to }
     }
 
     /// The fields that were written by [`of_fields`](Self::of_fields).
     #[cfg(feature = "tracing")]
     pub(in crate::pipeline) fn fields(&mut self, fields: &[u8]) {
-        self.bytes.extend_from_slice(fields);
+        self.to.buffer.push(fields);
     }
 
     /// A line that is formatted already, instead of a message and fields.
     #[cfg(feature = "tracing")]
     pub(in crate::pipeline) fn line(&mut self, line: &[u8]) {
-        self.bytes[4] |= LINE;
+        self.to.buffer.written_mut()[4] |= LINE;
         self.blob(line);
     }
 
@@ -85,24 +118,24 @@ impl<'a> Encoder<'a> {
         reason = "most callers know the kind, so nothing is left of the match"
     )]
     #[inline(always)]
-    pub(in crate::pipeline) fn field(&mut self, key: &str, value: Value<'_>) {
+    pub(in crate::pipeline) fn field(&mut self, key: MaybeStatic<'_>, value: Value<'_>) {
         match value {
-            Value::Null => self.plain(Tag::Null, key, []),
-            Value::Bool(false) => self.plain(Tag::False, key, []),
-            Value::Bool(true) => self.plain(Tag::True, key, []),
-            Value::I64(value) => self.plain(Tag::I64, key, value.to_le_bytes()),
-            Value::U64(value) => self.plain(Tag::U64, key, value.to_le_bytes()),
-            Value::I128(value) => self.plain(Tag::I128, key, value.to_le_bytes()),
-            Value::U128(value) => self.plain(Tag::U128, key, value.to_le_bytes()),
-            Value::F64(value) => self.plain(Tag::F64, key, value.to_bits().to_le_bytes()),
+            Value::Null => self.text([Tag::Null as u8], [], key),
+            Value::Bool(false) => self.text([Tag::False as u8], [], key),
+            Value::Bool(true) => self.text([Tag::True as u8], [], key),
+            Value::I64(value) => self.text([Tag::I64 as u8], value.to_le_bytes(), key),
+            Value::U64(value) => self.text([Tag::U64 as u8], value.to_le_bytes(), key),
+            Value::I128(value) => self.text([Tag::I128 as u8], value.to_le_bytes(), key),
+            Value::U128(value) => self.text([Tag::U128 as u8], value.to_le_bytes(), key),
+            Value::F64(value) => self.text([Tag::F64 as u8], value.to_bits().to_le_bytes(), key),
             Value::Str(text) => {
                 let text = text.as_bytes();
-                self.plain(Tag::Str, key, length(text.len()));
-                self.bytes.extend_from_slice(text);
+                self.text([Tag::Str as u8], length(text.len()), key);
+                self.to.buffer.push(text);
             }
             Value::Printed(value) => {
-                self.plain(Tag::Str, key, [0; 4]);
-                let at = self.bytes.len() - key.len() - 4;
+                let at = self.to.buffer.written().len() + 1;
+                self.text([Tag::Str as u8], [0; 4], key);
                 self.printed(value, at);
             }
         }
@@ -117,41 +150,83 @@ impl<'a> Encoder<'a> {
     /// The record is whole.
     #[inline]
     pub(in crate::pipeline) fn end(self) {
-        let length = length(self.bytes.len());
-        self.bytes[..4].copy_from_slice(&length);
+        let length = length(self.to.buffer.written().len());
+        self.to.buffer.written_mut()[..4].copy_from_slice(&length);
     }
 
-    /// A field up to its key's end. All of known size goes first, at once.
-    #[inline]
-    fn plain<const N: usize>(&mut self, tag: Tag, key: &str, value: [u8; N]) {
-        let mut sized = [tag as u8; 1 + 4 + 16];
-        sized[1..5].copy_from_slice(&length(key.len()));
-        sized[5..5 + N].copy_from_slice(&value);
-        self.bytes.extend_from_slice(&sized[..5 + N]);
-        self.bytes.extend_from_slice(key.as_bytes());
+    /// A text, after the few bytes of `first` and `second`.
+    #[expect(
+        clippy::inline_always,
+        reason = "the sizes are known, so that few instructions are left"
+    )]
+    #[inline(always)]
+    fn text<const A: usize, const B: usize>(
+        &mut self,
+        first: [u8; A],
+        second: [u8; B],
+        text: MaybeStatic<'_>,
+    ) {
+        let text = match text {
+            MaybeStatic::Static(text) => text,
+            MaybeStatic::Borrowed(text) => return self.copied([&first, &second], text),
+        };
+        let Some((next, code)) = self.to.next(A + B, text) else {
+            return self.learned([&first, &second], text);
+        };
+        next[..A].copy_from_slice(&first);
+        next[A..A + B].copy_from_slice(&second);
+        next[A + B..].copy_from_slice(&code);
+    }
+
+    /// A text that has a number, or may get one.
+    #[cold]
+    fn learned(&mut self, before: [&[u8]; 2], text: &'static str) {
+        match self.to.interner.number(text) {
+            Some(number) => {
+                for bytes in before {
+                    self.to.buffer.push(bytes);
+                }
+                self.to.buffer.push(&code(number));
+            }
+            None => self.copied(before, text),
+        }
+    }
+
+    #[inline(never)]
+    fn copied(&mut self, before: [&[u8]; 2], text: &str) {
+        for bytes in before {
+            self.to.buffer.push(bytes);
+        }
+        self.blob(text.as_bytes());
     }
 
     #[inline]
     fn blob(&mut self, blob: &[u8]) {
-        self.bytes.extend_from_slice(&length(blob.len()));
-        self.bytes.extend_from_slice(blob);
+        self.to.buffer.push(&length(blob.len()));
+        self.to.buffer.push(blob);
     }
 
     /// What `value` prints, with its length `at` that place; if that fails or panics, the part before, and a
     /// note.
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize) {
-        let start = self.bytes.len();
-        let mut text = Text(self.bytes);
-        let print = AssertUnwindSafe(|| fmt::Write::write_fmt(&mut text, value));
+        let buffer = &mut self.to.buffer;
+        let start = buffer.written().len();
+        let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
         if let Err(note) = noted(&panic::catch_unwind(print)) {
-            self.bytes.extend_from_slice(note.as_bytes());
+            buffer.push(note.as_bytes());
         }
-        let printed = length(self.bytes.len() - start);
-        self.bytes[at..at + 4].copy_from_slice(&printed);
+        let printed = length(buffer.written().len() - start);
+        buffer.written_mut()[at..at + 4].copy_from_slice(&printed);
     }
 }
 
-/// A length as it is written. A record beyond 4 GiB has a wrong one, and is refused by the queue.
+/// A number as it is written.
+#[inline]
+fn code(number: u32) -> [u8; 4] {
+    (NUMBER | number).to_le_bytes()
+}
+
+/// A length as it is written. A record beyond 2 GiB has a wrong one, and is refused by the queue.
 #[inline]
 fn length(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()

@@ -1,6 +1,8 @@
 //! Taking bytes apart from the front. Whatever they hold, nothing panics.
 
+use super::NUMBER;
 use crate::encode::Utf8;
+use crate::pipeline::interned;
 
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
@@ -23,14 +25,18 @@ impl<'a> Reader<'a> {
         self.split(length)
     }
 
-    /// A text of this length.
+    /// A text, by number or in full.
     #[inline]
-    pub(super) fn text(&mut self, length: [u8; 4]) -> Option<Utf8<'a>> {
-        self.split(length).map(Utf8::of_whole)
+    pub(super) fn text(&mut self) -> Option<Utf8<'a>> {
+        let code = self.bytes()?;
+        match u32::from_le_bytes(code) {
+            number if number & NUMBER != 0 => interned::text(number & !NUMBER).map(Utf8::from),
+            _ => self.split(code).map(Utf8::of_whole),
+        }
     }
 
     #[inline]
-    fn split(&mut self, length: [u8; 4]) -> Option<&'a [u8]> {
+    pub(super) fn split(&mut self, length: [u8; 4]) -> Option<&'a [u8]> {
         let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
         let (bytes, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

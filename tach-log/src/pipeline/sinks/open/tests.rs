@@ -4,7 +4,8 @@ use std::fs;
 
 use super::*;
 use crate::encode::Value;
-use crate::pipeline::record::{Encoder, Time};
+use crate::pipeline::interned::MaybeStatic;
+use crate::pipeline::record::{Encoder, Scratch, Time};
 
 /// A writer that has room for so many bytes.
 struct Full(usize);
@@ -29,13 +30,13 @@ impl io::Write for Full {
 fn after_reopening(format: Format, room: usize) -> String {
     let name = format!("tach-log-whole-{}-{format:?}-{room}.log", std::process::id());
     let path = std::env::temp_dir().join(name);
-    let mut bytes = Vec::new();
+    let mut scratch = Scratch::new();
     let time = Time::Unix(UnixTime::EPOCH);
-    let mut encoder = Encoder::begin(&mut bytes, time, Level::WARN, "app");
+    let mut encoder = Encoder::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static("app"));
     encoder.message(format_args!("two\n\nparts"));
-    encoder.field("key", Value::U64(1));
+    encoder.field(MaybeStatic::Static("key"), Value::U64(1));
     encoder.end();
-    let record = Record::decode(&bytes).unwrap();
+    let record = Record::decode(scratch.written()).unwrap();
     let mut open = Open::new(Sink::file(&path).format(format)).unwrap();
     open.writer = Box::new(Full(room));
     (0..3).for_each(|_| open.record(&record, UnixTime::EPOCH));

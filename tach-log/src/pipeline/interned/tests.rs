@@ -1,0 +1,105 @@
+use std::collections::HashMap;
+use std::thread;
+
+use super::*;
+
+/// A text that is somewhere else each time.
+fn leaked(number: usize) -> &'static str {
+    format!("text {number}").leak()
+}
+
+#[test]
+fn a_text_has_one_number_wherever_it_is() {
+    let texts = Texts::<64>::new();
+    let mut found = HashMap::new();
+    for round in 0..3 {
+        for number in 0..8 {
+            let text = leaked(number);
+            let given = Interner::new().number_in(&texts, text).expect("there is room for eight");
+            assert_eq!(texts.get(given), Some(text), "round {round}");
+            assert_eq!(*found.entry(text).or_insert(given), given, "round {round}");
+        }
+    }
+    assert_eq!(found.len(), 8);
+    assert_eq!(texts.get(64), None);
+    assert_eq!(texts.get(u32::MAX), None);
+}
+
+#[test]
+fn a_text_is_not_taken_for_its_beginning() {
+    let texts = Texts::<64>::new();
+    let mut interner = Interner::new();
+    let text = leaked(1234);
+    for text in [text, &text[..6], text, &text[..6]] {
+        let given = interner.number_in(&texts, text).expect("there is room for two");
+        assert_eq!(texts.get(given), Some(text));
+        let at_once = interner.at_once(text);
+        assert!(at_once.is_none_or(|number| number == given), "{at_once:?} is not {given}");
+    }
+}
+
+#[test]
+fn texts_beyond_those_that_have_room_have_no_number() {
+    let texts = Texts::<64>::new();
+    let mut interner = Interner::new();
+    let all: Vec<_> = (0..200).map(leaked).collect();
+    let given: Vec<_> = all.iter().map(|text| interner.number_in(&texts, text)).collect();
+    let places: HashMap<_, _> = given.iter().flatten().zip(&all).collect();
+    assert!((32..=64).contains(&places.len()), "{} have a number", places.len());
+    assert!(interner.is_full);
+    for (text, given) in all.iter().zip(given) {
+        assert_eq!(interner.number_in(&texts, text), given, "{text}");
+        assert_eq!(given.and_then(|number| texts.get(number)), given.map(|_| *text));
+    }
+}
+
+/// Two texts in each place and its neighbour are known; those beyond are copied, and others stay as they were.
+#[test]
+fn what_a_thread_knows_stays() {
+    let texts = Texts::<4096>::new();
+    let mut interner = Interner::new();
+    let all: Vec<_> = (0..1000).map(leaked).collect();
+    let given: Vec<_> = all.iter().map(|text| interner.number_in(&texts, text)).collect();
+    let known = given.iter().flatten().count();
+    assert!((KNOWN / 2..=KNOWN).contains(&known), "{known} are known");
+    let at_once = all.iter().filter(|text| interner.at_once(text).is_some()).count();
+    assert!(at_once > known / 2, "{at_once} of {known} are found at once");
+    for (text, given) in all.iter().zip(given) {
+        assert_eq!(interner.number_in(&texts, text), given, "{text}");
+        let at_once = interner.at_once(text);
+        assert!(at_once.is_none() || at_once == given, "{text}: {at_once:?} is not {given:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_while_another_is_given_a_number() {
+    let texts = Texts::<64>::new();
+    let mut interner = Interner::new();
+    let text = leaked(1);
+    let held = texts.giving.lock().unwrap();
+    assert_eq!(interner.number_in(&texts, text), None);
+    drop(held);
+    assert!(interner.number_in(&texts, text).is_some());
+}
+
+#[test]
+fn threads_give_the_same_numbers() {
+    let texts = Texts::<256>::new();
+    let numbers = || {
+        let number = |number| {
+            let (mut interner, text) = (Interner::new(), leaked(number));
+            loop {
+                if let Some(given) = interner.number_in(&texts, text) {
+                    return given;
+                }
+                assert!(!interner.is_full, "there is room for fifty");
+            }
+        };
+        (0..50).map(number).collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let threads = [(); 4].map(|()| scope.spawn(numbers));
+        let [first, others @ ..] = threads.map(|thread| thread.join().unwrap());
+        assert!(others.iter().all(|other| *other == first));
+    });
+}
