@@ -17,7 +17,6 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 use std::{env, process, thread};
 
-use log::Log;
 use slog::{Drain as _, Logger, o};
 use tach_log::pipeline::{Format, Guard, Pipeline, Sink};
 use tracing::Dispatch;
@@ -191,16 +190,10 @@ where
 
 fn tach_log(path: &Path, format: Format) -> Opened {
     let (pipeline, guard) = pipeline(path, format);
+    log::set_max_level(pipeline.max_level());
     Opened {
         log: Box::new(move |number| {
-            let fields = [
-                ("number", log::kv::Value::from(number)),
-                ("took", 0.25.into()),
-                ("path", "/index.html".into()),
-            ];
-            let mut record = log::Record::builder();
-            record.target(module_path!()).args(format_args!("request done")).key_values(&fields);
-            Log::log(&pipeline, &record.build());
+            log::info!(logger: pipeline, number, took = 0.25, path = "/index.html"; "request done");
         }),
         close: Box::new(|| drop(guard)),
     }

@@ -102,7 +102,7 @@ impl Builder {
         self
     }
 
-    /// The bytes of a thread's queue, 256 KiB unless told: about 2,000 records of the usual length. At
+    /// The bytes of a thread's queue, 256 KiB unless told: about 3,000 records of the usual length. At
     /// least 4 KiB.
     ///
     /// A record that is longer than the queue goes through it in parts under [`WhenFull::Block`], and is

@@ -7,7 +7,7 @@ use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// So many texts a thread can know the numbers of, at most: 6 KiB.
+/// So many texts a thread can know the numbers of, at most: 4 KiB.
 const KNOWN: usize = 1 << KNOWN_BITS;
 const KNOWN_BITS: u32 = 8;
 
@@ -73,7 +73,7 @@ pub(super) struct Interner {
 struct Known {
     /// Zero if there is none.
     address: usize,
-    length: usize,
+    length: u32,
     number: u32,
 }
 
@@ -111,16 +111,16 @@ impl Interner {
         let alone = texts.giving.try_lock().ok()?;
         let number = texts.number(text, &alone);
         self.is_full = number.is_none();
-        let number = number?;
-        self.known[vacant] = Known { address: text.as_ptr().addr(), length: text.len(), number };
-        Some(number)
+        let length = u32::try_from(text.len()).ok()?;
+        self.known[vacant] = Known { address: text.as_ptr().addr(), length, number: number? };
+        number
     }
 }
 
 impl Known {
     #[inline]
     fn is_of(&self, text: &'static str) -> bool {
-        self.address == text.as_ptr().addr() && self.length == text.len()
+        self.address == text.as_ptr().addr() && self.length as usize == text.len()
     }
 }
 
