@@ -136,8 +136,19 @@ impl Visitor<'_, '_> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
+        if self.awaits_message {
+            return self.first(field, value);
+        }
+        // Names such as `r#type` are written as they are meant.
         let name = field.name();
-        if self.awaits_message && name == MESSAGE {
+        let name = name.strip_prefix("r#").unwrap_or(name);
+        self.to.field(MaybeStatic::Static(name), value);
+    }
+
+    /// The first field, which may be the message.
+    #[inline(never)]
+    fn first(&mut self, field: &Field, value: Value<'_>) {
+        if field.name() == MESSAGE {
             self.awaits_message = false;
             match value {
                 Value::Str(text) => return self.to.message_text(text),
@@ -147,9 +158,7 @@ impl Visitor<'_, '_> {
             }
         }
         self.end_message();
-        // Names such as `r#type` are written as they are meant.
-        let name = name.strip_prefix("r#").unwrap_or(name);
-        self.to.field(MaybeStatic::Static(name), value);
+        self.field(field, value);
     }
 
     /// What comes now is no message any more.
