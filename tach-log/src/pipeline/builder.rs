@@ -13,6 +13,7 @@ use super::back_end::BackEnd;
 use super::error::Error;
 use super::filter::Filters;
 use super::guard::Guard;
+use super::interned;
 use super::order::ByTime;
 use super::queue::WhenFull;
 use super::shared::Shared;
@@ -182,6 +183,7 @@ impl Builder {
         let most = self.sinks.iter().map(Sink::most).max().unwrap_or(LevelFilter::Off);
         let filters = Filters::new(&self.filter, most)?;
         let sinks = self.sinks.into_iter().map(Open::new).collect::<Result<_, _>>()?;
+        interned::set_up();
         let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock);
         let shared = Arc::new(shared);
         let order = self.window.map(ByTime::new);

@@ -5,14 +5,17 @@
 
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
+/// So many texts of the process can have numbers, or almost: 96 KiB. Those beyond are copied.
+const MOST: usize = 4096;
+/// So many places are tried for a text.
+const TRIED: usize = 16;
 /// So many texts a thread can know the numbers of, at most: 4 KiB.
 const KNOWN: usize = 1 << KNOWN_BITS;
 const KNOWN_BITS: u32 = 8;
 
-/// The texts of the process: 4096 at most, for 96 KiB. Those beyond are copied.
-static TEXTS: Texts<4096> = Texts::new();
+static TEXTS: OnceLock<Texts> = OnceLock::new();
 
 /// A text as a call has it.
 #[derive(Debug, Clone, Copy)]
@@ -23,26 +26,38 @@ pub(super) enum MaybeStatic<'a> {
     Borrowed(&'a str),
 }
 
+/// Makes the table of the process, before any record is written: a call waits for nobody who does.
+pub(super) fn set_up() {
+    TEXTS.get_or_init(|| Texts::new(MOST));
+}
+
 /// The text with that number, if it was given.
 #[inline]
 pub(super) fn text(number: u32) -> Option<&'static str> {
-    TEXTS.get(number)
+    TEXTS.get()?.get(number)
 }
 
 /// Texts that have numbers: those of their places, for good.
-struct Texts<const MOST: usize> {
-    places: [OnceLock<&'static str>; MOST],
-    /// Held while a number is given. Nobody waits for it: in a forked process it may be held by a thread that is
+struct Texts {
+    places: Box<[OnceLock<&'static str>]>,
+    /// Held while a place is taken. Nobody waits for it: in a forked process it may be held by a thread that is
     /// not there.
-    giving: Mutex<()>,
+    taking: Mutex<()>,
 }
 
-impl<const MOST: usize> Texts<MOST> {
-    /// So many places are tried for a text.
-    const TRIED: usize = 16;
+/// Why a text has no number.
+#[derive(Debug, PartialEq, Eq)]
+enum Unnumbered {
+    /// Other texts have all places that are tried for it, and will have them.
+    Full,
+    /// Another thread takes a place at this moment.
+    Busy,
+}
 
-    const fn new() -> Self {
-        Self { places: [const { OnceLock::new() }; MOST], giving: Mutex::new(()) }
+impl Texts {
+    fn new(most: usize) -> Self {
+        let places = (0..most).map(|_| OnceLock::new()).collect();
+        Self { places, taking: Mutex::new(()) }
     }
 
     #[inline]
@@ -50,22 +65,34 @@ impl<const MOST: usize> Texts<MOST> {
         self.places.get(usize::try_from(number).ok()?)?.get().copied()
     }
 
-    /// The number of `text`, which has it from now on; `None` if there is no place for it.
-    fn number(&self, text: &'static str, _alone: &MutexGuard<'_, ()>) -> Option<u32> {
+    /// The number of `text`, which has it from now on.
+    fn number(&self, text: &'static str) -> Result<u32, Unnumbered> {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        let first = usize::try_from(hasher.finish() % MOST as u64).ok()?;
-        let mut tried = (first..first + Self::TRIED).map(|place| place % MOST);
-        let place = tried.find(|&place| *self.places[place].get_or_init(|| text) == text)?;
-        u32::try_from(place).ok()
+        let first = hasher.finish();
+        let mut taking = None;
+        for next in 0..TRIED as u64 {
+            let place = first.wrapping_add(next) % self.places.len() as u64;
+            let place = usize::try_from(place).map_err(|_| Unnumbered::Full)?;
+            let mut there = self.places[place].get();
+            if there.is_none() {
+                // What another has put there meanwhile stays.
+                if taking.is_none() {
+                    taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
+                }
+                there = Some(self.places[place].get_or_init(|| text));
+            }
+            if there == Some(&text) {
+                return u32::try_from(place).map_err(|_| Unnumbered::Full);
+            }
+        }
+        Err(Unnumbered::Full)
     }
 }
 
 /// The numbers that a thread knows, by where the texts are.
 pub(super) struct Interner {
     known: [Known; KNOWN],
-    /// There was no place for a text in the whole process: no other is tried.
-    is_full: bool,
 }
 
 /// A text, which never moves, and its number.
@@ -73,47 +100,53 @@ pub(super) struct Interner {
 struct Known {
     /// Zero if there is none.
     address: usize,
+    /// Of a text that has no number, this is inverted, and so that of no text.
     length: u32,
     number: u32,
 }
 
 impl Interner {
     pub(super) const fn new() -> Self {
-        let nothing = Known { address: 0, length: 0, number: 0 };
-        Self { known: [nothing; KNOWN], is_full: false }
+        Self { known: [Known { address: 0, length: 0, number: 0 }; KNOWN] }
     }
 
-    /// The number of `text`, if it is found at once: for nearly all that were looked for before.
+    /// The number of `text`, if it is found at once: in a thread that knows a few dozen, nearly always.
     #[inline]
     pub(super) fn at_once(&self, text: &'static str) -> Option<u32> {
         let known = &self.known[place(text)];
         known.is_of(text).then_some(known.number)
     }
 
-    /// The number of `text`, which may have it from now on; `None` if it has none here.
+    /// The number of `text`, which may have it from now on; `None` if it is to be copied.
     pub(super) fn number(&mut self, text: &'static str) -> Option<u32> {
-        self.number_in(&TEXTS, text)
+        self.number_in(TEXTS.get()?, text)
     }
 
-    fn number_in<const MOST: usize>(
-        &mut self,
-        texts: &Texts<MOST>,
-        text: &'static str,
-    ) -> Option<u32> {
+    fn number_in(&mut self, texts: &Texts, text: &'static str) -> Option<u32> {
         let places = [place(text), place(text) ^ 1];
-        if let Some(place) = places.into_iter().find(|&place| self.known[place].is_of(text)) {
+        let found = |found: fn(&Known, &'static str) -> bool| {
+            places.into_iter().find(|&place| found(&self.known[place], text))
+        };
+        if let Some(place) = found(Known::is_of) {
             return Some(self.known[place].number);
         }
-        let vacant = places.into_iter().find(|&place| self.known[place].address == 0)?;
-        if self.is_full {
+        if found(Known::is_refused).is_some() {
             return None;
         }
-        let alone = texts.giving.try_lock().ok()?;
-        let number = texts.number(text, &alone);
-        self.is_full = number.is_none();
-        let length = u32::try_from(text.len()).ok()?;
-        self.known[vacant] = Known { address: text.as_ptr().addr(), length, number: number? };
-        number
+        let vacant = found(|known, _| known.address == 0)?;
+        let length = u32::try_from(text.len()).ok().filter(|length| length >> 31 == 0)?;
+        let known = |length, number| Known { address: text.as_ptr().addr(), length, number };
+        match texts.number(text) {
+            Ok(number) => {
+                self.known[vacant] = known(length, number);
+                Some(number)
+            }
+            Err(Unnumbered::Full) => {
+                self.known[vacant] = known(!length, 0);
+                None
+            }
+            Err(Unnumbered::Busy) => None,
+        }
     }
 }
 
@@ -121,6 +154,10 @@ impl Known {
     #[inline]
     fn is_of(&self, text: &'static str) -> bool {
         self.address == text.as_ptr().addr() && self.length as usize == text.len()
+    }
+
+    fn is_refused(&self, text: &'static str) -> bool {
+        self.address == text.as_ptr().addr() && !self.length as usize == text.len()
     }
 }
 

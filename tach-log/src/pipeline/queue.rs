@@ -12,9 +12,6 @@ pub(super) use self::drops::Dropped;
 use self::drops::Drops;
 use super::record;
 
-/// Lengths are told in 31 bits.
-const LONGEST: usize = i32::MAX as usize;
-
 /// What a call does when its thread's queue is full.
 ///
 /// # Examples
@@ -71,7 +68,7 @@ impl Sender {
     /// Whether there was room for the record.
     #[inline]
     pub(super) fn push(&mut self, record: &[u8]) -> bool {
-        record.len() <= LONGEST && self.producer.push_entire_slice(record).is_ok()
+        record.len() <= record::LONGEST && self.producer.push_entire_slice(record).is_ok()
     }
 
     /// Whether the queue has no room for the record as a whole even when it is empty.
@@ -89,7 +86,7 @@ impl Sender {
         may_wait: impl Fn() -> bool,
     ) {
         match policy {
-            _ if record.len() > LONGEST => {}
+            _ if record.len() > record::LONGEST => {}
             WhenFull::Block => {
                 let mut wait = Wait::default();
                 // A record that is longer than the queue goes through it in parts.

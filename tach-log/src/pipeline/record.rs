@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! length u32 | flags u8 | level u8 | ticks or Unix time in ns u64 | target | message | field*
-//! target, message, key: number u32, or length u32 | bytes
+//! target, message, key: number u32, or length u32 | bytes (so a line, which stands for message and fields)
 //! field: tag u8 | value, or length of text u32 | key | text
 //! ```
 
@@ -14,10 +14,12 @@ mod buffer;
 mod decode;
 mod encode;
 mod reader;
+mod scratch;
 mod time;
 
 pub(super) use self::decode::{Body, Record, frame, length, time};
-pub(super) use self::encode::{Encoder, Scratch};
+pub(super) use self::encode::Encoder;
+pub(super) use self::scratch::Scratch;
 pub(super) use self::time::Time;
 
 /// Length, flags, level and time.
@@ -30,6 +32,9 @@ const LINE: u8 = 2;
 
 /// In place of a text's length: the rest is its number, and no bytes follow.
 const NUMBER: u32 = 1 << 31;
+
+/// A record that is longer may have texts whose lengths can't be told.
+pub(super) const LONGEST: usize = (NUMBER - 1) as usize;
 
 /// What a field's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! What a thread has for logging: a buffer, and a queue for each pipeline that it logs to.
+//! What a thread has for logging: buffers, and a queue for each pipeline that it logs to.
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 use super::queue::Sender;
@@ -9,13 +9,13 @@ use super::shared::Shared;
 
 thread_local! {
     static LOCAL: Local = const {
-        Local { scratch: Cell::new(None), queues: RefCell::new(Vec::new()) }
+        Local { unused: RefCell::new(Vec::new()), queues: RefCell::new(Vec::new()) }
     };
 }
 
 struct Local {
-    /// Taken out while a record is written, so that a value that logs when it is printed finds another.
-    scratch: Cell<Option<Box<Scratch>>>,
+    /// One to write a record with, and one more for each call that was made within a call.
+    unused: RefCell<Vec<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
 }
@@ -51,11 +51,11 @@ pub(super) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
     give_back(scratch);
 }
 
-/// What the thread writes with: another, if it is in use.
+/// What a record is written with. It is taken out, so that a value that logs when it is printed finds another.
 #[inline]
 pub(super) fn take_scratch() -> Box<Scratch> {
-    let scratch = LOCAL.try_with(|local| local.scratch.take());
-    scratch.ok().flatten().unwrap_or_else(new_scratch)
+    let unused = LOCAL.try_with(|local| local.unused.try_borrow_mut().ok()?.pop());
+    unused.ok().flatten().unwrap_or_else(new_scratch)
 }
 
 #[cold]
@@ -66,7 +66,11 @@ fn new_scratch() -> Box<Scratch> {
 #[inline]
 pub(super) fn give_back(mut scratch: Box<Scratch>) {
     scratch.shrink();
-    let _ending = LOCAL.try_with(|local| local.scratch.set(Some(scratch)));
+    let _ending = LOCAL.try_with(|local| {
+        if let Ok(mut unused) = local.unused.try_borrow_mut() {
+            unused.push(scratch);
+        }
+    });
 }
 
 impl Local {

@@ -152,7 +152,7 @@ impl Visitor<'_, '_> {
             self.awaits_message = false;
             match value {
                 Value::Str(text) => return self.to.message_text(text),
-                Value::Printed(shown) => return self.to.message(shown),
+                Value::Printed(shown) => return self.to.message_of_arguments(shown),
                 // A number that was named so: it is kept as a field.
                 _ => self.to.message_text("".into()),
             }
@@ -176,7 +176,7 @@ impl Visit for Visitor<'_, '_> {
         // As the macros give it.
         if self.awaits_message && field.name() == MESSAGE {
             self.awaits_message = false;
-            return self.to.message(format_args!("{value:?}"));
+            return self.to.message_of_arguments(format_args!("{value:?}"));
         }
         self.field(field, Value::Printed(format_args!("{value:?}")));
     }

@@ -10,7 +10,7 @@ fn leaked(number: usize) -> &'static str {
 
 #[test]
 fn a_text_has_one_number_wherever_it_is() {
-    let texts = Texts::<64>::new();
+    let texts = Texts::new(64);
     let mut found = HashMap::new();
     for round in 0..3 {
         for number in 0..8 {
@@ -27,7 +27,7 @@ fn a_text_has_one_number_wherever_it_is() {
 
 #[test]
 fn a_text_is_not_taken_for_its_beginning() {
-    let texts = Texts::<64>::new();
+    let texts = Texts::new(64);
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6], text, &text[..6]] {
@@ -38,25 +38,34 @@ fn a_text_is_not_taken_for_its_beginning() {
     }
 }
 
+/// Of 200 texts for 64 places, each of which is tried for every fourth text: that half the places stay empty
+/// has a probability below 10^-9 by any hash that spreads.
 #[test]
 fn texts_beyond_those_that_have_room_have_no_number() {
-    let texts = Texts::<64>::new();
-    let mut interner = Interner::new();
+    let texts = Texts::new(64);
     let all: Vec<_> = (0..200).map(leaked).collect();
-    let given: Vec<_> = all.iter().map(|text| interner.number_in(&texts, text)).collect();
-    let places: HashMap<_, _> = given.iter().flatten().zip(&all).collect();
-    assert!((32..=64).contains(&places.len()), "{} have a number", places.len());
-    assert!(interner.is_full);
+    let given: Vec<_> = all.iter().map(|text| texts.number(text)).collect();
+    let numbered = given.iter().filter(|given| given.is_ok()).count();
+    assert!((32..=64).contains(&numbered), "{numbered} have a number");
+    // Another thread is told the same, also while places are taken.
+    let _held = texts.taking.lock().unwrap();
     for (text, given) in all.iter().zip(given) {
-        assert_eq!(interner.number_in(&texts, text), given, "{text}");
-        assert_eq!(given.and_then(|number| texts.get(number)), given.map(|_| *text));
+        let mut interner = Interner::new();
+        for _ in 0..2 {
+            assert_eq!(interner.number_in(&texts, text), given.as_ref().ok().copied(), "{text}");
+        }
+        match given {
+            Ok(number) => assert_eq!(texts.get(number), Some(*text)),
+            Err(why) => assert_eq!(why, Unnumbered::Full),
+        }
     }
 }
 
-/// Two texts in each place and its neighbour are known; those beyond are copied, and others stay as they were.
+/// Two texts of each place and its neighbour are known; those beyond are copied, and others stay as they were.
+/// The first text of each pair is at its own place, whatever the addresses.
 #[test]
 fn what_a_thread_knows_stays() {
-    let texts = Texts::<4096>::new();
+    let texts = Texts::new(MOST);
     let mut interner = Interner::new();
     let all: Vec<_> = (0..1000).map(leaked).collect();
     let given: Vec<_> = all.iter().map(|text| interner.number_in(&texts, text)).collect();
@@ -72,11 +81,11 @@ fn what_a_thread_knows_stays() {
 }
 
 #[test]
-fn nobody_waits_while_another_is_given_a_number() {
-    let texts = Texts::<64>::new();
+fn nobody_waits_while_a_place_is_taken() {
+    let texts = Texts::new(64);
     let mut interner = Interner::new();
     let text = leaked(1);
-    let held = texts.giving.lock().unwrap();
+    let held = texts.taking.lock().unwrap();
     assert_eq!(interner.number_in(&texts, text), None);
     drop(held);
     assert!(interner.number_in(&texts, text).is_some());
@@ -84,15 +93,15 @@ fn nobody_waits_while_another_is_given_a_number() {
 
 #[test]
 fn threads_give_the_same_numbers() {
-    let texts = Texts::<256>::new();
+    let texts = Texts::new(256);
     let numbers = || {
         let number = |number| {
-            let (mut interner, text) = (Interner::new(), leaked(number));
+            let text = leaked(number);
             loop {
-                if let Some(given) = interner.number_in(&texts, text) {
-                    return given;
+                match texts.number(text) {
+                    Err(Unnumbered::Busy) => thread::yield_now(),
+                    given => return given.expect("there is room for fifty"),
                 }
-                assert!(!interner.is_full, "there is room for fifty");
             }
         };
         (0..50).map(number).collect::<Vec<_>>()

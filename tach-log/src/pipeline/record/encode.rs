@@ -6,45 +6,13 @@ use std::panic;
 
 #[cfg(feature = "tracing")]
 use super::LINE;
-use super::buffer::Buffer;
-use super::{HEAD, NUMBER, Tag, Time, UNIX};
+use super::scratch::Scratch;
+use super::{HEAD, Tag, Time, UNIX};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
 use crate::encode::{Value, noted};
-use crate::pipeline::interned::{Interner, MaybeStatic};
+use crate::pipeline::interned::MaybeStatic;
 use crate::pipeline::level::Level;
-
-/// What a thread writes its records with.
-pub(in crate::pipeline) struct Scratch {
-    buffer: Buffer,
-    interner: Interner,
-}
-
-impl Scratch {
-    pub(in crate::pipeline) const fn new() -> Self {
-        Self { buffer: Buffer::new(), interner: Interner::new() }
-    }
-
-    /// The next bytes, `before` of them and then those of a text that is told by number, and what to put there
-    /// for that. `None` if the number is not found at once, or there is no room.
-    #[inline]
-    fn next(&mut self, before: usize, text: &'static str) -> Option<(&mut [u8], [u8; 4])> {
-        let code = code(self.interner.at_once(text)?);
-        Some((self.buffer.next(before + code.len())?, code))
-    }
-
-    /// The record.
-    #[inline]
-    pub(in crate::pipeline) fn written(&self) -> &[u8] {
-        self.buffer.written()
-    }
-
-    /// Gives back the memory that a long record took.
-    #[inline]
-    pub(in crate::pipeline) fn shrink(&mut self) {
-        self.buffer.shrink();
-    }
-}
 
 /// Writes one record.
 pub(in crate::pipeline) struct Encoder<'a> {
@@ -77,9 +45,14 @@ impl<'a> Encoder<'a> {
     /// The message, formatted only if it has arguments.
     #[inline]
     pub(in crate::pipeline) fn message(&mut self, message: fmt::Arguments<'_>) {
-        if let Some(text) = message.as_str() {
-            return self.text([], [], MaybeStatic::Static(text));
+        match message.as_str() {
+            Some(text) => self.text([], [], MaybeStatic::Static(text)),
+            None => self.message_of_arguments(message),
         }
+    }
+
+    /// A message that has arguments.
+    pub(in crate::pipeline) fn message_of_arguments(&mut self, message: fmt::Arguments<'_>) {
         let at = self.to.buffer.written().len();
         self.to.buffer.push(&[0; 4]);
         self.printed(message, at);
@@ -181,12 +154,12 @@ impl<'a> Encoder<'a> {
     /// A text that has a number, or may get one.
     #[cold]
     fn learned(&mut self, before: [&[u8]; 2], text: &'static str) {
-        match self.to.interner.number(text) {
-            Some(number) => {
+        match self.to.number(text) {
+            Some(code) => {
                 for bytes in before {
                     self.to.buffer.push(bytes);
                 }
-                self.to.buffer.push(&code(number));
+                self.to.buffer.push(&code);
             }
             None => self.copied(before, text),
         }
@@ -220,13 +193,8 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// A number as it is written.
-#[inline]
-fn code(number: u32) -> [u8; 4] {
-    (NUMBER | number).to_le_bytes()
-}
-
-/// A length as it is written. A record beyond 2 GiB has a wrong one, and is refused by the queue.
+/// A length as it is written. A text beyond 2 GiB has one that would be read as a number; the queue refuses its
+/// record.
 #[inline]
 fn length(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()

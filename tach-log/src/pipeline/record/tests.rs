@@ -5,7 +5,7 @@ use tach_core::{Instant, UnixTime};
 
 use super::*;
 use crate::encode::{Format, Head, Json, Line, Logfmt, Message, Output, Value};
-use crate::pipeline::interned::MaybeStatic;
+use crate::pipeline::interned::{self, MaybeStatic};
 use crate::pipeline::level::Level;
 use crate::pipeline::text::Text;
 
@@ -13,8 +13,9 @@ const TIME: Time = Time::Ticks(Instant::from_ticks(7));
 const TARGET: &str = "app::db";
 const KEY: MaybeStatic<'_> = MaybeStatic::Static("key");
 
-/// A record, which is the same whether its texts are seen for the first time or again.
+/// A record, which says the same whether its texts are seen for the first time or again.
 fn encoded(time: Time, write: impl Fn(&mut Encoder<'_>)) -> Vec<u8> {
+    interned::set_up();
     let mut scratch = Scratch::new();
     let mut record = || {
         let mut encoder =
@@ -78,6 +79,38 @@ fn every_kind_of_value_comes_back() {
     assert_eq!(message, "11 of them");
     let expected = values.map(|(_, text)| vec![("key".to_owned(), text.to_owned()); 2]);
     assert_eq!(fields, expected.concat());
+}
+
+/// What a key of the program takes is known once its number is; another thread may be taking a place for one.
+#[test]
+fn texts_of_the_program_take_four_bytes() {
+    let number_of_it = |key| {
+        let write = |encoder: &mut Encoder<'_>| {
+            encoder.message(format_args!("a message of the program"));
+            encoder.field(key, Value::U64(7));
+        };
+        (0..1000).map(|_| encoded(TIME, write).len()).min().unwrap()
+    };
+    let head_message_and_number = HEAD + 4 + 4 + 1 + 8;
+    assert_eq!(number_of_it(KEY), head_message_and_number + 4);
+    assert_eq!(number_of_it(MaybeStatic::Borrowed("key")), head_message_and_number + 4 + 3);
+}
+
+/// A thread knows 256 at most: of so many some are told by number, and some are copied.
+#[test]
+fn texts_without_numbers_are_copied() {
+    let keys: Vec<&str> = (0..1000).map(|key| &*format!("key {key}").leak()).collect();
+    let bytes = encoded(TIME, |encoder| {
+        encoder.message(format_args!(""));
+        for key in &keys {
+            encoder.field(MaybeStatic::Static(key), Value::Null);
+        }
+    });
+    let (_, fields) = event(&bytes);
+    assert!(fields.iter().map(|(key, _)| key).eq(&keys));
+    let copied: usize = keys.iter().map(|key| key.len()).sum();
+    assert!(bytes.len() < HEAD + 8 + keys.len() * 5 + copied, "none was told by number");
+    assert!(bytes.len() > HEAD + 8 + keys.len() * 5, "none was copied");
 }
 
 #[test]
