@@ -1,6 +1,6 @@
 //! What a thread has for logging: buffers, and a queue for each pipeline that it logs to.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
 use super::queue::Sender;
@@ -9,13 +9,19 @@ use super::shared::Shared;
 
 thread_local! {
     static LOCAL: Local = const {
-        Local { unused: RefCell::new(Vec::new()), queues: RefCell::new(Vec::new()) }
+        Local {
+            scratch: Cell::new(None),
+            spares: RefCell::new(Vec::new()),
+            queues: RefCell::new(Vec::new()),
+        }
     };
 }
 
 struct Local {
-    /// One to write a record with, and one more for each call that was made within a call.
-    unused: RefCell<Vec<Box<Scratch>>>,
+    /// What the next record is written with.
+    scratch: Cell<Option<Box<Scratch>>>,
+    /// One more for each call that was made within a call.
+    spares: RefCell<Vec<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
 }
@@ -54,26 +60,35 @@ pub(super) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
 /// What a record is written with. It is taken out, so that a value that logs when it is printed finds another.
 #[inline]
 pub(super) fn take_scratch() -> Box<Scratch> {
-    let unused = LOCAL.try_with(|local| local.unused.try_borrow_mut().ok()?.pop());
-    unused.ok().flatten().unwrap_or_else(new_scratch)
+    let scratch = LOCAL.try_with(|local| local.scratch.take());
+    scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
 
+/// For the first record of a thread, and for calls within calls.
 #[cold]
-fn new_scratch() -> Box<Scratch> {
-    Box::new(Scratch::new())
+fn another_scratch() -> Box<Scratch> {
+    let spare = LOCAL.try_with(|local| local.spares.try_borrow_mut().ok()?.pop());
+    spare.ok().flatten().unwrap_or_else(|| Box::new(Scratch::new()))
 }
 
 #[inline]
 pub(super) fn give_back(mut scratch: Box<Scratch>) {
     scratch.shrink();
     let _ending = LOCAL.try_with(|local| {
-        if let Ok(mut unused) = local.unused.try_borrow_mut() {
-            unused.push(scratch);
+        if let Some(spare) = local.scratch.replace(Some(scratch)) {
+            local.keep(spare);
         }
     });
 }
 
 impl Local {
+    #[cold]
+    fn keep(&self, spare: Box<Scratch>) {
+        if let Ok(mut spares) = self.spares.try_borrow_mut() {
+            spares.push(spare);
+        }
+    }
+
     #[inline]
     fn push(&self, shared: &Arc<Shared>, record: &[u8]) {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
