@@ -49,9 +49,9 @@ pub(super) struct Queue {
     drops: Drops,
 }
 
-/// A queue for `capacity` bytes of records.
+/// A queue for `capacity` bytes of records, if a record may be as long.
 pub(super) fn queue(capacity: usize) -> Sender {
-    let (mut producer, mut consumer) = RingBuffer::new(capacity);
+    let (mut producer, mut consumer) = RingBuffer::new(capacity.min(record::LONGEST));
     // Has the system provide the pages now, rather than in the calls that reach them first.
     let mut page = [0; 4096];
     while producer.push_entire_slice(&page).is_ok() {}
@@ -68,7 +68,7 @@ impl Sender {
     /// Whether there was room for the record.
     #[inline]
     pub(super) fn push(&mut self, record: &[u8]) -> bool {
-        record.len() <= record::LONGEST && self.producer.push_entire_slice(record).is_ok()
+        self.producer.push_entire_slice(record).is_ok()
     }
 
     /// Whether the queue has no room for the record as a whole even when it is empty.

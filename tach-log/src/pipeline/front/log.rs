@@ -38,7 +38,7 @@ impl Log for Pipeline {
         }
         self.log_with(record.level().into(), target(record), |to| {
             to.message(*record.args());
-            to.guard(|to| {
+            to.guard(|mut to| {
                 // A source that fails ends the fields.
                 let _ended = record::fields(record, |key, value| {
                     to.field(name(key), value);

@@ -72,8 +72,8 @@ fn name(key: &Key) -> MaybeStatic<'_> {
 }
 
 /// Writes each value as a field.
-struct Fields<'a, 'b> {
-    to: &'a mut Encoder<'b>,
+struct Fields<'a> {
+    to: Encoder<'a>,
 }
 
 /// Methods that write numbers of one type as those of a wider one.
@@ -89,7 +89,7 @@ macro_rules! emit {
     };
 }
 
-impl Serializer for Fields<'_, '_> {
+impl Serializer for Fields<'_> {
     emit! {
         emit_bool(bool) as Bool;
         emit_u8(u8) as U64;

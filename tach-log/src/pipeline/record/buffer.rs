@@ -29,8 +29,14 @@ impl Buffer {
     }
 
     #[inline]
-    pub(super) fn written_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.used]
+    pub(super) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Writes over what was written `at` that place.
+    #[inline]
+    pub(super) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
+        self.bytes[at..at + N].copy_from_slice(&bytes);
     }
 
     #[inline]

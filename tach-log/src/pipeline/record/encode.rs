@@ -53,7 +53,7 @@ impl<'a> Encoder<'a> {
 
     /// A message that has arguments.
     pub(in crate::pipeline) fn message_of_arguments(&mut self, message: fmt::Arguments<'_>) {
-        let at = self.to.buffer.written().len();
+        let at = self.to.buffer.len();
         self.to.buffer.push(&[0; 4]);
         self.printed(message, at);
     }
@@ -81,7 +81,8 @@ impl<'a> Encoder<'a> {
     /// A line that is formatted already, instead of a message and fields.
     #[cfg(feature = "tracing")]
     pub(in crate::pipeline) fn line(&mut self, line: &[u8]) {
-        self.to.buffer.written_mut()[4] |= LINE;
+        let flags = self.to.buffer.written()[4] | LINE;
+        self.to.buffer.put(4, [flags]);
         self.blob(line);
     }
 
@@ -107,7 +108,7 @@ impl<'a> Encoder<'a> {
                 self.to.buffer.push(text);
             }
             Value::Printed(value) => {
-                let at = self.to.buffer.written().len() + 1;
+                let at = self.to.buffer.len() + 1;
                 self.text([Tag::Str as u8], [0; 4], key);
                 self.printed(value, at);
             }
@@ -115,16 +116,16 @@ impl<'a> Encoder<'a> {
     }
 
     /// Runs `f`, which calls the user's code and adds fields. Should it panic, those that it had added stay.
-    pub(in crate::pipeline) fn guard(&mut self, f: impl FnOnce(&mut Self)) {
+    pub(in crate::pipeline) fn guard(&mut self, f: impl FnOnce(Encoder<'_>)) {
         // Only a whole field is ever added, so that the record is sound whenever `f` is left.
-        let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(self)));
+        let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(Encoder { to: self.to })));
     }
 
     /// The record is whole.
     #[inline]
     pub(in crate::pipeline) fn end(self) {
-        let length = length(self.to.buffer.written().len());
-        self.to.buffer.written_mut()[..4].copy_from_slice(&length);
+        let length = length(self.to.buffer.len());
+        self.to.buffer.put(0, length);
     }
 
     /// A text, after the few bytes of `first` and `second`.
@@ -183,13 +184,13 @@ impl<'a> Encoder<'a> {
     /// note.
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize) {
         let buffer = &mut self.to.buffer;
-        let start = buffer.written().len();
+        let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
         if let Err(note) = noted(&panic::catch_unwind(print)) {
             buffer.push(note.as_bytes());
         }
-        let printed = length(buffer.written().len() - start);
-        buffer.written_mut()[at..at + 4].copy_from_slice(&printed);
+        let printed = length(buffer.len() - start);
+        buffer.put(at, printed);
     }
 }
 

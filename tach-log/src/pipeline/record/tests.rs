@@ -144,7 +144,7 @@ fn values_that_fail_or_panic_keep_what_they_wrote() {
     let bytes = encoded(TIME, |encoder| {
         encoder.message(format_args!("{Panics}"));
         encoder.field(MaybeStatic::Static("fails"), Value::Printed(format_args!("{Fails}")));
-        encoder.guard(|encoder| {
+        encoder.guard(|mut encoder| {
             encoder.field(MaybeStatic::Borrowed("kept"), Value::Null);
             panic!("on purpose");
         });
