@@ -72,11 +72,16 @@
 //! # Memory
 //!
 //! Each thread that logs has a queue of [`Builder::queue_bytes`], which goes to another thread when it ends,
-//! and 5 KiB to 70 KiB to write a record in. The process has 96 KiB for what it notes of the program's texts:
-//! a library that logs must not be unloaded.
+//! and 5 KiB to 70 KiB to write a record in, with as much again for each of four calls within a call. The process
+//! has 96 KiB for what it notes of the program's texts.
 //! The back end holds what it took from the queues, as much again at most (for a long record as much as that,
 //! until it is written), and for each sink 128 KiB of lines, or 1 MiB while the sink fails; with
 //! [`Builder::by_time`] 16 MiB of records at most.
+//!
+//! # Static texts
+//!
+//! Targets, keys and messages that are `&'static str` are noted by address, and read as long as the process
+//! lives, also when other records are logged. A library that logs must not be unloaded.
 
 mod back_end;
 mod builder;
@@ -133,8 +138,9 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Cost
 ///
 /// A call reads the counter, copies the record's parts into a buffer of its thread (of the program's own texts
-/// it notes a number), and that into the thread's queue. It allocates for a thread's first record, and for a
-/// message or a value longer than any before. It makes a system call if nothing has been logged for a second, and if its queue is full.
+/// it notes a number), and that into the thread's queue. It allocates for a thread's first record, and for one
+/// longer than any before, or than 64 KiB; so does the first call within a call. It makes a system call if
+/// nothing has been logged for a second, and if its queue is full.
 ///
 /// The back end sleeps for 50 µs to 5 ms between rounds, and looks up four times a second if there was
 /// nothing to do for a second.

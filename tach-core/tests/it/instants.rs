@@ -92,6 +92,7 @@ macro_rules! like_std {
 
             #[test]
             fn differences_and_sums_agree() {
+                // A sum is rounded to a tick, and the difference that shows it to a nanosecond.
                 let most = grain() + Duration::from_nanos(2);
                 let near = |what, x: $Instant, y: $Instant| at_most(what, (x - y).max(y - x), most);
                 within_one_segment(|| {

@@ -1,4 +1,4 @@
-//! Texts of the program as numbers: targets, keys, and messages without arguments.
+//! Texts of the program as numbers: modules as targets, keys, and messages without arguments.
 //!
 //! They come again with each record, and never end. A number of four bytes is written faster than the text is
 //! copied, and can be read back without trusting it, as an address could not.
@@ -7,11 +7,13 @@ use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
+use super::record::LONGEST;
+
 /// So many texts of the process can have numbers, or almost: 96 KiB. Those beyond are copied.
 const MOST: usize = 4096;
 /// So many places are tried for a text.
 const TRIED: usize = 16;
-/// So many texts a thread can know the numbers of, at most: 4 KiB.
+/// So many texts are known in one place, at most: 4 KiB.
 const KNOWN: usize = 1 << KNOWN_BITS;
 const KNOWN_BITS: u32 = 8;
 
@@ -26,7 +28,8 @@ pub(super) enum MaybeStatic<'a> {
     Borrowed(&'a str),
 }
 
-/// Makes the table of the process, before any record is written: a call waits for nobody who does.
+/// Makes the table of the process, before any record is written: a call waits for nobody who does. (A process that
+/// is forked at this very moment can't make its own.)
 pub(super) fn set_up() {
     TEXTS.get_or_init(|| Texts::new(MOST));
 }
@@ -90,7 +93,7 @@ impl Texts {
     }
 }
 
-/// The numbers that a thread knows, by where the texts are.
+/// The numbers that are known to who writes records, by where the texts are.
 pub(super) struct Interner {
     known: [Known; KNOWN],
 }
@@ -100,7 +103,7 @@ pub(super) struct Interner {
 struct Known {
     /// Zero if there is none.
     address: usize,
-    /// Of a text that has no number, this is inverted, and so that of no text.
+    /// Of a text that has no number, this is inverted, and so that of no text in a record.
     length: u32,
     number: u32,
 }
@@ -124,25 +127,25 @@ impl Interner {
 
     fn number_in(&mut self, texts: &Texts, text: &'static str) -> Option<u32> {
         let places = [place(text), place(text) ^ 1];
-        let found = |found: fn(&Known, &'static str) -> bool| {
-            places.into_iter().find(|&place| found(&self.known[place], text))
+        let find = |is: fn(&Known, &'static str) -> bool| {
+            places.into_iter().find(|&place| is(&self.known[place], text))
         };
-        if let Some(place) = found(Known::is_of) {
+        if let Some(place) = find(Known::is_of) {
             return Some(self.known[place].number);
         }
-        if found(Known::is_refused).is_some() {
+        if find(Known::is_refused).is_some() || text.len() > LONGEST {
             return None;
         }
-        let vacant = found(|known, _| known.address == 0)?;
-        let length = u32::try_from(text.len()).ok().filter(|length| length >> 31 == 0)?;
-        let known = |length, number| Known { address: text.as_ptr().addr(), length, number };
+        let vacant = find(|entry, _| entry.address == 0)?;
+        let length = u32::try_from(text.len()).ok()?;
+        let entry = |length, number| Known { address: text.as_ptr().addr(), length, number };
         match texts.number(text) {
             Ok(number) => {
-                self.known[vacant] = known(length, number);
+                self.known[vacant] = entry(length, number);
                 Some(number)
             }
             Err(Unnumbered::Full) => {
-                self.known[vacant] = known(!length, 0);
+                self.known[vacant] = entry(!length, 0);
                 None
             }
             Err(Unnumbered::Busy) => None,

@@ -49,7 +49,7 @@ pub(super) struct Queue {
     drops: Drops,
 }
 
-/// A queue for `capacity` bytes of records, if a record may be as long.
+/// A queue for `capacity` bytes of records, but not for more than one may have: a longer one never fits.
 pub(super) fn queue(capacity: usize) -> Sender {
     let (mut producer, mut consumer) = RingBuffer::new(capacity.min(record::LONGEST));
     // Has the system provide the pages now, rather than in the calls that reach them first.

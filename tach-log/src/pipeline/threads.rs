@@ -7,6 +7,9 @@ use super::queue::Sender;
 use super::record::Scratch;
 use super::shared::Shared;
 
+/// So many are kept.
+const SPARES: usize = 4;
+
 thread_local! {
     static LOCAL: Local = const {
         Local {
@@ -20,7 +23,7 @@ thread_local! {
 struct Local {
     /// What the next record is written with.
     scratch: Cell<Option<Box<Scratch>>>,
-    /// One more for each call that was made within a call.
+    /// One more for each call that was made within a call, [`SPARES`] at most.
     spares: RefCell<Vec<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
@@ -85,7 +88,9 @@ impl Local {
     #[cold]
     fn keep(&self, spare: Box<Scratch>) {
         if let Ok(mut spares) = self.spares.try_borrow_mut() {
-            spares.push(spare);
+            if spares.len() < SPARES {
+                spares.push(spare);
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Barrier;
 use std::thread;
 
 use super::*;
@@ -54,6 +55,9 @@ fn texts_beyond_those_that_have_room_have_no_number() {
         for _ in 0..2 {
             assert_eq!(interner.number_in(&texts, text), given.as_ref().ok().copied(), "{text}");
         }
+        assert_eq!(interner.at_once(text), given.as_ref().ok().copied(), "{text}");
+        let entries = interner.known.iter().filter(|known| known.address != 0).count();
+        assert_eq!(entries, 1, "{text} is remembered once, also if it is refused");
         match given {
             Ok(number) => assert_eq!(texts.get(number), Some(*text)),
             Err(why) => assert_eq!(why, Unnumbered::Full),
@@ -91,24 +95,34 @@ fn nobody_waits_while_a_place_is_taken() {
     assert!(interner.number_in(&texts, text).is_some());
 }
 
+/// Each begins with other texts, so that they take places from each other.
 #[test]
 fn threads_give_the_same_numbers() {
-    let texts = Texts::new(256);
-    let numbers = || {
-        let number = |number| {
-            let text = leaked(number);
-            loop {
-                match texts.number(text) {
-                    Err(Unnumbered::Busy) => thread::yield_now(),
-                    given => return given.expect("there is room for fifty"),
-                }
+    const TEXTS: usize = 400;
+    for _ in 0..20 {
+        let texts = Texts::new(2048);
+        let start = Barrier::new(4);
+        let number_all = |first: usize| {
+            let all: Vec<_> = (first..first + TEXTS).map(|it| leaked(it % TEXTS)).collect();
+            start.wait();
+            for text in all {
+                let given = loop {
+                    match texts.number(text) {
+                        Err(Unnumbered::Busy) => thread::yield_now(),
+                        given => break given.expect("there is room for all"),
+                    }
+                };
+                assert_eq!(texts.get(given), Some(text));
             }
         };
-        (0..50).map(number).collect::<Vec<_>>()
-    };
-    thread::scope(|scope| {
-        let threads = [(); 4].map(|()| scope.spawn(numbers));
-        let [first, others @ ..] = threads.map(|thread| thread.join().unwrap());
-        assert!(others.iter().all(|other| *other == first));
-    });
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let number_all = &number_all;
+                scope.spawn(move || number_all(thread * TEXTS / 4));
+            }
+        });
+        let given = texts.places.iter().filter_map(OnceLock::get);
+        assert_eq!(given.copied().collect::<HashSet<_>>().len(), TEXTS);
+        assert_eq!(texts.places.iter().filter(|place| place.get().is_some()).count(), TEXTS);
+    }
 }

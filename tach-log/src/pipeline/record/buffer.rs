@@ -33,7 +33,7 @@ impl Buffer {
         self.used
     }
 
-    /// Writes over what was written `at` that place.
+    /// Writes over what was written at the place `at`.
     #[inline]
     pub(super) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         self.bytes[at..at + N].copy_from_slice(&bytes);

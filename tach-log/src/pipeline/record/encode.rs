@@ -186,11 +186,12 @@ impl<'a> Encoder<'a> {
         let buffer = &mut self.to.buffer;
         let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
-        if let Err(note) = noted(&panic::catch_unwind(print)) {
+        let printed = panic::catch_unwind(print);
+        if let Err(note) = noted(&printed) {
             buffer.push(note.as_bytes());
         }
-        let printed = length(buffer.len() - start);
-        buffer.put(at, printed);
+        // Before the panic's payload is dropped, which may panic as well.
+        buffer.put(at, length(buffer.len() - start));
     }
 }
 
