@@ -7,7 +7,7 @@ use super::queue::Sender;
 use super::record::Scratch;
 use super::shared::Shared;
 
-/// So many are kept.
+/// What a thread keeps for calls within calls, at most.
 const SPARES: usize = 4;
 
 thread_local! {

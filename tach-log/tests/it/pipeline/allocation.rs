@@ -1,12 +1,10 @@
 //! Calls do not allocate once a thread has logged.
 
-use core::fmt;
-
 use allocation_counter::measure;
 use log::Log as _;
 use tach_log::pipeline::Pipeline;
 
-use super::support::{LONG, Memory, info};
+use super::support::{LONG, Memory, Talks};
 
 #[test]
 fn a_thread_that_has_logged_allocates_no_more() {
@@ -29,28 +27,18 @@ fn a_thread_that_has_logged_allocates_no_more() {
     assert_eq!(memory.records().len(), 1_001);
 }
 
-/// Logs when it is printed.
-struct Logs<'a>(&'a Pipeline);
-
-impl fmt::Display for Logs<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        info(self.0, "inner");
-        f.write_str("outer")
-    }
-}
-
 #[test]
 fn calls_within_calls_do_not_either() {
     let memory = Memory::default();
     let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
     let log = || {
-        let message = Logs(&pipeline);
+        let message = Talks(&pipeline);
         pipeline.log(&log::Record::builder().args(format_args!("{message}")).build());
     };
     assert!(measure(log).count_total > 0);
     assert_eq!(measure(|| (0..1_000).for_each(|_| log())).count_total, 0);
     pipeline.flush(LONG).unwrap();
-    assert_eq!(memory.messages()[..2], ["inner", "outer"]);
+    assert_eq!(memory.messages()[..2], ["from within", "from around"]);
 }
 
 #[cfg(feature = "slog")]

@@ -9,16 +9,7 @@ use std::thread;
 use log::Log as _;
 use tach_log::pipeline::{Format, Pipeline, Sink};
 
-use super::support::{LONG, Memory, info};
-
-struct Talks<'a>(&'a Pipeline);
-
-impl fmt::Display for Talks<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        info(self.0, "from within");
-        f.write_str("from around")
-    }
-}
+use super::support::{LONG, Memory, Talks, info};
 
 #[test]
 fn a_value_may_log_when_it_is_printed() {

@@ -1,11 +1,12 @@
 //! A sink in memory, and what a test does to it.
 
+use core::fmt;
 use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tach_log::pipeline::{Format, Sink};
+use tach_log::pipeline::{Format, Pipeline, Sink};
 
 /// Long enough for any machine: tests fail by what is missing, not by when.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -49,6 +50,16 @@ pub(crate) fn info(logger: &dyn log::Log, message: &str) {
     logger.log(
         &log::Record::builder().level(log::Level::Info).args(format_args!("{message}")).build(),
     );
+}
+
+/// Logs when it is printed.
+pub(crate) struct Talks<'a>(pub(crate) &'a Pipeline);
+
+impl fmt::Display for Talks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        info(self.0, "from within");
+        f.write_str("from around")
+    }
 }
 
 /// A writer that does as it is told before each write to the memory.
