@@ -1,6 +1,7 @@
 //! What a record of `log` is to the encoders.
 
 use core::fmt;
+use core::marker::PhantomData;
 
 use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
@@ -27,17 +28,29 @@ pub(crate) fn write<F: Format>(
     };
     F::head(&mut out, &head)?;
     // A source that fails or panics ends the fields. What it gave before is whole.
-    let _ended =
-        out.guard(|out| fields(record, |key, value| F::field(out, key.as_str().into(), value)))?;
+    let _ended = out.guard(|out| fields(record, &mut Formatted(PhantomData::<F>, out)))?;
     F::end(&mut out)
 }
 
-/// Gives each field of `record` to `write`, until that fails or the record's source of fields does.
-pub(crate) fn fields(
-    record: &Record<'_>,
-    write: impl FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result,
-) -> fmt::Result {
-    record.key_values().visit(&mut Fields { write }).map_err(|_| fmt::Error)
+/// Gives each field of `record` to `to`, until that fails or the record's source of fields does.
+pub(crate) fn fields(record: &Record<'_>, to: &mut impl TakeField) -> fmt::Result {
+    record.key_values().visit(&mut Fields { to }).map_err(|_| fmt::Error)
+}
+
+/// What is given the fields of a record.
+///
+/// Unlike a closure, it can be compiled into each of the places that know a value's kind.
+pub(crate) trait TakeField {
+    fn take(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result;
+}
+
+/// Writes fields in a format.
+struct Formatted<'a, F, S>(PhantomData<F>, &'a mut Output<S>);
+
+impl<F: Format, S: Sink> TakeField for Formatted<'_, F, S> {
+    fn take(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
+        F::field(self.1, key.as_str().into(), value)
+    }
 }
 
 const fn name(level: Level) -> &'static str {
@@ -51,31 +64,31 @@ const fn name(level: Level) -> &'static str {
 }
 
 /// Gives on each pair that it visits.
-struct Fields<W> {
-    write: W,
+struct Fields<'a, T> {
+    to: &'a mut T,
 }
 
-impl<'kvs, W: FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result> VisitSource<'kvs> for Fields<W> {
+impl<'kvs, T: TakeField> VisitSource<'kvs> for Fields<'_, T> {
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(Field { write: &mut self.write, key: &key })
+        value.visit(Field { to: self.to, key: &key })
     }
 }
 
 /// Gives on the value that it visits, as that of the field `key`.
-struct Field<'a, W> {
-    write: &'a mut W,
+struct Field<'a, T> {
+    to: &'a mut T,
     key: &'a kv::Key<'a>,
 }
 
-impl<W: FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result> Field<'_, W> {
+impl<T: TakeField> Field<'_, T> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn write(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
-        Ok((self.write)(self.key, value)?)
+        Ok(self.to.take(self.key, value)?)
     }
 }
 
-impl<W: FnMut(&kv::Key<'_>, Value<'_>) -> fmt::Result> VisitValue<'_> for Field<'_, W> {
+impl<T: TakeField> VisitValue<'_> for Field<'_, T> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
         self.write(Value::Printed(format_args!("{value}")))
     }

@@ -7,33 +7,49 @@ use std::process::Command;
 
 use crate::run::{cargo, root};
 
-/// The files whose orderings the models answer for.
-const SOURCES: &[&str] =
-    &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"];
+/// Sources that are compiled as a package of their own, to be broken, with the models that stand in them.
+struct Package {
+    /// The folder of a crate's sources, or the file that needs no other.
+    sources: &'static str,
+    /// The files whose orderings the models answer for.
+    answered_for: &'static [&'static str],
+    /// What is as weak as it can be but must be one exchange: a file, what stands in it, and the same in two
+    /// steps.
+    splits: &'static [(&'static str, &'static str, &'static str)],
+}
 
-/// What is as weak as it can be but must be one exchange: a file, what stands in it, and the same in
-/// two steps.
-const SPLITS: &[(&str, &str, &str)] = &[
-    (
-        "maximum.rs",
-        "self.0.fetch_max(tick, Ordering::Relaxed).max(tick)",
-        "{ let highest = self.get().max(tick); self.0.store(highest, Ordering::Relaxed); highest }",
-    ),
-    (
-        "increasing_clock/floor.rs",
-        "self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise)",
-        "{
-            let floor = self.0.load(Ordering::Relaxed);
-            self.0.store(raise(floor).unwrap_or(floor), Ordering::Relaxed);
-            Ok::<u64, u64>(floor)
-        }",
-    ),
+const PACKAGES: &[Package] = &[
+    Package {
+        sources: "tach-core/src",
+        answered_for: &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"],
+        splits: &[
+            (
+                "maximum.rs",
+                "self.0.fetch_max(tick, Ordering::Relaxed).max(tick)",
+                "{ let highest = self.get().max(tick); self.0.store(highest, Ordering::Relaxed); highest }",
+            ),
+            (
+                "increasing_clock/floor.rs",
+                "self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise)",
+                "{
+                    let floor = self.0.load(Ordering::Relaxed);
+                    self.0.store(raise(floor).unwrap_or(floor), Ordering::Relaxed);
+                    Ok::<u64, u64>(floor)
+                }",
+            ),
+        ],
+    },
+    Package {
+        sources: "tach-log/src/pipeline/queue/ring.rs",
+        answered_for: &["ring.rs"],
+        splits: &[],
+    },
 ];
 
 /// The models need no more than this, so each weakening is compiled in a moment.
 const MANIFEST: &str = r#"
 [package]
-name = "tach-core"
+name = "copy"
 version = "0.0.0"
 edition = "2024"
 
@@ -46,47 +62,80 @@ loom = "0.7"
 
 /// Runs the models, then each with one ordering weakened, which one of them must notice.
 pub(crate) fn check() -> Result<(), String> {
-    copy_package()?;
-    let failed = failed_models()?;
-    if !failed.is_empty() {
-        return Err(format!("the models don't hold: {}", failed.join(", ")));
-    }
-    println!("the models hold");
-    let mut missed = 0;
-    for name in SOURCES {
-        let original = read_source(name)?;
-        let weakenings = weakenings(&original);
-        if weakenings.is_empty() {
-            return Err(format!("{name} has no ordering to weaken, so it proves nothing"));
-        }
-        for weaker in weakenings {
-            let place = format!("{name}:{}: {}", weaker.line, weaker.change);
-            missed += usize::from(!is_caught(name, &weaker.text, &place)?);
-        }
-        write_source(name, &original)?;
-    }
-    for (name, whole, split) in SPLITS {
-        let original = read_source(name)?;
-        if original.matches(whole).count() != 1 {
-            return Err(format!("{name} does not hold this once: {whole}"));
-        }
-        let place = format!("{name}: an exchange in two steps");
-        missed += usize::from(!is_caught(name, &original.replace(whole, split), &place)?);
-        write_source(name, &original)?;
-    }
-    if missed == 0 { Ok(()) } else { Err(format!("{missed} weakenings were not caught")) }
+    PACKAGES.iter().try_for_each(Package::check)
 }
 
-/// Whether a model fails with `text` in a source's place. Says so.
-fn is_caught(name: &str, text: &str, place: &str) -> Result<bool, String> {
-    write_source(name, text)?;
-    let caught = !failed_models()?.is_empty();
-    println!("tach-core/src/{place}: {}", if caught { "caught" } else { "NOT CAUGHT" });
-    Ok(caught)
+impl Package {
+    fn check(&self) -> Result<(), String> {
+        self.copy()?;
+        let failed = failed_models()?;
+        if !failed.is_empty() {
+            return Err(format!("the models don't hold: {}", failed.join(", ")));
+        }
+        println!("{}: the models hold", self.sources);
+        let mut missed = 0;
+        for name in self.answered_for {
+            let original = read_source(name)?;
+            let weakenings = weakenings(&original);
+            if weakenings.is_empty() {
+                return Err(format!("{name} has no ordering to weaken, so it proves nothing"));
+            }
+            for weaker in weakenings {
+                let place = format!("{name}:{}: {}", weaker.line, weaker.change);
+                missed += usize::from(!self.is_caught(name, &weaker.text, &place)?);
+            }
+            write_source(name, &original)?;
+        }
+        for (name, whole, split) in self.splits {
+            let original = read_source(name)?;
+            if original.matches(whole).count() != 1 {
+                return Err(format!("{name} does not hold this once: {whole}"));
+            }
+            let place = format!("{name}: an exchange in two steps");
+            missed +=
+                usize::from(!self.is_caught(name, &original.replace(whole, split), &place)?);
+            write_source(name, &original)?;
+        }
+        if missed == 0 { Ok(()) } else { Err(format!("{missed} weakenings were not caught")) }
+    }
+
+    /// Makes the copy. Its lock file is the workspace's, so the models meet the same loom.
+    fn copy(&self) -> Result<(), String> {
+        let copy = root().join(COPY);
+        let from = root().join(self.sources);
+        if copy.join("src").exists() {
+            fs::remove_dir_all(copy.join("src"))
+                .map_err(|error| cannot("remove", &copy, &error))?;
+        }
+        if from.is_dir() {
+            copy_folder(&from, &copy.join("src"))?;
+        } else {
+            fs::create_dir_all(copy.join("src")).map_err(|error| cannot("make", &copy, &error))?;
+            let [name] = self.answered_for else {
+                return Err("one file answers for itself".into());
+            };
+            copy_file(&from, &copy.join("src").join(name))?;
+            let module = name.trim_end_matches(".rs");
+            write(&copy.join("src/lib.rs"), &format!("mod {module};\n"))?;
+        }
+        write(&copy.join("Cargo.toml"), MANIFEST)?;
+        copy_file(&root().join("Cargo.lock"), &copy.join("Cargo.lock"))
+    }
+
+    /// Whether a model fails with `text` in a source's place. Says so.
+    fn is_caught(&self, name: &str, text: &str, place: &str) -> Result<bool, String> {
+        write_source(name, text)?;
+        let caught = !failed_models()?.is_empty();
+        println!("{}: {place}: {}", self.sources, if caught { "caught" } else { "NOT CAUGHT" });
+        Ok(caught)
+    }
 }
+
+/// A copy of sources to be broken, below the workspace's root.
+const COPY: &str = "target/loom/copy";
 
 fn source_file(name: &str) -> PathBuf {
-    root().join(PACKAGE).join("src").join(name)
+    root().join(COPY).join("src").join(name)
 }
 
 fn read_source(name: &str) -> Result<String, String> {
@@ -96,17 +145,6 @@ fn read_source(name: &str) -> Result<String, String> {
 
 fn write_source(name: &str, text: &str) -> Result<(), String> {
     write(&source_file(name), text)
-}
-
-/// A copy of tach-core's sources to be broken, below the workspace's root.
-const PACKAGE: &str = "target/loom/tach-core";
-
-/// Makes the copy. Its lock file is the workspace's, so the models meet the same loom.
-fn copy_package() -> Result<(), String> {
-    let package = root().join(PACKAGE);
-    copy_folder(&root().join("tach-core/src"), &package.join("src"))?;
-    write(&package.join("Cargo.toml"), MANIFEST)?;
-    copy_file(&root().join("Cargo.lock"), &package.join("Cargo.lock"))
 }
 
 /// Compiles the models and runs them; the names of those that failed.
@@ -130,7 +168,7 @@ fn failed_models() -> Result<Vec<String>, String> {
 
 fn test() -> Command {
     let mut test = cargo(&["test", "--quiet", "--release", "--lib", "--target-dir", "target/loom"]);
-    test.args(["--manifest-path", &format!("{PACKAGE}/Cargo.toml")]);
+    test.args(["--manifest-path", &format!("{COPY}/Cargo.toml")]);
     // The copy needn't be free of warnings: a fence that is gone leaves its import behind.
     test.env_remove("CARGO_ENCODED_RUSTFLAGS").env("RUSTFLAGS", "--cfg loom -A warnings");
     test
@@ -153,10 +191,15 @@ struct Weakening {
 
 /// The weakenings of a source, its comments and its tests left out: the tests come last in a file.
 fn weakenings(source: &str) -> Vec<Weakening> {
+    let is_of_tests =
+        |line: &str| line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test");
     let mut found = Vec::new();
     let mut start = 0;
-    for (index, line) in source.split_inclusive('\n').enumerate() {
-        if line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test") {
+    let mut lines = source.split_inclusive('\n').enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        // What else is for tests alone is loom's part of the imports.
+        let begins_module = lines.peek().is_some_and(|(_, next)| !next.starts_with("use "));
+        if is_of_tests(line) && begins_module {
             break;
         }
         if !line.trim_start().starts_with("//") {
@@ -228,7 +271,8 @@ mod tests {
     use super::*;
 
     const SOURCE: &str = "\
-use Ordering;
+#[cfg(all(test, loom))]
+use loom::Ordering;
 fn f() {
     // ORDERING: Ordering::Acquire is told of.
     x.exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);
@@ -243,7 +287,7 @@ fn g() { x.load(Ordering::Acquire) }
         let found = weakenings(SOURCE);
         let said: Vec<_> = found.iter().map(|one| (one.line, one.change.as_str())).collect();
         let expected =
-            [(4, "AcqRel -> Acquire"), (4, "AcqRel -> Release"), (5, "Release fence removed")];
+            [(5, "AcqRel -> Acquire"), (5, "AcqRel -> Release"), (6, "Release fence removed")];
         assert_eq!(said, expected);
         assert_eq!(found[0].text, SOURCE.replace("Ordering::AcqRel", "Ordering::Acquire"));
         assert_eq!(found[2].text, SOURCE.replace("fence(Ordering::Release);", ""));

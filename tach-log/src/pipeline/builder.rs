@@ -104,7 +104,7 @@ impl Builder {
     }
 
     /// The bytes of a thread's queue, 256 KiB unless told: about 3,000 records of the usual length. At
-    /// least 4 KiB, and at most 2 GiB.
+    /// least 4 KiB, and at most 256 MiB.
     ///
     /// A record that is longer than the queue goes through it in parts under [`WhenFull::Block`], and is
     /// dropped under the other policies.

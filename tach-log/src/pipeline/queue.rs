@@ -1,15 +1,16 @@
-//! A thread's queue: bounded, of whole records as bytes.
+//! A thread's queue: bounded, of whole records.
 
 mod drops;
+mod ring;
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rtrb::{Consumer, Producer, RingBuffer};
-
 pub(super) use self::drops::Dropped;
 use self::drops::Drops;
+pub(super) use self::ring::WORD;
+use self::ring::{Consumer, Producer, ring};
 use super::record;
 
 /// What a call does when its thread's queue is full.
@@ -36,7 +37,7 @@ pub enum WhenFull {
 
 /// The end that threads write to.
 pub(super) struct Sender {
-    producer: Producer<u8>,
+    producer: Producer,
     queue: Arc<Queue>,
 }
 
@@ -45,17 +46,16 @@ pub(super) struct Sender {
 /// Behind a lock, so that a full queue's own thread can make room. The back end holds it no longer than it
 /// takes to copy the bytes out.
 pub(super) struct Queue {
-    consumer: Mutex<Consumer<u8>>,
+    consumer: Mutex<Consumer>,
     drops: Drops,
 }
 
 /// A queue for `capacity` bytes of records, but not for more than one may have: a longer one never fits.
 pub(super) fn queue(capacity: usize) -> Sender {
-    let (mut producer, mut consumer) = RingBuffer::new(capacity.min(record::LONGEST));
+    let (mut producer, mut consumer) = ring(capacity.min(record::LONGEST));
     // Has the system provide the pages now, rather than in the calls that reach them first.
-    let mut page = [0; 4096];
-    while producer.push_entire_slice(&page).is_ok() {}
-    while consumer.pop_entire_slice(&mut page).is_ok() {}
+    while producer.push(&[0; 4096]) {}
+    consumer.skip(consumer.waiting());
     let queue = Queue { consumer: Mutex::new(consumer), drops: Drops::default() };
     Sender { producer, queue: Arc::new(queue) }
 }
@@ -68,12 +68,12 @@ impl Sender {
     /// Whether there was room for the record.
     #[inline]
     pub(super) fn push(&mut self, record: &[u8]) -> bool {
-        self.producer.push_entire_slice(record).is_ok()
+        self.producer.push(record)
     }
 
     /// Whether the queue has no room for the record as a whole even when it is empty.
     pub(super) fn is_long(&self, record: &[u8]) -> bool {
-        record.len() > self.producer.buffer().capacity()
+        record.len() > self.producer.capacity()
     }
 
     /// Puts a record in for which there was no room. As long as `may_wait` says so, `Block` waits: for a record
@@ -94,7 +94,7 @@ impl Sender {
                 let mut rest = record;
                 while may_wait() {
                     if is_long {
-                        rest = self.producer.push_partial_slice(rest).1;
+                        rest = self.producer.push_part(rest);
                         if rest.is_empty() {
                             return;
                         }
@@ -108,7 +108,7 @@ impl Sender {
             WhenFull::DropOldest => {
                 if !self.is_long(record) {
                     let mut oldest = self.queue.lock();
-                    while self.producer.push_entire_slice(record).is_err() {
+                    while !self.producer.push(record) {
                         if !self.queue.drop_one(&mut oldest) {
                             break;
                         }
@@ -122,7 +122,7 @@ impl Sender {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Consumer<u8>> {
+    fn lock(&self) -> MutexGuard<'_, Consumer> {
         // Nothing panics while it is held.
         self.consumer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,21 +130,17 @@ impl Queue {
     /// Moves all that is in the queue to the end of `bytes`.
     pub(super) fn take(&self, bytes: &mut Vec<u8>) {
         let mut consumer = self.lock();
-        let waiting = consumer.slots();
-        if let Ok(chunk) = consumer.read_chunk(waiting) {
-            let (one, other) = chunk.as_slices();
-            bytes.extend_from_slice(one);
-            bytes.extend_from_slice(other);
-            chunk.commit_all();
-        }
+        let before = bytes.len();
+        bytes.resize(before + consumer.waiting(), 0);
+        consumer.read(&mut bytes[before..]);
     }
 
     pub(super) fn capacity(&self) -> usize {
-        self.lock().buffer().capacity()
+        self.lock().capacity()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().waiting() == 0
     }
 
     /// What was dropped since this was last asked.
@@ -153,18 +149,13 @@ impl Queue {
     }
 
     /// Drops the oldest record; whether there was one.
-    fn drop_one(&self, consumer: &mut Consumer<u8>) -> bool {
+    fn drop_one(&self, consumer: &mut Consumer) -> bool {
         let mut head = [0; record::HEAD];
-        if consumer.pop_entire_slice(&mut head).is_err() {
+        if !consumer.read(&mut head) {
             return false;
         }
         self.drops.add(&head);
-        let rest = record::length(&head).saturating_sub(head.len());
-        match consumer.read_chunk(rest) {
-            Ok(chunk) => chunk.commit_all(),
-            Err(_) => return false,
-        }
-        true
+        consumer.skip(record::length(&head).saturating_sub(head.len()))
     }
 }
 

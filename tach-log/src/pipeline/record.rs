@@ -1,14 +1,19 @@
-//! A record as bytes: written at the call, read on the back end.
+//! A record as words: written at the call, read on the back end.
 //!
 //! Numbers and booleans are kept in binary, texts are copied, and those of the program are told by
 //! [number](super::interned), so that the call neither formats nor allocates where it need not. Bytes can be
 //! taken apart again without trusting them: but that texts are texts.
 //!
 //! ```text
-//! length u32 | flags u8 | level u8 | ticks or Unix time in ns u64 | target | message | field*
-//! target, message, key: number u32, or length u32 | bytes (so a line, which stands for message and fields)
-//! field: tag u8 | value, or length of text u32 | key | text
+//! length u32, target u32 | ticks or Unix time in ns u64 | flags u8, level u8, 0 u16, message u32
+//!     | target's bytes | message's bytes (or those of a line, which stands for message and fields) | field*
+//! field: tag 4 bits, length of text 28 bits, key u32 | value of 0, 8 or 16 bytes | key's bytes | text's bytes
+//! target, message, key: number, or length of bytes
 //! ```
+//!
+//! These are words of eight bytes: what takes less is filled up. The processor reads quickly what it has just
+//! written only if it reads no more at a time than it wrote, so records are written and [queued](super::queue) by
+//! words.
 
 mod buffer;
 mod decode;
@@ -21,20 +26,30 @@ pub(super) use self::decode::{Body, Record, frame, length, time};
 pub(super) use self::encode::Encoder;
 pub(super) use self::scratch::Scratch;
 pub(super) use self::time::Time;
+use super::queue::WORD;
 
-/// Length, flags, level and time.
-pub(super) const HEAD: usize = 4 + 1 + 1 + 8;
+/// Length and target; time; flags, level and message.
+pub(super) const HEAD: usize = 3 * WORD;
+/// Where the last of them is.
+const MESSAGE: usize = 2 * WORD;
 
 /// The time is Unix time; otherwise it is ticks.
-const UNIX: u8 = 1;
+const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted, and is written as it is.
-const LINE: u8 = 2;
+const LINE: u32 = 2;
 
+/// Where a word tells a text: in its second half.
+const TEXT: u32 = u32::BITS;
+/// Where a head's last word tells the level.
+const LEVEL: u32 = 8;
 /// In place of a text's length: the rest is its number, and no bytes follow.
 const NUMBER: u32 = 1 << 31;
 
+/// The bits of a field's tag, before the length of its text.
+const TAG_BITS: u32 = 4;
+
 /// A record that is longer may have texts whose lengths can't be told.
-pub(super) const LONGEST: usize = (NUMBER - 1) as usize;
+pub(super) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 
 /// What a field's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +79,10 @@ impl Tag {
         Self::Str,
     ];
 
-    fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(byte)).copied()
+    /// The tag in the first half of a field's first word.
+    fn of(kind: u32) -> Option<Self> {
+        let tag = kind & !(u32::MAX << TAG_BITS);
+        Self::ALL.get(usize::try_from(tag).ok()?).copied()
     }
 }
 

@@ -1,13 +1,15 @@
 //! `log`: records with key-values.
 
-use core::ptr;
+use core::{fmt, ptr};
 
 use log::kv::Key;
 use log::{Log, Metadata, Record};
 
+use crate::encode::Value;
 use crate::pipeline::interned::MaybeStatic;
+use crate::pipeline::record::Encoder;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
-use crate::record;
+use crate::record::{self, TakeField};
 
 /// The macros have the module as the target, unless they are told another. That both are at one address is the
 /// compiler's doing: were it not so, the target would be copied.
@@ -22,6 +24,15 @@ fn target<'a>(record: &Record<'a>) -> MaybeStatic<'a> {
 #[inline]
 fn name<'a>(key: &'a Key<'_>) -> MaybeStatic<'a> {
     key.to_static_str().map_or_else(|| MaybeStatic::Borrowed(key.as_str()), MaybeStatic::Static)
+}
+
+impl TakeField for Encoder<'_> {
+    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
+    #[inline(always)]
+    fn take(&mut self, key: &Key<'_>, value: Value<'_>) -> fmt::Result {
+        self.field(name(key), value);
+        Ok(())
+    }
 }
 
 /// Logs records with their key-values. `flush` waits for five seconds at most.
@@ -40,10 +51,7 @@ impl Log for Pipeline {
             to.message(*record.args());
             to.guard(|mut to| {
                 // A source that fails ends the fields.
-                let _ended = record::fields(record, |key, value| {
-                    to.field(name(key), value);
-                    Ok(())
-                });
+                let _ended = record::fields(record, &mut to);
             });
         });
     }

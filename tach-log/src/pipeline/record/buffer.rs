@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::pipeline::queue::WORD;
+
 /// What is kept when a record is done: a longer buffer is not.
 const KEPT: usize = 64 * 1024;
 /// What the first record has room for.
@@ -9,10 +11,11 @@ const FIRST: usize = 512;
 
 /// Bytes with room behind them.
 ///
-/// Unlike the room of a `Vec`, this is initialized, so that the bytes of a record can be put in their places
+/// Unlike the room of a `Vec`, this is initialized, so that the words of a record can be put in their places
 /// one by one where there is room for all.
 #[derive(Debug)]
 pub(super) struct Buffer {
+    /// Whole words.
     bytes: Vec<u8>,
     used: usize,
 }
@@ -33,10 +36,12 @@ impl Buffer {
         self.used
     }
 
-    /// Writes over what was written at the place `at`.
+    /// Adds bits to the word at the place `at`, where they are zero.
     #[inline]
-    pub(super) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
-        self.bytes[at..at + N].copy_from_slice(&bytes);
+    pub(super) fn add(&mut self, at: usize, bits: u64) {
+        if let Some(word) = self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            *word = (u64::from_le_bytes(*word) | bits).to_le_bytes();
+        }
     }
 
     #[inline]
@@ -70,13 +75,63 @@ impl Buffer {
         }
     }
 
+    /// Writes `text`, and fills its last word up.
+    #[inline]
+    pub(super) fn push_text(&mut self, text: &[u8]) {
+        if let Some(next) = self.next(text.len().div_ceil(WORD) * WORD) {
+            return put_text(next, text);
+        }
+        self.grow_and_push(text);
+        self.pad();
+    }
+
+    /// Fills the last word up, with what was there before.
+    #[inline]
+    pub(super) fn pad(&mut self) {
+        self.used = self.used.next_multiple_of(WORD);
+    }
+
     #[cold]
     fn grow_and_push(&mut self, bytes: &[u8]) {
         self.bytes.truncate(self.used);
         self.bytes.extend_from_slice(bytes);
         self.used = self.bytes.len();
-        self.bytes.resize(self.bytes.capacity().max(FIRST), 0);
+        let room = self.bytes.capacity().max(FIRST).next_multiple_of(WORD);
+        self.bytes.resize(room, 0);
     }
+}
+
+/// Copies a text, and fills its last word up with zeros. One of up to two words goes by words.
+#[inline]
+fn put_text(to: &mut [u8], text: &[u8]) {
+    let Some((to, to_last)) = to.split_last_chunk_mut() else { return };
+    let Some(end) = text.last_chunk() else {
+        *to_last = short_text(text);
+        return;
+    };
+    let filler = 8 * (to.len() + WORD - text.len());
+    *to_last = (u64::from_le_bytes(*end) >> filler).to_le_bytes();
+    if let (Some((to, to_rest)), Some((first, rest))) =
+        (to.split_first_chunk_mut(), text.split_first_chunk::<WORD>())
+    {
+        *to = *first;
+        if !to_rest.is_empty() {
+            to_rest.copy_from_slice(&rest[..to_rest.len()]);
+        }
+    }
+}
+
+/// A text of less than a word.
+#[inline]
+fn short_text(text: &[u8]) -> [u8; WORD] {
+    let word = match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
+            first | last << (8 * (text.len() - 4))
+        }
+        _ => text.iter().rfold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    word.to_le_bytes()
 }
 
 impl fmt::Write for Buffer {
@@ -114,6 +169,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn texts_end_with_a_word_and_hide_what_was_there() {
+        for length in 0..100 {
+            let text: Vec<u8> = (1..).take(length).collect();
+            for room in [0, FIRST] {
+                let mut buffer = Buffer::new();
+                buffer.push(&vec![0xFF; room]);
+                buffer.clear();
+                buffer.push_text(&text);
+                let padded = length.next_multiple_of(WORD);
+                let expected = [&text[..], &vec![0; padded - length]].concat();
+                assert_eq!(buffer.written(), expected, "{length} bytes, room for {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_are_added_to_a_word_alone() {
+        let mut buffer = Buffer::new();
+        buffer.push_text(&[1; 3 * WORD]);
+        buffer.add(WORD, 1 << 63 | 2);
+        let mut expected = [1; 3 * WORD];
+        (expected[WORD], expected[2 * WORD - 1]) = (3, 0x81);
+        assert_eq!(buffer.written(), expected);
     }
 
     #[test]

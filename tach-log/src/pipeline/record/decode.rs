@@ -3,9 +3,10 @@
 use tach_core::{Instant, UnixTime};
 
 use super::reader::Reader;
-use super::{HEAD, LINE, Tag, Time, UNIX};
+use super::{HEAD, LINE, TAG_BITS, Tag, Time, UNIX};
 use crate::encode::{Utf8, Value};
 use crate::pipeline::level::Level;
+use crate::pipeline::queue::WORD;
 
 /// The length of the record with this head, itself included.
 #[inline]
@@ -23,18 +24,24 @@ pub(in crate::pipeline) fn frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// When the record that begins with `bytes` happened; `None` if they are not its whole head.
 pub(in crate::pipeline) fn time(bytes: &[u8]) -> Option<Time> {
-    let mut reader = Reader(bytes.get(4..)?);
-    let flags = reader.byte()?;
-    let _level = reader.byte()?;
-    read_time(flags, &mut reader)
+    let mut reader = Reader(bytes);
+    let (_length, _target) = reader.halves()?;
+    let time = reader.array()?;
+    let (kind, _message) = reader.halves()?;
+    Some(time_of(kind, time))
 }
 
-fn read_time(flags: u8, reader: &mut Reader<'_>) -> Option<Time> {
-    let time = u64::from_le_bytes(reader.bytes()?);
-    Some(match flags & UNIX {
+fn time_of(kind: u32, time: [u8; WORD]) -> Time {
+    let time = u64::from_le_bytes(time);
+    match kind & UNIX {
         0 => Time::Ticks(Instant::from_ticks(time)),
         _ => Time::Unix(UnixTime::from_nanos(time)),
-    })
+    }
+}
+
+fn level(kind: u32) -> Level {
+    let [_flags, level, ..] = kind.to_le_bytes();
+    Level::from_byte(level)
 }
 
 /// A record, taken apart as far as its fields.
@@ -62,16 +69,16 @@ impl<'a> Record<'a> {
     #[inline]
     pub(in crate::pipeline) fn decode(frame: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(frame);
-        reader.bytes::<4>()?;
-        let flags = reader.byte()?;
-        let level = Level::from_byte(reader.byte()?);
-        let time = read_time(flags, &mut reader)?;
-        let target = reader.text()?;
-        let body = if flags & LINE == 0 {
-            Body::Event { message: reader.text()?, fields: Fields(reader.0) }
+        let (_length, target) = reader.halves()?;
+        let time = reader.array()?;
+        let (kind, message) = reader.halves()?;
+        let target = reader.text(target)?;
+        let body = if kind & LINE == 0 {
+            Body::Event { message: reader.text(message)?, fields: Fields(reader.0) }
         } else {
-            Body::Line(reader.blob()?)
+            Body::Line(reader.bytes(message)?)
         };
+        let (time, level) = (time_of(kind, time), level(kind));
         Some(Self { time, level, target, body })
     }
 }
@@ -86,22 +93,22 @@ impl<'a> Iterator for Fields<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let mut reader = Reader(self.0);
-        let tag = Tag::from_byte(reader.byte()?)?;
-        let (value, text) = match tag {
-            Tag::Null => (Value::Null, None),
-            Tag::False => (Value::Bool(false), None),
-            Tag::True => (Value::Bool(true), None),
-            Tag::I64 => (Value::I64(i64::from_le_bytes(reader.bytes()?)), None),
-            Tag::U64 => (Value::U64(u64::from_le_bytes(reader.bytes()?)), None),
-            Tag::I128 => (Value::I128(i128::from_le_bytes(reader.bytes()?)), None),
-            Tag::U128 => (Value::U128(u128::from_le_bytes(reader.bytes()?)), None),
-            Tag::F64 => (Value::F64(f64::from_bits(u64::from_le_bytes(reader.bytes()?))), None),
-            Tag::Str => (Value::Null, Some(reader.bytes()?)),
+        let (kind, key) = reader.halves()?;
+        let value = match Tag::of(kind)? {
+            Tag::Null => Some(Value::Null),
+            Tag::False => Some(Value::Bool(false)),
+            Tag::True => Some(Value::Bool(true)),
+            Tag::I64 => Some(Value::I64(i64::from_le_bytes(reader.array()?))),
+            Tag::U64 => Some(Value::U64(u64::from_le_bytes(reader.array()?))),
+            Tag::I128 => Some(Value::I128(i128::from_le_bytes(reader.array()?))),
+            Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
+            Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
+            Tag::Str => None,
         };
-        let key = reader.text()?;
-        let value = match text {
-            Some(length) => Value::Str(reader.split(length).map(Utf8::of_whole)?),
-            None => value,
+        let key = reader.text(key)?;
+        let value = match value {
+            Some(value) => value,
+            None => Value::Str(reader.bytes(kind >> TAG_BITS).map(Utf8::of_whole)?),
         };
         self.0 = reader.0;
         Some((key, value))

@@ -7,12 +7,13 @@ use std::panic;
 #[cfg(feature = "tracing")]
 use super::LINE;
 use super::scratch::Scratch;
-use super::{HEAD, Tag, Time, UNIX};
+use super::{LEVEL, MESSAGE, TAG_BITS, TEXT, Tag, Time, UNIX};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
 use crate::encode::{Value, noted};
 use crate::pipeline::interned::MaybeStatic;
 use crate::pipeline::level::Level;
+use crate::pipeline::queue::WORD;
 
 /// Writes one record.
 pub(in crate::pipeline) struct Encoder<'a> {
@@ -32,37 +33,49 @@ impl<'a> Encoder<'a> {
             Time::Ticks(instant) => (0, instant.as_ticks()),
             Time::Unix(time) => (UNIX, time.as_nanos()),
         };
-        let mut head = [0; HEAD];
-        head[4] = flags;
-        head[5] = level.as_byte();
-        head[6..].copy_from_slice(&time.to_le_bytes());
+        let kind = u64::from(flags) | u64::from(level.as_byte()) << LEVEL;
+        let time_and_kind = u128::from(time) | u128::from(kind) << u64::BITS;
         to.buffer.clear();
         let mut encoder = Self { to };
-        encoder.text(head, [], target);
+        encoder.text(0, time_and_kind.to_le_bytes(), target);
         encoder
     }
 
     /// The message, formatted only if it has arguments.
     #[inline]
     pub(in crate::pipeline) fn message(&mut self, message: fmt::Arguments<'_>) {
-        match message.as_str() {
-            Some(text) => self.text([], [], MaybeStatic::Static(text)),
-            None => self.message_of_arguments(message),
+        let Some(text) = message.as_str() else { return self.message_of_arguments(message) };
+        match self.to.at_once(text) {
+            Some(code) => self.to.buffer.add(MESSAGE, code),
+            None => self.learned_message(text),
         }
     }
 
     /// A message that has arguments.
     pub(in crate::pipeline) fn message_of_arguments(&mut self, message: fmt::Arguments<'_>) {
-        let at = self.to.buffer.len();
-        self.to.buffer.push(&[0; 4]);
-        self.printed(message, at);
+        self.printed(message, MESSAGE, TEXT);
+    }
+
+    /// A message that has a number, or may get one.
+    #[cold]
+    fn learned_message(&mut self, text: &'static str) {
+        match self.to.number(text) {
+            Some(code) => self.to.buffer.add(MESSAGE, code),
+            None => self.message_bytes(text.as_bytes()),
+        }
+    }
+
+    /// A message, or a line, that is formatted already.
+    fn message_bytes(&mut self, bytes: &[u8]) {
+        self.to.buffer.add(MESSAGE, length(bytes.len(), TEXT));
+        self.to.buffer.push_text(bytes);
     }
 
     /// A message that is formatted already.
     #[cfg(feature = "tracing")]
     #[inline]
     pub(in crate::pipeline) fn message_text(&mut self, message: Utf8<'_>) {
-        self.blob(message.as_bytes());
+        self.message_bytes(message.as_bytes());
     }
 
     /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
@@ -81,9 +94,8 @@ impl<'a> Encoder<'a> {
     /// A line that is formatted already, instead of a message and fields.
     #[cfg(feature = "tracing")]
     pub(in crate::pipeline) fn line(&mut self, line: &[u8]) {
-        let flags = self.to.buffer.written()[4] | LINE;
-        self.to.buffer.put(4, [flags]);
-        self.blob(line);
+        self.to.buffer.add(MESSAGE, u64::from(LINE));
+        self.message_bytes(line);
     }
 
     /// A field: of a value whose kind is known, little more than the copy.
@@ -94,23 +106,23 @@ impl<'a> Encoder<'a> {
     #[inline(always)]
     pub(in crate::pipeline) fn field(&mut self, key: MaybeStatic<'_>, value: Value<'_>) {
         match value {
-            Value::Null => self.text([Tag::Null as u8], [], key),
-            Value::Bool(false) => self.text([Tag::False as u8], [], key),
-            Value::Bool(true) => self.text([Tag::True as u8], [], key),
-            Value::I64(value) => self.text([Tag::I64 as u8], value.to_le_bytes(), key),
-            Value::U64(value) => self.text([Tag::U64 as u8], value.to_le_bytes(), key),
-            Value::I128(value) => self.text([Tag::I128 as u8], value.to_le_bytes(), key),
-            Value::U128(value) => self.text([Tag::U128 as u8], value.to_le_bytes(), key),
-            Value::F64(value) => self.text([Tag::F64 as u8], value.to_bits().to_le_bytes(), key),
+            Value::Null => self.text(Tag::Null as u64, [], key),
+            Value::Bool(false) => self.text(Tag::False as u64, [], key),
+            Value::Bool(true) => self.text(Tag::True as u64, [], key),
+            Value::I64(value) => self.text(Tag::I64 as u64, value.to_le_bytes(), key),
+            Value::U64(value) => self.text(Tag::U64 as u64, value.to_le_bytes(), key),
+            Value::I128(value) => self.text(Tag::I128 as u64, value.to_le_bytes(), key),
+            Value::U128(value) => self.text(Tag::U128 as u64, value.to_le_bytes(), key),
+            Value::F64(value) => self.text(Tag::F64 as u64, value.to_bits().to_le_bytes(), key),
             Value::Str(text) => {
                 let text = text.as_bytes();
-                self.text([Tag::Str as u8], length(text.len()), key);
-                self.to.buffer.push(text);
+                self.text(Tag::Str as u64 | length(text.len(), TAG_BITS), [], key);
+                self.to.buffer.push_text(text);
             }
             Value::Printed(value) => {
-                let at = self.to.buffer.len() + 1;
-                self.text([Tag::Str as u8], [0; 4], key);
-                self.printed(value, at);
+                let at = self.to.buffer.len();
+                self.text(Tag::Str as u64, [], key);
+                self.printed(value, at, TAG_BITS);
             }
         }
     }
@@ -124,65 +136,55 @@ impl<'a> Encoder<'a> {
     /// The record is whole.
     #[inline]
     pub(in crate::pipeline) fn end(self) {
-        let length = length(self.to.buffer.len());
-        self.to.buffer.put(0, length);
+        let length = length(self.to.buffer.len(), 0);
+        self.to.buffer.add(0, length);
     }
 
-    /// A text, after the few bytes of `first` and `second`.
+    /// The word `first` with a text told in its second half, `value`, and the text's bytes if it has no number.
     #[expect(
         clippy::inline_always,
         reason = "the sizes are known, so that few instructions are left"
     )]
     #[inline(always)]
-    fn text<const A: usize, const B: usize>(
-        &mut self,
-        first: [u8; A],
-        second: [u8; B],
-        text: MaybeStatic<'_>,
-    ) {
+    fn text<const N: usize>(&mut self, first: u64, value: [u8; N], text: MaybeStatic<'_>) {
         let text = match text {
             MaybeStatic::Static(text) => text,
-            MaybeStatic::Borrowed(text) => return self.copied([&first, &second], text),
+            MaybeStatic::Borrowed(text) => return self.copied(first, &value, text),
         };
-        let Some((next, code)) = self.to.next(A + B, text) else {
-            return self.learned([&first, &second], text);
-        };
-        next[..A].copy_from_slice(&first);
-        next[A..A + B].copy_from_slice(&second);
-        next[A + B..].copy_from_slice(&code);
+        if let Some(code) = self.to.at_once(text) {
+            if let Some(next) = self.to.buffer.next(WORD + N) {
+                let (to_first, to_value) = next.split_at_mut(WORD);
+                to_first.copy_from_slice(&(first | code).to_le_bytes());
+                to_value.copy_from_slice(&value);
+                return;
+            }
+        }
+        self.learned(first, &value, text);
     }
 
     /// A text that has a number, or may get one.
     #[cold]
-    fn learned(&mut self, before: [&[u8]; 2], text: &'static str) {
+    fn learned(&mut self, first: u64, value: &[u8], text: &'static str) {
         match self.to.number(text) {
             Some(code) => {
-                for bytes in before {
-                    self.to.buffer.push(bytes);
-                }
-                self.to.buffer.push(&code);
+                self.to.buffer.push(&(first | code).to_le_bytes());
+                self.to.buffer.push(value);
             }
-            None => self.copied(before, text),
+            None => self.copied(first, value, text),
         }
     }
 
     #[inline(never)]
-    fn copied(&mut self, before: [&[u8]; 2], text: &str) {
-        for bytes in before {
-            self.to.buffer.push(bytes);
-        }
-        self.blob(text.as_bytes());
+    fn copied(&mut self, first: u64, value: &[u8], text: &str) {
+        let first = first | length(text.len(), TEXT);
+        self.to.buffer.push(&first.to_le_bytes());
+        self.to.buffer.push(value);
+        self.to.buffer.push_text(text.as_bytes());
     }
 
-    #[inline]
-    fn blob(&mut self, blob: &[u8]) {
-        self.to.buffer.push(&length(blob.len()));
-        self.to.buffer.push(blob);
-    }
-
-    /// What `value` prints, with its length `at` that place; if that fails or panics, the part before, and a
-    /// note.
-    fn printed(&mut self, value: fmt::Arguments<'_>, at: usize) {
+    /// What `value` prints, with its length in the word `at` that place, `shift` bits up; if that fails or panics,
+    /// the part before, and a note.
+    fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) {
         let buffer = &mut self.to.buffer;
         let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
@@ -191,13 +193,13 @@ impl<'a> Encoder<'a> {
             buffer.push(note.as_bytes());
         }
         // Before the panic's payload is dropped, which may panic as well.
-        buffer.put(at, length(buffer.len() - start));
+        buffer.add(at, length(buffer.len() - start, shift));
+        buffer.pad();
     }
 }
 
-/// A length as it is written. A text beyond 2 GiB has one that would be read as a number; the queue refuses its
-/// record.
+/// A length, so many bits up. One of more than 28 bits may be read as another; the queue refuses its record.
 #[inline]
-fn length(length: usize) -> [u8; 4] {
-    u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
+fn length(length: usize, shift: u32) -> u64 {
+    (length as u64) << shift
 }

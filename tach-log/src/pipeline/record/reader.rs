@@ -3,43 +3,40 @@
 use super::NUMBER;
 use crate::encode::Utf8;
 use crate::pipeline::interned;
+use crate::pipeline::queue::WORD;
 
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
     #[inline]
-    pub(super) fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (bytes, rest) = self.0.split_first_chunk::<N>()?;
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*bytes)
     }
 
+    /// The halves of a word that tells a text in the second.
     #[inline]
-    pub(super) fn byte(&mut self) -> Option<u8> {
-        self.bytes().map(u8::from_le_bytes)
-    }
-
-    #[inline]
-    pub(super) fn blob(&mut self) -> Option<&'a [u8]> {
-        let length = self.bytes()?;
-        self.split(length)
+    pub(super) fn halves(&mut self) -> Option<(u32, u32)> {
+        let half = |reader: &mut Self| reader.array().map(u32::from_le_bytes);
+        Some((half(self)?, half(self)?))
     }
 
     /// A text, by number or in full.
     #[inline]
-    pub(super) fn text(&mut self) -> Option<Utf8<'a>> {
-        let code = self.bytes()?;
-        match u32::from_le_bytes(code) {
-            number if number & NUMBER != 0 => interned::text(number & !NUMBER).map(Utf8::from),
-            _ => self.split(code).map(Utf8::of_whole),
+    pub(super) fn text(&mut self, code: u32) -> Option<Utf8<'a>> {
+        match code & NUMBER {
+            0 => self.bytes(code).map(Utf8::of_whole),
+            _ => interned::text(code & !NUMBER).map(Utf8::from),
         }
     }
 
+    /// So many bytes, without what fills their last word up.
     #[inline]
-    pub(super) fn split(&mut self, length: [u8; 4]) -> Option<&'a [u8]> {
-        let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
+    pub(super) fn bytes(&mut self, length: u32) -> Option<&'a [u8]> {
+        let length = usize::try_from(length).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length.checked_next_multiple_of(WORD)?)?;
         self.0 = rest;
-        Some(bytes)
+        bytes.get(..length)
     }
 }

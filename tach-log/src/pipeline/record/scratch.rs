@@ -1,7 +1,7 @@
 //! What a thread writes its records with.
 
-use super::NUMBER;
 use super::buffer::Buffer;
+use super::{NUMBER, TEXT};
 use crate::pipeline::interned::Interner;
 
 /// A buffer, and the numbers of texts that went into it before.
@@ -27,25 +27,20 @@ impl Scratch {
         self.buffer.shrink();
     }
 
-    /// The next bytes, `before` of them and then those of a text that is told by number, and what to put there
-    /// for that. `None` if the number is not found at once, or there is no room.
+    /// The number of a text as it is written, if it is found at once.
     #[inline]
-    pub(super) fn next(
-        &mut self,
-        before: usize,
-        text: &'static str,
-    ) -> Option<(&mut [u8], [u8; 4])> {
-        let code = code(self.interner.at_once(text)?);
-        Some((self.buffer.next(before + code.len())?, code))
+    pub(super) fn at_once(&self, text: &'static str) -> Option<u64> {
+        self.interner.at_once(text).map(code)
     }
 
     /// The number of a text as it is written; `None` if the text is to be copied.
-    pub(super) fn number(&mut self, text: &'static str) -> Option<[u8; 4]> {
+    pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
         self.interner.number(text).map(code)
     }
 }
 
+/// A number in the half of a word that tells a text.
 #[inline]
-fn code(number: u32) -> [u8; 4] {
-    (NUMBER | number).to_le_bytes()
+fn code(number: u32) -> u64 {
+    u64::from(NUMBER | number) << TEXT
 }
