@@ -34,10 +34,9 @@ impl<'a> Encoder<'a> {
             Time::Unix(time) => (UNIX, time.as_nanos()),
         };
         let kind = u64::from(flags) | u64::from(level.as_byte()) << LEVEL;
-        let time_and_kind = u128::from(time) | u128::from(kind) << u64::BITS;
         to.buffer.clear();
         let mut encoder = Self { to };
-        encoder.text(0, time_and_kind.to_le_bytes(), target);
+        encoder.text([0, time, kind], target);
         encoder
     }
 
@@ -106,25 +105,34 @@ impl<'a> Encoder<'a> {
     #[inline(always)]
     pub(in crate::pipeline) fn field(&mut self, key: MaybeStatic<'_>, value: Value<'_>) {
         match value {
-            Value::Null => self.text(Tag::Null as u64, [], key),
-            Value::Bool(false) => self.text(Tag::False as u64, [], key),
-            Value::Bool(true) => self.text(Tag::True as u64, [], key),
-            Value::I64(value) => self.text(Tag::I64 as u64, value.to_le_bytes(), key),
-            Value::U64(value) => self.text(Tag::U64 as u64, value.to_le_bytes(), key),
-            Value::I128(value) => self.text(Tag::I128 as u64, value.to_le_bytes(), key),
-            Value::U128(value) => self.text(Tag::U128 as u64, value.to_le_bytes(), key),
-            Value::F64(value) => self.text(Tag::F64 as u64, value.to_bits().to_le_bytes(), key),
+            Value::Null => self.text([Tag::Null as u64], key),
+            Value::Bool(false) => self.text([Tag::False as u64], key),
+            Value::Bool(true) => self.text([Tag::True as u64], key),
+            Value::I64(value) => {
+                self.text([Tag::I64 as u64, u64::from_le_bytes(value.to_le_bytes())], key);
+            }
+            Value::U64(value) => self.text([Tag::U64 as u64, value], key),
+            Value::I128(value) => {
+                self.wide(Tag::I128, u128::from_le_bytes(value.to_le_bytes()), key);
+            }
+            Value::U128(value) => self.wide(Tag::U128, value, key),
+            Value::F64(value) => self.text([Tag::F64 as u64, value.to_bits()], key),
             Value::Str(text) => {
                 let text = text.as_bytes();
-                self.text(Tag::Str as u64 | length(text.len(), TAG_BITS), [], key);
+                self.text([Tag::Str as u64 | length(text.len(), TAG_BITS)], key);
                 self.to.buffer.push_text(text);
             }
             Value::Printed(value) => {
                 let at = self.to.buffer.len();
-                self.text(Tag::Str as u64, [], key);
+                self.text([Tag::Str as u64], key);
                 self.printed(value, at, TAG_BITS);
             }
         }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+    fn wide(&mut self, tag: Tag, value: u128, key: MaybeStatic<'_>) {
+        self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
     /// Runs `f`, which calls the user's code and adds fields. Should it panic, those that it had added stay.
@@ -140,46 +148,52 @@ impl<'a> Encoder<'a> {
         self.to.buffer.add(0, length);
     }
 
-    /// The word `first` with a text told in its second half, `value`, and the text's bytes if it has no number.
+    /// Words, with a text told in the second half of the first, and the text's bytes if it has no number.
+    ///
+    /// They are stored one by one: an array of bytes would be put together in memory first, and wait there.
     #[expect(
         clippy::inline_always,
-        reason = "the sizes are known, so that few instructions are left"
+        reason = "their number is known, so that few instructions are left"
     )]
     #[inline(always)]
-    fn text<const N: usize>(&mut self, first: u64, value: [u8; N], text: MaybeStatic<'_>) {
+    fn text<const N: usize>(&mut self, mut words: [u64; N], text: MaybeStatic<'_>) {
         let text = match text {
             MaybeStatic::Static(text) => text,
-            MaybeStatic::Borrowed(text) => return self.copied(first, &value, text),
+            MaybeStatic::Borrowed(text) => return self.copied(&mut words, text),
         };
         if let Some(code) = self.to.at_once(text) {
-            if let Some(next) = self.to.buffer.next(WORD + N) {
-                let (to_first, to_value) = next.split_at_mut(WORD);
-                to_first.copy_from_slice(&(first | code).to_le_bytes());
-                to_value.copy_from_slice(&value);
+            if let Some(next) = self.to.buffer.next(N * WORD) {
+                words[0] |= code;
+                for (to, word) in next.chunks_exact_mut(WORD).zip(words) {
+                    to.copy_from_slice(&word.to_le_bytes());
+                }
                 return;
             }
         }
-        self.learned(first, &value, text);
+        self.learned(&mut words, text);
     }
 
     /// A text that has a number, or may get one.
     #[cold]
-    fn learned(&mut self, first: u64, value: &[u8], text: &'static str) {
+    fn learned(&mut self, words: &mut [u64], text: &'static str) {
         match self.to.number(text) {
-            Some(code) => {
-                self.to.buffer.push(&(first | code).to_le_bytes());
-                self.to.buffer.push(value);
-            }
-            None => self.copied(first, value, text),
+            Some(code) => self.words(words, code),
+            None => self.copied(words, text),
         }
     }
 
     #[inline(never)]
-    fn copied(&mut self, first: u64, value: &[u8], text: &str) {
-        let first = first | length(text.len(), TEXT);
-        self.to.buffer.push(&first.to_le_bytes());
-        self.to.buffer.push(value);
+    fn copied(&mut self, words: &mut [u64], text: &str) {
+        self.words(words, length(text.len(), TEXT));
         self.to.buffer.push_text(text.as_bytes());
+    }
+
+    /// Words, the first of them with `code`.
+    fn words(&mut self, words: &mut [u64], code: u64) {
+        words[0] |= code;
+        for word in words {
+            self.to.buffer.push(&word.to_le_bytes());
+        }
     }
 
     /// What `value` prints, with its length in the word `at` that place, `shift` bits up; if that fails or panics,
