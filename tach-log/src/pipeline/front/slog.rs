@@ -43,8 +43,12 @@ impl Drain for Pipeline {
             to.guard(|to| {
                 let mut fields = Fields { to };
                 // A value that fails ends the values of its list.
-                let _ended = record.kv().serialize(record, &mut fields);
-                let _ended = values.serialize(record, &mut fields);
+                if let Err(error) = record.kv().serialize(record, &mut fields) {
+                    drop(error);
+                }
+                if let Err(error) = values.serialize(record, &mut fields) {
+                    drop(error);
+                }
             });
         });
         Ok(())

@@ -136,6 +136,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Runs `f`, which calls the user's code and adds fields. Should it panic, those that it had added stay.
+    #[inline]
     pub(in crate::pipeline) fn guard(&mut self, f: impl FnOnce(Encoder<'_>)) {
         // Only a whole field is ever added, so that the record is sound whenever `f` is left.
         let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(Encoder { to: self.to })));
