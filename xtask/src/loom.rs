@@ -9,8 +9,10 @@ use crate::run::{cargo, root};
 
 /// Sources that are compiled as a package of their own, to be broken, with the models that stand in them.
 struct Package {
-    /// The folder of a crate's sources, or the file that needs no other.
-    sources: &'static str,
+    /// Their folder.
+    folder: &'static str,
+    /// The file of it that needs no other; otherwise the folder is a crate's.
+    alone: Option<&'static str>,
     /// The files whose orderings the models answer for.
     answered_for: &'static [&'static str],
     /// What is as weak as it can be but must be one exchange: a file, what stands in it, and the same in two
@@ -20,7 +22,8 @@ struct Package {
 
 const PACKAGES: &[Package] = &[
     Package {
-        sources: "tach-core/src",
+        folder: "tach-core/src",
+        alone: None,
         answered_for: &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"],
         splits: &[
             (
@@ -40,7 +43,8 @@ const PACKAGES: &[Package] = &[
         ],
     },
     Package {
-        sources: "tach-log/src/pipeline/queue/ring.rs",
+        folder: "tach-log/src/pipeline/queue",
+        alone: Some("ring"),
         answered_for: &["ring.rs"],
         splits: &[],
     },
@@ -62,7 +66,8 @@ loom = "0.7"
 
 /// Runs the models, then each with one ordering weakened, which one of them must notice.
 pub(crate) fn check() -> Result<(), String> {
-    PACKAGES.iter().try_for_each(Package::check)
+    let failures: Vec<String> = PACKAGES.iter().filter_map(|one| one.check().err()).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
 impl Package {
@@ -72,7 +77,7 @@ impl Package {
         if !failed.is_empty() {
             return Err(format!("the models don't hold: {}", failed.join(", ")));
         }
-        println!("{}: the models hold", self.sources);
+        println!("{}: the models hold", self.folder);
         let mut missed = 0;
         for name in self.answered_for {
             let original = read_source(name)?;
@@ -96,27 +101,25 @@ impl Package {
                 usize::from(!self.is_caught(name, &original.replace(whole, split), &place)?);
             write_source(name, &original)?;
         }
-        if missed == 0 { Ok(()) } else { Err(format!("{missed} weakenings were not caught")) }
+        let folder = self.folder;
+        if missed == 0 { Ok(()) } else { Err(format!("{folder}: {missed} weakenings not caught")) }
     }
 
     /// Makes the copy. Its lock file is the workspace's, so the models meet the same loom.
     fn copy(&self) -> Result<(), String> {
         let copy = root().join(COPY);
-        let from = root().join(self.sources);
-        if copy.join("src").exists() {
-            fs::remove_dir_all(copy.join("src"))
-                .map_err(|error| cannot("remove", &copy, &error))?;
+        let (from, to) = (root().join(self.folder), copy.join("src"));
+        if to.exists() {
+            fs::remove_dir_all(&to).map_err(|error| cannot("remove", &to, &error))?;
         }
-        if from.is_dir() {
-            copy_folder(&from, &copy.join("src"))?;
-        } else {
-            fs::create_dir_all(copy.join("src")).map_err(|error| cannot("make", &copy, &error))?;
-            let [name] = self.answered_for else {
-                return Err("one file answers for itself".into());
-            };
-            copy_file(&from, &copy.join("src").join(name))?;
-            let module = name.trim_end_matches(".rs");
-            write(&copy.join("src/lib.rs"), &format!("mod {module};\n"))?;
+        match self.alone {
+            None => copy_folder(&from, &to)?,
+            Some(module) => {
+                fs::create_dir_all(&to).map_err(|error| cannot("make", &to, &error))?;
+                let name = format!("{module}.rs");
+                copy_file(&from.join(&name), &to.join(&name))?;
+                write(&to.join("lib.rs"), &format!("mod {module};\n"))?;
+            }
         }
         write(&copy.join("Cargo.toml"), MANIFEST)?;
         copy_file(&root().join("Cargo.lock"), &copy.join("Cargo.lock"))
@@ -126,7 +129,7 @@ impl Package {
     fn is_caught(&self, name: &str, text: &str, place: &str) -> Result<bool, String> {
         write_source(name, text)?;
         let caught = !failed_models()?.is_empty();
-        println!("{}: {place}: {}", self.sources, if caught { "caught" } else { "NOT CAUGHT" });
+        println!("{}/{place}: {}", self.folder, if caught { "caught" } else { "NOT CAUGHT" });
         Ok(caught)
     }
 }

@@ -25,7 +25,8 @@ use super::record;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// It waits until there is room. No record is lost, and a sink that stalls stalls the program. What a sink logs
+    /// It waits until there is room. No record is lost (but one that is too long for
+    /// [any queue](super::Builder::queue_bytes)), and a sink that stalls stalls the program. What a sink logs
     /// itself never waits for that sink's own pipeline, and for another one a second at most.
     #[default]
     Block,
@@ -44,7 +45,7 @@ pub(super) struct Sender {
 /// The end that is read.
 ///
 /// Behind a lock, so that a full queue's own thread can make room. The back end holds it no longer than it
-/// takes to copy the bytes out.
+/// takes to move the records into memory of its own.
 pub(super) struct Queue {
     consumer: Mutex<Consumer>,
     drops: Drops,
@@ -53,7 +54,8 @@ pub(super) struct Queue {
 /// A queue for `capacity` bytes of records, but not for more than one may have: a longer one never fits.
 pub(super) fn queue(capacity: usize) -> Sender {
     let (mut producer, mut consumer) = ring(capacity.min(record::LONGEST));
-    // Has the system provide the pages now, rather than in the calls that reach them first.
+    // Has the system provide the pages now, rather than in the calls that reach them first: a compiler may have had
+    // the zeros from an allocator that gets pages of zeros for nothing until they are written.
     while producer.push(&[0; 4096]) {}
     consumer.skip(consumer.waiting());
     let queue = Queue { consumer: Mutex::new(consumer), drops: Drops::default() };
@@ -177,5 +179,24 @@ impl Wait {
             thread::sleep(longer.min(Self::LONGEST));
         }
         self.times += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of memory that is never touched.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
+        let mut sender = queue(4096);
+        let longer = vec![0; (record::LONGEST + 1).next_multiple_of(WORD)];
+        assert!(!sender.push(&longer));
+        for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
+            sender.push_when_full(&longer, policy, || panic!("it waits"));
+            let dropped = sender.queue.take_dropped().map(|dropped| dropped.count);
+            assert_eq!((dropped, sender.queue.is_empty()), (Some(1), true), "{policy:?}");
+        }
     }
 }

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! These are words of eight bytes: what takes less is filled up. The processor reads quickly what it has just
-//! written only if it reads no more at a time than it wrote, so records are written and [queued](super::queue) by
-//! words.
+//! written only if it wrote that at a time, so records are written, but for what is printed, and
+//! [queued](super::queue) by words.
 
 mod buffer;
 mod decode;
@@ -30,18 +30,18 @@ use super::queue::WORD;
 
 /// Length and target; time; flags, level and message.
 pub(super) const HEAD: usize = 3 * WORD;
-/// Where the last of them is.
-const MESSAGE: usize = 2 * WORD;
+/// The byte at which the last of them begins.
+const KIND_AT: usize = 2 * WORD;
 
 /// The time is Unix time; otherwise it is ticks.
 const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted, and is written as it is.
 const LINE: u32 = 2;
 
-/// Where a word tells a text: in its second half.
-const TEXT: u32 = u32::BITS;
-/// Where a head's last word tells the level.
-const LEVEL: u32 = 8;
+/// The first bit by which a word tells a text: its second half.
+const TEXT_SHIFT: u32 = u32::BITS;
+/// The first bit by which a head's last word tells the level.
+const LEVEL_SHIFT: u32 = 8;
 /// In place of a text's length: the rest is its number, and no bytes follow.
 const NUMBER: u32 = 1 << 31;
 

@@ -59,7 +59,6 @@ where
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             let mut visitor = Visitor { to, awaits_message: true };
             event.record(&mut visitor);
-            visitor.end_message();
             if let Some(span) = context.event_span(event) {
                 to.field(
                     MaybeStatic::Static("span"),
@@ -145,29 +144,19 @@ impl Visitor<'_, '_> {
         self.to.field(MaybeStatic::Static(name), value);
     }
 
-    /// The first field, which may be the message.
+    /// The first field, which may be the message. Without one it is empty.
     #[inline(never)]
     fn first(&mut self, field: &Field, value: Value<'_>) {
+        self.awaits_message = false;
         if field.name() == MESSAGE {
-            self.awaits_message = false;
             match value {
                 Value::Str(text) => return self.to.message_text(text),
                 Value::Printed(shown) => return self.to.message_of_arguments(shown),
                 // A number that was named so: it is kept as a field.
-                _ => self.to.message_text("".into()),
+                _ => {}
             }
         }
-        self.end_message();
         self.field(field, value);
-    }
-
-    /// What comes now is no message any more.
-    #[inline]
-    fn end_message(&mut self) {
-        if self.awaits_message {
-            self.awaits_message = false;
-            self.to.message_text("".into());
-        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! A bounded queue of bytes from one thread to another, by words of eight.
 //!
-//! The words are atomics, which are written and read by plain moves, so that no code here is unsafe. What was just
-//! written by words goes in without waiting: a copy by larger moves waits until each of its parts is in the cache.
+//! The words are atomics, so that no code here is unsafe; on 64-bit targets plain moves write and read them. What
+//! was just written by words goes in without waiting: a copy by larger moves waits until all of it is in the cache.
 
 use std::sync::Arc;
 
+// Compiled alone by `cargo xtask loom`, which is why this file chooses its atomics and reaches for nothing else.
 #[cfg(not(all(test, loom)))]
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[cfg(all(test, loom))]
@@ -25,7 +26,7 @@ struct Ring {
 pub(super) struct Producer {
     ring: Arc<Ring>,
     written: usize,
-    /// Where the next word goes; at the end of the memory, it goes to its beginning.
+    /// Where the next word goes; or the end of the memory, if it goes to the beginning.
     at: usize,
     /// So many words are free at least.
     free: usize,
@@ -35,7 +36,7 @@ pub(super) struct Producer {
 pub(super) struct Consumer {
     ring: Arc<Ring>,
     read: usize,
-    /// Where the next word is, as in [`Producer`].
+    /// Where the next word is.
     at: usize,
 }
 
@@ -58,6 +59,7 @@ impl Producer {
     /// Writes `bytes`, if there is room for all of them; whether there was.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        debug_assert_eq!(bytes.len() % WORD, 0);
         let count = bytes.len() / WORD;
         if count > self.free && count > self.look() {
             return false;
@@ -79,8 +81,12 @@ impl Producer {
     /// Writes as many of `bytes` as there is room for; what is left of them.
     pub(super) fn push_part<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let room = self.look() * WORD;
+        if room == 0 {
+            return bytes;
+        }
         let (now, later) = bytes.split_at(room.min(bytes.len()));
-        if self.push(now) { later } else { bytes }
+        self.push(now);
+        later
     }
 
     /// How many words are free by now.
@@ -130,14 +136,22 @@ impl Consumer {
         let (first, second) = bytes.split_at_mut(bytes.len().min(end.len() * WORD));
         read(end, first);
         read(&self.ring.words, second);
-        self.skip(bytes.len())
+        self.advance(bytes.len());
+        true
     }
 
     /// Passes over so many bytes, if there are as many; whether there were.
     pub(super) fn skip(&mut self, bytes: usize) -> bool {
-        if bytes > self.waiting() {
-            return false;
+        let are_there = bytes <= self.waiting();
+        if are_there {
+            self.advance(bytes);
         }
+        are_there
+    }
+
+    /// Gives the next bytes back to be written over.
+    fn advance(&mut self, bytes: usize) {
+        debug_assert_eq!(bytes % WORD, 0);
         let count = bytes / WORD;
         self.at += count;
         if self.at >= self.ring.words.len() {
@@ -145,7 +159,6 @@ impl Consumer {
         }
         self.read = self.read.wrapping_add(count);
         self.ring.read.set(self.read);
-        true
     }
 }
 
@@ -180,8 +193,8 @@ struct Count(AtomicUsize);
 impl Count {
     #[inline]
     fn set(&self, count: usize) {
-        // ORDERING: Release, with the Acquire of `get`: who sees the words counted sees them written, and who
-        // sees them given back writes over them after they were read.
+        // ORDERING: Release, with the Acquire of `get`. Who sees words counted as written sees them written; who
+        // sees them counted as read writes over them after that, and no read that came before sees it.
         self.0.store(count, Ordering::Release);
     }
 
@@ -260,12 +273,17 @@ mod tests {
     }
 
     #[test]
+    fn counts_share_no_lines() {
+        assert_eq!((align_of::<Count>(), size_of::<Count>()), (128, 128));
+    }
+
+    #[test]
     fn counts_may_wrap_around() {
         let (mut producer, mut consumer) = ring(3 * WORD);
-        let all_but_one = usize::MAX;
-        (producer.written, consumer.read) = (all_but_one, all_but_one);
-        producer.ring.written.set(all_but_one);
-        producer.ring.read.set(all_but_one);
+        let last = usize::MAX;
+        (producer.written, consumer.read) = (last, last);
+        producer.ring.written.set(last);
+        producer.ring.read.set(last);
         for byte in 1..10 {
             assert!(producer.push(&[byte; 2 * WORD]));
             assert!(!producer.push(&[byte; 2 * WORD]));
@@ -300,7 +318,10 @@ mod tests {
     }
 }
 
-/// Each `ORDERING` above is needed for one of these to hold: `cargo xtask loom` weakens them in turn.
+/// Both orderings above are needed for this to hold: `cargo xtask loom` weakens them in turn.
+///
+/// That is seen by what is written and then read. What is read and then written over needs them, too, but a read
+/// that is late is nothing that loom can do.
 #[cfg(all(test, loom))]
 mod loom_models {
     use loom::thread;
@@ -311,27 +332,25 @@ mod loom_models {
     fn what_is_read_is_what_was_written() {
         loom::model(|| {
             let (mut producer, mut consumer) = ring(3 * WORD);
-            let writer = thread::spawn(move || {
-                // The second waits for room, and goes around the end.
-                let first = producer.push(&[1; 2 * WORD]);
-                (first, producer.push(&[2; 2 * WORD]))
-            });
-            let mut read = 0;
-            for _ in 0..2 {
+            let read = |consumer: &mut Consumer, already: u8| {
                 let mut bytes = [0; 2 * WORD];
                 if consumer.read(&mut bytes) {
-                    read += 1;
-                    assert_eq!(bytes, [read; 2 * WORD]);
+                    assert_eq!(bytes, [already + 1; 2 * WORD]);
+                    already + 1
+                } else {
+                    already
                 }
-            }
-            let (first, second) = writer.join().unwrap();
-            assert!(first);
-            let mut bytes = [0; 2 * WORD];
-            while consumer.read(&mut bytes) {
-                read += 1;
-                assert_eq!(bytes, [read; 2 * WORD]);
-            }
-            assert_eq!(read, if second { 2 } else { 1 });
+            };
+            let reader = thread::spawn(move || {
+                let once = read(&mut consumer, 0);
+                (read(&mut consumer, once), consumer)
+            });
+            assert!(producer.push(&[1; 2 * WORD]));
+            // There is room for this once the first is read, and it goes around the end.
+            let second = producer.push(&[2; 2 * WORD]);
+            let (were_read, mut consumer) = reader.join().unwrap();
+            let once = read(&mut consumer, were_read);
+            assert_eq!(read(&mut consumer, once), if second { 2 } else { 1 });
         });
     }
 }

@@ -3,10 +3,9 @@
 use tach_core::{Instant, UnixTime};
 
 use super::reader::Reader;
-use super::{HEAD, LINE, TAG_BITS, Tag, Time, UNIX};
+use super::{HEAD, LEVEL_SHIFT, LINE, TAG_BITS, Tag, Time, UNIX};
 use crate::encode::{Utf8, Value};
 use crate::pipeline::level::Level;
-use crate::pipeline::queue::WORD;
 
 /// The length of the record with this head, itself included.
 #[inline]
@@ -24,24 +23,39 @@ pub(in crate::pipeline) fn frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// When the record that begins with `bytes` happened; `None` if they are not its whole head.
 pub(in crate::pipeline) fn time(bytes: &[u8]) -> Option<Time> {
-    let mut reader = Reader(bytes);
-    let (_length, _target) = reader.halves()?;
-    let time = reader.array()?;
-    let (kind, _message) = reader.halves()?;
-    Some(time_of(kind, time))
+    Head::read(&mut Reader(bytes)).map(|head| head.time())
 }
 
-fn time_of(kind: u32, time: [u8; WORD]) -> Time {
-    let time = u64::from_le_bytes(time);
-    match kind & UNIX {
-        0 => Time::Ticks(Instant::from_ticks(time)),
-        _ => Time::Unix(UnixTime::from_nanos(time)),
+/// What comes first in a record, but for its length.
+struct Head {
+    target: u32,
+    time: u64,
+    kind: u32,
+    message: u32,
+}
+
+impl Head {
+    #[inline]
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let (_length, target) = reader.halves()?;
+        let time = u64::from_le_bytes(reader.array()?);
+        let (kind, message) = reader.halves()?;
+        Some(Self { target, time, kind, message })
     }
-}
 
-fn level(kind: u32) -> Level {
-    let [_flags, level, ..] = kind.to_le_bytes();
-    Level::from_byte(level)
+    #[inline]
+    fn time(&self) -> Time {
+        match self.kind & UNIX {
+            0 => Time::Ticks(Instant::from_ticks(self.time)),
+            _ => Time::Unix(UnixTime::from_nanos(self.time)),
+        }
+    }
+
+    #[inline]
+    fn level(&self) -> Level {
+        let [level, ..] = (self.kind >> LEVEL_SHIFT).to_le_bytes();
+        Level::from_byte(level)
+    }
 }
 
 /// A record, taken apart as far as its fields.
@@ -69,17 +83,14 @@ impl<'a> Record<'a> {
     #[inline]
     pub(in crate::pipeline) fn decode(frame: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(frame);
-        let (_length, target) = reader.halves()?;
-        let time = reader.array()?;
-        let (kind, message) = reader.halves()?;
-        let target = reader.text(target)?;
-        let body = if kind & LINE == 0 {
-            Body::Event { message: reader.text(message)?, fields: Fields(reader.0) }
+        let head = Head::read(&mut reader)?;
+        let target = reader.text(head.target)?;
+        let body = if head.kind & LINE == 0 {
+            Body::Event { message: reader.text(head.message)?, fields: Fields(reader.0) }
         } else {
-            Body::Line(reader.bytes(message)?)
+            Body::Line(reader.bytes(head.message)?)
         };
-        let (time, level) = (time_of(kind, time), level(kind));
-        Some(Self { time, level, target, body })
+        Some(Self { time: head.time(), level: head.level(), target, body })
     }
 }
 

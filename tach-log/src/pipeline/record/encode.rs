@@ -7,7 +7,7 @@ use std::panic;
 #[cfg(feature = "tracing")]
 use super::LINE;
 use super::scratch::Scratch;
-use super::{LEVEL, MESSAGE, TAG_BITS, TEXT, Tag, Time, UNIX};
+use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
 use crate::encode::{Value, noted};
@@ -21,7 +21,7 @@ pub(in crate::pipeline) struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Begins a record in place of that which is there. Its message comes next, then any fields.
+    /// Begins a record in place of that which is there. Its message comes next, if it has one, then any fields.
     #[inline]
     pub(in crate::pipeline) fn begin(
         to: &'a mut Scratch,
@@ -33,7 +33,7 @@ impl<'a> Encoder<'a> {
             Time::Ticks(instant) => (0, instant.as_ticks()),
             Time::Unix(time) => (UNIX, time.as_nanos()),
         };
-        let kind = u64::from(flags) | u64::from(level.as_byte()) << LEVEL;
+        let kind = u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT;
         to.buffer.clear();
         let mut encoder = Self { to };
         encoder.text([0, time, kind], target);
@@ -45,28 +45,28 @@ impl<'a> Encoder<'a> {
     pub(in crate::pipeline) fn message(&mut self, message: fmt::Arguments<'_>) {
         let Some(text) = message.as_str() else { return self.message_of_arguments(message) };
         match self.to.at_once(text) {
-            Some(code) => self.to.buffer.add(MESSAGE, code),
+            Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.learned_message(text),
         }
     }
 
     /// A message that has arguments.
     pub(in crate::pipeline) fn message_of_arguments(&mut self, message: fmt::Arguments<'_>) {
-        self.printed(message, MESSAGE, TEXT);
+        self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
     /// A message that has a number, or may get one.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
         match self.to.number(text) {
-            Some(code) => self.to.buffer.add(MESSAGE, code),
+            Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.message_bytes(text.as_bytes()),
         }
     }
 
     /// A message, or a line, that is formatted already.
     fn message_bytes(&mut self, bytes: &[u8]) {
-        self.to.buffer.add(MESSAGE, length(bytes.len(), TEXT));
+        self.to.buffer.add(KIND_AT, told(bytes.len(), TEXT_SHIFT));
         self.to.buffer.push_text(bytes);
     }
 
@@ -93,7 +93,7 @@ impl<'a> Encoder<'a> {
     /// A line that is formatted already, instead of a message and fields.
     #[cfg(feature = "tracing")]
     pub(in crate::pipeline) fn line(&mut self, line: &[u8]) {
-        self.to.buffer.add(MESSAGE, u64::from(LINE));
+        self.to.buffer.add(KIND_AT, u64::from(LINE));
         self.message_bytes(line);
     }
 
@@ -119,7 +119,7 @@ impl<'a> Encoder<'a> {
             Value::F64(value) => self.text([Tag::F64 as u64, value.to_bits()], key),
             Value::Str(text) => {
                 let text = text.as_bytes();
-                self.text([Tag::Str as u64 | length(text.len(), TAG_BITS)], key);
+                self.text([Tag::Str as u64 | told(text.len(), TAG_BITS)], key);
                 self.to.buffer.push_text(text);
             }
             Value::Printed(value) => {
@@ -145,7 +145,7 @@ impl<'a> Encoder<'a> {
     /// The record is whole.
     #[inline]
     pub(in crate::pipeline) fn end(self) {
-        let length = length(self.to.buffer.len(), 0);
+        let length = told(self.to.buffer.len(), 0);
         self.to.buffer.add(0, length);
     }
 
@@ -185,7 +185,7 @@ impl<'a> Encoder<'a> {
 
     #[inline(never)]
     fn copied(&mut self, words: &mut [u64], text: &str) {
-        self.words(words, length(text.len(), TEXT));
+        self.words(words, told(text.len(), TEXT_SHIFT));
         self.to.buffer.push_text(text.as_bytes());
     }
 
@@ -208,13 +208,13 @@ impl<'a> Encoder<'a> {
             buffer.push(note.as_bytes());
         }
         // Before the panic's payload is dropped, which may panic as well.
-        buffer.add(at, length(buffer.len() - start, shift));
+        buffer.add(at, told(buffer.len() - start, shift));
         buffer.pad();
     }
 }
 
 /// A length, so many bits up. One of more than 28 bits may be read as another; the queue refuses its record.
 #[inline]
-fn length(length: usize, shift: u32) -> u64 {
+fn told(length: usize, shift: u32) -> u64 {
     (length as u64) << shift
 }

@@ -1,7 +1,7 @@
 //! What a thread writes its records with.
 
 use super::buffer::Buffer;
-use super::{NUMBER, TEXT};
+use super::{NUMBER, TEXT_SHIFT};
 use crate::pipeline::interned::Interner;
 
 /// A buffer, and the numbers of texts that went into it before.
@@ -42,5 +42,5 @@ impl Scratch {
 /// A number in the half of a word that tells a text.
 #[inline]
 fn code(number: u32) -> u64 {
-    u64::from(NUMBER | number) << TEXT
+    u64::from(NUMBER | number) << TEXT_SHIFT
 }

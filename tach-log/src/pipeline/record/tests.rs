@@ -201,6 +201,23 @@ proptest! {
         assert_one_line(&bytes);
     }
 
+    /// Words that look like fields, up to where they are cut.
+    #[test]
+    fn no_fields_make_it_panic(
+        fields in proptest::collection::vec((0_u32..16, 0_u32..40, 0_u32..40, any::<[u8; 24]>()), 0..6),
+        end in 0_usize..300,
+    ) {
+        let mut bytes = vec![0; HEAD];
+        for (tag, length, key, rest) in fields {
+            bytes.extend((length << TAG_BITS | tag).to_le_bytes());
+            bytes.extend(key.to_le_bytes());
+            bytes.extend(rest);
+        }
+        bytes.truncate(end.max(HEAD));
+        prop_assert!(Record::decode(&bytes).is_some());
+        assert_one_line(&bytes);
+    }
+
     #[test]
     fn a_record_that_is_cut_or_bent_does_not_make_it_panic(at in 0_usize..100, byte: u8) {
         let mut bytes = encoded(TIME, |encoder| {

@@ -24,7 +24,7 @@ fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("stalling", writer).format(Format::Json);
     let (pipeline, _guard) =
-        Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096).build().unwrap();
+        Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096 + 8).build().unwrap();
     info(&pipeline, "0");
     is_stalled.recv().unwrap();
     for number in 1..=1_000 {
