@@ -107,7 +107,7 @@ impl Builder {
     /// least 4 KiB, and at most 256 MiB.
     ///
     /// A record that is longer than the queue goes through it in parts under [`WhenFull::Block`], and is
-    /// dropped under the other policies. One of 256 MiB is dropped under any.
+    /// dropped under the other policies. One of 256 MiB or more is dropped under any.
     ///
     /// # Examples
     ///

@@ -64,9 +64,9 @@ impl Drain for Pipeline {
 
 /// The values of a record, by value: which is in registers.
 ///
-/// By reference, unless crates are optimized as one, they are first moved at once from where the macro has just written
-/// their halves, and wait there for as long as a fifth of a call.
-#[expect(clippy::needless_pass_by_value, reason = "see above")]
+/// By reference, unless crates are optimized as one, they are first moved whole from where the macro has just written
+/// their halves, and wait there.
+#[expect(clippy::needless_pass_by_value, reason = "in registers nothing waits")]
 #[inline(never)]
 fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_>) -> slog::Result {
     values.serialize(record, fields)
