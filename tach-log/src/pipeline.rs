@@ -72,16 +72,17 @@
 //! # Memory
 //!
 //! Each thread that logs has a queue of [`Builder::queue_bytes`], which goes to another thread when it ends,
-//! and 5 KiB to 70 KiB to write a record in, with as much again for each of four calls within a call. The process
-//! has 96 KiB for what it notes of the program's texts.
+//! and 5 KiB to 70 KiB to write a record in (4 KiB more with the feature `tracing`), with as much again for each
+//! of four calls within a call. The process has 96 KiB for what it notes of the program's texts.
 //! The back end holds what it took from the queues, as much again at most (for a long record as much as that,
 //! until it is written), and for each sink 128 KiB of lines, or 1 MiB while the sink fails; with
 //! [`Builder::by_time`] 16 MiB of records at most.
 //!
 //! # Static texts
 //!
-//! Targets, keys and messages that are `&'static str` are noted by address, and read as long as the process
-//! lives, also when other records are logged. A library that logs must not be unloaded.
+//! Targets, keys and messages that are `&'static str`, and the callsites of `tracing`, are noted by address, and
+//! the texts are read as long as the process lives, also when other records are logged. A library that logs must
+//! not be unloaded.
 
 mod back_end;
 mod builder;

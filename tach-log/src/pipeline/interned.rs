@@ -3,10 +3,15 @@
 //! They come again with each record, and never end. A number of four bytes is written faster than the text is
 //! copied, and can be read back without trusting it, as an address could not.
 
+#[cfg(feature = "tracing")]
+mod lists;
+
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
+#[cfg(feature = "tracing")]
+pub(super) use self::lists::{Lists, Numbers};
 use super::record::LONGEST;
 
 /// So many texts of the process can have numbers, or almost: 96 KiB. Those beyond are copied.
@@ -26,6 +31,9 @@ pub(super) enum MaybeStatic<'a> {
     Static(&'static str),
     /// One that may end.
     Borrowed(&'a str),
+    /// One of the program whose number is known.
+    #[cfg(feature = "tracing")]
+    Numbered(u32),
 }
 
 /// Makes the table of the process, before any record is written: a call waits for nobody who does. (A process that
@@ -51,7 +59,7 @@ struct Texts {
 /// Why a text has no number.
 #[derive(Debug, PartialEq, Eq)]
 enum Unnumbered {
-    /// Other texts have all places that are tried for it, and will have them.
+    /// Other texts have all places that are tried for it, and will have them; or it is too long.
     Full,
     /// Another thread takes a place at this moment.
     Busy,
@@ -70,6 +78,9 @@ impl Texts {
 
     /// The number of `text`, which has it from now on.
     fn number(&self, text: &'static str) -> Result<u32, Unnumbered> {
+        if text.len() > LONGEST {
+            return Err(Unnumbered::Full);
+        }
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let first = hasher.finish();
@@ -133,7 +144,7 @@ impl Interner {
         if let Some(place) = find(Known::is_of) {
             return Some(self.known[place].number);
         }
-        if find(Known::is_refused).is_some() || text.len() > LONGEST {
+        if find(Known::is_refused).is_some() {
             return None;
         }
         let vacant = find(|entry, _| entry.address == 0)?;
@@ -164,13 +175,18 @@ impl Known {
     }
 }
 
-/// Where a thread knows a text, or in the neighbour of that place: by Fibonacci hashing, since texts of a
-/// program are near each other.
+/// Where a thread knows a text, or in the neighbour of that place.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits tell near texts apart")]
 fn place(text: &'static str) -> usize {
-    let spread = (text.as_ptr().addr() as u32).wrapping_mul(0x9E37_79B9);
-    (spread >> (u32::BITS - KNOWN_BITS)) as usize
+    spread(text.as_ptr().addr(), KNOWN_BITS)
+}
+
+/// A number of so many bits: by Fibonacci hashing, since what a program has is near each other.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits tell near addresses apart")]
+fn spread(address: usize, bits: u32) -> usize {
+    let spread = (address as u32).wrapping_mul(0x9E37_79B9);
+    (spread >> (u32::BITS - bits)) as usize
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ fn another_scratch() -> Box<Scratch> {
     spare.ok().flatten().unwrap_or_else(|| Box::new(Scratch::new()))
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "in the same place as the rest of a call")]
+#[inline(always)]
 pub(super) fn give_back(mut scratch: Box<Scratch>) {
     scratch.shrink();
     let _ending = LOCAL.try_with(|local| {
@@ -94,7 +95,8 @@ impl Local {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the same place as the rest of a call")]
+    #[inline(always)]
     fn push(&self, shared: &Arc<Shared>, record: &[u8]) {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
             return shared.push_common(record);

@@ -10,7 +10,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::encode::Value;
 use crate::pipeline::Pipeline;
-use crate::pipeline::interned::MaybeStatic;
+use crate::pipeline::interned::{MaybeStatic, Numbers};
 use crate::pipeline::level::Level;
 use crate::pipeline::record::Encoder;
 use crate::pipeline::threads;
@@ -30,7 +30,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::by(self);
-        kept.add(|visitor| attributes.record(visitor));
+        kept.add(Some(attributes.metadata()), |visitor| attributes.record(visitor));
         let mut extensions = span.extensions_mut();
         if extensions.get_mut::<Kept>().is_none() {
             extensions.insert(kept);
@@ -41,7 +41,7 @@ where
         let Some(span) = context.span(id) else { return };
         // They are visited before the lock is taken: a value that logs when it is printed finds it free.
         let mut more = Kept::by(self);
-        more.add(|visitor| values.record(visitor));
+        more.add(None, |visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
             Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
@@ -57,8 +57,7 @@ where
             return;
         }
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
-            let mut visitor = Visitor { to, awaits_message: true };
-            event.record(&mut visitor);
+            event.record(&mut Visitor::of_event(metadata, to));
             if let Some(span) = context.event_span(event) {
                 to.field(
                     MaybeStatic::Static("span"),
@@ -91,10 +90,10 @@ impl Kept {
         Self { by: pipeline.shared.id, fields: Vec::new() }
     }
 
-    fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
+    fn add(&mut self, of: Option<Callsite>, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
         let mut scratch = threads::take_scratch();
         let mut to = Encoder::of_fields(&mut scratch);
-        visit(&mut Visitor { to: &mut to, awaits_message: false });
+        visit(&mut Visitor::of_span(of, &mut to));
         self.fields.extend_from_slice(scratch.written());
         threads::give_back(scratch);
     }
@@ -124,31 +123,48 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
     }
 }
 
+/// What an event or span is an instance of.
+type Callsite = &'static Metadata<'static>;
+
+/// The key of a field: names such as `r#type` are written as they are meant.
+fn key(field: &Field) -> &'static str {
+    let name = field.name();
+    name.strip_prefix("r#").unwrap_or(name)
+}
+
 /// Writes each value as a field, and the first as the message if it is one.
 struct Visitor<'a, 'b> {
     to: &'a mut Encoder<'b>,
-    /// The fields of a span have none.
-    awaits_message: bool,
+    /// There until the first field is.
+    callsite: Option<Callsite>,
+    /// Those of its fields from then on.
+    keys: Numbers,
+    /// The fields of a span have no message.
+    may_have_message: bool,
 }
 
-impl Visitor<'_, '_> {
+impl<'a, 'b> Visitor<'a, 'b> {
+    fn of_event(callsite: Callsite, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, callsite: Some(callsite), keys: Numbers::NONE, may_have_message: true }
+    }
+
+    fn of_span(callsite: Option<Callsite>, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, callsite, keys: Numbers::NONE, may_have_message: false }
+    }
+
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
-        if self.awaits_message {
-            return self.first(field, value);
+        match self.keys.get(field.index()) {
+            Some(number) => self.to.field(MaybeStatic::Numbered(number), value),
+            None => self.otherwise(field, value),
         }
-        // Names such as `r#type` are written as they are meant.
-        let name = field.name();
-        let name = name.strip_prefix("r#").unwrap_or(name);
-        self.to.field(MaybeStatic::Static(name), value);
     }
 
-    /// The first field, which may be the message. Without one it is empty.
+    /// The first field, and those whose keys have no number.
     #[inline(never)]
-    fn first(&mut self, field: &Field, value: Value<'_>) {
-        self.awaits_message = false;
-        if field.name() == MESSAGE {
+    fn otherwise(&mut self, field: &Field, value: Value<'_>) {
+        if self.is_message(field) {
             match value {
                 Value::Str(text) => return self.to.message_text(text),
                 Value::Printed(shown) => return self.to.message_of_arguments(shown),
@@ -156,15 +172,30 @@ impl Visitor<'_, '_> {
                 _ => {}
             }
         }
-        self.field(field, value);
+        let key = match self.keys.get(field.index()) {
+            Some(number) => MaybeStatic::Numbered(number),
+            None => MaybeStatic::Static(key(field)),
+        };
+        self.to.field(key, value);
+    }
+
+    /// Whether a field that comes now is the message.
+    #[inline]
+    fn is_message(&mut self, field: &Field) -> bool {
+        let Some(callsite) = self.callsite.take() else { return false };
+        // Who makes events by hand may give them the fields of another callsite.
+        if field.callsite() == callsite.callsite() {
+            let keys = |callsite: Callsite| callsite.fields().iter().map(|field| key(&field));
+            self.keys = self.to.numbers(callsite, keys);
+        }
+        self.may_have_message && field.name() == MESSAGE
     }
 }
 
 impl Visit for Visitor<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // As the macros give it.
-        if self.awaits_message && field.name() == MESSAGE {
-            self.awaits_message = false;
+        if self.is_message(field) {
             return self.to.message_of_arguments(format_args!("{value:?}"));
         }
         self.field(field, Value::Printed(format_args!("{value:?}")));

@@ -5,7 +5,7 @@ use std::thread;
 use super::*;
 
 /// A text that is somewhere else each time.
-fn leaked(number: usize) -> &'static str {
+pub(super) fn leaked(number: usize) -> &'static str {
     format!("text {number}").leak()
 }
 

@@ -6,12 +6,14 @@ use std::panic;
 
 #[cfg(feature = "tracing")]
 use super::LINE;
-use super::scratch::Scratch;
+use super::scratch::{Scratch, code};
 use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX};
 #[cfg(feature = "tracing")]
 use crate::encode::Utf8;
 use crate::encode::{Value, noted};
 use crate::pipeline::interned::MaybeStatic;
+#[cfg(feature = "tracing")]
+use crate::pipeline::interned::Numbers;
 use crate::pipeline::level::Level;
 use crate::pipeline::queue::WORD;
 
@@ -51,6 +53,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// A message that has arguments.
+    #[inline]
     pub(in crate::pipeline) fn message_of_arguments(&mut self, message: fmt::Arguments<'_>) {
         self.printed(message, KIND_AT, TEXT_SHIFT);
     }
@@ -75,6 +78,17 @@ impl<'a> Encoder<'a> {
     #[inline]
     pub(in crate::pipeline) fn message_text(&mut self, message: Utf8<'_>) {
         self.message_bytes(message.as_bytes());
+    }
+
+    /// The numbers of the texts that `list` gives, always the same for `owner`, which has no other list.
+    #[cfg(feature = "tracing")]
+    #[inline]
+    pub(in crate::pipeline) fn numbers<T, L: Iterator<Item = &'static str>>(
+        &mut self,
+        owner: &'static T,
+        list: impl FnOnce(&'static T) -> L,
+    ) -> Numbers {
+        self.to.numbers(owner, list)
     }
 
     /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
@@ -151,18 +165,21 @@ impl<'a> Encoder<'a> {
 
     /// Words, with a text told in the second half of the first, and the text's bytes if it has no number.
     ///
-    /// They are stored one by one: an array of bytes would be put together in memory first, and wait there.
+    /// They are stored one by one: an array of bytes would be put together in memory first, and wait there. (Where
+    /// they are lent they are copied first, so that elsewhere they need no memory.)
     #[expect(
         clippy::inline_always,
         reason = "their number is known, so that few instructions are left"
     )]
     #[inline(always)]
     fn text<const N: usize>(&mut self, mut words: [u64; N], text: MaybeStatic<'_>) {
-        let text = match text {
-            MaybeStatic::Static(text) => text,
-            MaybeStatic::Borrowed(text) => return self.copied(&mut words, text),
+        let (code, text) = match text {
+            MaybeStatic::Static(text) => (self.to.at_once(text), text),
+            MaybeStatic::Borrowed(text) => return self.copied(&mut { words }, text),
+            #[cfg(feature = "tracing")]
+            MaybeStatic::Numbered(number) => (Some(code(number)), ""),
         };
-        if let Some(code) = self.to.at_once(text) {
+        if let Some(code) = code {
             if let Some(next) = self.to.buffer.next(N * WORD) {
                 words[0] |= code;
                 for (to, word) in next.chunks_exact_mut(WORD).zip(words) {
@@ -171,13 +188,13 @@ impl<'a> Encoder<'a> {
                 return;
             }
         }
-        self.learned(&mut words, text);
+        self.learned(&mut { words }, text, code);
     }
 
-    /// A text that has a number, or may get one.
+    /// As [`text`](Self::text), where a text may get its number, or the buffer must grow.
     #[cold]
-    fn learned(&mut self, words: &mut [u64], text: &'static str) {
-        match self.to.number(text) {
+    fn learned(&mut self, words: &mut [u64], text: &'static str, code: Option<u64>) {
+        match code.or_else(|| self.to.number(text)) {
             Some(code) => self.words(words, code),
             None => self.copied(words, text),
         }
@@ -199,6 +216,8 @@ impl<'a> Encoder<'a> {
 
     /// What `value` prints, with its length in the word `at` that place, `shift` bits up; if that fails or panics,
     /// the part before, and a note.
+    #[expect(clippy::inline_always, reason = "most calls have one value that is printed")]
+    #[inline(always)]
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) {
         let buffer = &mut self.to.buffer;
         let start = buffer.len();

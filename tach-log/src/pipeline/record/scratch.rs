@@ -3,16 +3,25 @@
 use super::buffer::Buffer;
 use super::{NUMBER, TEXT_SHIFT};
 use crate::pipeline::interned::Interner;
+#[cfg(feature = "tracing")]
+use crate::pipeline::interned::{Lists, Numbers};
 
 /// A buffer, and the numbers of texts that went into it before.
 pub(in crate::pipeline) struct Scratch {
     pub(super) buffer: Buffer,
     interner: Interner,
+    #[cfg(feature = "tracing")]
+    lists: Lists,
 }
 
 impl Scratch {
     pub(in crate::pipeline) const fn new() -> Self {
-        Self { buffer: Buffer::new(), interner: Interner::new() }
+        Self {
+            buffer: Buffer::new(),
+            interner: Interner::new(),
+            #[cfg(feature = "tracing")]
+            lists: Lists::new(),
+        }
     }
 
     /// The record.
@@ -37,10 +46,21 @@ impl Scratch {
     pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
         self.interner.number(text).map(code)
     }
+
+    /// As [`Lists::numbers`].
+    #[cfg(feature = "tracing")]
+    #[inline]
+    pub(super) fn numbers<T, L: Iterator<Item = &'static str>>(
+        &mut self,
+        owner: &'static T,
+        list: impl FnOnce(&'static T) -> L,
+    ) -> Numbers {
+        self.lists.numbers(owner, list)
+    }
 }
 
 /// A number in the half of a word that tells a text.
 #[inline]
-fn code(number: u32) -> u64 {
+pub(super) fn code(number: u32) -> u64 {
     u64::from(NUMBER | number) << TEXT_SHIFT
 }

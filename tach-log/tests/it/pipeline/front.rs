@@ -140,7 +140,7 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
         let outer = tracing::info_span!("outer", a = "text", late = tracing::field::Empty);
         outer.record("late", 2);
         let _outer = outer.enter();
-        let _inner = tracing::info_span!("inner", b = ?Some(1)).entered();
+        let _inner = tracing::info_span!("inner", message = "kept", b = ?Some(1)).entered();
         tracing::error!(target: "within", f = 0.5, yes = true, shown = %"a\nb", r#type = 1);
     });
     pipeline.flush(LONG).unwrap();
@@ -151,9 +151,99 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
             "message": 5}),
         json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "ERROR", "target": "within", "msg": "",
             "f": 0.5, "yes": true, "shown": "a\nb", "type": 1, "span": "outer:inner", "a": "text",
-            "late": 2, "b": "Some(1)"}),
+            "late": 2, "message": "kept", "b": "Some(1)"}),
     ];
     assert_eq!(memory.records(), expected);
+}
+
+/// Keys are known by callsite and index after the first record.
+#[cfg(feature = "tracing")]
+#[test]
+fn fields_have_their_keys_wherever_they_are_among_others() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    let mut expected = Vec::new();
+    tracing::subscriber::with_default(subscriber, || {
+        for round in 0..3 {
+            // Those that are empty are not visited: the first one that is comes at another index each time.
+            let first = (round == 1).then_some(1);
+            tracing::info!(target: "few", first, second = round, "said");
+            tracing::info!(target: "none", first, message_id = 5);
+            tracing::info!(
+                target: "many", a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, j = 10,
+                r#k = 11, r#type = 12, r#move = 13, r#n = "14", o = ?15, "said",
+            );
+            let text = json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO"});
+            let with = |more: serde_json::Value| {
+                let mut all = text.clone();
+                all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                all
+            };
+            let mut few = with(json!({"target": "few", "msg": "said", "second": round}));
+            let mut none = with(json!({"target": "none", "msg": "", "message_id": 5}));
+            if let Some(first) = first {
+                few["first"] = first.into();
+                none["first"] = first.into();
+            }
+            let many =
+                with(json!({"target": "many", "msg": "said", "a": 1, "b": 2, "c": 3, "d": 4,
+                "e": 5, "f": 6, "g": 7, "h": 8, "i": 9, "j": 10, "k": 11, "type": 12, "move": 13,
+                "n": "14", "o": "15"}));
+            expected.extend([few, none, many]);
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.records(), expected);
+}
+
+/// Which `tracing` does not rule out.
+#[cfg(feature = "tracing")]
+#[test]
+fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
+    use tracing_core::field::Value;
+    use tracing_core::subscriber::Interest;
+    use tracing_core::{Callsite, Event, Kind, Level, Metadata, metadata};
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    struct ByHand(&'static Metadata<'static>);
+    impl Callsite for ByHand {
+        fn set_interest(&self, _: Interest) {}
+        fn metadata(&self) -> &Metadata<'_> {
+            self.0
+        }
+    }
+    static ONE: ByHand = ByHand(&ONE_HAS);
+    static ONE_HAS: Metadata<'static> = metadata! {
+        name: "one", target: "one", level: Level::INFO, fields: &["a", "r#b"], callsite: &ONE,
+        kind: Kind::EVENT
+    };
+    static OTHER: ByHand = ByHand(&OTHER_HAS);
+    static OTHER_HAS: Metadata<'static> = metadata! {
+        name: "other", target: "other", level: Level::INFO, fields: &["c", "r#d"], callsite: &OTHER,
+        kind: Kind::EVENT
+    };
+
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        for (of, fields) in [(&ONE_HAS, &ONE_HAS), (&ONE_HAS, &OTHER_HAS), (&ONE_HAS, &ONE_HAS)] {
+            let mut fields_of = fields.fields().iter();
+            let [first, second] = [(); 2].map(|()| fields_of.next().unwrap());
+            let values = [(&first, Some(&1 as &dyn Value)), (&second, Some(&2 as &dyn Value))];
+            Event::dispatch(of, &fields.fields().value_set(&values));
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    let own = json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "one", "msg": "",
+        "a": 1, "b": 2});
+    let foreign = json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "one",
+        "msg": "", "c": 1, "d": 2});
+    assert_eq!(memory.records(), [own.clone(), foreign, own]);
 }
 
 #[cfg(feature = "tracing")]
