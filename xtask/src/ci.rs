@@ -76,9 +76,13 @@ fn lints() -> Result<(), String> {
     let all = ["clippy", "--workspace", "--all-targets", "--all-features"];
     run(cargo(&all).args(DENY_WARNINGS))?;
     run(cargo(&["clippy", "--package", "tach-core", "--no-default-features"]).args(DENY_WARNINGS))?;
-    for features in ["", "trace", "logs", "sdk", "trace,sdk", "logs,sdk"] {
-        let some = ["clippy", "--package", "tach-otel", "--no-default-features", "--features"];
-        run(cargo(&some).arg(features).args(DENY_WARNINGS))?;
+    let of_otel = ["", "trace", "logs", "sdk", "trace,sdk", "logs,sdk"];
+    let of_log = ["", "slog", "pipeline", "slog,pipeline", "tracing"];
+    for (package, features) in [("tach-otel", &of_otel[..]), ("tach-log", &of_log)] {
+        for features in features {
+            let some = ["clippy", "--package", package, "--no-default-features", "--features"];
+            run(cargo(&some).arg(features).args(DENY_WARNINGS))?;
+        }
     }
     Ok(())
 }

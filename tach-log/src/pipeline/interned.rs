@@ -59,7 +59,7 @@ struct Texts {
 /// Why a text has no number.
 #[derive(Debug, PartialEq, Eq)]
 enum Unnumbered {
-    /// Other texts have all places that are tried for it, and will have them; or it is too long.
+    /// Other texts have all places that are tried for it, and will have them.
     Full,
     /// Another thread takes a place at this moment.
     Busy,
@@ -78,9 +78,6 @@ impl Texts {
 
     /// The number of `text`, which has it from now on.
     fn number(&self, text: &'static str) -> Result<u32, Unnumbered> {
-        if text.len() > LONGEST {
-            return Err(Unnumbered::Full);
-        }
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let first = hasher.finish();
@@ -144,7 +141,7 @@ impl Interner {
         if let Some(place) = find(Known::is_of) {
             return Some(self.known[place].number);
         }
-        if find(Known::is_refused).is_some() {
+        if find(Known::is_refused).is_some() || text.len() > LONGEST {
             return None;
         }
         let vacant = find(|entry, _| entry.address == 0)?;
@@ -175,18 +172,13 @@ impl Known {
     }
 }
 
-/// Where a thread knows a text, or in the neighbour of that place.
+/// Where a thread knows a text, or in the neighbour of that place: by Fibonacci hashing, since texts of a
+/// program are near each other.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits tell near texts apart")]
 fn place(text: &'static str) -> usize {
-    spread(text.as_ptr().addr(), KNOWN_BITS)
-}
-
-/// A number of so many bits: by Fibonacci hashing, since what a program has is near each other.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits tell near addresses apart")]
-fn spread(address: usize, bits: u32) -> usize {
-    let spread = (address as u32).wrapping_mul(0x9E37_79B9);
-    (spread >> (u32::BITS - bits)) as usize
+    let spread = (text.as_ptr().addr() as u32).wrapping_mul(0x9E37_79B9);
+    (spread >> (u32::BITS - KNOWN_BITS)) as usize
 }
 
 #[cfg(test)]

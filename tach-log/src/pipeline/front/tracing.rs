@@ -1,6 +1,6 @@
 //! `tracing`: events with their raw fields, and those of the spans around them.
 
-use core::fmt;
+use core::{fmt, ptr};
 
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
@@ -30,7 +30,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::by(self);
-        kept.add(Some(attributes.metadata()), |visitor| attributes.record(visitor));
+        kept.add(attributes.metadata(), |visitor| attributes.record(visitor));
         let mut extensions = span.extensions_mut();
         if extensions.get_mut::<Kept>().is_none() {
             extensions.insert(kept);
@@ -41,7 +41,7 @@ where
         let Some(span) = context.span(id) else { return };
         // They are visited before the lock is taken: a value that logs when it is printed finds it free.
         let mut more = Kept::by(self);
-        more.add(None, |visitor| values.record(visitor));
+        more.add(span.metadata(), |visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
             Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
@@ -90,10 +90,10 @@ impl Kept {
         Self { by: pipeline.shared.id, fields: Vec::new() }
     }
 
-    fn add(&mut self, of: Option<Callsite>, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
+    fn add(&mut self, callsite: Callsite, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
         let mut scratch = threads::take_scratch();
         let mut to = Encoder::of_fields(&mut scratch);
-        visit(&mut Visitor::of_span(of, &mut to));
+        visit(&mut Visitor::of_span(callsite, &mut to));
         self.fields.extend_from_slice(scratch.written());
         threads::give_back(scratch);
     }
@@ -123,7 +123,7 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
     }
 }
 
-/// What an event or span is an instance of.
+/// What an event or span is an instance of: it is there for good, and has the same fields for good.
 type Callsite = &'static Metadata<'static>;
 
 /// The key of a field: names such as `r#type` are written as they are meant.
@@ -148,8 +148,8 @@ impl<'a, 'b> Visitor<'a, 'b> {
         Self { to, callsite: Some(callsite), keys: Numbers::NONE, may_have_message: true }
     }
 
-    fn of_span(callsite: Option<Callsite>, to: &'a mut Encoder<'b>) -> Self {
-        Self { to, callsite, keys: Numbers::NONE, may_have_message: false }
+    fn of_span(callsite: Callsite, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, callsite: Some(callsite), keys: Numbers::NONE, may_have_message: false }
     }
 
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
@@ -164,7 +164,7 @@ impl<'a, 'b> Visitor<'a, 'b> {
     /// The first field, and those whose keys have no number.
     #[inline(never)]
     fn otherwise(&mut self, field: &Field, value: Value<'_>) {
-        if self.is_message(field) {
+        if self.first_is_message(field) {
             match value {
                 Value::Str(text) => return self.to.message_text(text),
                 Value::Printed(shown) => return self.to.message_of_arguments(shown),
@@ -179,23 +179,26 @@ impl<'a, 'b> Visitor<'a, 'b> {
         self.to.field(key, value);
     }
 
-    /// Whether a field that comes now is the message.
+    /// Whether `field` is the first one, and the message. With the first one the keys are looked up.
     #[inline]
-    fn is_message(&mut self, field: &Field) -> bool {
+    fn first_is_message(&mut self, field: &Field) -> bool {
         let Some(callsite) = self.callsite.take() else { return false };
-        // Who makes events by hand may give them the fields of another callsite.
-        if field.callsite() == callsite.callsite() {
-            let keys = |callsite: Callsite| callsite.fields().iter().map(|field| key(&field));
-            self.keys = self.to.numbers(callsite, keys);
+        let is_message = self.may_have_message && field.name() == MESSAGE;
+        // Who makes events by hand may give them the fields of another callsite, but of one alone: `tracing` passes
+        // over those of any other.
+        let are_its_own = field.callsite() == callsite.callsite();
+        if are_its_own && callsite.fields().len() > usize::from(is_message) {
+            let keys = || callsite.fields().iter().map(|field| key(&field));
+            self.keys = self.to.numbers(ptr::from_ref(callsite).addr(), keys);
         }
-        self.may_have_message && field.name() == MESSAGE
+        is_message
     }
 }
 
 impl Visit for Visitor<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // As the macros give it.
-        if self.is_message(field) {
+        if self.first_is_message(field) {
             return self.to.message_of_arguments(format_args!("{value:?}"));
         }
         self.field(field, Value::Printed(format_args!("{value:?}")));

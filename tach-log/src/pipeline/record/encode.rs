@@ -1,19 +1,16 @@
 //! Writing a record's bytes.
 
+#[cfg(feature = "tracing")]
+mod tracing;
+
 use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::panic;
 
-#[cfg(feature = "tracing")]
-use super::LINE;
-use super::scratch::{Scratch, code};
+use super::scratch::Scratch;
 use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX};
-#[cfg(feature = "tracing")]
-use crate::encode::Utf8;
 use crate::encode::{Value, noted};
 use crate::pipeline::interned::MaybeStatic;
-#[cfg(feature = "tracing")]
-use crate::pipeline::interned::Numbers;
 use crate::pipeline::level::Level;
 use crate::pipeline::queue::WORD;
 
@@ -71,44 +68,6 @@ impl<'a> Encoder<'a> {
     fn message_bytes(&mut self, bytes: &[u8]) {
         self.to.buffer.add(KIND_AT, told(bytes.len(), TEXT_SHIFT));
         self.to.buffer.push_text(bytes);
-    }
-
-    /// A message that is formatted already.
-    #[cfg(feature = "tracing")]
-    #[inline]
-    pub(in crate::pipeline) fn message_text(&mut self, message: Utf8<'_>) {
-        self.message_bytes(message.as_bytes());
-    }
-
-    /// The numbers of the texts that `list` gives, always the same for `owner`, which has no other list.
-    #[cfg(feature = "tracing")]
-    #[inline]
-    pub(in crate::pipeline) fn numbers<T, L: Iterator<Item = &'static str>>(
-        &mut self,
-        owner: &'static T,
-        list: impl FnOnce(&'static T) -> L,
-    ) -> Numbers {
-        self.to.numbers(owner, list)
-    }
-
-    /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
-    #[cfg(feature = "tracing")]
-    pub(in crate::pipeline) fn of_fields(to: &'a mut Scratch) -> Self {
-        to.buffer.clear();
-        Self { to }
-    }
-
-    /// The fields that were written by [`of_fields`](Self::of_fields).
-    #[cfg(feature = "tracing")]
-    pub(in crate::pipeline) fn fields(&mut self, fields: &[u8]) {
-        self.to.buffer.push(fields);
-    }
-
-    /// A line that is formatted already, instead of a message and fields.
-    #[cfg(feature = "tracing")]
-    pub(in crate::pipeline) fn line(&mut self, line: &[u8]) {
-        self.to.buffer.add(KIND_AT, u64::from(LINE));
-        self.message_bytes(line);
     }
 
     /// A field: of a value whose kind is known, little more than the copy.
@@ -177,7 +136,7 @@ impl<'a> Encoder<'a> {
             MaybeStatic::Static(text) => (self.to.at_once(text), text),
             MaybeStatic::Borrowed(text) => return self.copied(&mut { words }, text),
             #[cfg(feature = "tracing")]
-            MaybeStatic::Numbered(number) => (Some(code(number)), ""),
+            MaybeStatic::Numbered(number) => (Some(super::scratch::code(number)), ""),
         };
         if let Some(code) = code {
             if let Some(next) = self.to.buffer.next(N * WORD) {

@@ -4,14 +4,14 @@ use super::buffer::Buffer;
 use super::{NUMBER, TEXT_SHIFT};
 use crate::pipeline::interned::Interner;
 #[cfg(feature = "tracing")]
-use crate::pipeline::interned::{Lists, Numbers};
+use crate::pipeline::interned::Lists;
 
 /// A buffer, and the numbers of texts that went into it before.
 pub(in crate::pipeline) struct Scratch {
     pub(super) buffer: Buffer,
     interner: Interner,
     #[cfg(feature = "tracing")]
-    lists: Lists,
+    pub(super) lists: Lists,
 }
 
 impl Scratch {
@@ -45,17 +45,6 @@ impl Scratch {
     /// The number of a text as it is written; `None` if the text is to be copied.
     pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
         self.interner.number(text).map(code)
-    }
-
-    /// As [`Lists::numbers`].
-    #[cfg(feature = "tracing")]
-    #[inline]
-    pub(super) fn numbers<T, L: Iterator<Item = &'static str>>(
-        &mut self,
-        owner: &'static T,
-        list: impl FnOnce(&'static T) -> L,
-    ) -> Numbers {
-        self.lists.numbers(owner, list)
     }
 }
 

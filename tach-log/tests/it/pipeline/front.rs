@@ -156,7 +156,7 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
     assert_eq!(memory.records(), expected);
 }
 
-/// Keys are known by callsite and index after the first record.
+/// Keys are known by callsite and index once the callsite's first field has come.
 #[cfg(feature = "tracing")]
 #[test]
 fn fields_have_their_keys_wherever_they_are_among_others() {

@@ -7,6 +7,8 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use log::Log as _;
+#[cfg(feature = "tracing")]
+use serde_json::json;
 use tach_log::pipeline::{Format, Pipeline, Sink};
 
 use super::support::{LONG, Memory, Talks, info};
@@ -21,6 +23,36 @@ fn a_value_may_log_when_it_is_printed() {
     pipeline.flush(LONG).unwrap();
     let (within, around) = ("from within", "from around");
     assert_eq!(memory.messages(), [within, around, within, around]);
+}
+
+/// Also if the record within has fields, as the one around has before and after.
+#[cfg(feature = "tracing")]
+#[test]
+fn a_field_of_tracing_may_log_when_it_is_printed() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    struct Logs<'a>(&'a Pipeline);
+    impl fmt::Debug for Logs<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            info(self.0, "from within");
+            f.write_str("shown")
+        }
+    }
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        for _ in 0..2 {
+            tracing::info!(before = 1, logs = ?Logs(&pipeline), after = 2, "from around");
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["from within", "from around", "from within", "from around"]);
+    for record in memory.records().iter().skip(1).step_by(2) {
+        assert_eq!(
+            [&record["before"], &record["logs"], &record["after"]],
+            [&json!(1), &json!("shown"), &json!(2)]
+        );
+    }
 }
 
 #[test]
