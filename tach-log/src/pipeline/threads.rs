@@ -74,7 +74,7 @@ fn another_scratch() -> Box<Scratch> {
     spare.ok().flatten().unwrap_or_else(|| Box::new(Scratch::new()))
 }
 
-#[expect(clippy::inline_always, reason = "has registers to save, as its one caller has")]
+#[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
 pub(super) fn give_back(mut scratch: Box<Scratch>) {
     scratch.shrink();
@@ -95,7 +95,7 @@ impl Local {
         }
     }
 
-    #[expect(clippy::inline_always, reason = "has registers to save, as its one caller has")]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn push(&self, shared: &Arc<Shared>, record: &[u8]) {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {

@@ -90,10 +90,14 @@ impl Kept {
         Self { by: pipeline.shared.id, fields: Vec::new() }
     }
 
-    fn add(&mut self, callsite: Callsite, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
+    fn add(
+        &mut self,
+        metadata: &'static Metadata<'static>,
+        visit: impl FnOnce(&mut Visitor<'_, '_>),
+    ) {
         let mut scratch = threads::take_scratch();
         let mut to = Encoder::of_fields(&mut scratch);
-        visit(&mut Visitor::of_span(callsite, &mut to));
+        visit(&mut Visitor::of_span(metadata, &mut to));
         self.fields.extend_from_slice(scratch.written());
         threads::give_back(scratch);
     }
@@ -123,9 +127,6 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
     }
 }
 
-/// What an event or span is an instance of: it is there for good, and has the same fields for good.
-type Callsite = &'static Metadata<'static>;
-
 /// The key of a field: names such as `r#type` are written as they are meant.
 fn key(field: &Field) -> &'static str {
     let name = field.name();
@@ -135,21 +136,21 @@ fn key(field: &Field) -> &'static str {
 /// Writes each value as a field, and the first as the message if it is one.
 struct Visitor<'a, 'b> {
     to: &'a mut Encoder<'b>,
-    /// There until the first field is.
-    callsite: Option<Callsite>,
-    /// Those of its fields from then on.
+    /// The event's or the span's, until the first field comes.
+    metadata: Option<&'static Metadata<'static>>,
+    /// From then on the numbers of its fields' keys.
     keys: Numbers,
     /// The fields of a span have no message.
     may_have_message: bool,
 }
 
 impl<'a, 'b> Visitor<'a, 'b> {
-    fn of_event(callsite: Callsite, to: &'a mut Encoder<'b>) -> Self {
-        Self { to, callsite: Some(callsite), keys: Numbers::NONE, may_have_message: true }
+    fn of_event(metadata: &'static Metadata<'static>, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: true }
     }
 
-    fn of_span(callsite: Callsite, to: &'a mut Encoder<'b>) -> Self {
-        Self { to, callsite: Some(callsite), keys: Numbers::NONE, may_have_message: false }
+    fn of_span(metadata: &'static Metadata<'static>, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: false }
     }
 
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
@@ -164,7 +165,8 @@ impl<'a, 'b> Visitor<'a, 'b> {
     /// The first field, and those whose keys have no number.
     #[inline(never)]
     fn otherwise(&mut self, field: &Field, value: Value<'_>) {
-        if self.first_is_message(field) {
+        let is_message = self.begin(field);
+        if is_message {
             match value {
                 Value::Str(text) => return self.to.message_text(text),
                 Value::Printed(shown) => return self.to.message_of_arguments(shown),
@@ -179,17 +181,17 @@ impl<'a, 'b> Visitor<'a, 'b> {
         self.to.field(key, value);
     }
 
-    /// Whether `field` is the first one, and the message. With the first one the keys are looked up.
+    /// Looks the keys up if `field` is the first one. Whether it is that, and the message.
     #[inline]
-    fn first_is_message(&mut self, field: &Field) -> bool {
-        let Some(callsite) = self.callsite.take() else { return false };
+    fn begin(&mut self, field: &Field) -> bool {
+        let Some(metadata) = self.metadata.take() else { return false };
         let is_message = self.may_have_message && field.name() == MESSAGE;
         // Who makes events by hand may give them the fields of another callsite, but of one alone: `tracing` passes
-        // over those of any other.
-        let are_its_own = field.callsite() == callsite.callsite();
-        if are_its_own && callsite.fields().len() > usize::from(is_message) {
-            let keys = || callsite.fields().iter().map(|field| key(&field));
-            self.keys = self.to.numbers(ptr::from_ref(callsite).addr(), keys);
+        // over those of any other. A callsite always has the same fields.
+        let are_its_own = field.callsite() == metadata.callsite();
+        if are_its_own && metadata.fields().len() > usize::from(is_message) {
+            let keys = || metadata.fields().iter().map(|field| key(&field));
+            self.keys = self.to.numbers(ptr::from_ref(metadata).addr(), keys);
         }
         is_message
     }
@@ -197,8 +199,9 @@ impl<'a, 'b> Visitor<'a, 'b> {
 
 impl Visit for Visitor<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // As the macros give it.
-        if self.first_is_message(field) {
+        let is_message = self.begin(field);
+        if is_message {
+            // As the macros give it.
             return self.to.message_of_arguments(format_args!("{value:?}"));
         }
         self.field(field, Value::Printed(format_args!("{value:?}")));

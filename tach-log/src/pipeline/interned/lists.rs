@@ -89,8 +89,8 @@ impl Lists {
     }
 }
 
-/// Where a thread knows the list at this address, or in one of the next places. Callsites are often evenly spaced:
-/// they are mixed twice, lest many have the same places.
+/// Where a thread knows the list at this address, or in another of the four places around that. Callsites are often
+/// evenly spaced: they are mixed twice, lest many have the same places.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the low bits tell near addresses apart")]
 fn place(address: usize) -> usize {
@@ -166,7 +166,7 @@ mod tests {
         assert!(expected.iter().all(Option::is_some));
     }
 
-    /// However far apart they are.
+    /// At any even distance of callsites.
     #[test]
     fn each_address_has_its_own_list_or_none() {
         let texts = Texts::new(MOST);

@@ -175,7 +175,7 @@ impl<'a> Encoder<'a> {
 
     /// What `value` prints, with its length in the word `at` that place, `shift` bits up; if that fails or panics,
     /// the part before, and a note.
-    #[expect(clippy::inline_always, reason = "most calls have one value that is printed")]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) {
         let buffer = &mut self.to.buffer;

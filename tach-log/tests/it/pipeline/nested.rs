@@ -25,7 +25,7 @@ fn a_value_may_log_when_it_is_printed() {
     assert_eq!(memory.messages(), [within, around, within, around]);
 }
 
-/// Also if the record within has fields, as the one around has before and after.
+/// Between two that are not.
 #[cfg(feature = "tracing")]
 #[test]
 fn a_field_of_tracing_may_log_when_it_is_printed() {
