@@ -9,9 +9,10 @@ use std::thread;
 
 pub(super) use self::drops::Dropped;
 use self::drops::Drops;
-pub(super) use self::ring::WORD;
 use self::ring::{Consumer, Producer, ring};
 use super::record;
+
+const _: () = assert!(ring::WORD == record::WORD, "records are whole words of the queue");
 
 /// What a call does when its thread's queue is full.
 ///
@@ -191,7 +192,7 @@ mod tests {
     #[cfg(target_pointer_width = "64")]
     fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
         let mut sender = queue(4096);
-        let longer = vec![0; (record::LONGEST + 1).next_multiple_of(WORD)];
+        let longer = vec![0; (record::LONGEST + 1).next_multiple_of(record::WORD)];
         assert!(!sender.push(&longer));
         for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
             sender.push_when_full(&longer, policy, || panic!("it waits"));

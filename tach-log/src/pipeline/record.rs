@@ -26,8 +26,9 @@ pub(super) use self::decode::{Body, Record, frame, length, time};
 pub(super) use self::encode::Encoder;
 pub(super) use self::scratch::Scratch;
 pub(super) use self::time::Time;
-use super::queue::WORD;
 
+/// What records are written and [queued](super::queue) by.
+pub(super) const WORD: usize = size_of::<u64>();
 /// Length and target; time; flags, level and message.
 pub(super) const HEAD: usize = 3 * WORD;
 /// The byte at which the last of them begins.

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The bytes of a word. All lengths are whole words.
-pub(crate) const WORD: usize = size_of::<u64>();
+pub(super) const WORD: usize = size_of::<u64>();
 
 /// The memory of the queue, of both ends.
 struct Ring {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::pipeline::queue::WORD;
+use super::WORD;
 
 /// What is kept when a record is done: a longer buffer is not.
 const KEPT: usize = 64 * 1024;

@@ -8,11 +8,10 @@ use core::panic::AssertUnwindSafe;
 use std::panic;
 
 use super::scratch::Scratch;
-use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX};
+use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::encode::{Value, noted};
 use crate::pipeline::interned::MaybeStatic;
 use crate::pipeline::level::Level;
-use crate::pipeline::queue::WORD;
 
 /// Writes one record.
 pub(in crate::pipeline) struct Encoder<'a> {

@@ -1,9 +1,9 @@
 //! Taking bytes apart from the front. Whatever they hold, nothing panics.
 
 use super::NUMBER;
+use super::WORD;
 use crate::encode::Utf8;
 use crate::pipeline::interned;
-use crate::pipeline::queue::WORD;
 
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
