@@ -71,6 +71,22 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
 }
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
+    /// A span that starts now, made by `make` with that time.
+    #[inline]
+    pub(crate) fn start_now<T>(
+        tracer: &Clocked<T, C>,
+        parent: &Context,
+        make: impl FnOnce(SystemTime) -> S,
+    ) -> Self
+    where
+        C: Clone,
+    {
+        let clock = tracer.clock.clone();
+        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent, || clock.early_now());
+        let start = anchor.start();
+        Self::new(tracer, clock, anchor, start, false, make)
+    }
+
     /// Puts times into `builder`, and has the wrapped tracer make the span of it.
     pub(crate) fn start<T>(
         tracer: &Clocked<T, C>,
@@ -102,14 +118,28 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         if has_events {
             settle_events(&mut builder, incoming, given, &anchor, start);
         }
-        builder.start_time = Some(start);
+        Self::new(tracer, clock, anchor, start, has_events, |start| {
+            builder.start_time = Some(start);
+            tracer.inner.build_with_context(builder, parent)
+        })
+    }
+
+    #[inline]
+    fn new<T>(
+        tracer: &Clocked<T, C>,
+        clock: C,
+        anchor: TraceAnchor,
+        start: SystemTime,
+        has_events: bool,
+        make: impl FnOnce(SystemTime) -> S,
+    ) -> Self {
         // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
         Self {
-            inner: tracer.inner.build_with_context(builder, parent),
+            inner: make(start),
             clock,
             anchor,
             start,
-            incoming,
+            incoming: tracer.incoming,
             has_events,
             has_ended: false,
         }

@@ -20,7 +20,7 @@ impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
     }
 }
 
-/// All ways to start a span that are not here end in `build_with_context`.
+/// All ways to start a span that are not here end in `start_with_context` or `build_with_context`.
 impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
     type Span = ClockedSpan<T::Span, C>;
 
@@ -29,6 +29,17 @@ impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
         N: Into<Cow<'static, str>>,
     {
         self.inner.span_builder(name)
+    }
+
+    /// The builder is made with the time in it: one that was passed in would be copied to be changed.
+    fn start_with_context<N>(&self, name: N, parent_cx: &Context) -> Self::Span
+    where
+        N: Into<Cow<'static, str>>,
+    {
+        ClockedSpan::start_now(self, parent_cx, |start| {
+            let builder = SpanBuilder::from_name(name).with_start_time(start);
+            self.inner.build_with_context(builder, parent_cx)
+        })
     }
 
     fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {

@@ -65,6 +65,7 @@ fn a_child_does_not_start_before_its_parent_nor_end_after_it() {
     let parent = root.with_span(tracer.start_with_context("parent", &root));
     clock.lag(100);
     tracer.start_with_context("child", &parent).end();
+    tracer.span_builder("built child").start_with_context(&tracer, &parent).end();
     clock.clock.advance(Duration::from_nanos(500));
     let mut late = tracer.start_with_context("late child", &parent);
     late.add_event("so that the end is not early", vec![]);
@@ -72,11 +73,11 @@ fn a_child_does_not_start_before_its_parent_nor_end_after_it() {
     drop(parent);
     drop(root);
 
-    let [root, parent, child, late] =
-        ["root", "parent", "child", "late child"].map(|name| sdk.span(name));
-    assert_eq!(child.start_time, parent.start_time);
+    let [root, parent, child, built, late] =
+        ["root", "parent", "child", "built child", "late child"].map(|name| sdk.span(name));
+    assert_eq!([child.start_time, built.start_time], [parent.start_time; 2]);
     assert!(late.start_time > parent.start_time + Duration::from_nanos(300));
-    for inner in [&parent, &child, &late] {
+    for inner in [&parent, &child, &built, &late] {
         assert_in_order(inner);
         assert!(root.start_time <= inner.start_time && inner.end_time <= root.end_time);
         assert!(inner.end_time <= parent.end_time);
