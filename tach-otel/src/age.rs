@@ -115,7 +115,7 @@ fn ns_between(earlier: UnixTime, later: UnixTime) -> Option<u64> {
 
 /// Whether what has elapsed by tach's clock and since by the OS's are as good as the same.
 fn is_steady(elapsed_ns: u64, since_ns: u64) -> bool {
-    let allowed_ns = (COMPARED_NS >> GAIN) + HELD_UP_NS + GRAIN_NS;
+    let allowed_ns = (elapsed_ns >> GAIN) + HELD_UP_NS + GRAIN_NS;
     elapsed_ns <= COMPARED_NS && elapsed_ns.abs_diff(since_ns) <= allowed_ns
 }
 
@@ -208,6 +208,10 @@ mod tests {
             (20_000, 20_000, true),
             (20_000, 20_060, true),
             (20_000, 19_940, true),
+            (20_000, 20_089 + GRAIN_NS, true),
+            (20_000, 20_090 + GRAIN_NS, false),
+            (2_000, 1_947 - GRAIN_NS, true),
+            (2_000, 1_946 - GRAIN_NS, false),
             (20_000, 20_000 - 20_000 / 12, false),
             (20_000, 20_000 + 20_000 / 12, false),
             (COMPARED_NS, COMPARED_NS, true),

@@ -60,7 +60,7 @@ pub enum Incoming {
     /// if each time is read after the call before it. *Not* promised: the age of a time that was taken before
     /// the wall clock was set, or more than that of one with which the thread is held up between the two
     /// reads: it comes out younger, and so may those that are given in the next 20 us. For 20 us after the wall
-    /// clock was set back by less than 2 us, or after it began to be slewed by more than 2000 ppm, times may come
+    /// clock was set back by less than 2 us, and while it is slewed by more than 2000 ppm, times may come
     /// out too old by as much.
     ///
     /// # Cost

@@ -152,6 +152,52 @@ fn no_time_is_too_far_off() {
     }
 }
 
+/// Waits for as long by the OS's clock, and gives its time then.
+fn after(time: SystemTime, elapsed: Duration) -> SystemTime {
+    loop {
+        let now = SystemTime::now();
+        if now >= time + elapsed {
+            return now;
+        }
+    }
+}
+
+/// As often as it takes for the thread to know the clocks from the times before. A thread that is held up for 2 us
+/// between the two clocks makes one too young: not one in 10,000, even on a host with more threads than cores.
+#[test]
+fn rebase_keeps_what_is_a_little_older_than_the_parent() {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked(Incoming::Rebase);
+    for _ in 0..300 {
+        let early = SystemTime::now();
+        after(early, Duration::from_micros(2));
+        let parent = Context::new().with_span(tracer.start_with_context("parent", &Context::new()));
+        let child = tracer.span_builder("child").with_start_time(early);
+        child.start_with_context(&tracer, &parent).end();
+        parent.span().end();
+    }
+    let is_older = |spans: &&[SpanData]| spans[0].start_time < spans[1].start_time;
+    let older = sdk.exported().chunks(2).filter(is_older).count();
+    assert!(older > 290, "{older} of 300");
+}
+
+#[test]
+fn rebase_keeps_the_distance_of_events_from_the_start() {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked(Incoming::Rebase);
+    let apart = Duration::from_micros(2);
+    for _ in 0..300 {
+        let start = SystemTime::now();
+        let event = Event::new("event", after(start, apart), vec![], 0);
+        tracer.span_builder("work").with_start_time(start).with_events(vec![event]).start(&tracer);
+    }
+    for span in sdk.exported() {
+        let since_start = span.events[0].timestamp.duration_since(span.start_time).unwrap();
+        // On Windows each is rounded by as much.
+        assert!(since_start + Duration::from_nanos(100) >= apart, "{since_start:?}");
+    }
+}
+
 /// Times that are given follow on others that are not, on one thread and on two.
 #[test]
 fn rebase_keeps_the_order_of_what_is_given_and_what_is_not() {
