@@ -188,7 +188,8 @@ mod tests {
         }
     }
 
-    /// Else every conversion takes the long way, which no result shows.
+    /// Else every conversion takes the long way, which no result shows: a standard library that this fails with asks for
+    /// another guess.
     #[test]
     fn the_guess_is_right_on_unix() {
         let (since, mut told) = (Duration::new(1_700_000_000, 5_000), Told::default());
