@@ -152,17 +152,21 @@ fn no_time_is_too_far_off() {
     }
 }
 
-/// Waits for as long by the OS's clock, and gives its time then.
-fn after(time: SystemTime, elapsed: Duration) -> SystemTime {
+/// Long enough for clocks that go in steps of 1 us, and short enough for the thread's last reading to tell what is
+/// as old.
+const A_LITTLE: Duration = Duration::from_nanos(1_500);
+
+/// Waits for a little by the OS's clock, and gives its time then.
+fn a_little_after(time: SystemTime) -> SystemTime {
     loop {
         let now = SystemTime::now();
-        if now >= time + elapsed {
+        if now >= time + A_LITTLE {
             return now;
         }
     }
 }
 
-/// As often as it takes for the thread to know the clocks from the times before. A thread that is held up for 2 us
+/// As often as it takes for the thread to know the clocks from the times before. A thread that is held up for as long
 /// between the two clocks makes one too young: not one in 10,000, even on a host with more threads than cores.
 #[test]
 fn rebase_keeps_what_is_a_little_older_than_the_parent() {
@@ -170,7 +174,7 @@ fn rebase_keeps_what_is_a_little_older_than_the_parent() {
     let tracer = sdk.clocked(Incoming::Rebase);
     for _ in 0..300 {
         let early = SystemTime::now();
-        after(early, Duration::from_micros(2));
+        a_little_after(early);
         let parent = Context::new().with_span(tracer.start_with_context("parent", &Context::new()));
         let child = tracer.span_builder("child").with_start_time(early);
         child.start_with_context(&tracer, &parent).end();
@@ -181,20 +185,19 @@ fn rebase_keeps_what_is_a_little_older_than_the_parent() {
     assert!(older > 290, "{older} of 300");
 }
 
+/// What is near to now may come out younger, by the grain of the OS's clock and what that may have gained.
 #[test]
 fn rebase_keeps_the_distance_of_events_from_the_start() {
     let sdk = Sdk::new();
     let tracer = sdk.clocked(Incoming::Rebase);
-    let apart = Duration::from_micros(2);
     for _ in 0..300 {
         let start = SystemTime::now();
-        let event = Event::new("event", after(start, apart), vec![], 0);
+        let event = Event::new("event", a_little_after(start), vec![], 0);
         tracer.span_builder("work").with_start_time(start).with_events(vec![event]).start(&tracer);
     }
     for span in sdk.exported() {
         let since_start = span.events[0].timestamp.duration_since(span.start_time).unwrap();
-        // On Windows each is rounded by as much.
-        assert!(since_start + Duration::from_nanos(100) >= apart, "{since_start:?}");
+        assert!(since_start >= A_LITTLE / 4, "{since_start:?}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! Taking bytes apart from the front. Whatever they hold, nothing panics.
 
-use super::NUMBER;
-use super::WORD;
+use super::{NUMBER, WORD};
 use crate::encode::Utf8;
 use crate::pipeline::interned;
 
