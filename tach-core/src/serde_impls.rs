@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn json_errors_are_those_of_the_text() {
         assert_eq!(
-            json_error(r#""1970-01-01 00:00:00Z""#),
-            "expected \"T\" at byte 10 at line 1 column 22"
+            json_error(r#""1970-01-01_00:00:00Z""#),
+            "expected \"T\" or a space at byte 10 at line 1 column 22"
         );
         assert_eq!(
             json_error(r#""1969-12-31T23:59:59Z""#),
@@ -111,6 +111,12 @@ mod tests {
              at line 1 column 1"
         );
         assert!(json_error("null").starts_with("invalid type: null, expected RFC 3339 text"));
+    }
+
+    #[test]
+    fn json_may_have_a_space_for_the_t_and_digits_that_are_cut() {
+        let time: UnixTime = serde_json::from_str(r#""1970-01-01 00:00:01.0000000079z""#).unwrap();
+        assert_eq!(time, UnixTime::from_nanos(1_000_000_007));
     }
 
     #[test]

@@ -38,8 +38,6 @@ pub(super) enum Fault {
     Day { value: u32, last: u32, year: u32, month: u32 },
     /// The second is 60 where no leap second can be.
     NoLeapSecond,
-    /// The fraction goes on after nine digits.
-    TooFine,
     /// The time is well formed, but a [`UnixTime`](crate::UnixTime) can't tell it.
     OutOfRange(UnixTimeError),
 }
@@ -48,8 +46,9 @@ pub(super) enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     Digit,
-    /// This ASCII character; a letter in either case.
+    /// This ASCII character.
     Char(char),
+    DateTimeSeparator,
     FractionOrZone,
     Zone,
     End,
@@ -136,9 +135,6 @@ impl fmt::Display for ParseError {
                 "the second at byte {position} is 60, \
                  but a leap second is at 23:59:60 UTC on 30 June or 31 December"
             ),
-            Fault::TooFine => {
-                write!(f, "the fraction has a tenth digit at byte {position}, but nine are kept")
-            }
             Fault::OutOfRange(error) => error.fmt(f),
         }
     }
@@ -149,6 +145,7 @@ impl fmt::Display for Expected {
         match self {
             Self::Digit => f.write_str("a digit"),
             Self::Char(expected) => write!(f, "\"{expected}\""),
+            Self::DateTimeSeparator => f.write_str("\"T\" or a space"),
             Self::FractionOrZone => f.write_str("\".\", \"Z\" or an offset"),
             Self::Zone => f.write_str("\"Z\" or an offset"),
             Self::End => f.write_str("the end of the text"),

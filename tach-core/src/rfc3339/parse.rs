@@ -10,12 +10,19 @@ use super::error::{Expected, Fault, ParseError};
 use super::{Offset, SECONDS_PER_DAY, civil_from_days};
 use crate::{UnixTime, UnixTimeError};
 
-/// Reads RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21t10:30:00+01:00`.
+/// Parses RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21 10:30:00+01:00`.
 ///
-/// The grammar is that of RFC 3339, section 5.6, and nothing else: a date, `T`, a time down to the
-/// second, a fraction of one to nine digits if there is one, and `Z` or an offset; the letters may
-/// be lower case. A second 60 is read only where a leap second can be, at 23:59:60 UTC on 30 June
-/// and 31 December. Unix time has no leap seconds, so it is told as the first of the next day.
+/// The grammar is that of RFC 3339, section 5.6, and nothing else:
+///
+/// - a date;
+/// - `T`, or the space that the section's note allows in its place;
+/// - a time down to the second;
+/// - optionally a point and one or more digits, which are cut to nanoseconds, not rounded;
+/// - `Z` or an offset.
+///
+/// The letters may be lower case. A second 60 is accepted only where a leap second can be, at
+/// 23:59:60 UTC on 30 June and 31 December. Unix time has no leap seconds, so the result is the
+/// first second of the next day.
 ///
 /// # Errors
 ///
@@ -33,9 +40,10 @@ use crate::{UnixTime, UnixTimeError};
 ///
 /// let time: UnixTime = "1970-01-01T01:00:01.5+01:00".parse()?;
 /// assert_eq!(time, UnixTime::from_nanos(1_500_000_000));
+/// assert_eq!("1970-01-01 00:00:01.500000000999z".parse(), Ok(time));
 ///
-/// let error = "1970-01-01 00:00:01Z".parse::<UnixTime>().unwrap_err();
-/// assert_eq!(error.to_string(), "expected \"T\" at byte 10");
+/// let error = "1970-01-01_00:00:01Z".parse::<UnixTime>().unwrap_err();
+/// assert_eq!(error.to_string(), "expected \"T\" or a space at byte 10");
 /// # Ok::<(), tach_core::rfc3339::ParseError>(())
 /// ```
 impl FromStr for UnixTime {
@@ -74,7 +82,7 @@ impl FromStr for Offset {
     }
 }
 
-/// The time that `text` tells by the grammar of RFC 3339, section 5.6, read strictly.
+/// Parses `text` by the grammar of RFC 3339, section 5.6, and by no other.
 ///
 /// # Errors
 ///
@@ -83,7 +91,7 @@ impl FromStr for Offset {
 fn parse(text: &[u8]) -> Result<UnixTime, ParseError> {
     let mut cursor = Cursor { text, position: 0 };
     let days = cursor.date()?;
-    cursor.char('T')?;
+    cursor.date_time_separator()?;
     let hour = cursor.field("hour", 0, 23)?;
     cursor.char(':')?;
     let minute = cursor.field("minute", 0, 59)?;
@@ -182,14 +190,25 @@ impl Cursor<'_> {
         Ok(value)
     }
 
-    /// Reads this character, in either case: the letters of ABNF are those of both.
+    /// Reads this character.
     fn char(&mut self, expected: char) -> Result<(), ParseError> {
         match self.peek() {
-            Some(byte) if char::from(byte).eq_ignore_ascii_case(&expected) => {
+            Some(byte) if char::from(byte) == expected => {
                 self.position += 1;
                 Ok(())
             }
             _ => Err(self.unexpected(Expected::Char(expected))),
+        }
+    }
+
+    /// Reads `T` in either case, or the space that RFC 3339 allows in its place for readability.
+    fn date_time_separator(&mut self) -> Result<(), ParseError> {
+        match self.peek() {
+            Some(b'T' | b't' | b' ') => {
+                self.position += 1;
+                Ok(())
+            }
+            _ => Err(self.unexpected(Expected::DateTimeSeparator)),
         }
     }
 
@@ -208,7 +227,7 @@ impl Cursor<'_> {
         Ok(days_from_civil(year, month, day))
     }
 
-    /// Reads `time-secfrac`, if it is there, and gives it in ns.
+    /// Reads `time-secfrac`, if it is there, and returns it in ns, rounded down.
     fn fraction_ns(&mut self) -> Result<u32, ParseError> {
         match self.peek() {
             Some(b'.') => self.position += 1,
@@ -217,10 +236,8 @@ impl Cursor<'_> {
         }
         let mut fraction_ns = self.number(1)? * 100_000_000;
         let mut unit_ns = 10_000_000;
+        // After the ninth digit the unit is 0: further digits are read and count nothing.
         while let Some(digit) = self.next_digit() {
-            if unit_ns == 0 {
-                return Err(ParseError::new(Fault::TooFine, self.position - 1));
-            }
             fraction_ns += digit * unit_ns;
             unit_ns /= 10;
         }
