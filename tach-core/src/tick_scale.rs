@@ -19,9 +19,11 @@ const SPAN_TICKS: u64 = 1 << 40;
 /// ticks into times by the scales that stand before and after them, see [`until`](Self::until). By the one
 /// before alone they are as exact as the rate that was known then: to a hundred ppm or so when the process
 /// has just started, and far better after minutes. As text a scale is
-/// `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.399936810601`.
+/// `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.3999368106014762`.
 ///
 /// # Guarantees
+///
+/// The text of a scale parses back to an equal scale.
 ///
 /// The times of two ticks by one scale are in their order. *Not* promised: that they are those which
 /// [`Instant::unix_time`] told, when the OS's clock was steered or stepped in between: a scale knows nothing
@@ -73,15 +75,17 @@ impl TickScale {
     ///
     /// let clock = ManualClock::new(UnixTime::EPOCH);
     /// let scale = TickScale::by(&clock).to_string();
-    /// assert_eq!(scale, "tick=0 time=1970-01-01T00:00:00.000000000Z ns_per_tick=1.000000000000");
+    /// assert_eq!(scale, "tick=0 time=1970-01-01T00:00:00.000000000Z ns_per_tick=1");
     /// ```
     #[must_use]
     pub fn by(clock: &(impl Clock + ?Sized)) -> Self {
         let stamp = clock.stamp();
         let tick = stamp.instant().as_ticks();
-        let later = tick.saturating_add(SPAN_TICKS);
-        let span = clock.duration_between(stamp.instant(), Instant::from_ticks(later));
-        Self { tick, time: stamp.unix_time(), ns_per_tick: ns_per_tick(span, later - tick) }
+        // Near the last tick there are too few ticks ahead: the span ends there and begins before.
+        let start = tick.min(u64::MAX - SPAN_TICKS);
+        let end = Instant::from_ticks(start + SPAN_TICKS);
+        let span = clock.duration_between(Instant::from_ticks(start), end);
+        Self { tick, time: stamp.unix_time(), ns_per_tick: ns_per_tick(span, SPAN_TICKS) }
     }
 
     /// The scale for the ticks from this one's to that of `later`, at which it tells the time of `later`, or
@@ -138,22 +142,102 @@ impl TickScale {
     }
 }
 
+/// Returns the rate at which `ticks`, at least one, last `duration`.
+///
+/// A duration of 0 counts as a nanosecond, the least that is measured: the rate in a scale's text
+/// must be above 0.
 #[expect(clippy::cast_precision_loss, reason = "exact for a hundred days")]
 fn ns_per_tick(duration: Duration, ticks: u64) -> f64 {
-    duration.as_nanos() as f64 / ticks.max(1) as f64
+    duration.as_nanos().max(1) as f64 / ticks as f64
 }
 
 impl fmt::Display for TickScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tick, time, ns_per_tick } = self;
-        write!(f, "tick={tick} time={time} ns_per_tick={ns_per_tick:.12}")
+        // Without a precision a float prints as many digits as parsing it back needs, no exponent.
+        write!(f, "tick={tick} time={time} ns_per_tick={ns_per_tick}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ManualClock;
+    use crate::{ManualClock, MonotonicInstant};
+
+    /// A clock that is read at `tick`, and by which every `ticks` ticks last `ns`.
+    struct Steady {
+        tick: u64,
+        ns: u64,
+        ticks: u64,
+    }
+
+    impl Clock for Steady {
+        fn monotonic_now(&self) -> MonotonicInstant {
+            MonotonicInstant::from_ticks(self.tick)
+        }
+
+        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+            const NS_PER_S: u128 = 1_000_000_000;
+            let apart = later.as_ticks().saturating_sub(earlier.as_ticks());
+            let ns = u128::from(apart) * u128::from(self.ns) / u128::from(self.ticks);
+            let secs = u64::try_from(ns / NS_PER_S).unwrap_or(u64::MAX);
+            Duration::new(secs, u32::try_from(ns % NS_PER_S).unwrap())
+        }
+
+        fn unix_time_at(&self, _: Instant) -> UnixTime {
+            UnixTime::EPOCH
+        }
+    }
+
+    #[track_caller]
+    fn assert_is_read_back(scale: TickScale) {
+        let text = scale.to_string();
+        assert_eq!(text.parse(), Ok(scale), "{text}");
+    }
+
+    #[test]
+    fn the_last_ticks_last_as_long_as_those_before() {
+        let clock = ManualClock::new(UnixTime::EPOCH);
+        clock.advance(Duration::from_nanos(u64::MAX - 1));
+        for last in [u64::MAX - 1, u64::MAX] {
+            let scale = TickScale::by(&clock);
+            assert_eq!((scale.tick, scale.ns_per_tick), (last, 1.0));
+            assert_is_read_back(scale);
+            assert_eq!(scale.unix_time(last - 7), UnixTime::from_nanos(last - 7));
+            clock.advance(Duration::from_nanos(1));
+        }
+        // Of 2.5 GHz: the last tick alone lasts no nanosecond.
+        for tick in [u64::MAX - SPAN_TICKS, u64::MAX - 2, u64::MAX - 1, u64::MAX] {
+            let scale = TickScale::by(&Steady { tick, ns: 2, ticks: 5 });
+            assert!((scale.ns_per_tick - 0.4).abs() < 1e-12, "{scale}");
+            assert_is_read_back(scale);
+        }
+    }
+
+    #[test]
+    fn clocks_that_stand_still_crawl_or_fly_have_scales_that_are_read_back() {
+        let clock = |ns, ticks| Steady { tick: 0, ns, ticks };
+        let least = TickScale::by(&clock(0, 1));
+        assert_is_read_back(least);
+        assert_eq!(least.unix_time(SPAN_TICKS - 1), least.time);
+        for clock in [clock(1, u64::MAX), clock(1, SPAN_TICKS), clock(3, 1 << 41), clock(1, 3)] {
+            assert_is_read_back(TickScale::by(&clock));
+        }
+        for clock in [clock(125, 3), clock(9_007_199_254_740_993, 1), clock(u64::MAX, 1)] {
+            assert_is_read_back(TickScale::by(&clock));
+        }
+    }
+
+    #[test]
+    fn between_any_two_scales_is_one_that_is_read_back() {
+        let scale = |tick, ns| TickScale { tick, time: UnixTime::from_nanos(ns), ns_per_tick: 1.0 };
+        for (ticks, ns) in [(u64::MAX, 1), (1 << 62, 1), (3_000_000_001, 7), (1, u64::MAX)] {
+            let between = scale(0, 0).until(&scale(ticks, ns));
+            assert_is_read_back(between);
+            let read: TickScale = between.to_string().parse().unwrap();
+            assert!(ns - read.unix_time(ticks).as_nanos() <= 1, "{read}");
+        }
+    }
 
     #[test]
     fn ticks_are_told_as_the_clock_tells_them() {
@@ -167,11 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_the_systems_scale_is_as_good_as_the_scale() {
-        let scale = TickScale::now();
-        let read: TickScale = scale.to_string().parse().unwrap();
-        assert_eq!((read.tick, read.time), (scale.tick, scale.time));
-        assert!((read.ns_per_tick / scale.ns_per_tick - 1.0).abs() < 1e-10);
+    fn the_systems_scale_is_read_back() {
+        assert_is_read_back(TickScale::now());
     }
 
     /// Both are predictions of one line, and one is rounded 10^11 ticks later.
@@ -204,5 +285,65 @@ mod tests {
         let scale = TickScale { tick: 1 << 63, time: UnixTime::from_nanos(9), ns_per_tick: 1e6 };
         assert_eq!(scale.unix_time(0), UnixTime::EPOCH);
         assert_eq!(scale.unix_time(u64::MAX), UnixTime::MAX);
+    }
+
+    #[cfg(not(tach_same_arithmetic))]
+    mod properties {
+        use proptest::num::f64::{NORMAL, POSITIVE, SUBNORMAL};
+        use proptest::prelude::*;
+
+        use super::*;
+
+        /// Any tick, one of those whose span would pass the last, and one of the last three.
+        fn ticks() -> impl Strategy<Value = u64> {
+            let last = (0..2 * SPAN_TICKS).prop_map(|before| u64::MAX - before);
+            prop_oneof![any::<u64>(), last, (0..3_u64).prop_map(|before| u64::MAX - before)]
+        }
+
+        /// Numbers of all magnitudes.
+        fn magnitudes() -> impl Strategy<Value = u64> {
+            (any::<u64>(), 0..64_u32).prop_map(|(number, shift)| number >> shift)
+        }
+
+        fn scales() -> impl Strategy<Value = TickScale> {
+            let rates = POSITIVE | NORMAL | SUBNORMAL;
+            (ticks(), magnitudes(), rates).prop_map(|(tick, ns, ns_per_tick)| TickScale {
+                tick,
+                time: UnixTime::from_nanos(ns),
+                ns_per_tick,
+            })
+        }
+
+        proptest! {
+            #[test]
+            fn a_steady_clocks_rate_is_one_at_every_tick_and_is_read_back(
+                tick in ticks(),
+                ns in magnitudes(),
+                ticks in magnitudes().prop_map(|ticks| ticks.max(1)),
+            ) {
+                let scale = TickScale::by(&Steady { tick, ns, ticks });
+                let first = TickScale::by(&Steady { tick: 0, ns, ticks });
+                prop_assert_eq!(scale, TickScale { tick, ..first });
+                prop_assert_eq!(scale.to_string().parse(), Ok(scale));
+            }
+
+            #[test]
+            fn a_moved_clocks_scale_is_read_back(start: u64, tick in ticks(), set: u64) {
+                let clock = ManualClock::new(UnixTime::from_nanos(start));
+                clock.advance(Duration::from_nanos(tick));
+                clock.set(UnixTime::from_nanos(set));
+                let scale = TickScale::by(&clock);
+                let time = UnixTime::from_nanos(set);
+                prop_assert_eq!(scale, TickScale { tick, time, ns_per_tick: 1.0 });
+                prop_assert_eq!(scale.to_string().parse(), Ok(scale));
+            }
+
+            #[test]
+            fn a_scale_and_one_until_another_are_read_back(a in scales(), b in scales()) {
+                for scale in [a, a.until(&b), b.until(&a)] {
+                    prop_assert_eq!(scale.to_string().parse(), Ok(scale));
+                }
+            }
+        }
     }
 }

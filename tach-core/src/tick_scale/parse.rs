@@ -7,7 +7,8 @@ use core::str::FromStr;
 use super::TickScale;
 use crate::rfc3339::ParseError;
 
-/// Reads what [`Display`](fmt::Display) writes; the time may have any offset, and the rate any number of
+/// Parses the text that [`Display`](fmt::Display) writes. The time may have any form that
+/// [`UnixTime`](crate::UnixTime#impl-FromStr-for-UnixTime) parses, and the rate any number of
 /// digits.
 ///
 /// # Errors
@@ -27,9 +28,10 @@ impl FromStr for TickScale {
 
     fn from_str(text: &str) -> Result<Self, TickScaleError> {
         let mut fields = Fields { rest: text, position: 0 };
-        let tick = fields.value("tick=", |value| value.parse().map_err(|_| Fault::Tick))?;
-        let time = fields.value(" time=", |value| value.parse().map_err(Fault::Time))?;
-        let ns_per_tick = fields.value(" ns_per_tick=", |value| {
+        let tick = fields.value("tick=", " ", |value| value.parse().map_err(|_| Fault::Tick))?;
+        // A blank does not end the time: it may have one in place of its `T`.
+        let time = fields.value(" time=", RATE, |value| value.parse().map_err(Fault::Time))?;
+        let ns_per_tick = fields.value(RATE, " ", |value| {
             let rate = value.parse().ok();
             rate.filter(|rate: &f64| rate.is_finite() && *rate > 0.0).ok_or(Fault::Rate)
         })?;
@@ -38,6 +40,8 @@ impl FromStr for TickScale {
     }
 }
 
+const RATE: &str = " ns_per_tick=";
+
 /// What is still to be read.
 struct Fields<'a> {
     rest: &'a str,
@@ -45,15 +49,16 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// What `read` makes of the value after `name`, up to the next blank.
+    /// Reads the value after `name`, up to `end` or the end of the text, by `read`.
     fn value<T>(
         &mut self,
         name: &'static str,
+        end: &str,
         read: impl FnOnce(&str) -> Result<T, Fault>,
     ) -> Result<T, TickScaleError> {
         let value = self.rest.strip_prefix(name).ok_or(self.error(Fault::Missing(name)))?;
         self.position += name.len();
-        let (value, rest) = value.split_at(value.find(' ').unwrap_or(value.len()));
+        let (value, rest) = value.split_at(value.find(end).unwrap_or(value.len()));
         let result = read(value).map_err(|fault| self.error(fault))?;
         self.position += value.len();
         self.rest = rest;
@@ -139,6 +144,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_time_may_have_all_forms_that_a_unix_time_has() {
+        let scale: TickScale =
+            "tick=7 time=1970-01-01T00:00:01.5Z ns_per_tick=0.25".parse().unwrap();
+        for time in ["1970-01-01 00:00:01.5z", "1970-01-01t01:00:01.5000000009+01:00"] {
+            assert_eq!(format!("tick=7 time={time} ns_per_tick=2.5e-1").parse(), Ok(scale));
+        }
+    }
+
+    #[test]
     fn faults_are_told_with_their_places() {
         for (text, message) in [
             ("", "expected \"tick=\" at byte 0"),
@@ -151,6 +165,11 @@ mod tests {
                  the text ends at byte 19, where \".\", \"Z\" or an offset is expected",
             ),
             ("tick=1 time=1970-01-01T00:00:00Z", "expected \" ns_per_tick=\" at byte 32"),
+            ("tick=1 time=1970-01-01 00:00:00Z", "expected \" ns_per_tick=\" at byte 32"),
+            (
+                "tick=1 time=1970-01-01T00:00:00Z rate=1",
+                "in the time at byte 12: expected the end of the text at byte 20",
+            ),
         ] {
             assert_eq!(text.parse::<TickScale>().unwrap_err().to_string(), message);
         }
