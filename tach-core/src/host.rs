@@ -1,22 +1,6 @@
 //! What happens to the machine under a clock: suspends, restored virtual machines.
 
-use crate::os;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-
-/// What the machine tells of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// How long it has been suspended since it booted, in ns, where that is known.
-    pub(crate) suspended_ns: Option<u64>,
-    /// A number that changes when a virtual machine is restored or migrated, where there is one.
-    pub(crate) disruption_marker: Option<u64>,
-}
-
-impl Facts {
-    pub(crate) fn now() -> Self {
-        Self { suspended_ns: os::suspended_ns(), disruption_marker: os::disruption_marker() }
-    }
-}
 
 /// What has been seen of the machine since each fact was first known.
 #[derive(Debug)]
@@ -57,31 +41,28 @@ impl Host {
             && exchange(&self.reviewed_ns, reviewed_ns, now_ns)
     }
 
-    /// Counts what has happened since the review before, by the facts that `read` gives.
-    ///
-    /// What was known is loaded before they are read: of several that see the same at once, one
-    /// takes it down and counts it.
-    pub(crate) fn review(&self, read: impl FnOnce() -> Facts, tick: u64) {
-        let suspended_before_ns = self.suspended_ns.load(Ordering::Relaxed);
-        let marker_before = self.disruption_marker.load(Ordering::Relaxed);
-        let facts = read();
-        if let Some(suspended_ns) = facts.suspended_ns {
-            let known = suspended_before_ns != UNKNOWN;
-            let by_ns = suspended_ns.saturating_sub(suspended_before_ns);
-            let is_new = !known || by_ns > SHORTEST_SUSPEND_NS;
-            if is_new && exchange(&self.suspended_ns, suspended_before_ns, suspended_ns) && known {
-                self.suspends.fetch_add(1, Ordering::Relaxed);
-                self.event_at(tick);
-            }
+    /// Counts a suspend if the machine has been suspended for longer than when it was asked before. The
+    /// total is not known everywhere.
+    pub(crate) fn see_suspends(&self, total_ns: Option<u64>, tick: u64) {
+        let Some(total_ns) = total_ns else { return };
+        let before_ns = self.suspended_ns.load(Ordering::Relaxed);
+        let known = before_ns != UNKNOWN;
+        let is_new = !known || total_ns.saturating_sub(before_ns) > SHORTEST_SUSPEND_NS;
+        if is_new && exchange(&self.suspended_ns, before_ns, total_ns) && known {
+            self.suspends.fetch_add(1, Ordering::Relaxed);
+            self.event_at(tick);
         }
-        if let Some(marker) = facts.disruption_marker {
-            if marker != marker_before
-                && exchange(&self.disruption_marker, marker_before, marker)
-                && marker_before != UNKNOWN
-            {
-                self.disruptions.fetch_add(1, Ordering::Relaxed);
-                self.event_at(tick);
-            }
+    }
+
+    /// Counts a disruption if `marker` is another than before. A number that changes when a virtual
+    /// machine is restored or migrated is not known everywhere.
+    pub(crate) fn see_marker(&self, marker: Option<u64>, tick: u64) {
+        let Some(marker) = marker else { return };
+        let before = self.disruption_marker.load(Ordering::Relaxed);
+        let is_new = marker != before && exchange(&self.disruption_marker, before, marker);
+        if is_new && before != UNKNOWN {
+            self.disruptions.fetch_add(1, Ordering::Relaxed);
+            self.event_at(tick);
         }
     }
 
@@ -120,62 +101,54 @@ fn exchange(cell: &AtomicU64, seen: u64, new: u64) -> bool {
 mod tests {
     use super::*;
 
-    const AT_START: Facts = Facts { suspended_ns: Some(5_000_000_000), disruption_marker: Some(3) };
+    const SUSPENDED_NS: u64 = 5_000_000_000;
 
     #[test]
     fn suspends_and_disruptions_are_counted_once_each() {
         let host = Host::new();
-        host.review(|| AT_START, 5);
-        host.review(|| AT_START, 10);
+        host.see_suspends(Some(SUSPENDED_NS), 5);
+        host.see_marker(Some(3), 5);
+        host.see_suspends(Some(SUSPENDED_NS), 10);
+        host.see_marker(Some(3), 10);
         assert_eq!((host.events(), host.last_event_tick()), (0, 0));
-        let suspended = Facts { suspended_ns: Some(9_000_000_000), ..AT_START };
-        host.review(|| suspended, 20);
-        host.review(|| suspended, 30);
+        host.see_suspends(Some(9_000_000_000), 20);
+        host.see_suspends(Some(9_000_000_000), 30);
         assert_eq!((host.suspends(), host.last_event_tick()), (1, 20));
-        let restored = Facts { disruption_marker: Some(4), ..suspended };
-        host.review(|| restored, 40);
+        host.see_marker(Some(4), 40);
+        host.see_marker(Some(4), 50);
         assert_eq!((host.disruptions(), host.events(), host.last_event_tick()), (1, 2, 40));
     }
 
     #[test]
     fn the_error_of_two_reads_is_no_suspend() {
         let host = Host::new();
-        host.review(|| AT_START, 1);
-        for late in [400, 900_000, 300] {
-            let facts = Facts { suspended_ns: Some(5_000_000_000 + late), ..AT_START };
-            host.review(|| facts, 1);
+        for late in [0, 400, 900_000, 300] {
+            host.see_suspends(Some(SUSPENDED_NS + late), 1);
         }
         assert_eq!(host.suspends(), 0);
     }
 
     #[test]
-    fn what_becomes_known_late_is_no_event() {
+    fn a_number_that_becomes_known_late_is_no_event() {
         let host = Host::new();
-        host.review(|| Facts { suspended_ns: None, disruption_marker: None }, 1);
-        host.review(|| AT_START, 2);
+        host.see_suspends(None, 1);
+        host.see_marker(None, 1);
+        host.see_suspends(Some(SUSPENDED_NS), 2);
+        host.see_marker(Some(3), 2);
+        host.see_suspends(None, 3);
+        host.see_marker(None, 3);
         assert_eq!(host.events(), 0);
     }
 
     #[test]
-    fn of_two_reviews_of_the_same_event_one_counts_it() {
+    fn an_event_that_two_threads_see_is_counted_once() {
         let host = Host::new();
-        host.review(|| AT_START, 1);
-        let restored = Facts { suspended_ns: Some(9_000_000_000), disruption_marker: Some(4) };
-        // The outer one has loaded what was known before the inner one counts.
-        let outer = || {
-            host.review(|| restored, 2);
-            restored
-        };
-        host.review(outer, 3);
-        assert_eq!((host.suspends(), host.disruptions()), (1, 1));
-    }
-
-    #[test]
-    fn what_is_not_told_is_not_counted() {
-        let host = Host::new();
-        let unknown = Facts { suspended_ns: None, disruption_marker: None };
-        host.review(|| unknown, 1);
-        host.review(|| unknown, 1);
-        assert_eq!(host.events(), 0);
+        host.see_suspends(Some(SUSPENDED_NS), 1);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| host.see_suspends(Some(9_000_000_000), 2));
+            }
+        });
+        assert_eq!(host.suspends(), 1);
     }
 }

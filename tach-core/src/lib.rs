@@ -115,6 +115,7 @@ cfg_if::cfg_if! {
         mod succession;
         mod timeline {
             mod history;
+            mod horizon;
         }
         mod versioned;
     } else {

@@ -7,6 +7,9 @@
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
 //! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: what the kernel says
 //!   of the counter.
+//! - `fn counter_readable() -> bool`: whether this process may read the counter. It is asked first of all.
+//! - `fn has_monotonic_clock() -> bool`: whether there is a clock that nobody sets; a JavaScript host
+//!   may lack it.
 //! - `fn cpu_capabilities() -> u64`: the extensions of the CPU that the kernel names (Linux on
 //!   `AArch64`: `AT_HWCAP2`); 0 where nobody asks.
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
@@ -43,6 +46,24 @@ cfg_if! {
 cfg_if! {
     if #[cfg(unix)] {
         mod unix;
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64"),
+    ))] {
+        mod prctl;
+        use prctl::read as read_clock;
+        pub(crate) use prctl::counter_readable;
+    } else if #[cfg(unix)] {
+        use unix::read as read_clock;
+    }
+}
+
+cfg_if! {
+    if #[cfg(unix)] {
         pub(crate) use unix::{monotonic_ns, realtime_ns};
     } else if #[cfg(windows)] {
         mod windows;
@@ -52,7 +73,7 @@ cfg_if! {
     } else if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
         mod web;
         pub(crate) use web::{
-            kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
+            has_monotonic_clock, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
         };
     } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
         mod wasi;
@@ -128,10 +149,6 @@ pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
 /// What the kernel says of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KernelView<'a> {
-    /// User space may execute the read; a process can have it taken away (`PR_SET_TSC`).
-    pub(crate) counter_readable: bool,
-    /// There is a clock that nobody sets; a JavaScript host may lack it.
-    pub(crate) has_monotonic_clock: bool,
     /// The clocksource in use; `None` where the kernel does not tell.
     pub(crate) current: Option<&'a str>,
     /// The clocksources that could be used, separated by blanks; `None` where it does not tell.
@@ -163,7 +180,6 @@ mod tests {
     fn the_kernel_s_view_has_nothing_of_what_was_in_the_buffer() {
         let mut buffer = [b'?'; CLOCKSOURCE_BYTES];
         let view = kernel_view(&mut buffer);
-        assert!(view.has_monotonic_clock);
         let names = [view.current, view.available].into_iter().flatten();
         names.for_each(|names| assert!(!names.contains(['?', '\0', '\n']), "{names:?}"));
     }

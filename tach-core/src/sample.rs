@@ -1,6 +1,6 @@
 //! One bracketed reading of counter and OS clock.
 
-use crate::timeline::Rate;
+use crate::timeline::{Rate, Record};
 
 /// The two clocks that a timeline relates: any pair, so that a simulation can drive it.
 pub(crate) trait Reference {
@@ -21,11 +21,19 @@ pub(crate) trait Reference {
     }
 
     /// The counter has been found to fail. Another may give the ticks from now on, if it goes on
-    /// where this one should have been.
-    fn counter_failed(&self, _failure: CounterFailure) {}
+    /// where this one should have been. Returns whether one does.
+    fn counter_failed(&self, _failure: CounterFailure) -> bool {
+        false
+    }
 
-    /// Something has happened, or a minute passed: a time to look whether the host is as it was.
-    fn review(&self) {}
+    /// An event has been counted: a time to see whether the machine was suspended.
+    fn disturbed(&self) {}
+
+    /// Whether `sample` finds the OS clock ahead of `record` though the counter has lost no ticks, as
+    /// another clock shows.
+    fn clock_jumped(&self, _record: &Record, _sample: &Sample) -> bool {
+        false
+    }
 
     /// The counter's frequency as the machine declares it, where it does; it may lie.
     fn declared_hz(&self) -> Option<u64> {
@@ -43,8 +51,10 @@ pub(crate) trait Reference {
 pub(crate) enum CounterFailure {
     /// It went back.
     Regressed,
-    /// It stands still, or nobody trusts it any more.
+    /// It stands still.
     Stopped,
+    /// The OS clock takes as long to read as by a system call, so the kernel may have left the counter.
+    Untrusted,
 }
 
 /// The OS clock's time at a tick.
@@ -69,7 +79,7 @@ impl Sample {
 
     /// The narrowest of a few brackets. It stops early at one that is about as narrow as
     /// `best_width_ticks`, the best seen before (0: none was).
-    pub(crate) fn take(reference: &impl Reference, best_width_ticks: u64) -> Self {
+    pub(crate) fn take(reference: &dyn Reference, best_width_ticks: u64) -> Self {
         let good_enough = best_width_ticks.saturating_add(best_width_ticks / 8);
         let resolution_ns = reference.resolution_ns();
         let bracket = || Self::bracket(reference, resolution_ns);
@@ -89,7 +99,7 @@ impl Sample {
         narrowest
     }
 
-    fn bracket(reference: &impl Reference, resolution_ns: u64) -> Self {
+    fn bracket(reference: &dyn Reference, resolution_ns: u64) -> Self {
         let before = reference.ticks();
         let ns = reference.os_ns();
         // A counter that went back in between counts as one that stood still.

@@ -13,7 +13,7 @@ use core::fmt;
 
 pub use self::choice::ForceError;
 pub(crate) use self::choice::{
-    Chosen, call_for_enforced_order, call_for_source, choose, enforces_counter,
+    Chosen, call_for_enforced_order, call_for_source, choose, choose_after, enforces_counter,
     kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter, replace, tick_of,
 };
 pub(crate) use self::domain::after_failure;

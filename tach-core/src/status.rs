@@ -73,14 +73,25 @@ pub struct TimelineStatus {
     /// How often the OS clock's rate was found to have changed by more than 20 ppm: it is slewed, or
     /// the counter runs at another rate.
     pub rate_changes: u32,
-    /// How far the timeline may be from the OS clock now, unless that was set since the last sync;
-    /// zero where the timeline is that clock. `None` until something was converted.
+    /// The timeline less the OS clock, in ns. Elapsed time keeps an offset to the OS's monotonic clock when
+    /// that clock jumps, so that durations stay true. Unix time keeps none: this is 0 there.
+    pub offset_ns: i64,
+    /// The greatest distance of the timeline from the OS clock plus the offset, measured by a sample of both
+    /// clocks when the status was taken. Zero where the timeline is the OS clock. `None` until something
+    /// was converted.
     pub uncertainty: Option<Duration>,
 }
 
 impl TimelineStatus {
     const UNUSED: Self =
-        Self { syncs: 0, forward_steps: 0, backward_steps: 0, rate_changes: 0, uncertainty: None };
+        Self {
+            syncs: 0,
+            forward_steps: 0,
+            backward_steps: 0,
+            rate_changes: 0,
+            offset_ns: 0,
+            uncertainty: None,
+        };
 }
 
 /// The clock's state now.
@@ -99,7 +110,6 @@ impl TimelineStatus {
 pub fn status() -> Status {
     system::start();
     let chosen = source::choose();
-    let tick = system::ticks::<system::Bare>();
     let newest = system::MONOTONIC.newest().filter(Record::has_rate);
     Status {
         source: chosen.verdict.mode.source(),
@@ -113,8 +123,8 @@ pub fn status() -> Status {
         restores: system::HOST.disruptions(),
         last_disruption: last_disruption(),
         os_clock_error: os::clock_error(),
-        monotonic: timeline_status(&system::MONOTONIC, &system::MonotonicReference, tick),
-        realtime: timeline_status(&system::REALTIME, &system::RealtimeReference, tick),
+        monotonic: timeline_status(&system::MONOTONIC, &system::MonotonicReference),
+        realtime: timeline_status(&system::REALTIME, &system::RealtimeReference),
     }
 }
 
@@ -127,19 +137,21 @@ fn last_disruption() -> Option<UnixTime> {
     (tick != 0).then(|| UnixTime::from_nanos(system::unix_ns_at(tick)))
 }
 
-fn timeline_status(timeline: &Timeline, reference: &impl Reference, tick: u64) -> TimelineStatus {
-    let Some(record) = timeline.newest().filter(Record::has_rate) else {
+fn timeline_status(timeline: &Timeline, reference: &dyn Reference) -> TimelineStatus {
+    if !timeline.newest().is_some_and(|record| record.has_rate()) {
+        return TimelineStatus::UNUSED;
+    }
+    let uncertainty = timeline.bound(reference).map(|(_, ns)| Duration::from_nanos(ns));
+    let Some(Record { counts, offset_ns, .. }) = timeline.newest() else {
         return TimelineStatus::UNUSED;
     };
-    let told_ns = record.line_at(tick).ns_at(tick);
-    let counts = record.counts;
     TimelineStatus {
         syncs: counts.syncs,
         forward_steps: counts.forward_steps,
         backward_steps: counts.backward_steps,
         rate_changes: counts.rate_changes,
-        uncertainty: system::uncertainty_ns(timeline, reference, tick, told_ns)
-            .map(Duration::from_nanos),
+        offset_ns: offset_ns.cast_signed(),
+        uncertainty,
     }
 }
 

@@ -89,7 +89,7 @@ fn nanos(duration: Duration) -> u64 {
 /// ```
 impl From<Instant> for StdInstant {
     fn from(instant: Instant) -> Self {
-        Pair::get().std_at(system::monotonic_ns_at(instant.as_ticks()))
+        Pair::get().std_at(system::os_monotonic_ns_at(instant.as_ticks()))
     }
 }
 
@@ -122,7 +122,7 @@ impl From<MonotonicInstant> for StdInstant {
 /// ```
 impl From<StdInstant> for Instant {
     fn from(instant: StdInstant) -> Self {
-        Self::from_ticks(system::tick_at_monotonic_ns(Pair::get().ns_at(instant)))
+        Self::from_ticks(system::tick_at_os_monotonic_ns(Pair::get().ns_at(instant)))
     }
 }
 

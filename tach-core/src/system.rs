@@ -8,31 +8,30 @@ mod read;
 mod upkeep;
 
 pub(crate) use self::convert::{
-    after, before, between, elapsed, uncertainty_ns, unix_ns_at, unix_ns_now,
-    unix_ns_with_uncertainty,
+    after, before, between, elapsed, unix_ns_at, unix_ns_now, unix_ns_with_uncertainty,
 };
 #[allow(
     unused_imports,
     reason = "for the standard library's instants, which are not everywhere"
 )]
-pub(crate) use self::convert::{monotonic_ns_at, tick_at_monotonic_ns};
+pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
 pub use self::convert::{uptime, uptime_at};
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
-use crate::host::{Facts, Host};
+use crate::host::Host;
 use crate::os;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
-use crate::timeline::{BackwardStep, Expected, Rate, Timeline};
+use crate::timeline::{BackwardStep, Expected, Policy, Rate, Record, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
-const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 16 * 1024);
+const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
 
 /// Ticks to the OS's monotonic clock.
-pub(crate) static MONOTONIC: Timeline = Timeline::new(BackwardStep::Hold);
+pub(crate) static MONOTONIC: Timeline = Timeline::new(Policy::Offset);
 /// Ticks to Unix time.
-pub(crate) static REALTIME: Timeline = Timeline::new(BackwardStep::Follow);
+pub(crate) static REALTIME: Timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
 /// What has happened to the machine.
 pub(crate) static HOST: Host = Host::new();
 
@@ -43,7 +42,7 @@ pub(crate) struct RealtimeReference;
 
 impl Reference for MonotonicReference {
     fn ticks(&self) -> u64 {
-        ticks::<Ordered>()
+        read::unchecked()
     }
 
     fn os_ns(&self) -> u64 {
@@ -62,16 +61,27 @@ impl Reference for MonotonicReference {
         if source::mode().reads_counter() { counter::declared_hz() } else { None }
     }
 
-    fn counter_failed(&self, failure: CounterFailure) {
+    fn counter_failed(&self, failure: CounterFailure) -> bool {
+        let chosen = source::choose();
         let reason = match failure {
             CounterFailure::Regressed => Reason::CounterRegressed,
             CounterFailure::Stopped => Reason::CounterStopped,
+            CounterFailure::Untrusted if kernel_left_counter(chosen) => Reason::KernelLeftCounter,
+            CounterFailure::Untrusted => return false,
         };
-        replace_counter(source::choose(), failure, reason);
+        replace_counter(chosen, failure, reason)
     }
 
-    fn review(&self) {
-        review();
+    fn disturbed(&self) {
+        HOST.see_suspends(os::suspended_ns(), ticks::<Bare>());
+    }
+
+    /// In another time namespace the monotonic clock differs, and Unix time does not. When a counter has
+    /// lost ticks, both clocks are ahead of it.
+    fn clock_jumped(&self, record: &Record, sample: &Sample) -> bool {
+        let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
+        let deviation_ns = || REALTIME.deviation_ns(&RealtimeReference);
+        ahead_ns > SHORTEST_JUMP_NS && deviation_ns().is_some_and(|ns| ns < ahead_ns / 2)
     }
 }
 
@@ -88,23 +98,26 @@ impl Reference for RealtimeReference {
         os::realtime_resolution_ns()
     }
 
-    fn counter_failed(&self, failure: CounterFailure) {
-        MonotonicReference.counter_failed(failure);
+    fn counter_failed(&self, failure: CounterFailure) -> bool {
+        MonotonicReference.counter_failed(failure)
     }
 
-    fn review(&self) {
-        review();
+    fn disturbed(&self) {
+        MonotonicReference.disturbed();
     }
 
-    /// The monotonic timeline's: that clock is never set, so what is learned there in two samples
-    /// is the rate, while here it could be a step.
+    /// The monotonic timeline's: that clock is never set, so two samples of it give the rate, while two of
+    /// this one may differ by a step.
     fn known_rate(&self) -> Option<(Rate, u32)> {
         MONOTONIC.rate(&MonotonicReference)
     }
 }
 
-/// The counter as it is, beside the OS's monotonic clock.
-struct RawCounter;
+/// A clock that is ahead by less may have been slewed.
+const SHORTEST_JUMP_NS: u64 = 1_000_000;
+
+/// The counter as it is, beside one of the OS's clocks.
+struct RawCounter(fn() -> u64);
 
 impl Reference for RawCounter {
     fn ticks(&self) -> u64 {
@@ -112,21 +125,32 @@ impl Reference for RawCounter {
     }
 
     fn os_ns(&self) -> u64 {
-        os::monotonic_ns()
+        self.0()
     }
 }
 
-/// Lets ticks go on without the counter as it is, unless the source is no longer as `seen`.
-fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
-    if !seen.verdict.mode.reads_counter() {
-        return;
+/// Whether the kernel has left the counter that `chosen` relies on. It is asked by files, once in a while
+/// at most.
+fn kernel_left_counter(chosen: Chosen) -> bool {
+    let mut has_left = false;
+    if HOST.review_is_due(os::monotonic_ns()) {
+        os::keeping_errno(|| has_left = source::kernel_left_counter(chosen));
     }
-    let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter, 0);
-    let Some(expected) = MONOTONIC.expected(os_ns) else { return };
+    has_left
+}
+
+/// Lets ticks go on without the counter as it is, unless the source is no longer as `seen`. Returns whether
+/// ticks are read in another way than by `seen`.
+fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> bool {
+    if !seen.verdict.mode.reads_counter() {
+        return false;
+    }
+    let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter(os::monotonic_ns), 0);
+    let Some(expected) = MONOTONIC.expected(os_ns) else { return false };
     let told = read::tick_by(seen, || raw);
-    // Of several that see it go back, one moves it: for the others it is where it should be by now.
+    // Another thread may already have moved the counter to where it should be.
     if failure == CounterFailure::Regressed && told >= expected.tick {
-        return;
+        return true;
     }
     // Beside what the line is moved ahead for reads on other cores: not before this one, nor before
     // what has been given by enforced order.
@@ -134,23 +158,37 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) {
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);
     HOST.event_at(expected.tick);
+    true
 }
 
-/// Looks whether the machine is as it was: still trusted, not suspended, not restored.
+/// Asks the hypervisor, by its device, whether this machine was restored or moved; and the kernel, by its
+/// files, whether it still keeps its time by the counter.
 fn review() {
+    let chosen = source::choose();
+    if !chosen.verdict.mode.reads_counter() || !HOST.review_is_due(os::monotonic_ns()) {
+        return;
+    }
     os::keeping_errno(|| {
-        let chosen = source::choose();
-        HOST.review(Facts::now, ticks::<Bare>());
+        HOST.see_marker(os::disruption_marker(), ticks::<Bare>());
         if source::kernel_left_counter(chosen) {
-            replace_counter(chosen, CounterFailure::Stopped, Reason::KernelLeftCounter);
+            replace_counter(chosen, CounterFailure::Untrusted, Reason::KernelLeftCounter);
         }
     });
 }
 
-/// Chooses the source and begins both timelines, so that whatever is measured from now on lies
+/// Chooses the source and begins both timelines, so that every tick that is read from now on lies
 /// between two known points. Called by many threads at once it still happens only once.
 pub(crate) fn start() {
-    source::choose();
-    MONOTONIC.begin(&MonotonicReference);
-    REALTIME.begin(&RealtimeReference);
+    let (mut monotonic, mut realtime) = (None, None);
+    // The evidence takes as long to collect as a rate takes to measure.
+    source::choose_after(&mut || {
+        monotonic = Some(Sample::take(&RawCounter(os::monotonic_ns), 0));
+        realtime = Some(Sample::take(&RawCounter(os::realtime_ns), 0));
+    });
+    if !source::mode().reads_counter() {
+        (monotonic, realtime) = (None, None);
+    }
+    MONOTONIC.begin(monotonic, &MonotonicReference);
+    REALTIME.begin(realtime, &RealtimeReference);
+    HOST.see_suspends(os::suspended_ns(), 0);
 }

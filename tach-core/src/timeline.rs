@@ -9,12 +9,14 @@
 //! was preempted in the middle of this, nor for one that a signal handler interrupted, nor for one
 //! that a `fork` left behind. `docs/adr/0003` tells why.
 //!
-//! In the last eighth of a record one reader prepares the successor, so a busy process never gets
-//! past an end.
+//! A record is used for some 80 ms at a time. Then a look at the OS clock either lengthens its use or ends
+//! it: the successor begins at the first tick that nobody can have converted yet (`horizon`). So whatever
+//! happens to the OS clock or to the counter is found within 100 ms of use.
 
 mod current;
 mod discipline;
 mod history;
+mod horizon;
 mod line;
 mod past;
 mod piece;
@@ -23,12 +25,13 @@ mod thinning;
 
 use self::current::Current;
 use self::history::{Full, History, Id};
+use self::horizon::Reach;
 use self::line::{ExactNs, FAST_NS};
 pub(crate) use self::line::{Line, Rate};
 use self::piece::{PIECE_WORDS, Point};
 pub use self::record::BackwardStep;
-use self::record::{KNOWLEDGE_WORDS, SPIN_NS};
-pub(crate) use self::record::{MAX_SKEW_NS, Record};
+use self::record::{End, KNOWLEDGE_WORDS, SPIN_NS};
+pub(crate) use self::record::{MAX_SKEW_NS, Policy, Record};
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::sync::{AtomicBool, Ordering, Padded};
 
@@ -37,16 +40,15 @@ use crate::sync::{AtomicBool, Ordering, Padded};
 const SLOTS: usize = 76;
 /// Records whose knowledge is in memory: the newest's, and room for those that are being made.
 const NEWEST: usize = 8;
-/// Samples that the start-up spin takes at most, should the OS clock stand still; more of them if
-/// it rises in long steps.
-const MAX_SPINS: u64 = 10_000;
+/// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
+const MAX_SPINS: u64 = 4_000;
+/// A tick that is ahead by less is another core's present, not the future.
+const NEAR_NS: u64 = 2_000;
+/// How often a counter that stands is read, should the OS clock stand still too.
+const MAX_STANDS: u64 = 1_000;
 /// A counter that has not moved while the OS clock went on by so much has stopped: one of 1 MHz makes
 /// ten ticks.
 const STOPPED_NS: u64 = 10_000;
-/// The host is reviewed at every event, and once in so many syncs: about a minute of a busy process.
-const REVIEW_EVERY: u32 = 16;
-/// The first time soon, to know how things were; but not in the very first conversion.
-const FIRST_REVIEW: u32 = 4;
 
 /// What a counter should read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,21 +64,19 @@ pub(crate) struct Expected {
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
     current: Padded<Current>,
-    /// Somebody is preparing the successor, so that the others need not. A hint: nobody waits for
-    /// it, and one that is never taken back (by a thread that a `fork` left behind) costs nothing
-    /// but preparation.
-    preparing: AtomicBool,
-    /// Whether the timeline goes back when the OS clock is set back.
+    /// Whether the timeline keeps an offset to an OS clock that falls behind it.
+    keeps_offset: bool,
+    /// Whether it goes back with an OS clock that is set back, where it keeps no offset.
     follows_back: AtomicBool,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
 impl Timeline {
-    pub(crate) const fn new(backward: BackwardStep) -> Self {
+    pub(crate) const fn new(policy: Policy) -> Self {
         Self {
             current: Padded(Current::new()),
-            preparing: AtomicBool::new(false),
-            follows_back: AtomicBool::new(matches!(backward, BackwardStep::Follow)),
+            keeps_offset: matches!(policy, Policy::Offset),
+            follows_back: AtomicBool::new(matches!(policy, Policy::Step(BackwardStep::Follow))),
             history: History::new(),
         }
     }
@@ -87,26 +87,58 @@ impl Timeline {
         self.follows_back.store(backward == BackwardStep::Follow, Ordering::Relaxed);
     }
 
-    fn backward_step(&self) -> BackwardStep {
+    fn policy(&self) -> Policy {
         // ORDERING: Relaxed, as above.
-        if self.follows_back.load(Ordering::Relaxed) {
-            BackwardStep::Follow
-        } else {
-            BackwardStep::Hold
+        match (self.keeps_offset, self.follows_back.load(Ordering::Relaxed)) {
+            (true, _) => Policy::Offset,
+            (false, true) => Policy::Step(BackwardStep::Follow),
+            (false, false) => Policy::Step(BackwardStep::Hold),
         }
     }
 
-    /// Begins here, unless it has begun already. The first record, if it could not be published.
-    pub(crate) fn begin(&self, reference: &impl Reference) -> Option<Record> {
+    /// Begins here, or at `sample` if there is one, unless it has begun already. Returns the first
+    /// record if it could not be published.
+    pub(crate) fn begin(
+        &self,
+        sample: Option<Sample>,
+        reference: &dyn Reference,
+    ) -> Option<Record> {
         if self.history.head() != 0 {
             return None;
         }
         let first = if reference.is_identity() {
             Record::identity(reference.os_ns())
         } else {
-            Record::first(&Sample::take(reference, 0))
+            Record::first(&sample.unwrap_or_else(|| Sample::take(reference, 0)))
         };
         (!self.publish(0, &first)).then_some(first)
+    }
+
+    /// Whether `tick`, read now, lies between the last look at the OS clock and the next. If it does not,
+    /// [`look`](Self::look) is called for.
+    #[inline]
+    pub(crate) fn expects(&self, tick: u64) -> bool {
+        self.current.0.expects(tick)
+    }
+
+    /// Looks at the OS clock if that is due at `tick`, which was just read, and replaces a counter that
+    /// has gone back.
+    #[cold]
+    pub(crate) fn look(&self, tick: u64, reference: &dyn Reference) {
+        let Some((id, record)) = self.newest_with_id() else { return };
+        if record.is_identity() {
+            return;
+        }
+        if !record.has_rate() {
+            // A rate needs a second sample; nobody waits for it here.
+            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= SPIN_NS {
+                self.find(tick, reference);
+            }
+        } else if tick >= self.reach(id, &record).until {
+            self.find(tick, reference);
+        } else if self.is_behind(&record, tick) && self.is_behind(&record, reference.ticks()) {
+            reference.counter_failed(CounterFailure::Regressed);
+        }
     }
 
     /// The time at `tick`.
@@ -123,8 +155,21 @@ impl Timeline {
 
     /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
     #[cold]
-    fn ns_at_elsewhere(&self, tick: u64, reference: &impl Reference) -> u64 {
+    #[inline(never)]
+    fn ns_at_elsewhere(&self, tick: u64, reference: &dyn Reference) -> u64 {
         self.find(tick, reference).ns_at(tick)
+    }
+
+    /// The time at `now`, a tick that was just read; `None` if a look is due first.
+    #[inline]
+    pub(crate) fn ns_now(&self, now: u64) -> Option<u64> {
+        self.current.0.ns_now(now)
+    }
+
+    /// The time from `earlier` to `now`, a tick that was just read; `None` if a look is due first.
+    #[inline]
+    pub(crate) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
+        self.current.0.ns_since(earlier, now)
     }
 
     /// The time from `earlier` to `later` in ns; zero if they come the other way round.
@@ -137,7 +182,15 @@ impl Timeline {
     }
 
     #[cold]
-    fn ns_between_elsewhere(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
+    #[inline(never)]
+    fn ns_between_elsewhere(&self, earlier: u64, later: u64, reference: &dyn Reference) -> u64 {
+        if later == earlier
+            && !reference.is_identity()
+            && reference.ticks() == later
+            && Self::counter_stands(reference)
+        {
+            reference.counter_failed(CounterFailure::Stopped);
+        }
         if later <= earlier {
             return 0;
         }
@@ -154,7 +207,7 @@ impl Timeline {
     }
 
     /// The tick that is `ns` after `tick`; `None` past the range of ticks.
-    pub(crate) fn tick_after(&self, tick: u64, ns: u64, reference: &impl Reference) -> Option<u64> {
+    pub(crate) fn tick_after(&self, tick: u64, ns: u64, reference: &dyn Reference) -> Option<u64> {
         let line = self.find(tick, reference);
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_add(ticks)) {
             if self.find(target, reference) == line {
@@ -167,12 +220,7 @@ impl Timeline {
     }
 
     /// The tick that is `ns` before `tick`; `None` before the range of ticks.
-    pub(crate) fn tick_before(
-        &self,
-        tick: u64,
-        ns: u64,
-        reference: &impl Reference,
-    ) -> Option<u64> {
+    pub(crate) fn tick_before(&self, tick: u64, ns: u64, reference: &dyn Reference) -> Option<u64> {
         let line = self.find(tick, reference);
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_sub(ticks)) {
             if self.find(target, reference) == line {
@@ -200,9 +248,14 @@ impl Timeline {
         Some(first.or_else(|| Some(self.newest()?.piece))?.knee().ns)
     }
 
+    /// The timeline less the OS clock, in ns; wraps.
+    pub(crate) fn offset_ns(&self) -> u64 {
+        self.newest().map_or(0, |record| record.offset_ns)
+    }
+
     /// The rate and its error in ppb, by a first conversion if there was none; `None` if that could
     /// not be published.
-    pub(crate) fn rate(&self, reference: &impl Reference) -> Option<(Rate, u32)> {
+    pub(crate) fn rate(&self, reference: &dyn Reference) -> Option<(Rate, u32)> {
         let known = || self.newest().filter(Record::has_rate);
         if known().is_none() {
             self.find(reference.ticks(), reference);
@@ -210,48 +263,78 @@ impl Timeline {
         known().map(|record| (record.estimate.rate, record.estimate.rate_error_ppb))
     }
 
-    /// Samples the OS clock now, and takes down what that shows. What has been converted stays as it
-    /// is, so a change of the OS clock is followed from the end of the newest record on, which may be one
-    /// that was prepared already.
-    pub(crate) fn sync(&self, reference: &impl Reference) {
+    /// Looks at the OS clock now. Ticks that may have been converted keep their times, so a change of the
+    /// OS clock is followed from the next look on.
+    pub(crate) fn sync(&self, reference: &dyn Reference) {
         let tick = reference.ticks();
-        self.ns_at(tick, reference);
+        self.find(tick, reference);
         let Some((id, record)) = self.newest_with_id() else { return };
-        if record.is_identity() || !record.has_rate() {
-            return;
-        }
-        let record = record.seeded(|| reference.known_rate());
-        let sample = Self::sample(&record, reference);
-        if !record.sees_event(&sample) {
-            return;
-        }
-        let next = record.next(id, tick, &sample, self.backward_step());
-        self.append(id, &record, &next, reference);
-        if tick >= record.piece.knee().tick {
-            self.current.0.install(record.piece.main, record.piece.end_tick);
+        if !record.is_identity() && record.has_rate() {
+            self.use_or_follow(id, &record, tick, reference);
         }
     }
 
-    /// A sample of both clocks; if the counter has failed, of that which is read from now on.
-    fn sample(record: &Record, reference: &impl Reference) -> Sample {
-        let take = || Sample::take(reference, u64::from(record.best_width_ticks));
+    /// How far the OS clock is now from where it was expected. `None` if no rate is known.
+    pub(crate) fn deviation_ns(&self, reference: &dyn Reference) -> Option<u64> {
+        let record = self.newest().filter(Record::has_rate)?;
+        let sample = self.sample(&record, reference);
+        Some(sample.ns.abs_diff(record.estimate.ns_at(sample.tick)))
+    }
+
+    /// How far the time that `reference`'s clocks have now may be from the time that the timeline has for
+    /// their tick, and that tick. `None` before the first conversion.
+    ///
+    /// It rests on nothing but a reading of both clocks.
+    pub(crate) fn bound(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
+        self.find(reference.ticks(), reference);
+        let record = self.newest().filter(Record::has_rate)?;
+        if record.is_identity() {
+            return Some((reference.ticks(), 0));
+        }
+        let sample = self.sample(&record, reference);
+        let ns = self.find(sample.tick, reference).ns_at(sample.tick);
+        // The clock was read in the bracket, and shows the last of its steps. What is odd is rounded down.
+        let half_width_ticks = sample.width_ticks / 2 + 2;
+        let bound_ns = ns
+            .abs_diff(sample.ns)
+            .saturating_add(record.estimate.rate.ns(half_width_ticks))
+            .saturating_add(sample.resolution_ns)
+            .saturating_add(1);
+        Some((sample.tick, bound_ns))
+    }
+
+    /// A sample of both clocks, in this timeline's time; if the counter has failed, of the counter that is
+    /// read from now on.
+    fn sample(&self, record: &Record, reference: &dyn Reference) -> Sample {
+        let take = || {
+            let sample = Sample::take(reference, u64::from(record.best_width_ticks));
+            Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample }
+        };
         let sample = take();
-        let failure = if record.is_behind(sample.tick) {
+        let failure = if self.is_behind(record, sample.tick) {
             CounterFailure::Regressed
         } else if sample.width_ticks == 0 && Self::counter_stands(reference) {
             // A slow counter may not move within a bracket either, so it was looked at for longer.
             CounterFailure::Stopped
+        } else if record.is_slow(&sample) {
+            CounterFailure::Untrusted
         } else {
             return sample;
         };
-        reference.counter_failed(failure);
-        take()
+        if reference.counter_failed(failure) { take() } else { sample }
+    }
+
+    /// Whether `tick`, read now, is so far back that the counter has gone back.
+    fn is_behind(&self, record: &Record, tick: u64) -> bool {
+        record.has_rate()
+            && !record.is_identity()
+            && tick.saturating_add(record.skew_ticks()) < self.current.0.floor()
     }
 
     /// Whether the counter stands still while the OS clock goes on.
-    fn counter_stands(reference: &impl Reference) -> bool {
+    fn counter_stands(reference: &dyn Reference) -> bool {
         let (tick, ns) = (reference.ticks(), reference.os_ns());
-        for _ in 0..MAX_SPINS {
+        for _ in 0..MAX_STANDS {
             // The counter last: an interruption before its read only gives it time to move.
             let has_had_time = reference.os_ns().saturating_sub(ns) >= STOPPED_NS;
             if reference.ticks() != tick {
@@ -266,43 +349,56 @@ impl Timeline {
 
     /// The line that tells the time at `tick`, from a record that is made now if need be.
     #[cold]
-    fn find(&self, tick: u64, reference: &impl Reference) -> Line {
+    #[inline(never)]
+    fn find(&self, tick: u64, reference: &dyn Reference) -> Line {
         loop {
             let Some((id, record)) = self.newest_with_id() else {
-                let Some(first) = self.begin(reference) else { continue };
+                let Some(first) = self.begin(None, reference) else { continue };
                 // Nobody can publish: this conversion is good for itself alone.
                 let told = if first.has_rate() {
                     first
                 } else {
-                    self.make_next(0, &first, tick, reference)
+                    self.second(0, &first, tick, reference)
                 };
                 return told.line_at(tick);
             };
-            if record.has_rate() {
-                if tick < record.piece.start().tick {
-                    Self::check_counter(&record, reference);
-                    return self.older_line(&record.piece, |point| point.tick <= tick);
+            if !record.has_rate() {
+                let next = self.second(id, &record, tick, reference);
+                if !self.publish(id, &next) {
+                    return next.line_at(tick);
                 }
-                if tick < record.piece.end_tick {
-                    self.use_record(id, &record, tick, reference);
-                    return record.line_at(tick);
-                }
-                // Another core's counter may be a little ahead of this one's: that is not the
-                // future yet, since a successor can be made already.
-                if reference.ticks() < record.due_tick() {
-                    Self::check_counter(&record, reference);
-                    return record.piece.main;
-                }
+                self.take_up(&next);
+                continue;
             }
-            let next = self.make_next(id, &record, tick, reference);
-            if !self.append(id, &record, &next, reference) {
-                return next.line_at(tick);
+            if tick < record.piece.start().tick {
+                return self.older_line(&record.piece, |point| point.tick <= tick);
+            }
+            let until = self.reach(id, &record).until;
+            if tick < until {
+                self.install(&record, until, tick, reference);
+                return record.line_at(tick);
+            }
+            // Another core's counter may be a little ahead of this one's: that is not the future yet.
+            let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
+            if reference.ticks().saturating_add(near_ticks) < until {
+                return record.piece.main;
+            }
+            if let Some(line) = self.use_or_follow(id, &record, tick, reference) {
+                return line;
             }
         }
     }
 
-    /// Serves the fast path from `record`, and prepares its successor when it is due.
-    fn use_record(&self, id: Id, record: &Record, tick: u64, reference: &impl Reference) {
+    /// Up to where the newest record, whose id is `id`, may be used.
+    fn reach(&self, id: Id, record: &Record) -> Reach {
+        if record.is_identity() {
+            return Reach::EVERYWHERE;
+        }
+        self.history.reach(id, record.piece.knee().tick)
+    }
+
+    /// Serves the fast path from `record`, which may be used up to `until`.
+    fn install(&self, record: &Record, until: u64, tick: u64, reference: &dyn Reference) {
         let main = record.piece.main;
         if tick < main.start_tick {
             return;
@@ -315,46 +411,86 @@ impl Timeline {
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
                 self.current.0.install(stretch, start.saturating_add(FAST_NS));
             }
-        } else if tick < record.due_tick() {
-            self.current.0.install(main, record.due_tick());
-        } else if self.start_preparing() {
-            let next = self.make_next(id, record, tick, reference);
-            self.append(id, record, &next, reference);
-            self.current.0.install(main, record.piece.end_tick);
-            self.end_preparing();
+        } else {
+            self.current.0.install(main, until);
         }
     }
 
-    /// The successor of `record`, made for the sake of `tick`.
-    fn make_next(&self, id: Id, record: &Record, tick: u64, reference: &impl Reference) -> Record {
-        let sample = || Self::sample(record, reference);
+    /// Looks at the OS clock. If it agrees with `record`, that may be used for longer; otherwise a
+    /// successor is made. Returns the line of `tick` if that could not be published.
+    fn use_or_follow(
+        &self,
+        id: Id,
+        record: &Record,
+        tick: u64,
+        reference: &dyn Reference,
+    ) -> Option<Line> {
         let record = record.seeded(|| reference.known_rate());
-        if record.has_rate() {
-            return record.next(id, tick, &sample(), self.backward_step());
+        let reach = self.reach(id, &record);
+        let agreed_tick = self.current.0.floor();
+        let sample = self.sample(&record, reference);
+        if record.agrees(&sample) && !record.is_slow(&sample) {
+            self.current.0.raise_floor(sample.tick);
+            self.history.raise(id, reach, record.next_look(sample.tick));
+            return None;
+        }
+        let end = End {
+            id,
+            tick: self.history.close(id, record.piece.knee().tick),
+            wanted_tick: tick,
+            agreed_tick,
+            clock_jumped: reference.clock_jumped(&record, &sample),
+        };
+        let next = record.next(&end, &sample, self.policy());
+        if !self.publish(id, &next) {
+            return Some(next.line_at(tick));
+        }
+        self.current.0.raise_floor(sample.tick);
+        self.take_up(&next);
+        if next.counts.events() != record.counts.events() {
+            reference.disturbed();
+        }
+        None
+    }
+
+    /// Lets `next`, which was made of a sample just now, be used until the next look, unless another record
+    /// is the newest.
+    fn take_up(&self, next: &Record) {
+        if let Some((id, newest)) = self.newest_with_id() {
+            if newest.piece == next.piece {
+                let knee_tick = next.piece.knee().tick;
+                let reach = self.history.reach(id, knee_tick);
+                self.history.raise(id, reach, next.next_look(knee_tick));
+            }
+        }
+    }
+
+    /// The first record that has a rate, after `record`. It takes a second sample, some time after the
+    /// first.
+    fn second(&self, id: Id, record: &Record, tick: u64, reference: &dyn Reference) -> Record {
+        let end = End {
+            id,
+            tick: self.history.close(id, record.piece.knee().tick),
+            wanted_tick: tick,
+            agreed_tick: 0,
+            clock_jumped: false,
+        };
+        let seeded = record.seeded(|| reference.known_rate());
+        if seeded.has_rate() {
+            let sample = self.sample(&seeded, reference);
+            return seeded.next(&end, &sample, self.policy());
         }
         // Asked before the spin, since asking takes time too.
         let declared_hz = reference.declared_hz();
+        let resolution_ns = reference.resolution_ns();
         // A clock that rises in long steps tells a rate after two of them.
-        let spin_ns = SPIN_NS.max(2 * reference.resolution_ns());
-        let mut taken = sample();
-        for _ in 0..MAX_SPINS + reference.resolution_ns() / 16 {
-            if taken.ns.saturating_sub(record.piece.knee().ns) >= spin_ns {
+        let spin_ns = SPIN_NS.max(2 * resolution_ns);
+        for _ in 0..MAX_SPINS + resolution_ns / 16 {
+            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns {
                 break;
             }
-            taken = sample();
         }
-        record.second(id, tick, &taken, declared_hz)
-    }
-
-    /// Publishes `next` after `record`, and has the host reviewed if that is called for. Whether
-    /// `record` has a successor then: if so, it is this one or another's.
-    fn append(&self, id: Id, record: &Record, next: &Record, reference: &impl Reference) -> bool {
-        let published = self.publish(id, next);
-        let event = next.counts.events() != record.counts.events();
-        if event || next.counts.syncs % REVIEW_EVERY == FIRST_REVIEW {
-            reference.review();
-        }
-        published
+        record.second(&end, &self.sample(record, reference), declared_hz)
     }
 
     fn publish(&self, after: Id, record: &Record) -> bool {
@@ -370,22 +506,16 @@ impl Timeline {
         }
     }
 
-    /// Checks that the counter has not gone back; if it has, it is replaced for the reads to come.
-    fn check_counter(record: &Record, reference: &impl Reference) {
-        if record.is_behind(reference.ticks()) {
-            reference.counter_failed(CounterFailure::Regressed);
-        }
-    }
-
     /// What should be read when the OS clock says `os_ns`; nanoseconds that begin here if no rate is
     /// known. `None` before [`begin`](Self::begin).
     pub(crate) fn expected(&self, os_ns: u64) -> Option<Expected> {
-        let Record { estimate, .. } = self.newest()?;
+        let Record { estimate, offset_ns, .. } = self.newest()?;
         if !estimate.rate.is_known() {
             return Some(Expected { tick: estimate.tick, rate: Rate::ONE, error_ns: 0 });
         }
-        let error_ns = estimate.error_after(os_ns.saturating_sub(estimate.ns));
-        Some(Expected { tick: estimate.tick_at(os_ns)?, rate: estimate.rate, error_ns })
+        let ns = os_ns.wrapping_add(offset_ns);
+        let error_ns = estimate.error_after(ns.saturating_sub(estimate.ns));
+        Some(Expected { tick: estimate.tick_at(ns)?, rate: estimate.rate, error_ns })
     }
 
     /// The first tick at which the time is `ns` or later.
@@ -420,16 +550,6 @@ impl Timeline {
         } else {
             Some(self.older_line(&newest, wanted))
         }
-    }
-
-    fn start_preparing(&self) -> bool {
-        // ORDERING: Relaxed, since a hint orders nothing.
-        !self.preparing.swap(true, Ordering::Relaxed)
-    }
-
-    fn end_preparing(&self) {
-        // ORDERING: Relaxed, since a hint orders nothing.
-        self.preparing.store(false, Ordering::Relaxed);
     }
 }
 

@@ -55,6 +55,13 @@ impl<const W: usize> Versioned<W> {
         (before == after).then_some((before, words))
     }
 
+    /// The version alone, which may be of words that are still being written.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        // ORDERING: Relaxed, since no words are read by it.
+        self.version.load(Ordering::Relaxed)
+    }
+
     /// Writes the words unless somebody else is writing or the version has been reached.
     pub(crate) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
         self.try_write_below(version, version, words)

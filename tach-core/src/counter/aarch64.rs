@@ -12,10 +12,9 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 const ECV: u64 = 1 << 19;
 
 /// Every `AArch64` CPU has the timer, and it runs at one rate (Arm ARM, D12.1.2: system counter).
-#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
-pub(crate) fn features(capabilities: u64) -> Option<Features> {
+pub(crate) fn features(capabilities: u64) -> Features {
     let ordering = if capabilities & ECV != 0 { Ordering::SelfOrdered } else { Ordering::Fenced };
-    Some(Features { invariant: true, ordering })
+    Features { invariant: true, ordering }
 }
 
 /// What firmware has put there; 0 where it forgot to, and under some emulators.

@@ -17,9 +17,8 @@ unsafe extern "C" {
     fn mach_timebase_info(ns_and_ticks: *mut [u32; 2]) -> i32;
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
-pub(crate) fn features(_: u64) -> Option<Features> {
-    Some(Features { invariant: true, ordering: Ordering::Fenced })
+pub(crate) fn features(_: u64) -> Features {
+    Features { invariant: true, ordering: Ordering::Fenced }
 }
 
 pub(crate) fn declared_hz() -> Option<u64> {

@@ -9,9 +9,8 @@ pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "Constant", built_on_it: &[] };
 
 /// The stable counter runs at one rate (LoongArch reference manual, volume 1, 2.2.10.4).
-#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
-pub(crate) fn features(_: u64) -> Option<Features> {
-    Some(Features { invariant: true, ordering: Ordering::Unordered })
+pub(crate) fn features(_: u64) -> Features {
+    Features { invariant: true, ordering: Ordering::Unordered }
 }
 
 /// By CPUCFG's words 4, the crystal's frequency, and 5, the counter's factor and divisor.

@@ -1,18 +1,18 @@
 //! A target whose counter tach does not read: the OS clock gives the ticks.
 
-use super::{Clocksources, Features};
+use super::{Clocksources, Features, Ordering};
 
 pub(crate) const CLOCKSOURCES: Clocksources = Clocksources { counter: "", built_on_it: &[] };
 
-pub(crate) fn features(_: u64) -> Option<Features> {
-    None
+pub(crate) fn features(_: u64) -> Features {
+    Features { invariant: false, ordering: Ordering::Unordered }
 }
 
 pub(crate) fn declared_hz() -> Option<u64> {
     None
 }
 
-/// Never called, since [`features`] is `None`.
+/// Never called, since no source is chosen without a clocksource.
 pub(crate) fn ticks() -> u64 {
     0
 }

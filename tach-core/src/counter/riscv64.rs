@@ -10,9 +10,8 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 
 /// Zicntr's `time` runs at one rate (unprivileged ISA, chapter Zicntr). `cycle` does not, and Linux
 /// keeps it from user space since 6.6.
-#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
-pub(crate) fn features(_: u64) -> Option<Features> {
-    Some(Features { invariant: true, ordering: Ordering::Unordered })
+pub(crate) fn features(_: u64) -> Features {
+    Features { invariant: true, ordering: Ordering::Unordered }
 }
 
 /// The device tree has it, which is for the kernel alone.

@@ -15,17 +15,20 @@ const BASIC_FEATURES: u32 = 1;
 const CRYSTAL: u32 = 0x15;
 /// CPUID leaf in which hypervisors tell the TSC's frequency in kHz.
 const HYPERVISOR_KHZ: u32 = 0x4000_0010;
+/// CPUID leaf whose EAX is the highest extended leaf.
+const FIRST_EXTENDED: u32 = 0x8000_0000;
 /// CPUID leaf whose EDX bit 27 says that RDTSCP exists.
 const EXTENDED_FEATURES: u32 = 0x8000_0001;
 /// CPUID leaf whose EDX bit 8 says that the TSC is invariant.
 const POWER_MANAGEMENT: u32 = 0x8000_0007;
 
-#[expect(clippy::unnecessary_wraps, reason = "a target may have no counter")]
-pub(crate) fn features(_: u64) -> Option<Features> {
-    let edx_bit = |number, bit: u32| leaf(number).is_some_and(|leaf| leaf.edx & (1 << bit) != 0);
+pub(crate) fn features(_: u64) -> Features {
+    // In a virtual machine each CPUID costs microseconds, so no leaf is read twice.
+    let last = cpuid(FIRST_EXTENDED).eax;
+    let edx_bit = |number, bit: u32| number <= last && cpuid(number).edx & (1 << bit) != 0;
     let has_rdtscp = edx_bit(EXTENDED_FEATURES, 27);
     let ordering = if has_rdtscp { Ordering::SelfOrdered } else { Ordering::Fenced };
-    Some(Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering })
+    Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering }
 }
 
 /// In a virtual machine by the hypervisor's leaf alone: the crystal is the host's, whose TSC may be scaled.

@@ -22,7 +22,7 @@ pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_
     };
     let name = if answer == 0 { CStr::from_bytes_until_nul(buffer).ok() } else { None };
     let current = name.and_then(|name| name.to_str().ok()).map(clocksource);
-    KernelView { counter_readable: true, has_monotonic_clock: true, current, available: None }
+    KernelView { current, available: None }
 }
 
 /// By the name that Linux has for it. `TSC-low` is the TSC, shifted to fit 32 bits (timecounters(4)).

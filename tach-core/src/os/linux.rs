@@ -1,7 +1,6 @@
 //! What Linux says of the counter.
-#![expect(unsafe_code, reason = "calls prctl")]
 
-use core::ffi::{CStr, c_int, c_ulong};
+use core::ffi::CStr;
 
 use super::file::read_line;
 use super::{CLOCKSOURCE_BYTES, KernelView};
@@ -11,12 +10,7 @@ const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/availabl
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     let (current, available) = clocksources(buffer, CURRENT, AVAILABLE);
-    KernelView {
-        counter_readable: counter_readable(),
-        has_monotonic_clock: true,
-        current,
-        available,
-    }
+    KernelView { current, available }
 }
 
 /// The current and the available clocksources, as the files at these paths name them.
@@ -30,16 +24,6 @@ fn clocksources<'a>(
     // A kernel on its CPU's counter needs no other: a file less to read at the start of a process.
     let available = if current == Some("tsc") { current } else { read_line(available, second) };
     (current, available)
-}
-
-/// Whether the counter may be read here: a process that had it disabled gets SIGSEGV (prctl(2)), on x86 and
-/// on newer kernels for `AArch64`.
-fn counter_readable() -> bool {
-    let mut mode: c_int = 0;
-    // SAFETY: PR_GET_TSC writes one int to the pointer in its second argument.
-    let answer = unsafe { libc::prctl(libc::PR_GET_TSC, (&raw mut mode) as c_ulong) };
-    // The call fails where the architecture has no such switch: reading is then always allowed.
-    answer != 0 || mode == libc::PR_TSC_ENABLE
 }
 
 #[cfg(test)]

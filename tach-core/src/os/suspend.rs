@@ -2,7 +2,7 @@
 
 use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC};
 
-use super::unix::read;
+use super::read_clock as read;
 
 /// A bracket this narrow is good enough: the result is then within half of it, a microsecond.
 const NARROW_NS: u64 = 2_000;

@@ -3,14 +3,14 @@
 
 use libc::{CLOCK_REALTIME, clockid_t, timespec};
 
-use super::MONOTONIC;
+use super::{MONOTONIC, read_clock};
 
 pub(crate) fn monotonic_ns() -> u64 {
-    read(MONOTONIC).unwrap_or(0)
+    read_clock(MONOTONIC).unwrap_or(0)
 }
 
 pub(crate) fn realtime_ns() -> u64 {
-    read(CLOCK_REALTIME).unwrap_or(0)
+    read_clock(CLOCK_REALTIME).unwrap_or(0)
 }
 
 /// `None` where the kernel does not have the clock, and before its epoch.

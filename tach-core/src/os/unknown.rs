@@ -7,7 +7,15 @@ use super::{CLOCKSOURCE_BYTES, KernelView};
 use crate::clock_error::ClockError;
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
-    KernelView { counter_readable: true, has_monotonic_clock: true, current: None, available: None }
+    KernelView { current: None, available: None }
+}
+
+pub(crate) fn counter_readable() -> bool {
+    true
+}
+
+pub(crate) fn has_monotonic_clock() -> bool {
+    true
 }
 
 pub(crate) fn cpu_capabilities() -> u64 {

@@ -2,7 +2,6 @@
 
 use wasm_bindgen::prelude::*;
 
-use super::{CLOCKSOURCE_BYTES, KernelView};
 use crate::maximum::Maximum;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -69,9 +68,8 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
     DATE_STEPS_NS
 }
 
-pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
-    let has_monotonic_clock = PERFORMANCE.with(Option::is_some);
-    KernelView { counter_readable: true, has_monotonic_clock, current: None, available: None }
+pub(crate) fn has_monotonic_clock() -> bool {
+    PERFORMANCE.with(Option::is_some)
 }
 
 /// Of milliseconds; 0 if they are negative.

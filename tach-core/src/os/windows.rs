@@ -74,12 +74,7 @@ pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     // SAFETY: the page is mapped and readable in every process; the byte changes at most when the
     // system starts.
     let flags = unsafe { ptr::with_exposed_provenance::<u8>(QPC_BYPASS_ENABLED).read_volatile() };
-    KernelView {
-        counter_readable: true,
-        has_monotonic_clock: true,
-        current: Some(clocksource(flags)),
-        available: Some("tsc"),
-    }
+    KernelView { current: Some(clocksource(flags)), available: Some("tsc") }
 }
 
 /// What `QueryPerformanceCounter` reads, by the names that Linux has for it.

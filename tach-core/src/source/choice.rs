@@ -4,10 +4,10 @@ use core::fmt;
 
 use super::domain::{DOMAINS, WORDS, line_of, to_words};
 use super::request::{ORDER, SOURCE};
-use super::verdict::{Mode, Verdict, Wish, decide};
+use super::verdict::{Access, Mode, Verdict, Wish, decide, kernel_verdict, without_counter};
 use super::{Order, Reason, Source};
 use crate::counter;
-use crate::os::{self, CLOCKSOURCE_BYTES, KernelView};
+use crate::os::{self, CLOCKSOURCE_BYTES};
 use crate::succession::Succession;
 use crate::sync::Padded;
 use crate::timeline::Line;
@@ -163,41 +163,65 @@ pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     CHOICE.0.replace(seen.to_word(), usize::from(seen.domain), domain_at);
 }
 
-/// Whether the kernel, asked again, has left the counter that `chosen` relies on.
+/// Whether the kernel, asked by its files, has left the counter that `chosen` relies on.
 pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
     let words = &mut [0; CLOCKSOURCE_BYTES];
+    let mut verdict = || kernel_verdict(&os::kernel_view(words), counter::CLOCKSOURCES);
     chosen.verdict.mode.reads_counter()
         && !chosen.forced
-        && weigh(&os::kernel_view(words), Wish::default()).reason == Reason::KernelAvoidsCounter
-}
-
-/// The verdict on this machine's counter.
-fn weigh(kernel: &KernelView<'_>, wish: Wish) -> Verdict {
-    let features = counter::features(os::cpu_capabilities());
-    decide(features, counter::CLOCKSOURCES, kernel, wish)
+        && verdict() == Some(Reason::KernelAvoidsCounter)
 }
 
 /// The choice, made now if it has not been made yet.
 pub(crate) fn choose() -> Chosen {
-    while let Some(calls) = Calls::get() {
-        if let Some(chosen) = try_choose(calls) {
-            return chosen;
-        }
+    choose_after(&mut || ())
+}
+
+/// The choice, made now if it has not been made yet. Calls `begin` before it collects the evidence that
+/// takes long, if the counter may be read.
+pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
+    if Calls::get().is_some() {
+        decide_now(begin);
     }
     chosen()
 }
 
-/// Makes the choice, unless somebody has made it or has called for something else meanwhile.
-fn try_choose(calls: Calls) -> Option<Chosen> {
+#[cold]
+#[inline(never)]
+fn decide_now(begin: &mut dyn FnMut()) {
+    while let Some(calls) = Calls::get() {
+        if try_choose(calls, begin) {
+            return;
+        }
+    }
+}
+
+/// The verdict on this machine's counter. Nothing is asked about a counter that is not wanted.
+fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
+    let access = Access {
+        has_counter: counter::CLOCKSOURCES.has_counter(),
+        // Before any clock is read: this says how.
+        counter_readable: os::counter_readable(),
+        has_monotonic_clock: os::has_monotonic_clock(),
+    };
+    if let Some(verdict) = without_counter(access, wish) {
+        return verdict;
+    }
+    begin();
+    let words = &mut [0; CLOCKSOURCE_BYTES];
+    let features = counter::features(os::cpu_capabilities());
+    decide(features, counter::CLOCKSOURCES, &os::kernel_view(words), wish)
+}
+
+/// Makes the choice, unless another thread has made it or has called for something else meanwhile.
+fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
     let (source, order) = (SOURCE.read(), ORDER.read());
-    let kernel_words = &mut [0; CLOCKSOURCE_BYTES];
-    let kernel = os::kernel_view(kernel_words);
     let called = calls.source.map(|source| (source, Reason::Call));
     let wish = Wish {
         source: called.or(source.get().map(|source| (source, Reason::Environment))),
         enforced: calls.enforced || order.get() == Some(Order::Enforced),
     };
-    let verdict = weigh(&kernel, wish);
+    let verdict = weigh(wish, begin);
     let chosen = Chosen {
         verdict,
         forced: matches!(verdict.reason, Reason::Call | Reason::Environment),
@@ -207,7 +231,7 @@ fn try_choose(calls: Calls) -> Option<Chosen> {
         domain: 0,
     };
     if !CHOICE.0.change(calls.to_word(), chosen.to_word()) {
-        return None;
+        return false;
     }
     if chosen.source_ignored {
         os::report(format_args!("{SOURCE}"));
@@ -215,7 +239,7 @@ fn try_choose(calls: Calls) -> Option<Chosen> {
     if chosen.order_ignored {
         os::report(format_args!("{ORDER}"));
     }
-    Some(chosen)
+    true
 }
 
 /// Takes down what [`force_source`](crate::force_source) asks for, for [`choose`] to weigh.

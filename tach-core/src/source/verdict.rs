@@ -68,41 +68,45 @@ pub(super) struct Wish {
     pub(super) enforced: bool,
 }
 
-/// Weighs the evidence. `features` is `None` where there is no counter.
+/// What is known of the counter before anything slow is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    /// tach reads a counter on this target.
+    pub(super) has_counter: bool,
+    /// This process may read it.
+    pub(super) counter_readable: bool,
+    /// The host has a clock that nobody sets.
+    pub(super) has_monotonic_clock: bool,
+}
+
+/// The verdict if there is no counter to weigh: it is not wanted, or can't be read.
+pub(super) fn without_counter(access: Access, wish: Wish) -> Option<Verdict> {
+    let reason = if cfg!(tach_source = "os") {
+        Reason::Build
+    } else if let Some((Source::Os, reason)) = wish.source {
+        reason
+    } else if !access.has_counter && access.has_monotonic_clock {
+        Reason::NoCounter
+    } else if !access.has_counter {
+        Reason::NoMonotonicClock
+    } else if !access.counter_readable {
+        Reason::CounterDisabled
+    } else {
+        return None;
+    };
+    Some(Verdict { mode: Mode::Os, reason })
+}
+
+/// Weighs the evidence on a counter that can be read.
 pub(super) fn decide(
-    features: Option<Features>,
+    features: Features,
     clocksources: Clocksources,
     kernel: &KernelView<'_>,
     wish: Wish,
 ) -> Verdict {
-    let verdict = decide_source(features, clocksources, kernel, wish.source);
-    if wish.enforced && verdict.mode.order() == Order::OrderedRead {
-        return Verdict { mode: Mode::Enforced, ..verdict };
-    }
-    verdict
-}
-
-fn decide_source(
-    features: Option<Features>,
-    clocksources: Clocksources,
-    kernel: &KernelView<'_>,
-    wish: Option<(Source, Reason)>,
-) -> Verdict {
     let os = |reason| Verdict { mode: Mode::Os, reason };
-    if cfg!(tach_source = "os") {
-        return os(Reason::Build);
-    }
-    if let Some((Source::Os, reason)) = wish {
-        return os(reason);
-    }
-    let Some(features) = features else {
-        let has_clock = kernel.has_monotonic_clock;
-        return os(if has_clock { Reason::NoCounter } else { Reason::NoMonotonicClock });
-    };
-    if !kernel.counter_readable {
-        return os(Reason::CounterDisabled);
-    }
     let trusted_mode = match features.ordering {
+        _ if wish.enforced => Mode::Enforced,
         Ordering::SelfOrdered => Mode::SelfOrdered,
         Ordering::Fenced => Mode::Fenced,
         Ordering::Unordered => Mode::Enforced,
@@ -113,15 +117,15 @@ fn decide_source(
         (true, Some(reason)) => Verdict { mode: trusted_mode, reason },
         (true, None) => Verdict { mode: Mode::Enforced, reason: Reason::KernelVerdictUnknown },
     };
-    match wish {
+    match wish.source {
         // A counter that nobody vouches for is read all the same, but its order is enforced.
         Some((_, reason)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), reason },
         None => by_merit,
     }
 }
 
-/// The kernel's verdict on the counter by its clocksources; `None` where it does not tell.
-fn kernel_verdict(kernel: &KernelView<'_>, clocksources: Clocksources) -> Option<Reason> {
+/// The kernel's verdict on the counter by its clocksources; `None` where they are not known.
+pub(super) fn kernel_verdict(kernel: &KernelView<'_>, clocksources: Clocksources) -> Option<Reason> {
     let Clocksources { counter, built_on_it } = clocksources;
     let has_counter = || kernel.available.is_some_and(|all| all.split(' ').any(|s| s == counter));
     let current = kernel.current?;
@@ -143,15 +147,10 @@ mod tests {
         Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
     fn kernel<'a>(current: Option<&'a str>, available: &'a str) -> KernelView<'a> {
-        KernelView {
-            counter_readable: true,
-            has_monotonic_clock: true,
-            current,
-            available: Some(available),
-        }
+        KernelView { current, available: Some(available) }
     }
 
-    fn by_merit(features: Option<Features>, kernel: &KernelView<'_>) -> (Mode, Reason) {
+    fn by_merit(features: Features, kernel: &KernelView<'_>) -> (Mode, Reason) {
         let verdict = decide(features, X86, kernel, Wish::default());
         (verdict.mode, verdict.reason)
     }
@@ -181,7 +180,7 @@ mod tests {
         ];
         for (current, available, mode, reason) in cases {
             let view = kernel(current, available);
-            assert_eq!(by_merit(Some(TRUSTED), &view), (mode, reason), "{current:?}, {available}");
+            assert_eq!(by_merit(TRUSTED, &view), (mode, reason), "{current:?}, {available}");
         }
     }
 
@@ -189,7 +188,7 @@ mod tests {
     fn a_counter_without_the_invariant_bit_is_not_read() {
         let features = Features { invariant: false, ..TRUSTED };
         for current in [Some("tsc"), None] {
-            let found = by_merit(Some(features), &kernel(current, "tsc"));
+            let found = by_merit(features, &kernel(current, "tsc"));
             assert_eq!(found, (Mode::Os, Reason::CounterNotInvariant));
         }
     }
@@ -197,7 +196,7 @@ mod tests {
     #[test]
     fn without_a_self_ordered_read_the_fence_orders() {
         let features = Features { ordering: Ordering::Fenced, ..TRUSTED };
-        let found = by_merit(Some(features), &kernel(Some("tsc"), "tsc"));
+        let found = by_merit(features, &kernel(Some("tsc"), "tsc"));
         assert_eq!(found, (Mode::Fenced, Reason::KernelUsesCounter));
     }
 
@@ -206,40 +205,48 @@ mod tests {
         let features = Features { ordering: Ordering::Unordered, ..TRUSTED };
         let riscv = Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
         let uses = kernel(Some("riscv_clocksource"), "riscv_clocksource");
-        let verdict = decide(Some(features), riscv, &uses, Wish::default());
+        let verdict = decide(features, riscv, &uses, Wish::default());
         assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
         // Another architecture's, as an emulator shows it.
         for name in ["tsc", "kvm-clock", ""] {
             let verdict =
-                decide(Some(features), riscv, &kernel(Some(name), "tsc"), Wish::default());
+                decide(features, riscv, &kernel(Some(name), "tsc"), Wish::default());
             assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
         }
     }
 
     #[test]
-    fn a_host_without_a_monotonic_clock_is_named() {
-        let bare = KernelView { has_monotonic_clock: false, ..kernel(None, "") };
-        assert_eq!(by_merit(None, &bare), (Mode::Os, Reason::NoMonotonicClock));
-        assert_eq!(by_merit(None, &kernel(None, "")), (Mode::Os, Reason::NoCounter));
+    fn without_a_counter_or_the_wish_for_one_nothing_is_weighed() {
+        const ALL: Access =
+            Access { has_counter: true, counter_readable: true, has_monotonic_clock: true };
+        let none = Access { has_counter: false, ..ALL };
+        let bare = Access { has_monotonic_clock: false, ..none };
+        let unreadable = Access { counter_readable: false, ..ALL };
+        let wants = |source| Wish { source: Some((source, Reason::Call)), ..Wish::default() };
+        let (counter, os) = (wants(Source::Counter), wants(Source::Os));
+        let cases = [
+            (ALL, Wish::default(), None),
+            (ALL, counter, None),
+            (ALL, os, Some(Reason::Call)),
+            (unreadable, os, Some(Reason::Call)),
+            (unreadable, counter, Some(Reason::CounterDisabled)),
+            (none, counter, Some(Reason::NoCounter)),
+            (none, Wish::default(), Some(Reason::NoCounter)),
+            (bare, Wish::default(), Some(Reason::NoMonotonicClock)),
+        ];
+        for (access, wish, reason) in cases {
+            let expected = reason.map(|reason| Verdict { mode: Mode::Os, reason });
+            assert_eq!(without_counter(access, wish), expected, "{access:?} {wish:?}");
+        }
     }
 
     #[test]
-    fn force_outranks_merit_but_not_the_possible() {
-        let good = kernel(Some("tsc"), "tsc");
-        let bad = kernel(Some("hpet"), "hpet");
-        let unreadable = KernelView { counter_readable: false, ..good };
-        let (counter, os) = (Source::Counter, Source::Os);
-        let cases = [
-            (Some(TRUSTED), &good, os, Mode::Os, Reason::Call),
-            (Some(TRUSTED), &good, counter, Mode::SelfOrdered, Reason::Call),
-            (Some(TRUSTED), &bad, counter, Mode::Enforced, Reason::Call),
-            (Some(TRUSTED), &unreadable, counter, Mode::Os, Reason::CounterDisabled),
-            (None, &good, counter, Mode::Os, Reason::NoCounter),
-        ];
-        for (features, view, source, mode, reason) in cases {
-            let wish = Wish { source: Some((source, Reason::Call)), ..Wish::default() };
-            let verdict = decide(features, X86, view, wish);
-            assert_eq!((verdict.mode, verdict.reason), (mode, reason), "{view:?} {source:?}");
+    fn force_outranks_merit() {
+        let wish = Wish { source: Some((Source::Counter, Reason::Call)), ..Wish::default() };
+        let cases = [("tsc", Mode::SelfOrdered), ("hpet", Mode::Enforced)];
+        for (current, mode) in cases {
+            let verdict = decide(TRUSTED, X86, &kernel(Some(current), current), wish);
+            assert_eq!(verdict, Verdict { mode, reason: Reason::Call }, "{current}");
         }
     }
 
@@ -248,10 +255,10 @@ mod tests {
         let enforced = Wish { enforced: true, ..Wish::default() };
         let fenced = Features { ordering: Ordering::Fenced, ..TRUSTED };
         for features in [TRUSTED, fenced] {
-            let verdict = decide(Some(features), X86, &kernel(Some("tsc"), "tsc"), enforced);
+            let verdict = decide(features, X86, &kernel(Some("tsc"), "tsc"), enforced);
             assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
         }
-        let verdict = decide(Some(TRUSTED), X86, &kernel(Some("hpet"), "hpet"), enforced);
+        let verdict = decide(TRUSTED, X86, &kernel(Some("hpet"), "hpet"), enforced);
         assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
     }
 }

@@ -2,12 +2,11 @@
 
 use core::time::Duration;
 
-use super::read::{Bare, Read, in_force, ticks};
+use super::read::{Bare, Read, checked, in_force, tick_by, ticks};
 use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference};
-use crate::Instant;
-use crate::sample::Reference;
+use crate::{Instant, counter};
 use crate::sync::{AtomicU64, Ordering, Padded};
-use crate::timeline::{Record, Timeline};
+use crate::timeline::Timeline;
 
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
 #[inline]
@@ -19,14 +18,16 @@ pub(crate) fn between(earlier: u64, later: u64) -> Duration {
 #[inline]
 pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
     if R::is_instruction() {
-        between(earlier, R::instruction())
-    } else {
-        elapsed_otherwise::<R>(earlier)
+        if let Some(ns) = MONOTONIC.ns_since(earlier, R::instruction()) {
+            return duration(ns);
+        }
     }
+    elapsed_otherwise::<R>(earlier)
 }
 
 /// Apart from [`elapsed`], so that this one holds no call between the loads of the line and the
 /// instruction, and needs to save no registers.
+#[cold]
 #[inline(never)]
 fn elapsed_otherwise<R: Read>(earlier: u64) -> Duration {
     between(earlier, R::otherwise())
@@ -61,31 +62,46 @@ pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
     started().tick_before(tick, ns, &MonotonicReference)
 }
 
-/// The OS's monotonic clock at `tick`, in ns.
+/// The elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.
 #[inline]
-pub(crate) fn monotonic_ns_at(tick: u64) -> u64 {
+fn monotonic_ns_at(tick: u64) -> u64 {
     MONOTONIC.ns_at(tick, &MonotonicReference)
+}
+
+/// The OS's monotonic clock at `tick`, in ns. Instants from before a jump of that clock keep their distance
+/// to now.
+#[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
+pub(crate) fn os_monotonic_ns_at(tick: u64) -> u64 {
+    let ns = monotonic_ns_at(tick);
+    ns.wrapping_sub(MONOTONIC.offset_ns())
 }
 
 /// The first tick at which the OS's monotonic clock says `ns` or more; the nearest there is.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
-pub(crate) fn tick_at_monotonic_ns(ns: u64) -> u64 {
-    // What lies behind the end of the newest record is told better once that has a successor.
-    let now = ticks::<Bare>();
-    let now_ns = monotonic_ns_at(now);
+pub(crate) fn tick_at_os_monotonic_ns(ns: u64) -> u64 {
+    // A tick past the end of the newest record is told better once that has a successor.
+    let now_ns = monotonic_ns_at(ticks::<Bare>());
+    let ns = ns.wrapping_add(MONOTONIC.offset_ns());
     MONOTONIC.tick_at(ns).unwrap_or(if ns < now_ns { 0 } else { u64::MAX })
 }
 
 /// The Unix time now, in ns.
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
-    if Bare::is_instruction() { unix_ns_at(Bare::instruction()) } else { unix_ns_otherwise() }
+    if Bare::is_instruction() {
+        if let Some(ns) = REALTIME.ns_now(Bare::instruction()) {
+            return ns;
+        }
+    }
+    unix_ns_otherwise()
 }
 
 /// Apart from [`unix_ns_now`] for the reason that [`elapsed_otherwise`] has.
+#[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
-    unix_ns_at(Bare::otherwise())
+    let tick = checked(&REALTIME, &RealtimeReference, |chosen| tick_by(chosen, counter::ticks));
+    unix_ns_at(tick)
 }
 
 /// The Unix time at `tick`, in ns.
@@ -94,22 +110,12 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
     REALTIME.ns_at(tick, &RealtimeReference)
 }
 
-/// The Unix time now, and how far it may be off, both in ns.
+/// A tick of now, its Unix time, and how far that may be from the OS clock's, both in ns.
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
-    let tick = ticks::<Bare>();
-    let ns = unix_ns_at(tick);
-    (ns, uncertainty_ns(&REALTIME, &RealtimeReference, tick, ns).unwrap_or(u64::MAX))
-}
-
-/// How far `told_ns` may be off, which `timeline` told at `tick`; `None` before the first conversion.
-pub(crate) fn uncertainty_ns(
-    timeline: &Timeline,
-    reference: &impl Reference,
-    tick: u64,
-    told_ns: u64,
-) -> Option<u64> {
-    let record = timeline.newest().filter(Record::has_rate)?;
-    Some(record.uncertainty_ns(tick, told_ns, reference.resolution_ns()))
+    in_force();
+    let (tick, bound_ns) =
+        REALTIME.bound(&RealtimeReference).unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
+    (unix_ns_at(tick), bound_ns)
 }
 
 /// The time since this process first used tach.

@@ -1,11 +1,13 @@
 //! The four reads, each one instruction where that will do.
 
-use super::start;
+use super::{MONOTONIC, MonotonicReference, start};
 use crate::counter;
 use crate::maximum::Maximum;
 use crate::os;
+use crate::sample::Reference;
 use crate::source::{self, Chosen, Mode, Order};
 use crate::sync::Padded;
+use crate::timeline::Timeline;
 
 /// The highest tick that an enforced read has given.
 static LAST: Padded<Maximum> = Padded(Maximum::new());
@@ -43,8 +45,9 @@ impl Read for Bare {
     }
 
     #[cold]
+    #[inline(never)]
     fn otherwise() -> u64 {
-        tick_by(in_force(), counter::ticks)
+        checked(&MONOTONIC, &MonotonicReference, |chosen| tick_by(chosen, counter::ticks))
     }
 }
 
@@ -59,9 +62,10 @@ impl Read for Ordered {
         counter::ticks_self_ordered()
     }
 
+    #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        ordered(in_force())
+        checked(&MONOTONIC, &MonotonicReference, ordered)
     }
 }
 
@@ -79,7 +83,10 @@ impl Read for Strict {
     #[inline(never)]
     fn otherwise() -> u64 {
         if source::enforces_counter() {
-            return LAST.0.raise(counter::ticks());
+            let tick = counter::ticks();
+            if MONOTONIC.expects(tick) {
+                return LAST.0.raise(tick);
+            }
         }
         strict_elsewhere()
     }
@@ -106,9 +113,40 @@ impl Read for Early {
 }
 
 /// The tick now.
+///
+/// A counter that has gone back, or has not been compared with the OS clock for a while, is looked at
+/// before its tick is returned.
 #[inline]
 pub(crate) fn ticks<R: Read>() -> u64 {
-    if R::is_instruction() { R::instruction() } else { R::otherwise() }
+    if R::is_instruction() {
+        let tick = R::instruction();
+        if MONOTONIC.expects(tick) {
+            return tick;
+        }
+    }
+    R::otherwise()
+}
+
+/// The tick that `read` reads by the choice in force, once `timeline` has looked at the counter if that
+/// is due.
+pub(super) fn checked(
+    timeline: &Timeline,
+    reference: &dyn Reference,
+    read: impl Fn(Chosen) -> u64,
+) -> u64 {
+    let chosen = in_force();
+    let tick = read(chosen);
+    if chosen.verdict.mode == Mode::Os || timeline.expects(tick) {
+        return tick;
+    }
+    timeline.look(tick, reference);
+    let now = source::choose();
+    if now == chosen { tick } else { read(now) }
+}
+
+/// An ordered read that is not looked at, for the looks themselves.
+pub(super) fn unchecked() -> u64 {
+    ordered(in_force())
 }
 
 /// The tick by the chosen source, whose counter `read` reads.
@@ -129,14 +167,14 @@ pub(super) fn in_force() -> Chosen {
     source::choose()
 }
 
-/// The strict read of ticks that are not a counter's as it is.
+/// The strict read where it is not one instruction, or is to be looked at.
 #[cold]
+#[inline(never)]
 fn strict_elsewhere() -> u64 {
-    let chosen = in_force();
-    match chosen.verdict.mode.order() {
+    checked(&MONOTONIC, &MonotonicReference, |chosen| match chosen.verdict.mode.order() {
         Order::Enforced => LAST.0.raise(tick_by(chosen, counter::ticks)),
         Order::OrderedRead | Order::OsClock => ordered(chosen),
-    }
+    })
 }
 
 /// A read that the CPU does not execute before this thread's earlier loads, by the chosen source.

@@ -2,7 +2,6 @@
 
 use super::read::in_force;
 use super::{HOST, MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, review};
-use crate::os;
 use crate::source::{self, ForceError, Source};
 use crate::timeline::{BackwardStep, Timeline};
 
@@ -68,13 +67,19 @@ pub fn set_backward_step(backward: BackwardStep) {
     REALTIME.set_backward_step(backward);
 }
 
-/// Samples the OS's clocks now.
+/// Samples the OS's clocks now, and asks the host about disruptions.
 ///
-/// Nobody needs to: a conversion does so when it is due. But a process that is idle, or whose counter
-/// stands still, learns of a disruption only then, and this is how to learn of it at once.
-/// [`status`](crate::status) and [`epoch`] tell what was found. What has been converted stays as it is,
-/// so a clock that was set is followed from the end of the newest record on: in four seconds, or in eight if
-/// that was prepared already.
+/// No process needs to call it: reads and conversions sample the clocks every 80 ms of use. An idle
+/// process learns of a disruption at its next read, and this call finds it at once. Only this call and the
+/// `Recalibrator` find a counter that stands still, and ask the hypervisor's device (`/dev/vmclock0`)
+/// whether the machine was restored. [`status`](crate::status) and [`epoch`] report the findings.
+///
+/// Instants that may have been converted keep their times, so a clock that was set is followed within
+/// 100 ms.
+///
+/// # Cost
+///
+/// Some samples of both clocks; once a second at most, the system calls that read two small files.
 ///
 /// # Examples
 ///
@@ -89,9 +94,7 @@ pub fn sync() {
     in_force();
     MONOTONIC.sync(&MonotonicReference);
     REALTIME.sync(&RealtimeReference);
-    if HOST.review_is_due(os::monotonic_ns()) {
-        review();
-    }
+    review();
 }
 
 /// How many disruptions have been found so far: clocks that were set, rates that changed, suspends, a

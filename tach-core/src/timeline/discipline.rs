@@ -30,8 +30,8 @@ pub(crate) enum Finding {
     /// Off by more than expected, but by too little in too short a time for a change of rate: cores
     /// whose counters differ.
     Jitter,
-    /// Off by less than a step, but by more in this time than any slew explains, or in too short a time to
-    /// tell: the clock was set by a little. It says nothing of the rate.
+    /// Off by less than a step, but by more than any slew explains in this time, or after too short a time.
+    /// Either the clock was set by a little, or a slew has begun: the next sample shows which.
     Shifted,
     /// The OS clock's rate has changed.
     RateChanged,
@@ -64,6 +64,8 @@ const UNCERTAIN_PPB: u32 = 100_000_000;
 const UNLIKELY_PPB: u32 = UNCERTAIN_PPB + 1;
 /// The smallest error that is taken for a step. A smaller one is slewed away.
 const MIN_STEP_NS: u64 = 1_000_000;
+/// An error that a look lets pass, as it is the counters' of two cores more often than the OS clock's.
+const MAX_AGREED_NS: u64 = 200;
 
 impl Estimate {
     /// Nothing to learn: a tick is a nanosecond.
@@ -102,17 +104,56 @@ impl Estimate {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
     }
 
+    /// This estimate of a clock that is `ns` ahead, or behind where that wraps.
+    pub(crate) fn moved_by(&self, ns: u64) -> Self {
+        Self { ns: self.ns.wrapping_add(ns), ..*self }
+    }
+
     /// The tick at which the OS clock has the time `ns`, as far as is known; `None` outside `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.tick_at(ns)
     }
 
-    /// The estimate with one more sample, once there is a rate.
-    pub(crate) fn with(&self, sample: &Sample) -> (Self, Finding) {
+    /// Whether `sample` is about where this estimate expects it.
+    pub(crate) fn agrees(&self, sample: &Sample) -> bool {
+        let elapsed_ns = self.rate.ns(sample.tick.saturating_sub(self.tick));
+        let error_ns = sample.ns.abs_diff(self.ns_at(sample.tick));
+        let half_width_ns = self.rate.ns(sample.width_ticks) / 2;
+        let tolerated_ns = MAX_AGREED_NS.saturating_add(half_width_ns);
+        error_ns <= self.expected_error_ns(elapsed_ns, sample).max(tolerated_ns)
+    }
+
+    /// The estimate with one more sample, once there is a rate. The OS clock was last seen to agree with
+    /// this estimate at `agreed_tick`.
+    pub(crate) fn with(&self, sample: &Sample, agreed_tick: u64) -> (Self, Finding) {
         if sample.tick < self.tick {
-            // Another core's counter, or one that went back for good: it tells nothing new.
+            // Another core's counter, or one that went back for good: it shows nothing new.
             return (*self, Finding::Expected);
         }
+        if self.agrees(sample) {
+            self.updated(sample)
+        } else {
+            // The change began after the last look that agreed.
+            self.moved_to(agreed_tick.min(sample.tick)).updated(sample)
+        }
+    }
+
+    /// This estimate as it was found to hold at a later tick.
+    fn moved_to(&self, tick: u64) -> Self {
+        if tick <= self.tick {
+            return *self;
+        }
+        let elapsed_ns = self.rate.ns(tick - self.tick);
+        Self {
+            tick,
+            ns: self.ns_at(tick),
+            rate: self.rate,
+            offset_error_ns: narrow(self.error_after(elapsed_ns)),
+            rate_error_ppb: narrow(self.rate_error_after(elapsed_ns)),
+        }
+    }
+
+    fn updated(&self, sample: &Sample) -> (Self, Finding) {
         let elapsed_ns = self.rate.ns(sample.tick.saturating_sub(self.tick)).max(1);
         let error_ns = signed_difference(sample.ns, self.ns_at(sample.tick));
         let magnitude = error_ns.unsigned_abs();
@@ -139,8 +180,12 @@ impl Estimate {
         let correction_ns = rounded(gain_q16(error_ns, offset_prior, noise));
         let ns = self.ns_at(sample.tick).saturating_add_signed(correction_ns);
         let (rate_error_q16, rate_error_ppb) = match finding {
-            // A single one says nothing of the rate; several in a row say that it is not what was thought.
-            Finding::Shifted => (0, rate_prior.saturating_mul(2)),
+            // A step says nothing of the rate, the beginning of a slew says all. The next sample shows
+            // which of the two it was, and may change the rate by that much.
+            Finding::Shifted => {
+                let doubt = ppb(magnitude, elapsed_ns).min(u64::from(UNCERTAIN_PPB - 1));
+                (0, rate_prior.max(doubt))
+            }
             _ => (
                 gain_q16(error_ns, rate_prior, slope_noise),
                 combined_error(rate_prior, slope_noise),
@@ -225,12 +270,17 @@ impl Estimate {
         }
     }
 
+    /// How far a sample may be off, `elapsed_ns` after the last one, if nothing happened.
+    fn expected_error_ns(&self, elapsed_ns: u64, sample: &Sample) -> u64 {
+        let half_width = self.rate.ns(sample.width_ticks) / 2;
+        let error = hypot(self.error_after(elapsed_ns), noise_ns(sample, self.rate));
+        error.saturating_mul(4).saturating_add(half_width)
+    }
+
     fn finding(&self, error_ns: u64, elapsed_ns: u64, sample: &Sample) -> Finding {
         let widest_slew = (elapsed_ns / 1_000_000).saturating_mul(MAX_SLEW_PPM);
         let half_width = self.rate.ns(sample.width_ticks) / 2;
-        let error = hypot(self.error_after(elapsed_ns), noise_ns(sample, self.rate));
-        let expected = error.saturating_mul(4).saturating_add(half_width);
-        if error_ns <= expected {
+        if error_ns <= self.expected_error_ns(elapsed_ns, sample) {
             Finding::Expected
         } else if error_ns <= MAX_JITTER_NS && error_ns > elapsed_ns / JITTER_DIVISOR {
             Finding::Jitter

@@ -15,7 +15,7 @@ fn busy(seed: u64, backward: BackwardStep) -> Process {
 fn run(process: &Process, seconds: u64) -> Vec<(u64, (u64, u64))> {
     let second = || {
         process.machine.pass_ns(NS_PER_S);
-        let tick = process.tick();
+        let tick = process.read();
         (tick, process.ns_at(tick))
     };
     (0..seconds).map(|_| second()).collect()
@@ -23,7 +23,7 @@ fn run(process: &Process, seconds: u64) -> Vec<(u64, (u64, u64))> {
 
 /// How far both timelines are off now.
 fn errors_ns(process: &Process) -> (u64, u64) {
-    let (tick, truth) = (process.tick(), process.truth_ns());
+    let (tick, truth) = (process.read(), process.truth_ns());
     let told = process.ns_at(tick);
     (told.0.abs_diff(truth.0), told.1.abs_diff(truth.1))
 }
@@ -52,7 +52,7 @@ fn a_counter_that_goes_back_goes_on_where_it_should_be() {
     let displaced = i64::try_from(process.machine.counter() / 2).unwrap();
     process.machine.displaced_ticks.set(-displaced);
     // One conversion finds it; its own tick is the past's.
-    process.ns_at(process.tick());
+    process.ns_at(process.read());
     assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed]);
     assert_eq!(process.mode.get(), Mode::Moved);
     seen.extend(run(&process, 60));
@@ -68,10 +68,10 @@ fn a_counter_may_go_back_at_any_read() {
         process.machine.goes_back.set(Some((reads, 1 << 39)));
         while process.machine.goes_back.get().is_some() {
             process.machine.pass_ns(NS_PER_S);
-            process.ns_at(process.tick());
+            process.ns_at(process.read());
         }
         // One more finds it, if that one has not; its own tick is the past's.
-        process.ns_at(process.tick());
+        process.ns_at(process.read());
         assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed], "{reads} reads");
         seen.extend(run(&process, 20));
         assert_in_order(&seen);
@@ -86,7 +86,7 @@ fn a_counter_that_goes_back_again_and_again_is_left() {
     for _ in 0..4 {
         let displaced = process.machine.displaced_ticks.get();
         process.machine.displaced_ticks.set(displaced - 100_000_000_000);
-        process.ns_at(process.tick());
+        process.ns_at(process.read());
         seen.extend(run(&process, 30));
     }
     assert_eq!(process.mode.get(), Mode::Replaced);
@@ -171,7 +171,7 @@ fn a_small_step_soon_after_a_sample_bends_no_rate() {
         for after_ns in [5_000, 100_000, 1_000_000, 30_000_000, 100_000_000, NS_PER_S] {
             let process = busy(12, BackwardStep::Follow);
             process.machine.pass_ns(60 * NS_PER_S);
-            process.ns_at(process.tick());
+            process.ns_at(process.read());
             process.set_realtime(step_us * 1000);
             process.machine.pass_ns(after_ns);
             process.sync();
@@ -191,7 +191,7 @@ fn a_small_step_soon_after_a_sample_bends_no_rate() {
 fn a_sync_that_finds_nothing_leaves_the_history_alone() {
     let process = busy(8, BackwardStep::Follow);
     process.machine.pass_ns(NS_PER_S / 4);
-    process.ns_at(process.tick());
+    process.ns_at(process.read());
     let syncs = counts(&process.monotonic).syncs;
     for _ in 0..1000 {
         process.sync();
@@ -229,7 +229,7 @@ fn yesterday_is_told_to_a_hundred_millionth() {
         let slew_ppb = if second % 43_200 < 60 { 500_000 } else { 0 };
         process.machine.set_drift(temperature_ppb + slew_ppb);
         process.machine.pass_ns(STEP_S * NS_PER_S);
-        let tick = process.tick();
+        let tick = process.read();
         let told = process.ns_at(tick);
         if second % 60 == 0 || second > 2 * DAY_S - 60 {
             seen.push((tick, told));

@@ -12,7 +12,14 @@ fn first_estimate(phase_ns: u64, declared_hz: Option<u64>) -> Estimate {
         Sample { tick, ns, width_ticks: 1, excess_ticks: 0, resolution_ns: 1 }
     };
     let (first, second) = (Record::first(&sample(1000)), sample(31_020));
-    first.second(1, second.tick, &second, declared_hz).estimate
+    let end = End {
+        id: 1,
+        tick: first.piece.knee().tick,
+        wanted_tick: second.tick,
+        agreed_tick: 0,
+        clock_jumped: false,
+    };
+    first.second(&end, &second, declared_hz).estimate
 }
 
 #[test]
@@ -52,7 +59,7 @@ fn a_wrong_rate_is_found_though_each_sample_looks_like_a_shift() {
     for tick in (1..=8).map(|i| i * 2_500_000) {
         let ns = truth.ns(tick);
         let sample = Sample { tick, ns, width_ticks: 4, excess_ticks: 0, resolution_ns: 1 };
-        estimate = estimate.with(&sample).0;
+        estimate = estimate.with(&sample, 0).0;
     }
     assert!(estimate.rate.hz().abs_diff(truth.hz()) < 100, "{estimate:?}");
 }

@@ -8,6 +8,7 @@
 //! A slot's mark says whether the record in it is kept. A record that lost its race was never kept,
 //! so its slot is free again; one that is given up is marked so, and readers pass over it.
 
+use super::horizon::{Horizon, Reach};
 use crate::sync::{AtomicU64, Ordering, Padded, array_of, const_fn};
 use crate::versioned::Versioned;
 
@@ -37,6 +38,7 @@ pub(super) struct History<
 struct Slot<const WORDS: usize> {
     /// The version is the record's id.
     piece: Versioned<WORDS>,
+    horizon: Horizon,
     mark: Mark,
     note: AtomicU64,
 }
@@ -91,6 +93,23 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
     pub(super) fn read<const N: usize>(&self, id: Id) -> Option<[u64; N]> {
         let (version, words) = self.slot(id)?.piece.read()?;
         (version == id).then_some(words)
+    }
+
+    /// Returns the tick up to which the record with this knee may be used.
+    pub(super) fn reach(&self, id: Id, knee_tick: u64) -> Reach {
+        self.slot(id).map_or(Reach::NOWHERE, |slot| slot.horizon.reach(knee_tick))
+    }
+
+    /// Raises the tick up to which a record may be used, unless it has changed since `seen` was read.
+    pub(super) fn raise(&self, id: Id, seen: Reach, until: u64) {
+        if let Some(slot) = self.slot(id) {
+            slot.horizon.raise(seen, until);
+        }
+    }
+
+    /// Ends the use of the record with this knee. Returns the tick at which its successor begins.
+    pub(super) fn close(&self, id: Id, knee_tick: u64) -> u64 {
+        self.slot(id).map_or(knee_tick, |slot| slot.horizon.close(knee_tick))
     }
 
     /// Makes a record the successor of `after`, unless that has one already.
@@ -181,6 +200,7 @@ impl<const WORDS: usize> Slot<WORDS> {
         const fn new() -> Self {
             Self {
                 piece: Versioned::new([0; WORDS]),
+                horizon: Horizon::new(),
                 mark: Mark::new(),
                 note: AtomicU64::new(0),
             }

@@ -66,8 +66,10 @@ impl Timeline {
             }
         }
         let Some(id) = before else { return Some(self.first_line(newest)) };
+        // Read before the piece, whose version then shows that it was this record's.
+        let until = self.history.reach(id, 0).until;
         let before = whole(id)?;
-        let end = before.end();
+        let end = before.end_at(until);
         if after.previous == id || !wanted(end) {
             return Some(before.line(wanted));
         }
@@ -102,7 +104,9 @@ impl Timeline {
         let mut count = 0;
         for (kept, (id, words)) in room.iter_mut().zip(self.history.kept()) {
             let error_ns = self.history.note(id);
-            *kept = Kept { id, piece: Piece::from_words(words), error_ns };
+            let piece = Piece::from_words(words);
+            let end = piece.end_at(self.history.reach(id, piece.knee().tick).until);
+            *kept = Kept { id, piece, end, error_ns };
             count += 1;
         }
         let Some(newest) = self.newest() else { return };

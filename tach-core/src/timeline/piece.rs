@@ -1,13 +1,13 @@
 //! What a record tells of time: two lines that meet at the knee.
 //!
-//! The *gap* line leads from the end of the record before to the point where the OS clock was
-//! sampled; it is empty when the record was prepared ahead of time. The *main* line leads from the
-//! knee to where the OS clock is expected to be at the record's end.
+//! The *gap* line leads from the horizon of the record before to the point where the OS clock was
+//! sampled. It is short in a busy process. The *main* line leads from the knee to where the OS clock is
+//! expected to be at the end tick. A look that finds another time ends the record before that.
 //!
 //! ```text
 //!        previous record          gap      main
 //!   ───────────────────────┬──────────────┬──────────┐
-//!                     start_tick      knee_tick   end_tick
+//!                       horizon       knee_tick   end_tick
 //! ```
 
 use super::line::{Line, Rate};
@@ -47,8 +47,10 @@ impl Piece {
         Point { tick: self.main.start_tick, ns: self.main.start_ns }
     }
 
-    pub(super) fn end(&self) -> Point {
-        Point { tick: self.end_tick, ns: self.main.ns_at(self.end_tick) }
+    /// The point at which the successor begins, where the horizon was closed at `until`.
+    pub(super) fn end_at(&self, until: u64) -> Point {
+        let tick = until.max(self.main.start_tick);
+        Point { tick, ns: self.main.ns_at(tick) }
     }
 
     /// The line on which the last point is that is as `wanted`.

@@ -2,7 +2,7 @@
 
 use super::discipline::{Estimate, Finding};
 use super::line::{Line, Rate};
-use super::piece::{PIECE_WORDS, Piece};
+use super::piece::{PIECE_WORDS, Piece, Point};
 use crate::sample::Sample;
 
 /// What a timeline does when the OS clock is set back by more than can be slewed away.
@@ -25,11 +25,24 @@ pub enum BackwardStep {
     Hold,
 }
 
+/// What a timeline does when the OS clock falls behind it by a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// As the user asked for: of Unix time.
+    Step(BackwardStep),
+    /// It goes on at the clock's rate, and keeps an offset to the clock: of elapsed time, which must
+    /// stay true when the OS clock jumps.
+    Offset,
+}
+
 /// One piece of the timeline, and what is known when it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(super) piece: Piece,
+    /// Of the OS clock plus the offset.
     pub(crate) estimate: Estimate,
+    /// The timeline less the OS clock, in ns; wraps.
+    pub(crate) offset_ns: u64,
     /// The narrowest bracket seen lately; 0 before the first.
     pub(crate) best_width_ticks: u32,
     pub(crate) counts: Counts,
@@ -47,8 +60,15 @@ pub(crate) struct Counts {
 }
 
 /// How many words the knowledge behind a record takes.
-pub(super) const KNOWLEDGE_WORDS: usize = 8;
+pub(super) const KNOWLEDGE_WORDS: usize = 9;
 
+/// How soon the OS clock is sampled again after it did not do what was expected.
+const SECOND_LOOK_NS: u64 = 10_000_000;
+/// An OS clock that takes so many times as long to read as it did may be read by a system call now: the
+/// kernel has left the counter.
+const SLOWER: u64 = 4;
+/// A shorter bracket is no system call's.
+const MIN_SLOW_NS: u64 = 250;
 /// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
 /// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
@@ -59,9 +79,8 @@ pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 const SLEW_DIVISOR: u64 = 2000;
 /// A timeline that is further ahead than this, and may not go back, runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
-/// What is told, what is estimated and what the OS clock says are each rounded down, and an error's
-/// square root as well.
-const ROUNDING_NS: u64 = 4;
+/// For how long a line is used without a look at the OS clock.
+const LOOK_NS: u64 = 80_000_000;
 /// A counter that is further back than this has gone back: less is another core's.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
@@ -79,6 +98,7 @@ impl Record {
         Self {
             piece: Piece { previous: 0, gap: line(0), main: line(origin_ns), end_tick: u64::MAX },
             estimate: Estimate::IDENTITY,
+            offset_ns: 0,
             best_width_ticks: 0,
             counts: Counts::default(),
             last_event_tick: 0,
@@ -91,6 +111,7 @@ impl Record {
         Self {
             piece: Piece { previous: 0, gap: line, main: line, end_tick: sample.tick },
             estimate: Estimate::first(sample),
+            offset_ns: 0,
             best_width_ticks: narrow(sample.width_ticks),
             counts: Counts::default(),
             last_event_tick: 0,
@@ -106,60 +127,73 @@ impl Record {
         Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
     }
 
-    /// The record that follows this one, whose id is `id`, once `sample` is known.
-    ///
-    /// It is made for the sake of `tick`: if the OS clock was set, that tick has the new time.
-    pub(super) fn next(&self, id: u64, tick: u64, sample: &Sample, backward: BackwardStep) -> Self {
-        self.followed(id, tick, sample, backward, self.estimate.with(sample))
+    /// Returns the record that follows this one, once `sample` is known.
+    pub(super) fn next(&self, end: &End, sample: &Sample, policy: Policy) -> Self {
+        let (estimate, finding) = self.estimate.with(sample, end.agreed_tick);
+        self.followed(end, sample, policy, estimate, finding)
     }
 
-    /// The record that follows the first one, as above, on a machine that declares this frequency.
-    pub(super) fn second(
-        &self,
-        id: u64,
-        tick: u64,
-        sample: &Sample,
-        declared_hz: Option<u64>,
-    ) -> Self {
+    /// Returns the record that follows the first one, on a machine that declares this frequency.
+    pub(super) fn second(&self, end: &End, sample: &Sample, declared_hz: Option<u64>) -> Self {
         let estimate = self.estimate.with_second(sample, declared_hz);
-        // Where there was no rate nothing can be seen to be set back.
-        self.followed(id, tick, sample, BackwardStep::Hold, (estimate, Finding::Expected))
+        // Without a rate no clock can be seen to be set back.
+        let policy = Policy::Step(BackwardStep::Hold);
+        self.followed(end, sample, policy, estimate, Finding::Expected)
     }
 
-    /// The record that follows this one when `sample` has made this of the estimate.
+    /// Returns the record that follows this one when `sample` has made `estimate` of this one's.
     fn followed(
         &self,
-        id: u64,
-        tick: u64,
+        end: &End,
         sample: &Sample,
-        backward: BackwardStep,
-        (estimate, finding): (Estimate, Finding),
+        policy: Policy,
+        estimate: Estimate,
+        finding: Finding,
     ) -> Self {
-        let start = self.piece.end();
-        let strayed = start.ns.abs_diff(self.estimate.ns_at(start.tick)) > MAX_STRAY_NS;
+        let start = Point { tick: end.tick, ns: self.line_at(end.tick).ns_at(end.tick) };
+        let known_ns = self.estimate.ns_at(start.tick);
+        let must_wait = start.ns > known_ns && policy == Policy::Step(BackwardStep::Hold);
+        let strayed = start.ns.abs_diff(known_ns) > MAX_STRAY_NS && !must_wait;
         let stepped = self.has_rate() && strayed || finding == Finding::Stepped;
-        let knee_tick = if stepped { sample.tick.min(tick) } else { sample.tick }.max(start.tick);
-        let truth_ns = estimate.ns_at(knee_tick);
+        let knee_tick =
+            if stepped { sample.tick.min(end.wanted_tick) } else { sample.tick }.max(start.tick);
         let natural = Line { start_tick: start.tick, start_ns: start.ns, rate: estimate.rate };
         let natural_ns = natural.ns_at(knee_tick);
-        let jumps = stepped && (truth_ns > natural_ns || backward == BackwardStep::Follow);
+        let event = self.event(stepped, estimate.ns_at(knee_tick) < natural_ns, &estimate, finding);
+        let moved_ns = match (policy, event) {
+            (Policy::Offset, Some(Event::ForwardStep)) if end.clock_jumped => {
+                natural_ns.wrapping_sub(estimate.ns_at(knee_tick))
+            }
+            (Policy::Offset, Some(Event::BackwardStep)) => {
+                let known_ns = self.estimate.ns_at(end.agreed_tick);
+                // A clock that has gone on since the last look counts: the machine was suspended, or its
+                // counter runs faster. One that went back says nothing of the time since.
+                let went_back = sample.ns + sample.resolution_ns + MAX_SKEW_NS < known_ns;
+                let target_ns =
+                    if went_back { natural_ns } else { start.ns.max(estimate.ns_at(knee_tick)) };
+                target_ns.wrapping_sub(estimate.ns_at(knee_tick))
+            }
+            _ => 0,
+        };
+        let estimate = estimate.moved_by(moved_ns);
+        let truth_ns = estimate.ns_at(knee_tick);
+        let jumps = match (policy, event) {
+            (_, Some(Event::ForwardStep)) => truth_ns > natural_ns,
+            (Policy::Step(backward), Some(Event::BackwardStep)) => backward == BackwardStep::Follow,
+            _ => false,
+        };
         let (gap_rate, knee_ns) = if jumps {
             (natural.rate, truth_ns)
         } else {
             gap(natural, knee_tick, truth_ns, finding)
         };
-        let event = match (jumps, truth_ns < natural_ns) {
-            (true, true) => Some(Event::BackwardStep),
-            (true, false) => Some(Event::ForwardStep),
-            (false, _) => self.event(&estimate, finding, sample),
-        };
-        let length_ns = self.next_length_ns(event);
+        let length_ns = self.next_length_ns(event, finding);
         let length_ticks = estimate.rate.ticks(length_ns).unwrap_or(u64::MAX).max(8);
         let end_tick = knee_tick.saturating_add(length_ticks);
         let aim_ns = estimate.ns_at(end_tick);
         Self {
             piece: Piece {
-                previous: id,
+                previous: end.id,
                 gap: Line { rate: gap_rate, ..natural },
                 main: Line {
                     start_tick: knee_tick,
@@ -169,32 +203,50 @@ impl Record {
                 end_tick,
             },
             estimate,
-            best_width_ticks: narrow(sample.width_ticks)
-                .min(self.best_width_ticks.saturating_add(self.best_width_ticks / 64 + 1)),
+            offset_ns: self.offset_ns.wrapping_add(moved_ns),
+            best_width_ticks: self.width_after(sample),
             counts: self.counts.with(event),
             last_event_tick: if event.is_some() { sample.tick } else { self.last_event_tick },
         }
     }
 
-    /// What `sample` shows, as an append would count it.
-    pub(super) fn sees_event(&self, sample: &Sample) -> bool {
-        let (estimate, finding) = self.estimate.with(sample);
-        self.event(&estimate, finding, sample).is_some()
+    /// The narrowest bracket lately, which a longer one replaces slowly, unless that is so much longer that
+    /// another way of reading the clock must be in use.
+    fn width_after(&self, sample: &Sample) -> u32 {
+        if self.is_slow(sample) {
+            return narrow(sample.width_ticks);
+        }
+        let raised = self.best_width_ticks.saturating_add(self.best_width_ticks / 64 + 1);
+        narrow(sample.width_ticks).min(raised)
+    }
+
+    /// Whether the OS clock takes much longer to read than it did.
+    pub(super) fn is_slow(&self, sample: &Sample) -> bool {
+        self.best_width_ticks != 0
+            && sample.width_ticks / SLOWER > u64::from(self.best_width_ticks)
+            && self.estimate.rate.ns(sample.width_ticks) > MIN_SLOW_NS
+    }
+
+    /// Whether the OS clock is where this record expects it, so that the record may be used on.
+    pub(super) fn agrees(&self, sample: &Sample) -> bool {
+        sample.tick < self.piece.end_tick && self.estimate.agrees(sample)
     }
 
     /// What to count of a sample that made `estimate` the successor of this record's.
-    fn event(&self, estimate: &Estimate, finding: Finding, sample: &Sample) -> Option<Event> {
+    fn event(
+        &self,
+        stepped: bool,
+        is_ahead: bool,
+        estimate: &Estimate,
+        finding: Finding,
+    ) -> Option<Event> {
+        let (before, after) = (self.estimate.rate.q48(), estimate.rate.q48());
+        let changed = before.abs_diff(after) > before / COUNTED_CHANGE_DIVISOR;
         match finding {
-            Finding::Expected | Finding::Jitter | Finding::Shifted => None,
-            Finding::RateChanged => {
-                let (before, after) = (self.estimate.rate.q48(), estimate.rate.q48());
-                let counted = before.abs_diff(after) > before / COUNTED_CHANGE_DIVISOR;
-                counted.then_some(Event::RateChange)
-            }
-            Finding::Stepped if sample.ns > self.estimate.ns_at(sample.tick) => {
-                Some(Event::ForwardStep)
-            }
-            Finding::Stepped => Some(Event::BackwardStep),
+            _ if stepped && is_ahead => Some(Event::BackwardStep),
+            _ if stepped => Some(Event::ForwardStep),
+            Finding::RateChanged if changed => Some(Event::RateChange),
+            _ => None,
         }
     }
 
@@ -208,45 +260,20 @@ impl Record {
         self.estimate.rate.is_known()
     }
 
-    /// Whether `tick`, read now, is so far back that the counter has gone back.
-    pub(super) fn is_behind(&self, tick: u64) -> bool {
-        let skew_ticks = self.estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(u64::MAX);
-        self.has_rate()
-            && !self.is_identity()
-            && tick.saturating_add(skew_ticks) < self.estimate.tick
+    /// By how many ticks the counters of two cores may differ.
+    pub(super) fn skew_ticks(&self) -> u64 {
+        self.estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(0)
     }
 
-    /// The tick from which on a successor is wanted: the last eighth.
-    pub(super) fn due_tick(&self) -> u64 {
-        if self.is_identity() {
-            return u64::MAX;
-        }
-        self.piece.end_tick - (self.piece.end_tick - self.piece.main.start_tick) / 8
+    /// The tick of the next look after one at `tick`: at the end of the record at the latest.
+    pub(super) fn next_look(&self, tick: u64) -> u64 {
+        let interval_ticks = self.estimate.rate.ticks(LOOK_NS).unwrap_or(u64::MAX);
+        tick.saturating_add(interval_ticks).min(self.piece.end_tick)
     }
 
     /// The line that tells the time at `tick`.
     pub(crate) fn line_at(&self, tick: u64) -> Line {
         self.piece.line(|point| point.tick <= tick)
-    }
-
-    /// How far `told_ns` may be from the OS clock's time at `tick`, unless that was set since the last
-    /// sample: six standard errors, half the bracket, the clock's and the counter's resolution, and
-    /// what is still to be slewed away.
-    pub(crate) fn uncertainty_ns(&self, tick: u64, told_ns: u64, resolution_ns: u64) -> u64 {
-        if self.is_identity() {
-            return 0;
-        }
-        let age_ns = self.estimate.rate.ns(tick.abs_diff(self.estimate.tick));
-        let deviation_ns = told_ns.abs_diff(self.estimate.ns_at(tick));
-        let half_width_ns = self.estimate.rate.ns(u64::from(self.best_width_ticks)) / 2;
-        self.estimate
-            .error_after(age_ns)
-            .saturating_mul(6)
-            .saturating_add(deviation_ns)
-            .saturating_add(half_width_ns)
-            .saturating_add(resolution_ns)
-            .saturating_add(self.estimate.rate.ns(1))
-            .saturating_add(ROUNDING_NS)
     }
 
     /// The piece, and the knowledge behind it.
@@ -261,6 +288,7 @@ impl Record {
             pair(self.counts.forward_steps, self.counts.backward_steps),
             u64::from(self.counts.rate_changes),
             self.last_event_tick,
+            self.offset_ns,
         ];
         (self.piece.to_words(), knowledge)
     }
@@ -268,7 +296,7 @@ impl Record {
     pub(super) fn from_words(piece: [u64; PIECE_WORDS], knowledge: [u64; KNOWLEDGE_WORDS]) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "takes the halves of a pair")]
         let halves = |word: u64| ((word >> 32) as u32, word as u32);
-        let [tick, ns, q48, errors, width_and_syncs, steps, rate_changes, last_event_tick] =
+        let [tick, ns, q48, errors, width_and_syncs, steps, rate_changes, last_event_tick, offset_ns] =
             knowledge;
         let (offset_error_ns, rate_error_ppb) = halves(errors);
         let (best_width_ticks, syncs) = halves(width_and_syncs);
@@ -278,19 +306,35 @@ impl Record {
         Self {
             piece: Piece::from_words(piece),
             estimate: Estimate { tick, ns, rate, offset_error_ns, rate_error_ppb },
+            offset_ns,
             best_width_ticks,
             counts: Counts { syncs, forward_steps, backward_steps, rate_changes },
             last_event_tick,
         }
     }
 
-    /// Doubles while the clock does what was expected, and begins anew when it did not.
-    fn next_length_ns(&self, event: Option<Event>) -> u64 {
+    /// Doubles while the clock does what was expected, and is short when it did not.
+    fn next_length_ns(&self, event: Option<Event>, finding: Finding) -> u64 {
         let ticks = self.piece.end_tick - self.piece.main.start_tick;
         let doubled = self.estimate.rate.ns(ticks).saturating_mul(2);
-        let length_ns = if event.is_some() { doubled / 8 } else { doubled };
-        length_ns.clamp(MIN_LENGTH_NS, MAX_LENGTH_NS)
+        let expected = matches!(finding, Finding::Expected | Finding::Jitter) && event.is_none();
+        let longest = if expected { MAX_LENGTH_NS } else { SECOND_LOOK_NS };
+        doubled.clamp(MIN_LENGTH_NS, longest)
     }
+}
+
+/// Where a record ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub(super) id: u64,
+    /// The first tick that its successor converts.
+    pub(super) tick: u64,
+    /// The tick for whose sake the successor is made: if the OS clock was set, this tick has the new time.
+    pub(super) wanted_tick: u64,
+    /// Where the OS clock was last seen to agree with the record.
+    pub(super) agreed_tick: u64,
+    /// If the OS clock is ahead, then it jumped, and the counter is right.
+    pub(super) clock_jumped: bool,
 }
 
 /// What is counted of the OS clock or the counter.
@@ -367,11 +411,19 @@ mod tests {
         Sample { tick: ns, ns, width_ticks: 40, excess_ticks: 0, resolution_ns: 1 }
     }
 
+    const FOLLOW: Policy = Policy::Step(BackwardStep::Follow);
+    const HOLD: Policy = Policy::Step(BackwardStep::Hold);
+
+    /// The end of a record at `tick`.
+    fn end(tick: u64) -> End {
+        End { id: 1, tick, wanted_tick: u64::MAX, agreed_tick: tick, clock_jumped: false }
+    }
+
     /// A record in the middle of a process, for a counter of 1 GHz, whose timeline is `ahead_ns` from
     /// what is known of the OS clock.
     fn record(ahead_ns: i64) -> Record {
         let first = Record::first(&sample(NS_PER_S)).seeded(|| Some((Rate::ONE, 10)));
-        let mut record = first.next(1, 0, &sample(2 * NS_PER_S), BackwardStep::Follow);
+        let mut record = first.next(&end(NS_PER_S), &sample(2 * NS_PER_S), FOLLOW);
         let start_ns = record.piece.main.start_ns.checked_add_signed(ahead_ns).unwrap();
         record.piece.main.start_ns = start_ns;
         record
@@ -381,7 +433,7 @@ mod tests {
     fn a_timeline_that_strayed_jumps_to_the_truth_and_that_is_counted() {
         for ahead_ns in [-20_000_000, 20_000_000] {
             let next =
-                record(ahead_ns).next(2, 3 * NS_PER_S, &sample(3 * NS_PER_S), BackwardStep::Follow);
+                record(ahead_ns).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), FOLLOW);
             assert_eq!(next.piece.knee().ns, 3 * NS_PER_S);
             let counted = (next.counts.forward_steps, next.counts.backward_steps);
             assert_eq!(counted, if ahead_ns < 0 { (1, 0) } else { (0, 1) });
@@ -391,14 +443,15 @@ mod tests {
     #[test]
     fn one_that_must_not_go_back_does_not() {
         let next =
-            record(20_000_000).next(2, 3 * NS_PER_S, &sample(3 * NS_PER_S), BackwardStep::Hold);
-        assert!(next.piece.knee().ns >= record(20_000_000).piece.end().ns);
+            record(20_000_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), HOLD);
+        assert!(next.piece.knee().ns >= next.piece.start().ns);
+        assert!(next.piece.start().ns >= 2 * NS_PER_S + 20_000_000);
     }
 
     #[test]
     fn what_a_slew_can_mend_is_slewed() {
         let next =
-            record(900_000).next(2, 3 * NS_PER_S, &sample(3 * NS_PER_S), BackwardStep::Follow);
+            record(900_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), FOLLOW);
         assert_eq!(next.counts.events(), 0);
         assert_eq!(next.piece.gap.ns_at(next.piece.knee().tick), next.piece.knee().ns);
     }
@@ -409,6 +462,7 @@ mod tests {
             best_width_ticks: 7,
             counts: Counts { syncs: 1, forward_steps: 2, backward_steps: 3, rate_changes: 4 },
             last_event_tick: 5,
+            offset_ns: 6,
             ..record(0)
         };
         let (piece, knowledge) = all.to_words();

@@ -43,8 +43,6 @@ struct Scenario {
     drift_ppb: i64,
     /// One conversion in so many meets an event; 0 for none.
     event_one_in: u64,
-    /// The syncs of both timelines before which an event may not have been found, or not overcome.
-    disturbed: [u32; 2],
     /// Simulated so far.
     passed_ns: u64,
 }
@@ -91,7 +89,6 @@ impl Scenario {
             wander_ppb: random.pick(&[0, 2, 10]),
             drift_ppb,
             event_one_in: random.pick(&[0, 0, 20, 60]),
-            disturbed: if skew_ns == 0 { [0; 2] } else { [20; 2] },
             passed_ns: 0,
         }
     }
@@ -151,18 +148,16 @@ impl Scenario {
             }
         }
         machine.set_drift(self.drift_ppb);
-        let syncs = |timeline: &Timeline| timeline.newest().unwrap().counts.syncs;
-        self.disturbed = [syncs(&self.process.monotonic) + 20, syncs(&self.process.realtime) + 20];
     }
 
     fn convert_one(&mut self) -> Result<(), String> {
         let process = &self.process;
-        let (tick, truth) = (process.tick(), process.truth_ns());
+        let (tick, truth) = (process.read(), process.truth_ns());
         let (monotonic_ns, realtime_ns) = (self.convert)(process, tick);
         let seen =
             Seen { tick, ns: [monotonic_ns, realtime_ns], at_ns: truth.0, records: self.records() };
         self.check_joins()?;
-        self.check_truth(&seen, [truth.0, truth.1])?;
+        self.check_truth()?;
         self.check_purity()?;
         self.seen.push(seen);
         self.check_order()?;
@@ -174,26 +169,27 @@ impl Scenario {
         Ok(())
     }
 
-    /// The error is within what the timeline says of itself.
-    fn check_truth(&self, seen: &Seen, truth: [u64; 2]) -> Result<(), String> {
-        let machine = &self.process.machine;
+    /// Each timeline's bound holds at every read, whatever has just happened.
+    fn check_truth(&self) -> Result<(), String> {
+        let offset_ns = self.process.truth_ns().1.wrapping_sub(self.process.os_ns());
         let skew_ticks = self.skews.iter().map(|skew| skew.unsigned_abs()).max().unwrap();
-        let skew_ns = machine.os.get().rate.ns(10 * skew_ticks);
-        // By the timeline itself, whatever the conversion under test made of it.
-        let told_ns: [u64; 2] = self.process.ns_at(seen.tick).into();
-        for (i, timeline) in
-            [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
-        {
-            let record = timeline.newest().unwrap();
-            if record.counts.syncs < self.disturbed[i] {
-                continue;
-            }
-            let bound_ns =
-                record.uncertainty_ns(seen.tick, told_ns[i], machine.resolution_ns) + skew_ns;
-            let error_ns = seen.ns[i].abs_diff(truth[i]);
-            if error_ns > bound_ns {
+        let skew_ns = self.process.machine.os.get().rate.ns(2 * skew_ticks);
+        let timelines = [&self.process.monotonic, &self.process.realtime];
+        for (i, timeline) in timelines.into_iter().enumerate() {
+            let before_ns = self.process.os_ns();
+            let (tick, bound_ns) = self.process.bound(i).expect("a timeline that has begun");
+            let told: [u64; 2] = (self.convert)(&self.process, tick).into();
+            let after_ns = self.process.os_ns();
+            let offset_ns = if i == 0 { timeline.offset_ns() } else { offset_ns };
+            let (before_ns, after_ns) =
+                (before_ns.wrapping_add(offset_ns), after_ns.wrapping_add(offset_ns));
+            let bound_ns = bound_ns + skew_ns;
+            if told[i] + bound_ns < before_ns || told[i] > after_ns + bound_ns {
                 return Err(format!(
-                    "timeline {i} is {error_ns} ns off, and says {bound_ns}: {record:?}"
+                    "timeline {i} has {}, where the clock went from {before_ns} to {after_ns}, and \
+                     claims {bound_ns}: {:?}",
+                    told[i],
+                    timeline.newest().unwrap()
                 ));
             }
         }
@@ -208,9 +204,11 @@ impl Scenario {
             let Some(before) = timeline.history.read(piece.previous).map(Piece::from_words) else {
                 continue;
             };
+            let reach = timeline.history.reach(piece.previous, before.knee().tick);
+            let end = before.end_at(reach.until);
             let gap_end_ns = piece.gap.ns_at(piece.knee().tick);
             let meet = gap_end_ns == piece.knee().ns || newest.counts.events() > 0;
-            if piece.start() != before.end() || !meet {
+            if piece.start() != end || !meet {
                 return Err(format!("{before:?} ends elsewhere than {piece:?} begins"));
             }
         }
@@ -258,7 +256,7 @@ impl Scenario {
         for (i, timeline) in
             [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
         {
-            let follows = timeline.backward_step() == BackwardStep::Follow;
+            let follows = timeline.policy() == Policy::Step(BackwardStep::Follow);
             let counts = timeline.newest().unwrap().counts;
             let allowed = if follows { counts.backward_steps as usize } else { 0 };
             let back: Vec<_> =
@@ -349,7 +347,6 @@ fn a_timeline_that_goes_back_is_caught() {
     };
     let undisturbed = |scenario: &mut Scenario| {
         scenario.event_one_in = 0;
-        scenario.disturbed = [0; 2];
         scenario.process.machine.resolution_ns = 1;
     };
     let caught =

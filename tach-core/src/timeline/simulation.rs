@@ -2,8 +2,8 @@
 
 use core::cell::{Cell, RefCell};
 
-use super::{BackwardStep, Line, Rate, Timeline};
-use crate::sample::{CounterFailure, Reference};
+use super::{BackwardStep, Line, Policy, Rate, Record, Timeline};
+use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{Mode, after_failure};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
@@ -140,6 +140,14 @@ impl Machine {
         }
     }
 
+    /// The OS clock by a read that takes its time, before that clock's steps are made of it.
+    fn read_os_ns(&self) -> u64 {
+        self.a_read_takes(30);
+        let ns = self.os_ns_at(self.tick.get());
+        self.a_read_takes(30);
+        ns
+    }
+
     /// So many ticks of a counter of 2.7 GHz: a slow one moves now and then.
     fn a_read_takes(&self, ticks: u64) {
         let thousandths = (ticks + self.random.below(4)) * (self.nominal.hz() / 1000) / 2_700;
@@ -159,9 +167,7 @@ impl Reference for Machine {
     }
 
     fn os_ns(&self) -> u64 {
-        self.a_read_takes(30);
-        let ns = self.os_ns_at(self.tick.get());
-        self.a_read_takes(30);
+        let ns = self.read_os_ns();
         ns - ns % self.resolution_ns
     }
 
@@ -193,16 +199,16 @@ impl Process {
     pub(super) fn new(machine: Machine, backward: BackwardStep) -> Self {
         let process = Self {
             machine,
-            monotonic: Timeline::new(BackwardStep::Hold),
-            realtime: Timeline::new(backward),
+            monotonic: Timeline::new(Policy::Offset),
+            realtime: Timeline::new(Policy::Step(backward)),
             realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
             lie_ns: Cell::new(0),
             mode: Cell::new(Mode::Enforced),
             failures: RefCell::default(),
             domains: RefCell::default(),
         };
-        process.monotonic.begin(&MonotonicClock(&process));
-        process.realtime.begin(&RealtimeClock(&process));
+        process.monotonic.begin(None, &MonotonicClock(&process));
+        process.realtime.begin(None, &RealtimeClock(&process));
         process
     }
 
@@ -215,15 +221,41 @@ impl Process {
         self.domains.borrow().last().map_or(raw, |line| line.ns_at(raw))
     }
 
-    /// What the monotonic and the real-time clock say, exactly.
+    /// What the monotonic clock plus the timeline's offset and the real-time clock say, exactly.
     pub(super) fn truth_ns(&self) -> (u64, u64) {
-        let monotonic_ns = self.machine.os_ns_at(self.machine.tick.get());
-        (monotonic_ns, monotonic_ns.checked_add_signed(self.realtime_offset_ns.get()).unwrap())
+        let os_ns = self.os_ns();
+        let monotonic_ns = os_ns.wrapping_add(self.monotonic.offset_ns());
+        (monotonic_ns, os_ns.checked_add_signed(self.realtime_offset_ns.get()).unwrap())
+    }
+
+    /// What the monotonic clock says, exactly.
+    pub(super) fn os_ns(&self) -> u64 {
+        self.machine.os_ns_at(self.machine.tick.get())
     }
 
     /// Sets the real-time clock.
     pub(super) fn set_realtime(&self, by_ns: i64) {
         self.realtime_offset_ns.set(self.realtime_offset_ns.get() + by_ns);
+    }
+
+    /// The tick that a read gives, which is looked at if that is due.
+    pub(super) fn read(&self) -> u64 {
+        let tick = self.tick();
+        if !self.monotonic.expects(tick) {
+            self.monotonic.look(tick, &MonotonicClock(self));
+        }
+        if !self.realtime.expects(tick) {
+            self.realtime.look(tick, &RealtimeClock(self));
+        }
+        self.tick()
+    }
+
+    /// A tick of now, and how far one of the timelines may be from its clock there: 0 is the monotonic one.
+    pub(super) fn bound(&self, index: usize) -> Option<(u64, u64)> {
+        match index {
+            0 => self.monotonic.bound(&MonotonicClock(self)),
+            _ => self.realtime.bound(&RealtimeClock(self)),
+        }
     }
 
     /// Both timelines at `tick`.
@@ -262,12 +294,12 @@ impl Reference for MonotonicClock<'_> {
         self.0.machine.declared_hz
     }
 
-    fn counter_failed(&self, failure: CounterFailure) {
-        if !self.0.mode.get().reads_counter() {
-            return;
+    fn counter_failed(&self, failure: CounterFailure) -> bool {
+        if failure == CounterFailure::Untrusted || !self.0.mode.get().reads_counter() {
+            return false;
         }
         let os_ns = self.os_ns();
-        let Some(expected) = self.0.monotonic.expected(os_ns) else { return };
+        let Some(expected) = self.0.monotonic.expected(os_ns) else { return false };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
         let raw = self.0.machine.counter();
@@ -276,6 +308,13 @@ impl Reference for MonotonicClock<'_> {
         self.0.domains.borrow_mut().push(line);
         failures.push(failure);
         self.0.mode.set(mode);
+        true
+    }
+
+    fn clock_jumped(&self, record: &Record, sample: &Sample) -> bool {
+        let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
+        let deviation_ns = || self.0.realtime.deviation_ns(&RealtimeClock(self.0));
+        ahead_ns > 1_000_000 && deviation_ns().is_some_and(|ns| ns < ahead_ns / 2)
     }
 }
 
@@ -285,8 +324,8 @@ impl Reference for RealtimeClock<'_> {
     }
 
     fn os_ns(&self) -> u64 {
-        let offset_ns = self.0.realtime_offset_ns.get();
-        let ns = MonotonicClock(self.0).os_ns().checked_add_signed(offset_ns).unwrap();
+        let offset_ns = self.0.realtime_offset_ns.get() + self.0.lie_ns.get();
+        let ns = self.0.machine.read_os_ns().checked_add_signed(offset_ns).unwrap();
         ns - ns % self.0.machine.resolution_ns
     }
 
@@ -294,8 +333,8 @@ impl Reference for RealtimeClock<'_> {
         self.0.machine.resolution_ns
     }
 
-    fn counter_failed(&self, failure: CounterFailure) {
-        MonotonicClock(self.0).counter_failed(failure);
+    fn counter_failed(&self, failure: CounterFailure) -> bool {
+        MonotonicClock(self.0).counter_failed(failure)
     }
 
     fn known_rate(&self) -> Option<(Rate, u32)> {

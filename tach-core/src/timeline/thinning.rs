@@ -12,12 +12,14 @@ use super::piece::{Piece, Point};
 pub(super) struct Kept {
     pub(super) id: u64,
     pub(super) piece: Piece,
+    /// Where its successor began.
+    pub(super) end: Point,
     pub(super) error_ns: u64,
 }
 
 impl Kept {
     /// Stands where there is none.
-    pub(super) const NONE: Self = Self { id: 0, piece: Piece::NONE, error_ns: 0 };
+    pub(super) const NONE: Self = Self { id: 0, piece: Piece::NONE, end: Point { tick: 0, ns: 0 }, error_ns: 0 };
 }
 
 /// What an old tick may be off, beside a hundred-millionth of its age.
@@ -35,7 +37,7 @@ const FIRST: usize = 2;
 /// Records after `recent`, by its tick or its ns, are given up only if there are no others, and of
 /// those the last [`RECENT`] not at all.
 pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
-    let now = kept.last()?.piece.end();
+    let now = kept.last()?.end;
     // By both, since a clock that was set makes all before it look old by ns, and a rate that is not
     // known again yet by ticks.
     let is_old = |point: Point| point.tick < recent.tick && point.ns < recent.ns;
@@ -59,12 +61,13 @@ pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
 
 /// How far the chord would be off that took the place of the record at `index`.
 fn error_without(kept: &[Kept], index: usize) -> f64 {
-    let (before, piece, after) = (&kept[index - 1], &kept[index].piece, &kept[index + 1]);
-    let (from, to) = (before.piece.end(), after.piece.start());
+    let (before, Kept { piece, end, .. }, after) =
+        (&kept[index - 1], &kept[index], &kept[index + 1]);
+    let (from, to) = (before.end, after.piece.start());
     let knee = piece.knee();
     // A step of the clock is at the knee, where the gap line ends elsewhere than the main begins.
     let gap_end = Point { ns: piece.gap.ns_at(knee.tick), ..knee };
-    let here = [piece.start(), gap_end, knee, piece.end()]
+    let here = [piece.start(), gap_end, knee, *end]
         .into_iter()
         .map(|point| distance(from, to, point))
         .fold(0.0, f64::max);
@@ -110,7 +113,10 @@ mod tests {
             Piece { previous: i as u64, gap: line, main: line, end_tick: tick + 100 }
         };
         (0..heights.len())
-            .map(|i| Kept { id: i as u64 + 1, piece: piece(i), error_ns: 0 })
+            .map(|i| {
+                let piece = piece(i);
+                Kept { id: i as u64 + 1, piece, end: piece.end_at(piece.end_tick), error_ns: 0 }
+            })
             .collect()
     }
 

@@ -1,0 +1,75 @@
+//! The clocks of a process that may have lost the right to read the counter (`PR_SET_TSC`).
+//!
+//! The kernel's own code in the process, the vDSO, reads the counter too. Where a read of it raises
+//! SIGSEGV (prctl(2)), only the system call has the time.
+#![expect(unsafe_code, reason = "calls prctl, and clock_gettime by its number")]
+
+use core::ffi::{c_int, c_ulong};
+
+use libc::{clockid_t, timespec};
+
+use super::unix;
+use crate::sync::{AtomicBool, Ordering};
+
+/// Whether the clocks are read by system calls.
+static BY_SYSTEM_CALL: ByCall = ByCall(AtomicBool::new(false));
+
+struct ByCall(AtomicBool);
+
+impl ByCall {
+    // ORDERING: Relaxed in both, since the flag stands alone, and every thread asks before its first read.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the counter may be read here. The answer is for the calling thread. If it is no, the clocks are
+/// read by system calls from now on.
+pub(crate) fn counter_readable() -> bool {
+    let mut mode: c_int = 0;
+    // SAFETY: PR_GET_TSC writes one int to the pointer in its second argument.
+    let answer = unsafe { libc::prctl(libc::PR_GET_TSC, (&raw mut mode) as c_ulong) };
+    // The call fails where the architecture has no such switch: reading is then always allowed.
+    let readable = answer != 0 || mode == libc::PR_TSC_ENABLE;
+    if !readable {
+        BY_SYSTEM_CALL.set();
+    }
+    readable
+}
+
+/// `None` where the kernel does not have the clock, and before its epoch.
+#[inline]
+pub(super) fn read(clock: clockid_t) -> Option<u64> {
+    if BY_SYSTEM_CALL.get() { read_by_system_call(clock) } else { unix::read(clock) }
+}
+
+#[cold]
+fn read_by_system_call(clock: clockid_t) -> Option<u64> {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call has these two arguments, and the pointer is valid for one timespec.
+    let answer = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    if answer == 0 { unix::ns(time) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME};
+
+    use super::*;
+
+    #[test]
+    fn the_system_call_reads_the_same_clocks() {
+        for clock in [CLOCK_MONOTONIC, CLOCK_REALTIME] {
+            let before = unix::read(clock);
+            let by_call = read_by_system_call(clock);
+            let after = unix::read(clock);
+            assert!(before.is_some() && before <= by_call && by_call <= after, "{by_call:?}");
+        }
+        assert_eq!(read_by_system_call(100), None, "there is no such clock");
+    }
+}
