@@ -134,10 +134,10 @@ impl Timeline {
             if reference.os_ns().saturating_sub(record.piece.knee().ns) >= SPIN_NS {
                 self.find(tick, reference);
             }
-        } else if tick >= self.reach(id, &record).until {
-            self.find(tick, reference);
         } else if self.is_behind(&record, tick) && self.is_behind(&record, reference.ticks()) {
             reference.counter_failed(CounterFailure::Regressed);
+        } else {
+            self.find(tick, reference);
         }
     }
 
