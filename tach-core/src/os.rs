@@ -24,9 +24,9 @@
 //!   restored this machine; `None` where there is none, or this process may not read it. Costs three
 //!   system calls: to be asked now and then.
 //! - `fn keeping_errno(f: impl FnOnce())`: runs `f` and leaves `errno` as it was.
-//! - `fn with_variable<R>(name: &str, f: impl FnOnce(Option<&str>) -> R) -> R`: calls `f` with the
+//! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable.
-//! - `fn report(message: fmt::Arguments<'_>)`: tells the person who runs the process.
+//! - `fn report(message: &str)`: tells the person who runs the process.
 
 use cfg_if::cfg_if;
 

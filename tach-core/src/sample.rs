@@ -15,6 +15,11 @@ pub(crate) trait Reference {
         false
     }
 
+    /// Whether a timeline keeps an offset to the OS clock when that jumps, so that durations stay true.
+    fn keeps_offset(&self) -> bool {
+        false
+    }
+
     /// The step in which the OS clock rises, in ns.
     fn resolution_ns(&self) -> u64 {
         1

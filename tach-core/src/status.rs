@@ -168,11 +168,11 @@ impl fmt::Display for Status {
         };
         writeln!(f, "source:    {source} ({})", self.reason)?;
         if self.source_request_ignored {
-            writeln!(f, "           {}", source::SOURCE)?;
+            writeln!(f, "           {}", source::SOURCE.complaint())?;
         }
         writeln!(f, "order:     {order}")?;
         if self.order_request_ignored {
-            writeln!(f, "           {}", source::ORDER)?;
+            writeln!(f, "           {}", source::ORDER.complaint())?;
         }
         match self.frequency_hz {
             Some(hz) => writeln!(f, "frequency: {}.{:06} MHz", hz / 1_000_000, hz % 1_000_000)?,

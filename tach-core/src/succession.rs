@@ -14,7 +14,7 @@ pub(crate) struct Succession<const W: usize, const N: usize> {
 impl<const W: usize, const N: usize> Succession<W, N> {
     const_fn! {
         pub(crate) const fn new() -> Self {
-            Self { word: AtomicU32::new(0), entries: array_of![Versioned::new([0; W]); N] }
+            Self { word: AtomicU32::new(0), entries: array_of![Versioned::new(); N] }
         }
     }
 
@@ -32,6 +32,7 @@ impl<const W: usize, const N: usize> Succession<W, N> {
     }
 
     /// The entry, if it has been written.
+    #[inline(never)]
     pub(crate) fn entry(&self, index: usize) -> Option<[u64; W]> {
         let (version, words) = self.entries.get(index)?.read()?;
         (version == FIRST_VERSION).then_some(words)

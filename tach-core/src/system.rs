@@ -23,15 +23,15 @@ use crate::host::Host;
 use crate::os;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
-use crate::timeline::{BackwardStep, Expected, Policy, Rate, Record, Timeline};
+use crate::timeline::{Expected, Rate, Record, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
 
 /// Ticks to the OS's monotonic clock.
-pub(crate) static MONOTONIC: Timeline = Timeline::new(Policy::Offset);
+pub(crate) static MONOTONIC: Timeline = Timeline::new();
 /// Ticks to Unix time.
-pub(crate) static REALTIME: Timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
+pub(crate) static REALTIME: Timeline = Timeline::new();
 /// What has happened to the machine.
 pub(crate) static HOST: Host = Host::new();
 
@@ -53,6 +53,10 @@ impl Reference for MonotonicReference {
         source::mode() == Mode::Os
     }
 
+    fn keeps_offset(&self) -> bool {
+        true
+    }
+
     fn resolution_ns(&self) -> u64 {
         os::resolution_ns()
     }
@@ -62,18 +66,11 @@ impl Reference for MonotonicReference {
     }
 
     fn counter_failed(&self, failure: CounterFailure) -> bool {
-        let chosen = source::choose();
-        let reason = match failure {
-            CounterFailure::Regressed => Reason::CounterRegressed,
-            CounterFailure::Stopped => Reason::CounterStopped,
-            CounterFailure::Untrusted if kernel_left_counter(chosen) => Reason::KernelLeftCounter,
-            CounterFailure::Untrusted => return false,
-        };
-        replace_counter(chosen, failure, reason)
+        counter_failed(failure)
     }
 
     fn disturbed(&self) {
-        HOST.see_suspends(os::suspended_ns(), ticks::<Bare>());
+        disturbed();
     }
 
     /// In another time namespace the monotonic clock differs, and Unix time does not. When a counter has
@@ -99,11 +96,11 @@ impl Reference for RealtimeReference {
     }
 
     fn counter_failed(&self, failure: CounterFailure) -> bool {
-        MonotonicReference.counter_failed(failure)
+        counter_failed(failure)
     }
 
     fn disturbed(&self) {
-        MonotonicReference.disturbed();
+        disturbed();
     }
 
     /// The monotonic timeline's: that clock is never set, so two samples of it give the rate, while two of
@@ -111,6 +108,27 @@ impl Reference for RealtimeReference {
     fn known_rate(&self) -> Option<(Rate, u32)> {
         MONOTONIC.rate(&MonotonicReference)
     }
+}
+
+/// Lets ticks go on without the counter, if it has failed. Returns whether they do.
+#[cold]
+#[inline(never)]
+fn counter_failed(failure: CounterFailure) -> bool {
+    let chosen = source::choose();
+    let reason = match failure {
+        CounterFailure::Regressed => Reason::CounterRegressed,
+        CounterFailure::Stopped => Reason::CounterStopped,
+        CounterFailure::Untrusted if kernel_left_counter(chosen) => Reason::KernelLeftCounter,
+        CounterFailure::Untrusted => return false,
+    };
+    replace_counter(chosen, failure, reason)
+}
+
+/// Counts a suspend if there was one.
+#[cold]
+#[inline(never)]
+fn disturbed() {
+    HOST.see_suspends(os::suspended_ns(), read::unchecked());
 }
 
 /// A clock that is ahead by less may have been slewed.

@@ -64,19 +64,17 @@ pub(crate) struct Expected {
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
     current: Padded<Current>,
-    /// Whether the timeline keeps an offset to an OS clock that falls behind it.
-    keeps_offset: bool,
-    /// Whether it goes back with an OS clock that is set back, where it keeps no offset.
-    follows_back: AtomicBool,
+    /// Whether it waits for an OS clock that is set back, and does not go back with it.
+    waits_for_clock: AtomicBool,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
 impl Timeline {
-    pub(crate) const fn new(policy: Policy) -> Self {
+    /// Nothing but zeros, so that the statics take no room in the program's file.
+    pub(crate) const fn new() -> Self {
         Self {
             current: Padded(Current::new()),
-            keeps_offset: matches!(policy, Policy::Offset),
-            follows_back: AtomicBool::new(matches!(policy, Policy::Step(BackwardStep::Follow))),
+            waits_for_clock: AtomicBool::new(false),
             history: History::new(),
         }
     }
@@ -84,16 +82,16 @@ impl Timeline {
     /// From now on does so when the OS clock is set back.
     pub(crate) fn set_backward_step(&self, backward: BackwardStep) {
         // ORDERING: Relaxed, since the choice stands alone.
-        self.follows_back.store(backward == BackwardStep::Follow, Ordering::Relaxed);
+        self.waits_for_clock.store(backward == BackwardStep::Hold, Ordering::Relaxed);
     }
 
-    fn policy(&self) -> Policy {
-        // ORDERING: Relaxed, as above.
-        match (self.keeps_offset, self.follows_back.load(Ordering::Relaxed)) {
-            (true, _) => Policy::Offset,
-            (false, true) => Policy::Step(BackwardStep::Follow),
-            (false, false) => Policy::Step(BackwardStep::Hold),
+    fn policy(&self, reference: &dyn Reference) -> Policy {
+        if reference.keeps_offset() {
+            return Policy::Offset;
         }
+        // ORDERING: Relaxed, as above.
+        let waits = self.waits_for_clock.load(Ordering::Relaxed);
+        Policy::Step(if waits { BackwardStep::Hold } else { BackwardStep::Follow })
     }
 
     /// Begins here, or at `sample` if there is one, unless it has begun already. Returns the first
@@ -125,7 +123,7 @@ impl Timeline {
     /// has gone back.
     #[cold]
     pub(crate) fn look(&self, tick: u64, reference: &dyn Reference) {
-        let Some((id, record)) = self.newest_with_id() else { return };
+        let Some(record) = self.newest() else { return };
         if record.is_identity() {
             return;
         }
@@ -237,6 +235,7 @@ impl Timeline {
         self.newest_with_id().map(|(_, record)| record)
     }
 
+    #[inline(never)]
     fn newest_with_id(&self) -> Option<(Id, Record)> {
         let (id, piece, knowledge) = self.history.newest()?;
         Some((id, Record::from_words(piece, knowledge)))
@@ -441,7 +440,7 @@ impl Timeline {
             agreed_tick,
             clock_jumped: reference.clock_jumped(&record, &sample),
         };
-        let next = record.next(&end, &sample, self.policy());
+        let next = record.next(&end, &sample, self.policy(reference));
         if !self.publish(id, &next) {
             return Some(next.line_at(tick));
         }
@@ -478,7 +477,7 @@ impl Timeline {
         let seeded = record.seeded(|| reference.known_rate());
         if seeded.has_rate() {
             let sample = self.sample(&seeded, reference);
-            return seeded.next(&end, &sample, self.policy());
+            return seeded.next(&end, &sample, self.policy(reference));
         }
         // Asked before the spin, since asking takes time too.
         let declared_hz = reference.declared_hz();

@@ -13,25 +13,18 @@ pub(crate) struct Versioned<const W: usize> {
     words: [AtomicU64; W],
 }
 
+/// The version before the first write: zero, so that a static takes no room in the program's file.
+const EMPTY: u64 = 0;
 /// The version while the words are being written.
-const WRITING: u64 = 0;
-/// The version before the first write.
-const EMPTY: u64 = 1;
+const WRITING: u64 = 1;
 /// The least version that can be written.
 pub(crate) const FIRST_VERSION: u64 = 2;
 
 impl<const W: usize> Versioned<W> {
     const_fn! {
-        /// Nothing has been written yet; the words are `words`.
-        pub(crate) const fn new(words: [u64; W]) -> Self {
-            let mut cell =
-                Self { version: AtomicU64::new(EMPTY), words: array_of![AtomicU64::new(0); W] };
-            let mut i = 0;
-            while i < W {
-                cell.words[i] = AtomicU64::new(words[i]);
-                i += 1;
-            }
-            cell
+        /// Nothing has been written yet; the words are 0.
+        pub(crate) const fn new() -> Self {
+            Self { version: AtomicU64::new(EMPTY), words: array_of![AtomicU64::new(0); W] }
         }
     }
 
@@ -70,27 +63,7 @@ impl<const W: usize> Versioned<W> {
     /// Writes the words unless somebody else is writing or the version has reached `limit`, which is
     /// `version` or less.
     pub(crate) fn try_write_below(&self, limit: u64, version: u64, words: &[u64; W]) -> bool {
-        // ORDERING: Relaxed, since the exchange below checks it.
-        let seen = self.version.load(Ordering::Relaxed);
-        if seen == WRITING || seen >= limit {
-            return false;
-        }
-        // ORDERING: Acquire, with the Release store of the writer before, so that its words come
-        // before these in every word's modification order.
-        let claim =
-            self.version.compare_exchange(seen, WRITING, Ordering::Acquire, Ordering::Relaxed);
-        if claim.is_err() {
-            return false;
-        }
-        // ORDERING: Release, with the Acquire fence in `read`.
-        fence(Ordering::Release);
-        for (slot, &word) in self.words.iter().zip(words) {
-            // ORDERING: Relaxed, between the fence above and the store below.
-            slot.store(word, Ordering::Relaxed);
-        }
-        // ORDERING: Release, with the Acquire load in `read`.
-        self.version.store(version, Ordering::Release);
-        true
+        try_write(&self.version, &self.words, limit, version, words)
     }
 
     /// Leaves the words as a writer does that was stopped in the middle.
@@ -98,6 +71,36 @@ impl<const W: usize> Versioned<W> {
     pub(crate) fn stall(&self) {
         self.version.store(WRITING, Ordering::Relaxed);
     }
+}
+
+/// Writes the words, of any number: compiled once.
+fn try_write(
+    cell_version: &AtomicU64,
+    cell_words: &[AtomicU64],
+    limit: u64,
+    version: u64,
+    words: &[u64],
+) -> bool {
+    // ORDERING: Relaxed, since the exchange below checks it.
+    let seen = cell_version.load(Ordering::Relaxed);
+    if seen == WRITING || seen >= limit {
+        return false;
+    }
+    // ORDERING: Acquire, with the Release store of the writer before, so that its words come
+    // before these in every word's modification order.
+    let claim = cell_version.compare_exchange(seen, WRITING, Ordering::Acquire, Ordering::Relaxed);
+    if claim.is_err() {
+        return false;
+    }
+    // ORDERING: Release, with the Acquire fence in `read`.
+    fence(Ordering::Release);
+    for (slot, &word) in cell_words.iter().zip(words) {
+        // ORDERING: Relaxed, between the fence above and the store below.
+        slot.store(word, Ordering::Relaxed);
+    }
+    // ORDERING: Release, with the Acquire load in `read`.
+    cell_version.store(version, Ordering::Release);
+    true
 }
 
 #[cfg(test)]
@@ -108,8 +111,8 @@ mod tests {
 
     #[test]
     fn words_come_back_with_their_version() {
-        let cell = Versioned::new([7, 8, 9]);
-        assert_eq!(cell.read(), Some((EMPTY, [7, 8, 9])));
+        let cell = Versioned::<3>::new();
+        assert_eq!(cell.read(), Some((EMPTY, [0, 0, 0])));
         assert!(cell.try_write(5, &[1, 2, 3]));
         assert_eq!(cell.read(), Some((5, [1, 2, 3])));
         assert_eq!(cell.read(), Some((5, [1])));
@@ -117,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_version_is_written_once_and_only_rises() {
-        let cell = Versioned::new([0]);
+        let cell = Versioned::<1>::new();
         assert!(!cell.try_write(EMPTY, &[9]));
         assert!(cell.try_write(FIRST_VERSION, &[9]));
         assert!(cell.try_write(5, &[1]));
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_version_below_the_limit_is_overwritten() {
-        let cell = Versioned::new([0]);
+        let cell = Versioned::<1>::new();
         assert!(cell.try_write(8, &[1]));
         assert!(!cell.try_write_below(8, 9, &[2]));
         assert!(cell.try_write_below(9, 9, &[3]));
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn while_it_is_written_no_version_is_seen_and_writers_are_turned_away() {
-        let cell = Versioned::new([0]);
+        let cell = Versioned::<1>::new();
         cell.stall();
         assert_eq!(cell.read(), Some((WRITING, [0])));
         assert!(!cell.try_write(9, &[1]));
@@ -146,7 +149,7 @@ mod tests {
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn no_read_is_torn() {
-        let cell = Versioned::new([0; 4]);
+        let cell = Versioned::<4>::new();
         thread::scope(|scope| {
             for offset in 0..2 {
                 let cell = &cell;
@@ -182,7 +185,7 @@ mod loom_models {
 
     /// A cell that has been written, and so has a version to be mistaken for the next.
     fn written() -> Arc<Versioned<2>> {
-        let cell = Versioned::new([0; 2]);
+        let cell = Versioned::<2>::new();
         assert!(cell.try_write(FIRST_VERSION, &[FIRST_VERSION; 2]));
         Arc::new(cell)
     }

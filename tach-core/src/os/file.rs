@@ -28,7 +28,7 @@ pub(super) fn read_line<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a str
         Some(end) => (&bytes[..end], true),
         None => (bytes, bytes.len() < room),
     };
-    let line = str::from_utf8(line).ok()?.trim();
+    let line = str::from_utf8(line.trim_ascii()).ok()?;
     (ended && !line.is_empty()).then_some(line)
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn counter_readable() -> bool {
 }
 
 /// `None` where the kernel does not have the clock, and before its epoch.
-#[inline]
+#[inline(never)]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
     if BY_SYSTEM_CALL.get() { read_by_system_call(clock) } else { unix::read(clock) }
 }

@@ -22,6 +22,7 @@ struct Bracket {
 }
 
 impl Bracket {
+    #[inline(never)]
     fn read() -> Option<Self> {
         Some(Self {
             before_ns: read(CLOCK_MONOTONIC)?,

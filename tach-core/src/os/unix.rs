@@ -14,7 +14,6 @@ pub(crate) fn realtime_ns() -> u64 {
 }
 
 /// `None` where the kernel does not have the clock, and before its epoch.
-#[inline]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec.

@@ -149,6 +149,8 @@ pub(crate) fn moves() -> u8 {
 }
 
 /// The tick of what the counter or the OS clock reads, where `chosen` moves or replaces ticks.
+#[cold]
+#[inline(never)]
 pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
     let domain = CHOICE.0.entry(usize::from(chosen.domain).wrapping_sub(1));
     domain.map_or(raw, |words| line_of(words).ns_at(raw))
@@ -234,10 +236,10 @@ fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
         return false;
     }
     if chosen.source_ignored {
-        os::report(format_args!("{SOURCE}"));
+        os::report(SOURCE.complaint());
     }
     if chosen.order_ignored {
-        os::report(format_args!("{ORDER}"));
+        os::report(ORDER.complaint());
     }
     true
 }

@@ -132,7 +132,7 @@ pub(crate) fn ticks<R: Read>() -> u64 {
 pub(super) fn checked(
     timeline: &Timeline,
     reference: &dyn Reference,
-    read: impl Fn(Chosen) -> u64,
+    read: fn(Chosen) -> u64,
 ) -> u64 {
     let chosen = in_force();
     let tick = read(chosen);

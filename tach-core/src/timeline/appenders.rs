@@ -3,7 +3,7 @@
 use core::cell::{Cell, RefCell};
 use std::thread;
 
-use super::simulation::{Machine, NS_PER_S, Random};
+use super::simulation::{Machine, NS_PER_S, Random, timeline};
 use super::*;
 use crate::sync::AtomicU64;
 
@@ -40,7 +40,7 @@ impl Reference for Interrupted<'_> {
 fn a_signal_handler_that_interrupts_an_appender_converts_and_all_agree() {
     for seed in 0..50 {
         let machine = Machine::new(seed);
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+        let timeline = timeline(BackwardStep::Hold);
         let mut all = Vec::new();
         for depth in 0..40 {
             machine.pass_ns(machine.random.magnitude(5 * NS_PER_S));
@@ -63,7 +63,7 @@ fn a_signal_handler_that_interrupts_an_appender_converts_and_all_agree() {
 #[test]
 fn appenders_that_were_all_stopped_do_not_stop_the_next() {
     let machine = Machine::new(13);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     timeline.ns_at(machine.ticks(), &machine);
     let stopped = (0..SLOTS).filter(|&index| timeline.history.stall(index)).count();
     assert!(stopped > SLOTS - 4, "{stopped}");
@@ -80,7 +80,7 @@ fn appenders_that_were_all_stopped_do_not_stop_the_next() {
 #[test]
 fn an_appender_that_was_stopped_costs_one_slot() {
     let machine = Machine::new(14);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     timeline.ns_at(machine.ticks(), &machine);
     assert!(timeline.history.stall(7));
     timeline.current.0.stall();
@@ -118,7 +118,7 @@ impl Reference for Shared {
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn threads_that_wake_together_from_idle_gaps_agree() {
     let machine = Shared(AtomicU64::new(1 << 40));
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let mut all: Vec<(u64, u64)> = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|number| {

@@ -14,9 +14,9 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// No line, and a start that no tick reaches.
+    /// No line.
     pub(super) const fn new() -> Self {
-        Self { line: Versioned::new([u64::MAX, 0, 0]), floor: Floor(AtomicU64::new(0)) }
+        Self { line: Versioned::new(), floor: Floor(AtomicU64::new(0)) }
     }
 
     /// The time at `tick`, if the line covers it.

@@ -61,7 +61,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             Self {
                 head: Padded(AtomicU64::new(0)),
                 slots: array_of![Slot::new(); SLOTS],
-                knowledge: array_of![Versioned::new([0; KNOWLEDGE]); NEWEST],
+                knowledge: array_of![Versioned::new(); NEWEST],
             }
         }
     }
@@ -199,7 +199,7 @@ impl<const WORDS: usize> Slot<WORDS> {
     const_fn! {
         const fn new() -> Self {
             Self {
-                piece: Versioned::new([0; WORDS]),
+                piece: Versioned::new(),
                 horizon: Horizon::new(),
                 mark: Mark::new(),
                 note: AtomicU64::new(0),
@@ -226,13 +226,13 @@ struct Mark(AtomicU64);
 impl Mark {
     const_fn! {
         const fn new() -> Self {
-            Self(AtomicU64::new(1))
+            Self(AtomicU64::new(0))
         }
     }
 
     fn is_kept(&self, id: Id) -> bool {
         // ORDERING: Relaxed: the record is read and checked by its own version.
-        self.0.load(Ordering::Relaxed) == id << 1
+        id != 0 && self.0.load(Ordering::Relaxed) == id << 1
     }
 
     fn keep(&self, id: Id) {

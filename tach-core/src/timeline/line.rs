@@ -1,4 +1,7 @@
 //! Rates and lines: the arithmetic that turns ticks into nanoseconds.
+//!
+//! The fast path needs a [`FastRate`] alone. The rest is compiled once, to keep programs small, rather than into
+//! each of its callers.
 
 /// Nanoseconds per tick, as a fixed-point number with 48 fractional bits: good to 3.6e-15 ns per
 /// tick, and up to 65,536 ns per tick (a counter of 15 kHz).
@@ -31,6 +34,7 @@ impl Rate {
     }
 
     /// The rate that covers `ns` in `ticks`, kept within what a rate can be.
+    #[inline(never)]
     pub(crate) fn from_slope(ns: u64, ticks: u64) -> Self {
         if ticks == 0 {
             return Self { q48: u64::MAX };
@@ -40,6 +44,7 @@ impl Rate {
     }
 
     /// The duration of `ticks` in ns, rounded down; saturates.
+    #[inline(never)]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         u64::try_from(self.product(ticks) >> FRACTION_BITS).unwrap_or(u64::MAX)
     }
@@ -50,6 +55,7 @@ impl Rate {
     }
 
     /// The least number of ticks that lasts `ns`; `None` past `u64::MAX`.
+    #[inline(never)]
     pub(crate) fn ticks(self, ns: u64) -> Option<u64> {
         let ticks = (u128::from(ns) << FRACTION_BITS).div_ceil(u128::from(self.q48.max(1)));
         u64::try_from(ticks).ok()
@@ -68,6 +74,7 @@ impl Rate {
 
     /// This rate moved by an error in every `duration_ns`, at least [`SLOWEST`](Self::SLOWEST). The
     /// error is in ns with 16 fractional bits.
+    #[inline(never)]
     pub(crate) fn changed_by(self, error_q16: i128, duration_ns: u64) -> Self {
         // Kept below 2^62, or 19 hours, so that the product fits.
         let error_q16 = error_q16.clamp(-1 << 62, 1 << 62);
@@ -138,6 +145,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// The time at `tick`; saturates at both ends of `u64`.
+    #[inline(never)]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         if tick >= self.start_tick {
             self.start_ns.saturating_add(self.rate.ns(tick - self.start_tick))

@@ -1,7 +1,7 @@
 //! What was told before the newest record: by the records that are kept, and by chords between them.
 
 use super::history::Id;
-use super::piece::{Piece, Point};
+use super::piece::{PIECE_WORDS, Piece, Point};
 use super::thinning::{self, Kept};
 use super::{Line, Rate, SLOTS, Timeline};
 
@@ -78,23 +78,28 @@ impl Timeline {
         Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
     }
 
-    /// The first line, by which what was before it is told as well.
+    /// The first line, which is extended to the ticks before it.
     fn first_line(&self, newest: &Piece) -> Line {
         let Some((first_id, first)) = self.first_piece() else { return newest.gap };
-        let second = self
-            .history
-            .kept()
-            .map(|(id, words)| (id, Piece::from_words(words)))
-            .filter(|(id, _)| *id > first_id)
-            .min_by_key(|(id, _)| *id);
-        let second = second.map_or(*newest, |(_, piece)| piece);
+        let second = self.oldest_after(first_id).map_or(*newest, |(_, piece)| piece);
         Line { rate: second.gap.rate, ..first.gap }
     }
 
     /// The oldest record, if it is not the newest as well.
     pub(super) fn first_piece(&self) -> Option<(Id, Piece)> {
-        let kept = self.history.kept().map(|(id, words)| (id, Piece::from_words(words)));
-        kept.min_by_key(|(id, _)| *id)
+        self.oldest_after(0)
+    }
+
+    /// The oldest of the records after `after`, if it is not the newest as well.
+    #[inline(never)]
+    fn oldest_after(&self, after: Id) -> Option<(Id, Piece)> {
+        let mut oldest: Option<(Id, [u64; PIECE_WORDS])> = None;
+        for (id, words) in self.history.kept() {
+            if id > after && oldest.is_none_or(|(least, _)| id < least) {
+                oldest = Some((id, words));
+            }
+        }
+        oldest.map(|(id, words)| (id, Piece::from_words(words)))
     }
 
     /// Gives up the records that are missed least.
@@ -102,11 +107,17 @@ impl Timeline {
     pub(super) fn make_room(&self) {
         let mut room = [Kept::NONE; SLOTS];
         let mut count = 0;
-        for (kept, (id, words)) in room.iter_mut().zip(self.history.kept()) {
+        for (id, words) in self.history.kept().take(SLOTS) {
             let error_ns = self.history.note(id);
             let piece = Piece::from_words(words);
             let end = piece.end_at(self.history.reach(id, piece.knee().tick).until);
-            *kept = Kept { id, piece, end, error_ns };
+            // In their order: the slots are nearly so.
+            let mut at = count;
+            while at > 0 && room[at - 1].id > id {
+                at -= 1;
+            }
+            room.copy_within(at..count, at + 1);
+            room[at] = Kept { id, piece, end, error_ns };
             count += 1;
         }
         let Some(newest) = self.newest() else { return };
@@ -115,7 +126,6 @@ impl Timeline {
             tick: newest.estimate.tick.saturating_sub(recent_ticks),
             ns: newest.estimate.ns.saturating_sub(RECENT_NS),
         };
-        room[..count].sort_unstable_by_key(|kept| kept.id);
         for _ in 0..GIVEN_UP {
             let kept = &mut room[..count];
             let Some((index, error_ns)) = thinning::choose(kept, recent) else { return };

@@ -35,6 +35,7 @@ struct Seen {
 struct Scenario {
     process: Process,
     convert: Convert,
+    follows_back: bool,
     seen: Vec<Seen>,
     /// The cores' skews.
     skews: Vec<i64>,
@@ -75,6 +76,7 @@ impl Scenario {
         Self {
             process: Process::new(machine, backward),
             convert,
+            follows_back: backward == BackwardStep::Follow,
             seen: Vec::new(),
             skews: (0..4)
                 .map(|core| if core == 0 { 0 } else { random.within(skew_ticks) })
@@ -256,7 +258,7 @@ impl Scenario {
         for (i, timeline) in
             [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
         {
-            let follows = timeline.policy() == Policy::Step(BackwardStep::Follow);
+            let follows = i == 1 && self.follows_back;
             let counts = timeline.newest().unwrap().counts;
             let allowed = if follows { counts.backward_steps as usize } else { 0 };
             let back: Vec<_> =

@@ -2,7 +2,7 @@
 
 use core::cell::{Cell, RefCell};
 
-use super::{BackwardStep, Line, Policy, Rate, Record, Timeline};
+use super::{BackwardStep, Line, Rate, Record, Timeline};
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{Mode, after_failure};
 
@@ -180,6 +180,13 @@ impl Reference for Machine {
     }
 }
 
+/// A timeline that does so when its clock is set back.
+pub(super) fn timeline(backward: BackwardStep) -> Timeline {
+    let timeline = Timeline::new();
+    timeline.set_backward_step(backward);
+    timeline
+}
+
 /// A process on a machine: both timelines, and ticks that go on when the counter fails.
 pub(super) struct Process {
     pub(super) machine: Machine,
@@ -199,8 +206,8 @@ impl Process {
     pub(super) fn new(machine: Machine, backward: BackwardStep) -> Self {
         let process = Self {
             machine,
-            monotonic: Timeline::new(Policy::Offset),
-            realtime: Timeline::new(Policy::Step(backward)),
+            monotonic: Timeline::new(),
+            realtime: timeline(backward),
             realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
             lie_ns: Cell::new(0),
             mode: Cell::new(Mode::Enforced),
@@ -280,6 +287,10 @@ impl Reference for MonotonicClock<'_> {
         let tick = self.0.tick();
         self.0.machine.a_read_takes(25);
         tick
+    }
+
+    fn keeps_offset(&self) -> bool {
+        true
     }
 
     fn os_ns(&self) -> u64 {

@@ -1,12 +1,12 @@
 //! Ticks and durations: sums, differences, and ticks that are still to come.
 
-use super::simulation::{Machine, NS_PER_S};
+use super::simulation::{Machine, NS_PER_S, timeline};
 use super::*;
 
 #[test]
 fn durations_can_be_added_to_a_tick_in_a_flat_gap() {
     let machine = Machine::new(19);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     for _ in 0..3000 {
         machine.pass_ns(5_000_000);
         timeline.ns_at(machine.ticks(), &machine);
@@ -25,7 +25,7 @@ fn durations_can_be_added_to_a_tick_in_a_flat_gap() {
 #[test]
 fn the_future_is_a_prediction_and_appends_nothing() {
     let machine = Machine::new(11);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let now = machine.ticks();
     timeline.ns_at(now, &machine);
     let newest = timeline.newest();
@@ -38,7 +38,7 @@ fn the_future_is_a_prediction_and_appends_nothing() {
 #[test]
 fn ticks_and_durations_are_inverse() {
     let machine = Machine::new(12);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let mut seen = Vec::new();
     for _ in 0..200 {
         machine.pass_ns(machine.random.magnitude(NS_PER_S));
@@ -64,7 +64,7 @@ fn ticks_and_durations_are_inverse() {
 #[test]
 fn what_is_added_and_subtracted_leads_back() {
     let machine = Machine::new(14);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let (mut seen, mut at_joins, mut pairs) = (Vec::new(), 0, 0);
     for _ in 0..200 {
         machine.pass_ns(machine.random.magnitude(NS_PER_S));

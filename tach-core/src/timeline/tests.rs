@@ -3,7 +3,7 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use super::simulation::{Machine, NS_PER_S};
+use super::simulation::{Machine, NS_PER_S, timeline};
 use super::*;
 
 fn steps(timeline: &Timeline) -> u32 {
@@ -47,7 +47,7 @@ fn violations(seed: u64, convert: Convert<'_>) -> Result<u64, String> {
 #[test]
 fn it_is_true_pure_and_monotone_under_random_load() {
     for seed in 0..100 {
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+        let timeline = timeline(BackwardStep::Hold);
         let worst = violations(seed, &|tick, machine| timeline.ns_at(tick, machine));
         let worst = worst.unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
         assert!(worst <= 100, "seed {seed}: off by {worst} ns");
@@ -83,7 +83,7 @@ fn the_same_test_catches_a_clock_that_jumps_to_every_sample() {
 #[test]
 fn it_is_ready_after_a_short_spin() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(1) };
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     timeline.begin(None, &machine);
     let before = machine.tick.get();
     let tick = machine.ticks();
@@ -95,7 +95,7 @@ fn it_is_ready_after_a_short_spin() {
 #[test]
 fn what_was_read_before_the_first_conversion_lies_between_two_known_points() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(1) };
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     timeline.begin(None, &machine);
     let ticks: Vec<u64> = (0..100)
         .map(|_| {
@@ -112,7 +112,7 @@ fn what_was_read_before_the_first_conversion_lies_between_two_known_points() {
 #[test]
 fn an_idle_hour_is_interpolated() {
     let machine = Machine::new(3);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     timeline.ns_at(machine.ticks(), &machine);
     machine.pass_ns(3600 * NS_PER_S);
     let middle = machine.ticks();
@@ -127,7 +127,7 @@ fn an_idle_hour_is_interpolated() {
 #[test]
 fn ticks_older_than_the_records_are_told_by_the_origin() {
     let machine = Machine::new(4);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let first = machine.ticks();
     timeline.ns_at(first, &machine);
     let old = machine.ticks();
@@ -148,7 +148,7 @@ fn ticks_older_than_the_records_are_told_by_the_origin() {
 #[test]
 fn the_gaps_of_a_busy_process_are_no_longer_than_its_pauses() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(5) };
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     timeline.ns_at(machine.ticks(), &machine);
     let mut last = timeline.newest().unwrap();
     while last.counts.syncs < 40 {
@@ -167,7 +167,7 @@ fn the_gaps_of_a_busy_process_are_no_longer_than_its_pauses() {
 #[test]
 fn records_double_up_to_four_seconds() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(6) };
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let mut lengths = vec![100_000];
     for _ in 0..1000 {
         machine.pass_ns(lengths.last().unwrap() / 50);
@@ -188,7 +188,7 @@ fn records_double_up_to_four_seconds() {
 fn a_slew_is_followed() {
     for ppb in [500_000, -500_000] {
         let machine = Machine::new(7);
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
+        let timeline = timeline(BackwardStep::Follow);
         let run = |seconds: u64| {
             let mut worst = 0;
             for _ in 0..seconds * 100 {
@@ -212,7 +212,7 @@ fn a_slew_is_followed() {
 fn a_clock_that_is_set_is_followed_at_once_and_counted() {
     for step in [3600, -3600] {
         let machine = Machine::new(8);
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
+        let timeline = timeline(BackwardStep::Follow);
         machine.step(7200 * i64::try_from(NS_PER_S).unwrap());
         for _ in 0..100 {
             machine.pass_ns(50_000_000);
@@ -249,7 +249,7 @@ impl Reference for Seeded<'_> {
 fn a_clock_that_is_set_before_the_first_conversion_is_no_rate() {
     for step in [3600, -3600] {
         let machine = Machine::new(16);
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
+        let timeline = timeline(BackwardStep::Follow);
         timeline.begin(None, &Seeded(&machine));
         machine.pass_ns(NS_PER_S);
         machine.step(step * i64::try_from(NS_PER_S).unwrap());
@@ -267,7 +267,7 @@ fn a_clock_that_is_set_before_the_first_conversion_is_no_rate() {
 fn the_conversion_that_finds_a_step_has_the_new_time() {
     for step in [3600, -3600] {
         let machine = Machine::new(17);
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
+        let timeline = timeline(BackwardStep::Follow);
         for _ in 0..100 {
             machine.pass_ns(50_000_000);
             timeline.ns_at(machine.ticks(), &machine);
@@ -284,7 +284,7 @@ fn the_conversion_that_finds_a_step_has_the_new_time() {
 fn a_rate_that_jumps_is_learned() {
     for ppb in [-70_000_000, 70_000_000] {
         let machine = Machine::new(18);
-        let timeline = Timeline::new(Policy::Step(BackwardStep::Follow));
+        let timeline = timeline(BackwardStep::Follow);
         let run = |times: u32| {
             let mut error = 0;
             for _ in 0..times {
@@ -304,7 +304,7 @@ fn a_rate_that_jumps_is_learned() {
 #[test]
 fn the_monotonic_timeline_holds_when_its_clock_is_set_back() {
     let machine = Machine::new(9);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let mut last = 0;
     for round in 0..2000 {
         if round == 1000 {
@@ -323,7 +323,7 @@ fn the_monotonic_timeline_holds_when_its_clock_is_set_back() {
 fn a_suspend_stretches_the_gap_only() {
     // The counter went on for an hour in which the monotonic clock stood still.
     let machine = Machine::new(10);
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let before = timeline.ns_at(machine.ticks(), &machine);
     machine.pass_ns(3600 * NS_PER_S);
     machine.step(-3599 * i64::try_from(NS_PER_S).unwrap());
@@ -341,8 +341,7 @@ fn the_line_in_use_shares_no_cache_line() {
     let last = current + size_of::<Current>() - 1;
     assert_eq!(align_of::<Timeline>(), 128);
     for other in [
-        core::mem::offset_of!(Timeline, keeps_offset),
-        core::mem::offset_of!(Timeline, follows_back),
+        core::mem::offset_of!(Timeline, waits_for_clock),
         core::mem::offset_of!(Timeline, history),
     ] {
         assert!(!(lines(current)..=lines(last)).contains(&lines(other)));
@@ -363,7 +362,7 @@ fn the_identity_never_syncs() {
             true
         }
     }
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let machine = OsClock;
     for tick in [0, 1, 77, 1 << 32, (1 << 40) + 5, (1 << 40) + (1 << 32), u64::MAX - 1, 3] {
         // Once by way of the record, once by what that made current.
@@ -388,7 +387,7 @@ fn an_os_clock_that_stands_still_hangs_nobody() {
         }
     }
     let machine = Still(Cell::new(0));
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let mut last = timeline.ns_at(machine.ticks(), &machine);
     for pause in [1 << 40, 100_000, 1_000_000].repeat(200) {
         machine.0.set(machine.0.get() + pause);
@@ -411,7 +410,7 @@ fn a_counter_that_stands_still_hangs_nobody() {
         }
     }
     let machine = Still(Cell::new(0));
-    let timeline = Timeline::new(Policy::Step(BackwardStep::Hold));
+    let timeline = timeline(BackwardStep::Hold);
     let first = timeline.ns_at(1000, &machine);
     for _ in 0..1000 {
         assert!(timeline.ns_at(1000, &machine) >= first);

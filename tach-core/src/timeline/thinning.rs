@@ -37,26 +37,38 @@ const FIRST: usize = 2;
 /// Records after `recent`, by its tick or its ns, are given up only if there are no others, and of
 /// those the last [`RECENT`] not at all.
 pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
-    let now = kept.last()?.end;
     // By both, since a clock that was set makes all before it look old by ns, and a rate that is not
     // known again yet by ticks.
-    let is_old = |point: Point| point.tick < recent.tick && point.ns < recent.ns;
-    let old = (FIRST..kept.len() - 1).filter(|&i| is_old(kept[i + 1].piece.start()));
-    let many = FIRST..kept.len().saturating_sub(RECENT);
-    let cheapest = |candidates: &mut dyn Iterator<Item = usize>| {
-        candidates
-            .map(|i| (i, error_without(kept, i)))
-            .map(|(i, error)| (i, error, error / tolerance(now, kept[i].piece.start())))
-            .min_by(|a, b| a.2.total_cmp(&b.2))
+    let is_old = |kept: &Kept| {
+        let start = kept.piece.start();
+        start.tick < recent.tick && start.ns < recent.ns
     };
-    let (index, error, _) =
-        cheapest(&mut old.into_iter()).or_else(|| cheapest(&mut many.into_iter()))?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the cast saturates, and the error is not negative"
-    )]
-    Some((index, error as u64))
+    cheapest(kept, kept.len().checked_sub(1)?, &is_old)
+        .or_else(|| cheapest(kept, kept.len().checked_sub(RECENT)?, &|_| true))
+}
+
+/// The record to give up of those between [`FIRST`] and `end` whose successors are as `wanted`.
+fn cheapest(
+    kept: &[Kept],
+    end: usize,
+    wanted: &dyn Fn(&Kept) -> bool,
+) -> Option<(usize, u64)> {
+    let now = kept.last()?.end;
+    let (mut best, mut least_cost) = (None, f64::INFINITY);
+    for i in FIRST..end {
+        let error = error_without(kept, i);
+        let cost = error / tolerance(now, kept[i].piece.start());
+        if wanted(&kept[i + 1]) && cost < least_cost {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the cast saturates, and the error is not negative"
+            )]
+            let error_ns = error as u64;
+            (best, least_cost) = (Some((i, error_ns)), cost);
+        }
+    }
+    best
 }
 
 /// How far the chord would be off that took the place of the record at `index`.
@@ -67,27 +79,30 @@ fn error_without(kept: &[Kept], index: usize) -> f64 {
     let knee = piece.knee();
     // A step of the clock is at the knee, where the gap line ends elsewhere than the main begins.
     let gap_end = Point { ns: piece.gap.ns_at(knee.tick), ..knee };
-    let here = [piece.start(), gap_end, knee, *end]
-        .into_iter()
-        .map(|point| distance(from, to, point))
-        .fold(0.0, f64::max);
+    let mut here = 0.0_f64;
+    for point in [piece.start(), gap_end, knee, *end] {
+        here = here.max(distance(from, to, point));
+    }
     #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more")]
     let known = kept[index].error_ns.max(after.error_ns) as f64;
     here + known
 }
 
 /// How far `point` is from the straight line between the other two, in ns.
+#[inline(never)]
 fn distance(from: Point, to: Point, point: Point) -> f64 {
     let (dx, dy) = (difference(to.tick, from.tick), difference(to.ns, from.ns));
     let (x, y) = (difference(point.tick, from.tick), difference(point.ns, from.ns));
     if dx > 0.0 { (y - dy * (x / dx)).abs() } else { y.abs() }
 }
 
+#[inline(never)]
 fn tolerance(now: Point, then: Point) -> f64 {
     TOLERANCE_NS + TOLERANCE_OF_AGE * difference(now.ns, then.ns).abs()
 }
 
 /// `a - b`: exact for all that is near.
+#[inline(never)]
 #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more")]
 fn difference(a: u64, b: u64) -> f64 {
     let magnitude = a.abs_diff(b) as f64;
