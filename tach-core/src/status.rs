@@ -83,15 +83,14 @@ pub struct TimelineStatus {
 }
 
 impl TimelineStatus {
-    const UNUSED: Self =
-        Self {
-            syncs: 0,
-            forward_steps: 0,
-            backward_steps: 0,
-            rate_changes: 0,
-            offset_ns: 0,
-            uncertainty: None,
-        };
+    const UNUSED: Self = Self {
+        syncs: 0,
+        forward_steps: 0,
+        backward_steps: 0,
+        rate_changes: 0,
+        offset_ns: 0,
+        uncertainty: None,
+    };
 }
 
 /// The clock's state now.

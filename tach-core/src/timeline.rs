@@ -354,11 +354,8 @@ impl Timeline {
             let Some((id, record)) = self.newest_with_id() else {
                 let Some(first) = self.begin(None, reference) else { continue };
                 // Nobody can publish: this conversion is good for itself alone.
-                let told = if first.has_rate() {
-                    first
-                } else {
-                    self.second(0, &first, tick, reference)
-                };
+                let told =
+                    if first.has_rate() { first } else { self.second(0, &first, tick, reference) };
                 return told.line_at(tick);
             };
             if !record.has_rate() {

@@ -24,12 +24,23 @@ const PACKAGES: &[Package] = &[
     Package {
         folder: "tach-core/src",
         alone: None,
-        answered_for: &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"],
+        answered_for: &[
+            "coarse/words.rs",
+            "versioned.rs",
+            "succession.rs",
+            "timeline/history.rs",
+            "timeline/horizon.rs",
+        ],
         splits: &[
             (
                 "maximum.rs",
                 "self.0.fetch_max(tick, Ordering::Relaxed).max(tick)",
                 "{ let highest = self.get().max(tick); self.0.store(highest, Ordering::Relaxed); highest }",
+            ),
+            (
+                "timeline/horizon.rs",
+                "self.0.fetch_or(CLOSED, Ordering::Relaxed) & !CLOSED",
+                "{ let word = self.0.load(Ordering::Relaxed); self.0.store(word | CLOSED, Ordering::Relaxed); word & !CLOSED }",
             ),
             (
                 "increasing_clock/floor.rs",

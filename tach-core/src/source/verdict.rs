@@ -125,7 +125,10 @@ pub(super) fn decide(
 }
 
 /// The kernel's verdict on the counter by its clocksources; `None` where they are not known.
-pub(super) fn kernel_verdict(kernel: &KernelView<'_>, clocksources: Clocksources) -> Option<Reason> {
+pub(super) fn kernel_verdict(
+    kernel: &KernelView<'_>,
+    clocksources: Clocksources,
+) -> Option<Reason> {
     let Clocksources { counter, built_on_it } = clocksources;
     let has_counter = || kernel.available.is_some_and(|all| all.split(' ').any(|s| s == counter));
     let current = kernel.current?;
@@ -209,8 +212,7 @@ mod tests {
         assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
         // Another architecture's, as an emulator shows it.
         for name in ["tsc", "kvm-clock", ""] {
-            let verdict =
-                decide(features, riscv, &kernel(Some(name), "tsc"), Wish::default());
+            let verdict = decide(features, riscv, &kernel(Some(name), "tsc"), Wish::default());
             assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
         }
     }

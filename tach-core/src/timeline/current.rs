@@ -57,7 +57,8 @@ impl Current {
 
     /// Uses `line` from its start to the tick `until`.
     pub(super) fn install(&self, line: Line, until: u64) {
-        self.line.try_write(until, &[line.start_tick, FastRate::of(line.rate).q32(), line.start_ns]);
+        self.line
+            .try_write(until, &[line.start_tick, FastRate::of(line.rate).q32(), line.start_ns]);
     }
 
     /// Whether `tick`, read now, lies between the last look at the OS clock and the next.

@@ -39,9 +39,10 @@ impl Horizon {
 
     /// The horizon of the record whose knee is `knee_tick`.
     pub(super) fn reach(&self, knee_tick: u64) -> Reach {
-        // ORDERING: Acquire, so that a reader that checks the record's version afterwards knows that the
-        // horizon was this record's too.
-        let word = self.0.load(Ordering::Acquire);
+        // ORDERING: Relaxed. Whoever sees the horizon of a later record in this slot sees that record's
+        // version too, by the fences of `Versioned`: its Release fence comes before that horizon, and its
+        // Acquire fence after this load.
+        let word = self.0.load(Ordering::Relaxed);
         Reach { until: (word & !CLOSED).max(knee_tick), word }
     }
 
@@ -50,8 +51,7 @@ impl Horizon {
         let is_closed = seen.word & CLOSED != 0 && seen.word & !CLOSED >= seen.until;
         let until = until & !CLOSED;
         if !is_closed && until > seen.until {
-            // ORDERING: Relaxed: the tick stands alone. Raising and closing are in the order of this
-            // word's modifications, so none is raised after it was closed.
+            // ORDERING: Relaxed, see `reach`. None is raised after it was closed, since both change one word.
             let _ = self.0.compare_exchange(seen.word, until, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -59,9 +59,107 @@ impl Horizon {
     /// Closes the horizon of the record whose knee is `knee_tick`, and returns it.
     pub(super) fn close(&self, knee_tick: u64) -> u64 {
         let least = knee_tick.saturating_add(1) & !CLOSED;
-        // ORDERING: Relaxed, as in `raise`.
+        // ORDERING: Relaxed, see `reach`.
         self.0.fetch_max(least, Ordering::Relaxed);
-        // ORDERING: Relaxed, as in `raise`.
+        // ORDERING: Relaxed, see `reach`.
         self.0.fetch_or(CLOSED, Ordering::Relaxed) & !CLOSED
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_horizon_is_at_the_knee_until_it_is_raised() {
+        let horizon = Horizon::new();
+        assert_eq!(horizon.reach(11).until, 11);
+        horizon.raise(horizon.reach(11), 101);
+        assert_eq!(horizon.reach(11).until, 100);
+        horizon.raise(horizon.reach(11), 50);
+        assert_eq!(horizon.reach(11).until, 100);
+    }
+
+    #[test]
+    fn a_closed_horizon_stays() {
+        let horizon = Horizon::new();
+        let seen = horizon.reach(11);
+        horizon.raise(seen, 100);
+        assert_eq!((horizon.close(11), horizon.close(11)), (100, 100));
+        for reach in [seen, horizon.reach(11)] {
+            horizon.raise(reach, 200);
+            assert_eq!(horizon.reach(11).until, 100);
+        }
+    }
+
+    #[test]
+    fn the_horizon_of_the_slots_last_record_counts_as_none() {
+        let horizon = Horizon::new();
+        assert_eq!(horizon.close(11), 12);
+        assert_eq!(horizon.reach(500).until, 500);
+        horizon.raise(horizon.reach(500), 600);
+        assert_eq!(horizon.reach(500).until, 600);
+        assert_eq!(horizon.close(500), 600);
+        assert_eq!(horizon.close(701), 702);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+    use crate::versioned::Versioned;
+
+    #[test]
+    fn a_closed_horizon_is_raised_no_more() {
+        loom::model(|| {
+            let horizon = Arc::new(Horizon::new());
+            let other = thread::spawn({
+                let horizon = Arc::clone(&horizon);
+                move || {
+                    horizon.raise(horizon.reach(10), 100);
+                    horizon.close(10)
+                }
+            });
+            let closed = horizon.close(10);
+            assert_eq!(other.join().unwrap(), closed);
+            assert_eq!(horizon.reach(10).until, closed);
+        });
+    }
+
+    /// The record of version 2 is replaced by that of version 3 in its slot.
+    fn whoever_sees_the_later_horizon_sees_the_later_version(change: fn(&Horizon)) {
+        loom::model(move || {
+            let slot = Arc::new((Versioned::<1>::new(), Horizon::new()));
+            assert!(slot.0.try_write(2, &[0]));
+            slot.1.close(10);
+            let reader = thread::spawn({
+                let slot = Arc::clone(&slot);
+                move || {
+                    let until = slot.1.reach(0).until;
+                    let is_earlier = slot.0.read().is_some_and(|(version, [_])| version == 2);
+                    assert!(!is_earlier || until == 10, "{until}");
+                }
+            });
+            assert!(slot.0.try_write(3, &[0]));
+            change(&slot.1);
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_raised_horizon_is_the_versions() {
+        whoever_sees_the_later_horizon_sees_the_later_version(|horizon| {
+            horizon.raise(horizon.reach(50), 100);
+        });
+    }
+
+    #[test]
+    fn a_horizon_closed_at_once_is_the_versions() {
+        whoever_sees_the_later_horizon_sees_the_later_version(|horizon| {
+            horizon.close(50);
+        });
     }
 }

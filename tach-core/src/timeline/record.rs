@@ -296,8 +296,17 @@ impl Record {
     pub(super) fn from_words(piece: [u64; PIECE_WORDS], knowledge: [u64; KNOWLEDGE_WORDS]) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "takes the halves of a pair")]
         let halves = |word: u64| ((word >> 32) as u32, word as u32);
-        let [tick, ns, q48, errors, width_and_syncs, steps, rate_changes, last_event_tick, offset_ns] =
-            knowledge;
+        let [
+            tick,
+            ns,
+            q48,
+            errors,
+            width_and_syncs,
+            steps,
+            rate_changes,
+            last_event_tick,
+            offset_ns,
+        ] = knowledge;
         let (offset_error_ns, rate_error_ppb) = halves(errors);
         let (best_width_ticks, syncs) = halves(width_and_syncs);
         let (forward_steps, backward_steps) = halves(steps);
@@ -442,16 +451,14 @@ mod tests {
 
     #[test]
     fn one_that_must_not_go_back_does_not() {
-        let next =
-            record(20_000_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), HOLD);
+        let next = record(20_000_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), HOLD);
         assert!(next.piece.knee().ns >= next.piece.start().ns);
         assert!(next.piece.start().ns >= 2 * NS_PER_S + 20_000_000);
     }
 
     #[test]
     fn what_a_slew_can_mend_is_slewed() {
-        let next =
-            record(900_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), FOLLOW);
+        let next = record(900_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), FOLLOW);
         assert_eq!(next.counts.events(), 0);
         assert_eq!(next.piece.gap.ns_at(next.piece.knee().tick), next.piece.knee().ns);
     }

@@ -340,10 +340,9 @@ fn the_line_in_use_shares_no_cache_line() {
     let current = core::mem::offset_of!(Timeline, current);
     let last = current + size_of::<Current>() - 1;
     assert_eq!(align_of::<Timeline>(), 128);
-    for other in [
-        core::mem::offset_of!(Timeline, waits_for_clock),
-        core::mem::offset_of!(Timeline, history),
-    ] {
+    for other in
+        [core::mem::offset_of!(Timeline, waits_for_clock), core::mem::offset_of!(Timeline, history)]
+    {
         assert!(!(lines(current)..=lines(last)).contains(&lines(other)));
     }
 }

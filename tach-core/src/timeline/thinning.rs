@@ -19,7 +19,8 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Stands where there is none.
-    pub(super) const NONE: Self = Self { id: 0, piece: Piece::NONE, end: Point { tick: 0, ns: 0 }, error_ns: 0 };
+    pub(super) const NONE: Self =
+        Self { id: 0, piece: Piece::NONE, end: Point { tick: 0, ns: 0 }, error_ns: 0 };
 }
 
 /// What an old tick may be off, beside a hundred-millionth of its age.
@@ -48,11 +49,7 @@ pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
 }
 
 /// The record to give up of those between [`FIRST`] and `end` whose successors are as `wanted`.
-fn cheapest(
-    kept: &[Kept],
-    end: usize,
-    wanted: &dyn Fn(&Kept) -> bool,
-) -> Option<(usize, u64)> {
+fn cheapest(kept: &[Kept], end: usize, wanted: &dyn Fn(&Kept) -> bool) -> Option<(usize, u64)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
     for i in FIRST..end {
