@@ -134,6 +134,46 @@ fn a_suspend_through_which_the_counter_runs_leaves_all_true() {
     assert_eq!(counts(&process.realtime).events(), 0);
     assert_in_order(&seen);
     assert_true(&process);
+    // The clock went on for 40 seconds, so elapsed time did, too.
+    let elapsed_ns = seen.last().unwrap().1.0 - seen[0].1.0;
+    assert!(elapsed_ns.abs_diff(39 * NS_PER_S) <= 100_000_000, "{elapsed_ns} ns have passed");
+}
+
+#[test]
+fn elapsed_time_stays_true_when_the_monotonic_clock_jumps() {
+    // Back by less than has passed since the last look, it would look like a suspend.
+    for jump_s in [-1000, -2, 1, 1000] {
+        let process = busy(13, BackwardStep::Follow);
+        let mut seen = run(&process, 10);
+        let jump_ns = jump_s * i64::try_from(NS_PER_S).unwrap();
+        process.machine.step(jump_ns);
+        process.set_realtime(-jump_ns);
+        seen.extend(run(&process, 30));
+        assert_in_order(&seen);
+        assert_true(&process);
+        assert_eq!(counts(&process.monotonic).events(), 1);
+        assert_eq!(counts(&process.realtime).events(), 0);
+        let elapsed_ns = |first: usize, last: usize| seen[last].1.0 - seen[first].1.0;
+        assert!(elapsed_ns(0, 39).abs_diff(39 * NS_PER_S) <= 100_000_000, "{}", elapsed_ns(0, 39));
+        for second in 11..39 {
+            let error_ns = elapsed_ns(second, second + 1).abs_diff(NS_PER_S);
+            assert!(error_ns <= 1_000, "second {second} is {error_ns} ns off");
+        }
+        let offset_ns = process.monotonic.offset_ns().cast_signed();
+        assert!((offset_ns + jump_ns).unsigned_abs() <= 100_000_000, "{offset_ns} ns");
+    }
+}
+
+#[test]
+fn ticks_that_were_lost_are_time_that_has_passed() {
+    let process = busy(14, BackwardStep::Follow);
+    let mut seen = run(&process, 10);
+    // Stopped for an hour, as both clocks show.
+    process.machine.step(3600 * i64::try_from(NS_PER_S).unwrap());
+    seen.extend(run(&process, 10));
+    let elapsed_ns = seen[19].1.0 - seen[0].1.0;
+    assert!(elapsed_ns.abs_diff(3619 * NS_PER_S) <= 100_000_000, "{elapsed_ns} ns have passed");
+    assert_true(&process);
 }
 
 #[test]
