@@ -77,11 +77,13 @@ pub enum Reason {
     /// tach reads no counter on this target, and the host has no clock but one that may be set: a
     /// JavaScript host without `performance`. Ticks are kept from going back.
     NoMonotonicClock,
+    /// The OS's monotonic clock, which gave the ticks, went back: in another time namespace, for example.
+    OsClockRegressed,
 }
 
 impl Reason {
     /// Every reason, at the index of its discriminant.
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::KernelUsesCounter,
         Self::KernelClockBuiltOnCounter,
         Self::KernelVerdictUnknown,
@@ -96,6 +98,7 @@ impl Reason {
         Self::CounterRegressed,
         Self::CounterStopped,
         Self::NoMonotonicClock,
+        Self::OsClockRegressed,
     ];
 }
 
@@ -118,6 +121,7 @@ impl fmt::Display for Reason {
             Self::CounterRegressed => "the counter went back",
             Self::CounterStopped => "the counter stood still",
             Self::NoMonotonicClock => "the host has no clock but one that may be set",
+            Self::OsClockRegressed => "the OS's monotonic clock went back",
         })
     }
 }

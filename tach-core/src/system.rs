@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::os;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
-use crate::timeline::{Expected, Rate, Record, Timeline};
+use crate::timeline::{Expected, Line, Rate, Record, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
@@ -116,6 +116,9 @@ impl Reference for RealtimeReference {
 fn counter_failed(failure: CounterFailure) -> bool {
     let chosen = source::choose();
     let reason = match failure {
+        CounterFailure::Regressed if chosen.verdict.mode == Mode::Os => {
+            return move_os_clock(chosen);
+        }
         CounterFailure::Regressed => Reason::CounterRegressed,
         CounterFailure::Stopped => Reason::CounterStopped,
         CounterFailure::Untrusted if kernel_left_counter(chosen) => Reason::KernelLeftCounter,
@@ -176,6 +179,17 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> boo
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);
     HOST.event_at(expected.tick);
+    true
+}
+
+/// Lets ticks go on where the OS's monotonic clock went back, as it does in another time namespace. Unix
+/// time shows where they should be. Returns whether ticks are read in another way than by `seen`.
+fn move_os_clock(seen: Chosen) -> bool {
+    let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return false };
+    let (start_tick, start_ns) = (os::monotonic_ns(), expected.tick);
+    let verdict = Verdict { mode: Mode::Replaced, reason: Reason::OsClockRegressed };
+    source::replace(seen, verdict, Line { start_tick, start_ns, rate: Rate::ONE });
+    HOST.event_at(start_ns);
     true
 }
 
