@@ -7,9 +7,9 @@ use crate::unix_time::UnixTime;
 
 /// A Unix time, and how far it may be from the truth.
 ///
-/// By itself the uncertainty is against this machine's real-time clock: six standard errors of what
-/// the timeline knows of it, half the width of the sampling bracket, the clock's resolution, and what
-/// is still being slewed away. It can't know of a clock that was set since the last sync.
+/// By itself the uncertainty is against this machine's real-time clock. It is measured when the time is
+/// read: the distance from one sample of that clock, half the width of the sampling bracket, and the clock's
+/// resolution. So it holds while the clock is slewed, and after it was set.
 /// [`with_kernel_error`](Self::with_kernel_error) adds how far that clock itself may be from UTC,
 /// so that times of two machines can be compared.
 ///

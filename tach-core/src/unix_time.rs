@@ -75,7 +75,11 @@ impl UnixTime {
         Self { nanos: unix_nanos() }
     }
 
-    /// The time now, and how far it may be off.
+    /// Returns the time now, and how far it may be from the OS's real-time clock.
+    ///
+    /// # Cost
+    ///
+    /// A reading of the OS's clock between two of the counter; a few such readings if they are interrupted.
     ///
     /// # Examples
     ///

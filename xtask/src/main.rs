@@ -24,6 +24,7 @@ const USAGE: &str = "usage: cargo xtask TASK
   otel             the tests with the real OpenTelemetry Collector and Jaeger, which it sets up
   bench [--quick] [WORD]
                    all clocks side by side, or the groups whose names hold the word, as a table of ratios
+  first-use        how long the first use in a process takes, over 400 processes
   drift [SECONDS]  the timelines against the OS's clocks, under load";
 
 fn main() -> ExitCode {
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         "journal" => journal::check(),
         "otel" => otel::check(),
         "bench" => measure("table", rest),
+        "first-use" => measure("first_use", rest),
         "drift" => measure("drift", rest),
         other => {
             eprintln!("xtask: \"{other}\" is not a task\n{USAGE}");

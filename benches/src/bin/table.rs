@@ -11,22 +11,14 @@ use std::env;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
-use std::time::Instant as StdInstant;
 
 use benches::{Group, Subject, enforced, groups};
-use tach_core::unix_nanos;
 
-/// The argument that makes this program print what its first conversion takes.
-const FIRST_USE: &str = "first-use";
 /// The argument that makes this program print the group for which it is started again.
 const ENFORCED: &str = "enforced";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == FIRST_USE) {
-        println!("{}", first_use().as_nanos());
-        return;
-    }
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let (rounds, iterations) = if quick { (30, 20_000) } else { (200, 50_000) };
     if arguments.iter().any(|argument| argument == ENFORCED) {
@@ -46,7 +38,6 @@ fn main() {
     }
     print_enforced(&arguments);
     print_threads(&groups()[0], rounds, iterations);
-    print_first_use(if quick { 20 } else { 100 });
 }
 
 /// Every subject's best round, in ns a call.
@@ -134,28 +125,4 @@ fn on_threads(threads: usize, subject: Subject, iterations: u64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no more")]
 fn per_call(time: Duration, iterations: u64) -> f64 {
     time.as_nanos() as f64 / iterations as f64
-}
-
-/// What the first two conversions of this process take: source, origin, rate.
-fn first_use() -> Duration {
-    let start = StdInstant::now();
-    let instant = tach_core::Instant::now();
-    let converted = (unix_nanos(), instant.elapsed());
-    let spent = start.elapsed();
-    core::hint::black_box(converted);
-    spent
-}
-
-fn print_first_use(processes: usize) {
-    let program = env::current_exe().expect("this program has a path");
-    let mut spent: Vec<f64> = (0..processes)
-        .map(|_| {
-            let output = Command::new(&program).arg(FIRST_USE).output().expect("it starts again");
-            let ns: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
-            ns / 1000.0
-        })
-        .collect();
-    spent.sort_by(f64::total_cmp);
-    println!("first use in a fresh process: Instant::now(), unix_nanos(), elapsed()");
-    println!("  best {:.1} us, median {:.1} us", spent[0], spent[processes / 2]);
 }

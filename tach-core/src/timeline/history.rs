@@ -21,6 +21,7 @@ const SLOT_BITS: u32 = 8;
 /// appenders at once less one, all stopped in the middle, make the next convert by a record that is not
 /// published.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct History<
     const SLOTS: usize,
     const PIECE: usize,
@@ -29,9 +30,10 @@ pub(super) struct History<
 > {
     /// The id of the newest record; 0 before the first.
     head: Padded<AtomicU64>,
-    slots: [Slot<PIECE>; SLOTS],
-    /// A record's is where its slot's index falls, modulo their number.
+    /// A record's is where its slot's index falls, modulo their number. It lies beside the first slots, so that a
+    /// process's first records touch few pages.
     knowledge: [Versioned<KNOWLEDGE>; NEWEST],
+    slots: [Slot<PIECE>; SLOTS],
 }
 
 #[derive(Debug)]
@@ -60,8 +62,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             const { assert!(SLOTS <= 1 << SLOT_BITS) };
             Self {
                 head: Padded(AtomicU64::new(0)),
-                slots: array_of![Slot::new(); SLOTS],
                 knowledge: array_of![Versioned::new(); NEWEST],
+                slots: array_of![Slot::new(); SLOTS],
             }
         }
     }

@@ -1,0 +1,45 @@
+//! The first use of tach in a fresh process: `cargo xtask first-use`.
+//!
+//! A program of its own, without the other clocks: some of them calibrate before `main`, for tens of
+//! milliseconds.
+#![expect(clippy::print_stdout, reason = "the figures are this program's output")]
+
+use std::env;
+use std::process::Command;
+use std::time::Instant as StdInstant;
+
+use tach_core::{Instant, unix_nanos};
+
+/// The argument that makes this program measure.
+const MEASURE: &str = "measure";
+const PROCESSES: usize = 400;
+
+fn main() {
+    if env::args().any(|argument| argument == MEASURE) {
+        println!("{}", first_use_ns());
+        return;
+    }
+    let program = env::current_exe().expect("this program has a path");
+    let mut all_us: Vec<f64> = (0..PROCESSES)
+        .map(|_| {
+            let output = Command::new(&program).arg(MEASURE).output().expect("it starts again");
+            let ns: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+            ns / 1000.0
+        })
+        .collect();
+    all_us.sort_by(f64::total_cmp);
+    let [p50, p90, p99] = [50, 90, 99].map(|percent| all_us[PROCESSES * percent / 100]);
+    println!("first Instant::now(), unix_nanos() and elapsed() of {PROCESSES} processes:");
+    println!("p50 {p50:.1} us, p90 {p90:.1} us, p99 {p99:.1} us");
+}
+
+fn first_use_ns() -> u128 {
+    // The first reading of the OS's clock maps its page.
+    let _ = StdInstant::now();
+    let start = StdInstant::now();
+    let instant = Instant::now();
+    let converted = (unix_nanos(), instant.elapsed());
+    let spent = start.elapsed();
+    core::hint::black_box(converted);
+    spent.as_nanos()
+}
