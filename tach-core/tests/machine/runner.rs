@@ -1,0 +1,162 @@
+//! The parent: runs each scenario and its control in a child.
+
+use core::num::NonZero;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::env;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{self, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use super::child;
+use super::report::Report;
+use super::scenarios::{self, End, Scenario, Setting};
+use super::this_program;
+
+/// The first argument of a child.
+const CHILD: &str = "child";
+const SCENARIO: &str = "scenario";
+const CONTROL: &str = "control";
+const PROBE: &str = "probe";
+/// A child that has not ended by then hangs. None takes more than a few seconds.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How a child ended, and what it said.
+struct Ended {
+    status: Option<ExitStatus>,
+    said: String,
+}
+
+pub(crate) fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [CHILD, part, name] =
+        arguments.iter().map(|argument| &**argument).collect::<Vec<_>>()[..]
+    {
+        run(part, name);
+    }
+    if let Some(obstacle) = obstacle() {
+        assert!(env::var_os("TACH_TESTS").is_none(), "can't be run here: {obstacle}");
+        eprintln!("0 passed, all NOT RUN: {obstacle}");
+        return;
+    }
+    let wanted = |name: &str| {
+        let mut filters = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
+        filters.peek().is_none() || filters.any(|filter| name.contains(&**filter))
+    };
+    let names: Vec<String> = scenarios::all().into_iter().map(|scenario| scenario.name).collect();
+    let names = Mutex::new(names.into_iter().filter(|name| wanted(name)));
+    let (passed, failed) = (AtomicU32::new(0), AtomicU32::new(0));
+    let work = || {
+        let all = scenarios::all();
+        loop {
+            let Some(name) = names.lock().expect("no thread panics").next() else { return };
+            let scenario = all.iter().find(|scenario| scenario.name == name);
+            let result = check(scenario.expect("a scenario's name"));
+            let (count, word, text) = match &result {
+                Ok(text) => (&passed, "ok  ", text),
+                Err(text) => (&failed, "FAIL", text),
+            };
+            // ORDERING: Relaxed, since the scope's end publishes the counts.
+            count.fetch_add(1, Ordering::Relaxed);
+            eprintln!("{word} {name}: {text}");
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(work);
+        }
+    });
+    let (passed, failed) = (passed.into_inner(), failed.into_inner());
+    eprintln!("{passed} passed, {failed} failed");
+    if failed > 0 {
+        process::exit(1);
+    }
+}
+
+/// Why the scenarios can't be run here.
+fn obstacle() -> Option<String> {
+    let probe = start(PROBE, PROBE, None);
+    let ran = probe.status.is_some_and(|status| status.success());
+    (!ran).then(|| format!("no machine can be simulated: {}", probe.said))
+}
+
+/// Runs a scenario, which must pass, and its control, which must not.
+fn check(scenario: &Scenario) -> Result<String, String> {
+    let ended = start(SCENARIO, &scenario.name, scenario.source);
+    let control = start(CONTROL, &scenario.name, scenario.source);
+    if !control.is(scenario.control_end) {
+        let expected = scenario.control_end;
+        return Err(format!("ITS CONTROL ended otherwise than by {expected:?}: {control}"));
+    }
+    if ended.is(End::Passed) { Ok(ended.said) } else { Err(ended.to_string()) }
+}
+
+impl Ended {
+    fn is(&self, end: End) -> bool {
+        self.status.is_some_and(|status| match end {
+            End::Passed => status.code() == Some(child::PASSED),
+            End::Violated => status.code() == Some(child::VIOLATED),
+            End::Hung => status.code() == Some(child::HUNG),
+            End::Killed(signal) => status.signal() == Some(signal),
+        })
+    }
+}
+
+impl core::fmt::Display for Ended {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.status {
+            Some(status) if status.code() == Some(child::VIOLATED) => f.write_str(&self.said),
+            Some(status) => write!(f, "{status}: {}", self.said),
+            None => write!(f, "killed after {DEADLINE:?}: {}", self.said),
+        }
+    }
+}
+
+/// Runs this program again. A child that hangs is killed.
+fn start(part: &str, name: &str, source: Option<&str>) -> Ended {
+    let mut command = this_program::command();
+    command.args([CHILD, part, name]).stderr(Stdio::piped()).env_remove("TACH_ORDER");
+    match source {
+        Some(source) => command.env("TACH_SOURCE", source),
+        None => command.env_remove("TACH_SOURCE"),
+    };
+    let mut child = command.spawn().expect("this program starts again");
+    let start = Instant::now();
+    let status = loop {
+        let ended = child.try_wait().expect("a child can be waited for");
+        if ended.is_some() || start.elapsed() > DEADLINE {
+            break ended;
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    if status.is_none() {
+        child.kill().expect("a child can be killed");
+        child.wait().expect("a child can be waited for");
+    }
+    let mut said = Vec::new();
+    let mut pipe = child.stderr.take().expect("the pipe was asked for");
+    // What a child says fits into a pipe, so the child did not wait for a reader.
+    pipe.read_to_end(&mut said).expect("a pipe can be read");
+    Ended { status, said: String::from_utf8_lossy(&said).trim().replace('\n', " | ") }
+}
+
+/// The child's side.
+fn run(part: &str, name: &str) -> ! {
+    let mut report = Report::default();
+    if part == PROBE {
+        child::simulate();
+        child::probe();
+        child::end(&report);
+    }
+    let all = scenarios::all();
+    let scenario = all.iter().find(|scenario| scenario.name == name).expect("a scenario's name");
+    if scenario.setting == Setting::Simulated {
+        child::simulate();
+    }
+    let body = if part == CONTROL { &scenario.control } else { &scenario.body };
+    body(&mut report);
+    child::end(&report)
+}

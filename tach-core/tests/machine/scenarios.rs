@@ -1,0 +1,89 @@
+//! The scenarios: what happens to the machine, and what must be true of the clock.
+
+mod back;
+mod calm;
+mod disabled;
+mod frozen;
+mod left;
+mod lockdown;
+mod migration;
+mod pause;
+mod slew;
+mod step;
+mod stopped;
+
+use core::ffi::c_int;
+
+use super::report::Report;
+
+/// How a child ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Every check passed.
+    Passed,
+    /// A check found a violation.
+    Violated,
+    /// It read the clocks in a loop without an end.
+    Hung,
+    /// The kernel killed it by this signal.
+    Killed(c_int),
+}
+
+/// The machine that a scenario begins on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    Simulated,
+    /// The real one.
+    Real,
+}
+
+type Body = Box<dyn Fn(&mut Report)>;
+
+/// A scenario, and the control that must end otherwise.
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    /// The value of `TACH_SOURCE`.
+    pub(crate) source: Option<&'static str>,
+    pub(crate) setting: Setting,
+    pub(crate) body: Body,
+    pub(crate) control: Body,
+    pub(crate) control_end: End,
+}
+
+impl Scenario {
+    /// Creates a scenario on the simulated machine, of which the control must find a violation.
+    fn new(
+        name: String,
+        body: impl Fn(&mut Report) + 'static,
+        control: impl Fn(&mut Report) + 'static,
+    ) -> Self {
+        Self {
+            name,
+            source: None,
+            setting: Setting::Simulated,
+            body: Box::new(body),
+            control: Box::new(control),
+            control_end: End::Violated,
+        }
+    }
+}
+
+/// Returns every scenario.
+pub(crate) fn all() -> Vec<Scenario> {
+    [
+        calm::scenarios(),
+        back::scenarios(),
+        slew::scenarios(),
+        lockdown::scenarios(),
+        pause::scenarios(),
+        migration::scenarios(),
+        step::scenarios(),
+        left::scenarios(),
+        frozen::scenarios(),
+        stopped::scenarios(),
+        disabled::scenarios(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,277 @@
+//! The counter goes back: deadlines still end, and durations are right.
+
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+use tach_core::{AtomicInstant, Budget, Instant, MonotonicInstant, OrderedInstant, UnixTime};
+
+use super::Scenario;
+use crate::linux::child::settle;
+use crate::linux::machine::{self, COUNTER, HOUR, SECOND};
+use crate::linux::report::Report;
+use crate::linux::subject::{Anchored, Subject, Tach};
+use crate::linux::watch::{Reads, Watch};
+
+/// How late or early a deadline may end.
+const LATE_NS: u64 = 100_000_000;
+/// The error of elapsed time, from the first call after the event.
+const ELAPSED_NS: u64 = 1_000_000;
+/// A loop that goes on for so long after its deadline does not end.
+const ENDLESS: Duration = Duration::from_secs(1);
+/// Within 100 ms of use, which a process notices by its next read.
+const FOUND: Duration = Duration::from_millis(101);
+/// The nearer deadline, from now.
+const SOON: Duration = Duration::from_millis(5);
+
+/// Whether a deadline lies ahead.
+type Waits = Box<dyn Fn() -> bool>;
+/// The time since it was made, in ns.
+type Stopwatch = Box<dyn Fn() -> u64>;
+
+/// A way to measure time.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    wait: fn(Duration) -> Waits,
+    stopwatch: fn() -> Stopwatch,
+}
+
+/// The kind of one of tach's instants.
+macro_rules! instant {
+    ($name:literal, $Instant:ident) => {
+        Kind {
+            name: $name,
+            wait: |total| {
+                let deadline = $Instant::now() + total;
+                Box::new(move || $Instant::now() < deadline)
+            },
+            stopwatch: || {
+                let start = $Instant::now();
+                Box::new(move || machine::ns(start.elapsed()))
+            },
+        }
+    };
+}
+
+const KINDS: [Kind; 5] = [
+    instant!("instant", Instant),
+    instant!("monotonic", MonotonicInstant),
+    instant!("ordered", OrderedInstant),
+    Kind {
+        name: "atomic",
+        wait: |total| {
+            let deadline = AtomicInstant::new(Instant::now() + total);
+            Box::new(move || Instant::now() < deadline.load(Ordering::Relaxed))
+        },
+        stopwatch: || {
+            let start = AtomicInstant::new(Instant::now());
+            Box::new(move || machine::ns(start.load(Ordering::Relaxed).elapsed()))
+        },
+    },
+    Kind {
+        name: "budget",
+        wait: |total| {
+            let budget = Budget::new(total);
+            Box::new(move || budget.check().is_ok())
+        },
+        stopwatch: || {
+            let budget = Budget::new(Duration::MAX);
+            Box::new(move || machine::ns(budget.elapsed()))
+        },
+    },
+];
+
+/// A bare counter at a fixed rate, which the controls are made of.
+const NAIVE: Kind = Kind {
+    name: "naive",
+    wait: |total| {
+        let deadline = machine::read_counter() + machine::ns(total) / 2 * 5;
+        Box::new(move || machine::read_counter() < deadline)
+    },
+    stopwatch: || {
+        let start = machine::read_counter();
+        Box::new(move || machine::read_counter().saturating_sub(start) / 5 * 2)
+    },
+};
+
+/// How the counter goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fall {
+    /// A suspend to memory of ten seconds, after which the counter begins anew.
+    ToZero,
+    /// A restore with a counter that is lower by this.
+    By(Duration),
+}
+
+const FALLS: [(&str, Fall); 4] = [
+    ("to-0", Fall::ToZero),
+    ("by-30ms", Fall::By(Duration::from_millis(30))),
+    ("by-10s", Fall::By(Duration::from_secs(10))),
+    ("by-1h", Fall::By(HOUR)),
+];
+
+impl Fall {
+    fn happen(self) {
+        match self {
+            Self::ToZero => {
+                machine::suspend(10 * SECOND);
+                COUNTER.set(1_000);
+            }
+            Self::By(time) => COUNTER.set(COUNTER.value() - machine::ns(time) / 2 * 5),
+        }
+    }
+
+    /// A fall that no naive clock hides within the bars.
+    fn at_least_ten_seconds(self) -> Self {
+        match self {
+            Self::By(time) => Self::By(time.max(10 * SECOND)),
+            Self::ToZero => self,
+        }
+    }
+}
+
+/// What the process does for an hour before the counter goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// It converts, but for a second only.
+    Busy,
+    /// It reads, and converts nothing.
+    ReadOnly,
+}
+
+impl Before {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::ReadOnly => "read-only",
+        }
+    }
+
+    fn length(self) -> Duration {
+        match self {
+            Self::Busy => SECOND,
+            Self::ReadOnly => HOUR,
+        }
+    }
+
+    /// Lets that time pass; `read` is a read of the kind under test.
+    fn pass(self, read: impl Fn()) {
+        let step = self.length() / 1_000;
+        for _ in 0..1_000 {
+            machine::pass(step);
+            read();
+            if self == Self::Busy {
+                let _ = (UnixTime::now(), Instant::now().elapsed());
+            }
+        }
+    }
+}
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for (fall_name, fall) in FALLS {
+        for before in [Before::Busy, Before::ReadOnly] {
+            for kind in KINDS {
+                let name =
+                    |what| format!("back/{fall_name}/{what}/{}/{}", before.name(), kind.name);
+                let naive_fall = fall.at_least_ten_seconds();
+                all.push(Scenario::new(
+                    name("deadline"),
+                    move |report| deadlines(kind, fall, before, report),
+                    move |report| deadlines(NAIVE, naive_fall, before, report),
+                ));
+                all.push(Scenario::new(
+                    name("elapsed"),
+                    move |report| elapsed(kind, fall, before, report),
+                    move |report| elapsed(NAIVE, fall, before, report),
+                ));
+            }
+        }
+    }
+    for (fall_name, fall) in FALLS {
+        for reads in Reads::ALL {
+            all.push(Scenario::new(
+                format!("back/{fall_name}/{}", reads.name()),
+                move |report| watched::<Tach>(fall, reads, report),
+                move |report| watched::<Anchored>(fall, reads, report),
+            ));
+        }
+    }
+    all
+}
+
+/// Unix time and the bounds, throughout.
+fn watched<S: Subject>(fall: Fall, reads: Reads, report: &mut Report) {
+    settle();
+    let mut watch = Watch::<S>::begin(reads);
+    watch.busy(2 * SECOND).check_claims("before", report);
+    fall.happen();
+    let first = watch.busy(FOUND);
+    let after = watch.busy(10 * SECOND);
+    report.at_most_ns("unix time off after 100 ms", after.unix_ns, ELAPSED_NS);
+    report.at_most_ns("elapsed off", first.elapsed_ns.max(after.elapsed_ns), ELAPSED_NS);
+    first.check_claims("at first", report);
+    after.check_claims("after 100 ms", report);
+}
+
+/// Loops that wait for a deadline end when they should.
+fn deadlines(kind: Kind, fall: Fall, before: Before, report: &mut Report) {
+    settle();
+    // The deadline lies 5 ms after the time before the event, which comes 2 ms before it.
+    let start_ns = machine::lived_ns();
+    let waits = (kind.wait)(before.length() + SOON);
+    before.pass(|| _ = waits());
+    machine::pass(Duration::from_millis(3));
+    fall.happen();
+    let deadline_ns = start_ns + machine::ns(before.length() + SOON);
+    check_end("the deadline amid which it went back", wait(&waits, deadline_ns), report);
+    // The counter is lower now than before, but all goes on.
+    for (what, total) in [("a deadline in 5 ms", SOON), ("a deadline in 1 h", HOUR)] {
+        let deadline_ns = machine::lived_ns() + machine::ns(total);
+        check_end(what, wait(&(kind.wait)(total), deadline_ns), report);
+    }
+}
+
+/// Waits as long as `waits` says. Returns by how much the end is off, or `None` if there is none.
+fn wait(waits: &Waits, deadline_ns: u64) -> Option<u64> {
+    while waits() {
+        let now_ns = machine::lived_ns();
+        if now_ns > deadline_ns + machine::ns(ENDLESS) {
+            return None;
+        }
+        // The steps are small around the deadline, and at most half of the interval between looks.
+        let step_ns = (now_ns.abs_diff(deadline_ns) / 50).clamp(10_000, 50_000_000);
+        machine::pass(Duration::from_nanos(step_ns));
+    }
+    Some(machine::lived_ns().abs_diff(deadline_ns))
+}
+
+fn check_end(what: &str, off_ns: Option<u64>, report: &mut Report) {
+    match off_ns {
+        Some(off_ns) => report.at_most_ns(&format!("{what} off"), off_ns, LATE_NS),
+        None => report.holds(false, format!("{what} had not ended after {ENDLESS:?}")),
+    }
+}
+
+/// Elapsed time is right at the first call after the event, and for an hour.
+fn elapsed(kind: Kind, fall: Fall, before: Before, report: &mut Report) {
+    settle();
+    let start_ns = machine::lived_ns();
+    let stopwatch = (kind.stopwatch)();
+    let waits = (kind.wait)(100 * HOUR);
+    before.pass(|| _ = waits());
+    fall.happen();
+    let off_ns = || stopwatch().abs_diff(machine::lived_ns() - start_ns);
+    report.at_most_ns("the first call off", off_ns(), ELAPSED_NS);
+    let mut worst_ns = 0;
+    for _ in 0..2_000 {
+        machine::pass(Duration::from_millis(1));
+        worst_ns = off_ns().max(worst_ns);
+    }
+    report.at_most_ns("two seconds off", worst_ns, ELAPSED_NS);
+    for _ in 0..3_600 {
+        machine::pass(SECOND);
+        worst_ns = off_ns().max(worst_ns);
+    }
+    report.at_most_ns("3,600 calls in an hour off", worst_ns, ELAPSED_NS);
+}

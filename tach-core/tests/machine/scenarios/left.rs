@@ -1,0 +1,67 @@
+//! The kernel leaves the counter, which makes its own clock slower to read.
+
+use core::time::Duration;
+use std::fs::File;
+
+use tach_core::{Reason, Source, status};
+
+use super::Scenario;
+use crate::linux::child::{Calls, settle};
+use crate::linux::machine::{self, SECOND};
+use crate::linux::report::Report;
+use crate::linux::subject::Tach;
+use crate::linux::watch::{Reads, Watch};
+
+const FOUND: Duration = Duration::from_millis(101);
+/// The error of readings afterwards.
+const BAR_NS: u64 = 1_000_000;
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let found = |reads: Reads| {
+        Scenario::new(
+            format!("left/found/{}", reads.name()),
+            move |report| {
+                leaves(reads, machine::leave_counter, report);
+            },
+            // The kernel stays with the counter, so there is nothing to find.
+            move |report| leaves(reads, || (), report),
+        )
+    };
+    let quiet = Scenario::new(
+        "left/quiet".to_owned(),
+        |report| without_evidence(|| (), report),
+        |report| without_evidence(|| drop(File::open("/")), report),
+    );
+    Reads::ALL.map(found).into_iter().chain([quiet]).collect()
+}
+
+/// Within 100 ms of use, ticks come from the OS clock.
+fn leaves(reads: Reads, leave: impl Fn(), report: &mut Report) {
+    settle();
+    let mut watch = Watch::<Tach>::begin(reads);
+    watch.busy(2 * SECOND).check_claims("before", report);
+    leave();
+    machine::slow_os_reads(20);
+    let first = watch.busy(FOUND);
+    let status = status();
+    let found = (status.source, status.reason) == (Source::Os, Reason::KernelLeftCounter);
+    report.holds(found, format!("after 100 ms: {:?}, {}", status.source, status.reason));
+    let after = watch.busy(2 * SECOND);
+    for (phase, figures) in [("at first", first), ("after 100 ms", after)] {
+        report.at_most_ns(&format!("unix time off {phase}"), figures.unix_ns, BAR_NS);
+        report.at_most_ns(&format!("elapsed off {phase}"), figures.elapsed_ns, BAR_NS);
+        figures.check_claims(phase, report);
+    }
+}
+
+/// While the OS clocks are as quick to read as ever, nobody asks the kernel.
+fn without_evidence(disturb: impl Fn(), report: &mut Report) {
+    settle();
+    let mut watch = Watch::<Tach>::begin(Reads::Plain);
+    watch.busy(2 * SECOND);
+    let calls = Calls::now();
+    machine::leave_counter();
+    watch.busy(10 * SECOND);
+    disturb();
+    calls.check_none_since(report);
+}

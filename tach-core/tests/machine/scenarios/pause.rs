@@ -1,0 +1,106 @@
+//! Suspends, and jumps of `CLOCK_MONOTONIC` as in a time namespace: durations stay true.
+
+use core::time::Duration;
+
+use super::Scenario;
+use crate::linux::child::settle;
+use crate::linux::machine::{self, COUNTER, HOUR, SECOND};
+use crate::linux::report::Report;
+use crate::linux::subject::{Anchored, Os, Subject, Tach};
+use crate::linux::watch::{Reads, Watch};
+
+/// The interval between two looks, by which a duration may be wrong.
+const LOOK_NS: u64 = 100_000_000;
+const FOUND: Duration = Duration::from_millis(101);
+/// The error of a second that begins after the event.
+const SECOND_BAR_NS: u64 = 1_000_000;
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    /// An hour in which the counter runs on.
+    Suspend,
+    /// An hour in which the counter stands.
+    SuspendWithCounter,
+    /// `CLOCK_MONOTONIC` moves by so many seconds.
+    Jump(i64),
+}
+
+impl Event {
+    fn name(self) -> String {
+        match self {
+            Self::Suspend => "suspend".to_owned(),
+            Self::SuspendWithCounter => "suspend/counter-stands".to_owned(),
+            Self::Jump(seconds) => format!("jump/{seconds}s"),
+        }
+    }
+
+    fn happen(self) {
+        match self {
+            Self::Suspend => machine::suspend(HOUR),
+            Self::SuspendWithCounter => {
+                let counter = COUNTER.value();
+                machine::suspend(HOUR);
+                COUNTER.set(counter);
+            }
+            Self::Jump(seconds) => machine::jump_monotonic(seconds),
+        }
+    }
+
+    /// The allowed error of Unix time in the 100 ms after the event, and afterwards. Only in a suspend
+    /// with the counter is the wall clock disturbed.
+    fn unix_bars_ns(self) -> (Option<u64>, u64) {
+        match self {
+            // An hour without a sample, at the error of a settled rate.
+            Self::Suspend => (Some(1_000_000), 1_000),
+            Self::SuspendWithCounter => (None, 1_000),
+            Self::Jump(_) => (Some(1_000), 1_000),
+        }
+    }
+}
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let events =
+        [Event::Suspend, Event::SuspendWithCounter, Event::Jump(-1_000), Event::Jump(1_000)];
+    let each = events.into_iter().flat_map(|event| Reads::ALL.map(|reads| (event, reads)));
+    let scenario = |(event, reads): (Event, Reads)| {
+        Scenario::new(
+            format!("{}/{}", event.name(), reads.name()),
+            move |report| pause::<Tach>(event, reads, report),
+            // An anchored clock knows nothing of a jump, and passes; a clock that is the OS's does not.
+            move |report| match event {
+                Event::Jump(_) => pause::<Os>(event, reads, report),
+                _ => pause::<Anchored>(event, reads, report),
+            },
+        )
+    };
+    each.map(scenario).collect()
+}
+
+fn pause<S: Subject>(event: Event, reads: Reads, report: &mut Report) {
+    settle();
+    let mut watch = Watch::<S>::begin(reads);
+    watch.busy(2 * SECOND).check_claims("before", report);
+    event.happen();
+    // A second that begins before anything has looked at the OS clock.
+    let fresh = Watch::<S>::begin(Reads::Plain);
+    let first = watch.busy(FOUND);
+    let mut later = watch.busy(SECOND.saturating_sub(FOUND));
+    report.at_most_ns("the first second off", fresh.elapsed_error_ns(), SECOND_BAR_NS);
+    let mut worst_ns = 0;
+    for _ in 0..20 {
+        let fresh = Watch::<S>::begin(Reads::Plain);
+        later.merge(&watch.busy(SECOND));
+        worst_ns = worst_ns.max(fresh.elapsed_error_ns());
+    }
+    report.at_most_ns("a later second off", worst_ns, SECOND_BAR_NS);
+    let (first_bar_ns, bar_ns) = event.unix_bars_ns();
+    if let Some(bar_ns) = first_bar_ns {
+        report.at_most_ns("unix time off at first", first.unix_ns, bar_ns);
+    }
+    report.at_most_ns("unix time off after 100 ms", later.unix_ns, bar_ns);
+    let elapsed_ns = first.elapsed_ns.max(later.elapsed_ns);
+    report.at_most_ns("elapsed across it off", elapsed_ns, LOOK_NS);
+    first.check_claims("at first", report);
+    later.check_claims("after 100 ms", report);
+}

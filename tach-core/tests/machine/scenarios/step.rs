@@ -1,0 +1,47 @@
+//! The wall clock is set.
+
+use core::time::Duration;
+
+use tach_core::epoch;
+
+use super::Scenario;
+use crate::linux::child::{Calls, settle};
+use crate::linux::machine::{self, SECOND};
+use crate::linux::report::Report;
+use crate::linux::subject::{Anchored, Subject, Tach};
+use crate::linux::watch::{Reads, Watch};
+
+/// The error once the step is found, and the one of durations throughout.
+const BAR_NS: u64 = 1_000;
+/// Within 100 ms of use, which a process notices by its next read.
+const FOUND: Duration = Duration::from_millis(101);
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let sizes_ms = [3_600_000, 10_000, 200].into_iter().flat_map(|ms: i64| [ms, -ms]);
+    let each = sizes_ms.flat_map(|ms| Reads::ALL.map(|reads| (ms, reads)));
+    let scenario = |(ms, reads): (i64, Reads)| {
+        Scenario::new(
+            format!("step/{ms}ms/{}", reads.name()),
+            move |report| step::<Tach>(ms, reads, report),
+            move |report| step::<Anchored>(ms, reads, report),
+        )
+    };
+    each.map(scenario).collect()
+}
+
+fn step<S: Subject>(ms: i64, reads: Reads, report: &mut Report) {
+    settle();
+    let mut watch = Watch::<S>::begin(reads);
+    watch.busy(2 * SECOND).check_claims("before", report);
+    let (calls, events) = (Calls::now(), epoch());
+    machine::REALTIME.shift(ms * 1_000_000);
+    let first = watch.busy(FOUND);
+    report.at_least("events counted in 100 ms", epoch() - events, 1);
+    let after = watch.busy(2 * SECOND);
+    report.at_most_ns("unix time off after 100 ms", after.unix_ns, BAR_NS);
+    for (phase, figures) in [("at first", first), ("after 100 ms", after)] {
+        report.at_most_ns(&format!("elapsed off {phase}"), figures.elapsed_ns, BAR_NS);
+        figures.check_claims(phase, report);
+    }
+    calls.check_none_since(report);
+}

@@ -1,0 +1,83 @@
+//! The counter stands still.
+
+use core::time::Duration;
+
+use tach_core::{Reason, Source, status, sync};
+
+use super::Scenario;
+use crate::linux::child::settle;
+use crate::linux::machine::{self, SECOND};
+use crate::linux::report::Report;
+use crate::linux::subject::{Anchored, Subject, Tach};
+use crate::linux::watch::{Reads, Watch};
+
+const FOUND: Duration = Duration::from_millis(101);
+/// The interval between two looks, by which a duration may be wrong.
+const LOOK_NS: u64 = 100_000_000;
+/// The error 100 ms after the counter goes on.
+const BAR_NS: u64 = 1_000_000;
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let goes_on = |reads: Reads| {
+        Scenario::new(
+            format!("stopped/goes-on/{}", reads.name()),
+            move |report| goes_on::<Tach>(reads, report),
+            move |report| goes_on::<Anchored>(reads, report),
+        )
+    };
+    let found = Scenario::new(
+        "stopped/found-by-use".to_owned(),
+        found_by_use::<Tach>,
+        found_by_use::<Anchored>,
+    );
+    let for_ever = Scenario::new(
+        "stopped/found-by-sync".to_owned(),
+        |report| found_by_sync(0.0, report),
+        // Nothing stops, so there is nothing to find.
+        |report| found_by_sync(1.0, report),
+    );
+    Reads::ALL.map(goes_on).into_iter().chain([found, for_ever]).collect()
+}
+
+/// It stands for two seconds and goes on.
+fn goes_on<S: Subject>(reads: Reads, report: &mut Report) {
+    settle();
+    let mut watch = Watch::<S>::begin(reads);
+    watch.busy(2 * SECOND).check_claims("before", report);
+    machine::set_counter_speed(0.0);
+    watch.busy(2 * SECOND).check_claims("while it stands", report);
+    machine::set_counter_speed(1.0);
+    watch.busy(FOUND).check_claims("at first", report);
+    let after = watch.busy(5 * SECOND);
+    report.at_most_ns("unix time off after 100 ms", after.unix_ns, BAR_NS);
+    report.at_most_ns("elapsed off after 100 ms", after.elapsed_ns, BAR_NS);
+    after.check_claims("after 100 ms", report);
+}
+
+/// It stands for ever, and a busy process finds out.
+fn found_by_use<S: Subject>(report: &mut Report) {
+    settle();
+    let mut watch = Watch::<S>::begin(Reads::Plain);
+    watch.busy(2 * SECOND);
+    machine::set_counter_speed(0.0);
+    watch.busy(FOUND);
+    let after = watch.busy(5 * SECOND);
+    report.at_most_ns("unix time off after 100 ms", after.unix_ns, LOOK_NS);
+    report.at_most_ns("elapsed off after 100 ms", after.elapsed_ns, LOOK_NS);
+}
+
+/// It stands for ever, and `sync` finds out.
+fn found_by_sync(speed: f64, report: &mut Report) {
+    settle();
+    let mut watch = Watch::<Tach>::begin(Reads::Plain);
+    watch.busy(2 * SECOND);
+    machine::set_counter_speed(speed);
+    machine::pass(Duration::from_millis(50));
+    sync();
+    let status = status();
+    let found = (status.source, status.reason) == (Source::Os, Reason::CounterStopped);
+    report.holds(found, format!("after sync: {:?}, {}", status.source, status.reason));
+    let after = watch.busy(5 * SECOND);
+    report.at_most_ns("unix time off", after.unix_ns, BAR_NS);
+    report.at_most_ns("elapsed off", after.elapsed_ns, BAR_NS);
+}

@@ -1,0 +1,70 @@
+//! The counter's instructions, refused by the kernel and answered by the simulated machine.
+#![expect(unsafe_code, reason = "handles SIGSEGV and changes the interrupted registers")]
+
+use core::ffi::{c_int, c_ulong, c_void};
+use core::mem;
+use core::ptr;
+
+use super::interpose::real_prctl;
+use super::machine;
+
+const RDTSC: [u8; 2] = [0x0f, 0x31];
+const RDTSCP: [u8; 3] = [0x0f, 0x01, 0xf9];
+/// The kernel's own: an instruction was refused, rather than an address.
+const SI_KERNEL: c_int = 0x80;
+
+/// Makes RDTSC and RDTSCP fault on this thread. Whether the kernel does so.
+pub(crate) fn refuse_counter() -> bool {
+    // The flag is a small positive number.
+    real_prctl(libc::PR_SET_TSC, c_ulong::from(libc::PR_TSC_SIGSEGV.unsigned_abs()), 0, 0, 0) == 0
+}
+
+/// Answers the instructions that fault. Whether the handler could be installed.
+pub(crate) fn answer() -> bool {
+    type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+    let handler: Handler = on_fault;
+    // SAFETY: a sigaction is made of integers and an empty optional function, for which zero is a value.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+    // SAFETY: the action is whole, and its handler calls nothing but the machine.
+    unsafe { libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut()) == 0 }
+}
+
+extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO a valid siginfo.
+    let code = unsafe { (*info).si_code };
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel gives a valid context, which nothing else accesses while the handler runs.
+    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    let register = |index: c_int| index.unsigned_abs() as usize;
+    let Some(length) = (if code == SI_KERNEL { counter_read(registers) } else { None }) else {
+        // SAFETY: the default is a valid disposition; the instruction faults again, and ends the process.
+        unsafe {
+            libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+        }
+        return;
+    };
+    let ticks = machine::read_counter();
+    let half = |bits: u64| libc::greg_t::try_from(bits & 0xffff_ffff).unwrap_or(0);
+    registers[register(libc::REG_RAX)] = half(ticks);
+    registers[register(libc::REG_RDX)] = half(ticks >> 32);
+    if length == RDTSCP.len() {
+        registers[register(libc::REG_RCX)] = 0;
+    }
+    registers[register(libc::REG_RIP)] += libc::greg_t::try_from(length).unwrap_or(0);
+}
+
+/// The length of the instruction that was refused, if it reads the counter.
+fn counter_read(registers: &[libc::greg_t]) -> Option<usize> {
+    let address = registers[libc::REG_RIP.unsigned_abs() as usize];
+    let code = ptr::with_exposed_provenance::<u8>(usize::try_from(address).ok()?);
+    let byte = |offset: usize| {
+        let place = code.wrapping_add(offset);
+        // SAFETY: the CPU fetched the instruction from here. A byte is read only if those before it
+        // begin an instruction that is longer.
+        unsafe { place.read() }
+    };
+    let is = |instruction: &[u8]| (0..instruction.len()).all(|i| byte(i) == instruction[i]);
+    [&RDTSC[..], &RDTSCP].into_iter().find(|instruction| is(instruction)).map(<[u8]>::len)
+}
