@@ -34,9 +34,9 @@ pub(crate) trait Reference {
     /// An event has been counted: a time to see whether the machine was suspended.
     fn disturbed(&self) {}
 
-    /// Whether `sample` finds the OS clock ahead of `record` though the counter has lost no ticks, as
-    /// another clock shows.
-    fn clock_jumped(&self, _record: &Record, _sample: &Sample) -> bool {
+    /// Whether `sample` finds the OS clock ahead of `record` though the counter has lost no ticks since
+    /// `agreed_tick`, as another clock shows.
+    fn clock_jumped(&self, _record: &Record, _sample: &Sample, _agreed_tick: u64) -> bool {
         false
     }
 

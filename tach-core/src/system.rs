@@ -75,10 +75,10 @@ impl Reference for MonotonicReference {
 
     /// In another time namespace the monotonic clock differs, and Unix time does not. When a counter has
     /// lost ticks, both clocks are ahead of it.
-    fn clock_jumped(&self, record: &Record, sample: &Sample) -> bool {
+    fn clock_jumped(&self, record: &Record, sample: &Sample, agreed_tick: u64) -> bool {
         let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
-        let deviation_ns = || REALTIME.deviation_ns(&RealtimeReference);
-        ahead_ns > SHORTEST_JUMP_NS && deviation_ns().is_some_and(|ns| ns < ahead_ns / 2)
+        ahead_ns > SHORTEST_JUMP_NS
+            && REALTIME.is_undisturbed(agreed_tick, ahead_ns / 2, &RealtimeReference)
     }
 }
 

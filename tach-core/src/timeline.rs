@@ -41,7 +41,7 @@ const SLOTS: usize = 76;
 /// Records whose knowledge is in memory: the newest's, and room for those that are being made.
 const NEWEST: usize = 8;
 /// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
-const MAX_SPINS: u64 = 4_000;
+const MAX_SPINS: u64 = 2_000;
 /// A tick that is ahead by less is another core's present, not the future.
 const NEAR_NS: u64 = 2_000;
 /// How often a counter that stands is read, should the OS clock stand still too.
@@ -273,11 +273,17 @@ impl Timeline {
         }
     }
 
-    /// How far the OS clock is now from where it was expected. `None` if no rate is known.
-    pub(crate) fn deviation_ns(&self, reference: &dyn Reference) -> Option<u64> {
-        let record = self.newest().filter(Record::has_rate)?;
+    /// Whether the OS clock is within `tolerance_ns` of where it was expected at the tick `since`.
+    pub(crate) fn is_undisturbed(
+        &self,
+        since: u64,
+        tolerance_ns: u64,
+        reference: &dyn Reference,
+    ) -> bool {
+        let Some(record) = self.newest().filter(Record::has_rate) else { return false };
         let sample = self.sample(&record, reference);
-        Some(sample.ns.abs_diff(record.estimate.ns_at(sample.tick)))
+        let deviation_ns = sample.ns.abs_diff(record.estimate.ns_at(sample.tick));
+        record.last_event_tick <= since && deviation_ns <= tolerance_ns
     }
 
     /// How far the time that `reference`'s clocks have now may be from the time that the timeline has for
@@ -435,7 +441,7 @@ impl Timeline {
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
             agreed_tick,
-            clock_jumped: reference.clock_jumped(&record, &sample),
+            clock_jumped: reference.clock_jumped(&record, &sample, agreed_tick),
         };
         let next = record.next(&end, &sample, self.policy(reference));
         if !self.publish(id, &next) {

@@ -11,6 +11,7 @@ use std::env;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
+use std::time::Instant as StdInstant;
 
 use benches::{Group, Subject, enforced, groups};
 

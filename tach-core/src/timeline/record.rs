@@ -80,7 +80,7 @@ const SLEW_DIVISOR: u64 = 2000;
 /// A timeline that is further ahead than this, and may not go back, runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// For how long a line is used without a look at the OS clock.
-const LOOK_NS: u64 = 80_000_000;
+const LOOK_NS: u64 = 50_000_000;
 /// A counter that is further back than this has gone back: less is another core's.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no

@@ -322,10 +322,11 @@ impl Reference for MonotonicClock<'_> {
         true
     }
 
-    fn clock_jumped(&self, record: &Record, sample: &Sample) -> bool {
+    fn clock_jumped(&self, record: &Record, sample: &Sample, agreed_tick: u64) -> bool {
         let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
-        let deviation_ns = || self.0.realtime.deviation_ns(&RealtimeClock(self.0));
-        ahead_ns > 1_000_000 && deviation_ns().is_some_and(|ns| ns < ahead_ns / 2)
+        let witness = &self.0.realtime;
+        ahead_ns > 1_000_000
+            && witness.is_undisturbed(agreed_tick, ahead_ns / 2, &RealtimeClock(self.0))
     }
 }
 
