@@ -62,7 +62,14 @@ impl Event {
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let events =
         [Event::Suspend, Event::SuspendWithCounter, Event::Jump(-1_000), Event::Jump(1_000)];
+    // Unix time is undisturbed but in one, and elapsed time in that one: no control of it would fail.
+    let shows = |&(event, reads): &(Event, Reads)| match reads {
+        Reads::Plain | Reads::Bounds => true,
+        Reads::Unix => event == Event::SuspendWithCounter,
+        Reads::Elapsed => event != Event::SuspendWithCounter,
+    };
     let each = events.into_iter().flat_map(|event| Reads::ALL.map(|reads| (event, reads)));
+    let each = each.filter(shows);
     let scenario = |(event, reads): (Event, Reads)| {
         Scenario::new(
             format!("{}/{}", event.name(), reads.name()),
