@@ -12,7 +12,8 @@ use super::subject::Subject;
 /// What the process reads each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// The Unix time and the time elapsed, without any bound. A look that a bound needs must not help.
+    /// The Unix time and the time elapsed, without any bound. A look that a bound needs must not
+    /// help.
     Plain,
     /// The Unix time alone.
     Unix,
