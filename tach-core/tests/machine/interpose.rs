@@ -1,7 +1,7 @@
 //! The C functions that this program defines in the C library's place.
 //!
-//! A definition in the executable comes before the C library's, for the standard library and for tach
-//! alike. `World` says which machine answers.
+//! A definition in the executable comes before the C library's, for the standard library and for
+//! tach alike. `World` says which machine answers.
 #![expect(unsafe_code, reason = "defines functions of the C library and calls the system")]
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong};

@@ -1,7 +1,7 @@
 //! The simulated machine: one true time, and a counter and OS clocks that are lines over it.
 //!
-//! True time is in nanoseconds. It passes when a scenario says so, and by the cost of each read. The
-//! costs vary by a pseudo-random sequence that is the same in every run.
+//! True time is in nanoseconds. It passes when a scenario says so, and by the cost of each read.
+//! The costs vary by a pseudo-random sequence that is the same in every run.
 
 use core::time::Duration;
 
@@ -185,7 +185,8 @@ pub(crate) fn jump_monotonic(seconds: i64) {
     JUMPED_NS.set(JUMPED_NS.get().wrapping_add_signed(change));
 }
 
-/// Makes reads of the OS clocks `factor` times as slow as at first, as where they take a system call.
+/// Makes reads of the OS clocks `factor` times as slow as at first, as where they take a system
+/// call.
 pub(crate) fn slow_os_reads(factor: u64) {
     OS_SLOWNESS.set(factor);
 }

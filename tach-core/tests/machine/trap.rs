@@ -23,7 +23,8 @@ pub(crate) fn refuse_counter() -> bool {
 pub(crate) fn answer() -> bool {
     type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
     let handler: Handler = on_fault;
-    // SAFETY: a sigaction is made of integers and an empty optional function, for which zero is a value.
+    // SAFETY: a sigaction is made of integers and an empty optional function, for which zero is a
+    // value.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
@@ -39,7 +40,8 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let register = |index: c_int| index.unsigned_abs() as usize;
     let Some(length) = (if code == SI_KERNEL { counter_read(registers) } else { None }) else {
-        // SAFETY: the default is a valid disposition; the instruction faults again, and ends the process.
+        // SAFETY: the default is a valid disposition; the instruction faults again, and ends the
+        // process.
         unsafe {
             libc::signal(libc::SIGSEGV, libc::SIG_DFL);
         }

@@ -12,18 +12,27 @@ use super::subject::Subject;
 /// What the process reads each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// The Unix time and the time elapsed, without any bound. A look that a bound needs must not help.
+    /// The Unix time and the time elapsed, without any bound. A look that a bound needs must not
+    /// help.
     Plain,
+    /// The Unix time alone.
+    Unix,
+    /// The time elapsed alone.
+    Elapsed,
     /// Those, the bounds and the status, in an order that changes.
     Bounds,
 }
 
 impl Reads {
-    pub(crate) const ALL: [Self; 2] = [Self::Plain, Self::Bounds];
+    /// The two that read both times.
+    pub(crate) const BOTH: [Self; 2] = [Self::Plain, Self::Bounds];
+    pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Unix, Self::Elapsed, Self::Bounds];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Unix => "unix",
+            Self::Elapsed => "elapsed",
             Self::Bounds => "bounds",
         }
     }
@@ -120,6 +129,8 @@ impl<S: Subject> Watch<S> {
     fn read(&mut self, figures: &mut Figures) {
         match self.reads {
             Reads::Plain => self.plain(figures),
+            Reads::Unix => figures.unix_ns = figures.unix_ns.max(self.unix_error_ns()),
+            Reads::Elapsed => figures.elapsed_ns = figures.elapsed_ns.max(self.elapsed_error_ns()),
             Reads::Bounds => {
                 let first = machine::random(3);
                 for turn in first..first + 3 {

@@ -11,8 +11,8 @@ impl Word {
     }
 
     pub(crate) fn get(&self) -> u64 {
-        // ORDERING: Relaxed. One thread uses the machine, and its handler runs on that thread, at an
-        // instruction that reads the counter: never in the middle of the machine's own code.
+        // ORDERING: Relaxed. One thread uses the machine, and its handler runs on that thread, at
+        // an instruction that reads the counter: never in the middle of the machine's own code.
         self.0.load(Ordering::Relaxed)
     }
 

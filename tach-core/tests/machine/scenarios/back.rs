@@ -189,7 +189,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         }
     }
     for (fall_name, fall) in FALLS {
-        for reads in Reads::ALL {
+        for reads in Reads::BOTH {
             all.push(Scenario::new(
                 format!("back/{fall_name}/{}", reads.name()),
                 move |report| watched::<Tach>(fall, reads, report),

@@ -18,7 +18,8 @@ const FOUND: Duration = Duration::from_millis(101);
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let sizes_ms = [3_600_000, 10_000, 200].into_iter().flat_map(|ms: i64| [ms, -ms]);
-    let each = sizes_ms.flat_map(|ms| Reads::ALL.map(|reads| (ms, reads)));
+    let all = [Reads::Plain, Reads::Unix, Reads::Bounds];
+    let each = sizes_ms.flat_map(|ms| all.map(|reads| (ms, reads)));
     let scenario = |(ms, reads): (i64, Reads)| {
         Scenario::new(
             format!("step/{ms}ms/{}", reads.name()),

@@ -36,7 +36,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         // Nothing stops, so there is nothing to find.
         |report| found_by_sync(1.0, report),
     );
-    Reads::ALL.map(goes_on).into_iter().chain([found, for_ever]).collect()
+    Reads::BOTH.map(goes_on).into_iter().chain([found, for_ever]).collect()
 }
 
 /// It stands for two seconds and goes on.

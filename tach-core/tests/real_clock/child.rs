@@ -1,0 +1,160 @@
+//! The child: a busy process under a slew of 100 ppm and under steps of 50 ms.
+
+use core::time::Duration;
+use std::process;
+use std::thread;
+
+use libc::{CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME};
+use tach_core::{Instant, UnixTime, epoch};
+
+use crate::clock::{Guard, Saved, read, step};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Within 100 ms of use, which a process notices by its next read.
+const FOUND: Duration = Duration::from_millis(101);
+const SLEW_PPM: i32 = 100;
+const STEP_NS: i64 = 50_000_000;
+/// The errors allowed in a slew, and otherwise.
+const SLEW_BAR_NS: i64 = 15_000;
+const CALM_BAR_NS: i64 = 1_000;
+
+/// The largest errors of a while, in ns.
+#[derive(Debug, Default)]
+struct Errors {
+    unix: i64,
+    elapsed: i64,
+    /// By how much the OS clock was outside of a bound.
+    bound: i64,
+    /// The errors of a clock that knows nothing of slews and steps.
+    naive: i64,
+}
+
+/// The start of the durations that are measured.
+struct Watch {
+    start: Instant,
+    monotonic: [i64; 2],
+    /// What the wall clock was ahead of the clock that nobody slews.
+    raw_ahead: i64,
+}
+
+impl Watch {
+    fn begin() -> Self {
+        let before = read(CLOCK_MONOTONIC);
+        let start = Instant::now();
+        let monotonic = [before, read(CLOCK_MONOTONIC)];
+        Self { start, monotonic, raw_ahead: read(CLOCK_REALTIME) - read(CLOCK_MONOTONIC_RAW) }
+    }
+
+    /// Compares all reads with the OS clocks for `duration`, every 100 us or so.
+    fn busy(&self, duration: Duration) -> Errors {
+        let mut errors = Errors::default();
+        let end = read(CLOCK_MONOTONIC) + ns(duration.as_nanos());
+        while read(CLOCK_MONOTONIC) < end {
+            let low = read(CLOCK_REALTIME);
+            let unix = ns(UnixTime::now().as_nanos().into());
+            let naive = read(CLOCK_MONOTONIC_RAW) + self.raw_ahead;
+            let high = read(CLOCK_REALTIME);
+            errors.unix = errors.unix.max(outside([unix, unix], [low, high]));
+            errors.naive = errors.naive.max(outside([naive, naive], [low, high]));
+            let low = read(CLOCK_REALTIME);
+            let bounded = UnixTime::now_with_uncertainty();
+            let high = read(CLOCK_REALTIME);
+            let bound = [bounded.earliest(), bounded.latest()];
+            let bound = bound.map(|time| ns(time.as_nanos().into()));
+            errors.bound = errors.bound.max(outside(bound, [low, high]));
+            let low = read(CLOCK_MONOTONIC) - self.monotonic[1];
+            let elapsed = ns(self.start.elapsed().as_nanos());
+            let high = read(CLOCK_MONOTONIC) - self.monotonic[0];
+            errors.elapsed = errors.elapsed.max(outside([elapsed, elapsed], [low, high]));
+            thread::sleep(Duration::from_micros(100));
+        }
+        errors
+    }
+}
+
+/// The distance between two intervals.
+fn outside([earliest, latest]: [i64; 2], [low, high]: [i64; 2]) -> i64 {
+    (earliest - high).max(low - latest).max(0)
+}
+
+fn ns(ns: u128) -> i64 {
+    i64::try_from(ns).expect("a time before 2262")
+}
+
+/// The findings, and whether all are good.
+struct Findings {
+    good: bool,
+}
+
+impl Findings {
+    fn at_most(&mut self, what: &str, found_ns: i64, bar_ns: i64) {
+        self.holds(found_ns <= bar_ns, &format!("{what} {found_ns} ns (bar {bar_ns})"));
+    }
+
+    fn holds(&mut self, good: bool, finding: &str) {
+        self.good &= good;
+        eprintln!("{} {finding}", if good { "ok  " } else { "FAIL" });
+    }
+
+    fn check(&mut self, phase: &str, errors: &Errors, unix_bar_ns: Option<i64>, elapsed_bar: i64) {
+        if let Some(bar_ns) = unix_bar_ns {
+            self.at_most(&format!("{phase}: unix time off"), errors.unix, bar_ns);
+        }
+        self.at_most(&format!("{phase}: elapsed off"), errors.elapsed, elapsed_bar);
+        self.at_most(&format!("{phase}: OS clock outside of the bound"), errors.bound, 0);
+    }
+}
+
+pub(crate) fn main() {
+    let saved = Saved::now().expect("the clock's state can be read");
+    let _guard = Guard(saved);
+    let mut findings = Findings { good: true };
+    slews(saved, &mut findings);
+    steps(&mut findings);
+    if !findings.good {
+        // `exit` runs no destructors, so the clock is restored first; the parent does so again.
+        saved.restore().expect("the clock can be restored");
+        process::exit(1);
+    }
+}
+
+/// There and back, so that the clock is in the end where it would have been.
+fn slews(saved: Saved, findings: &mut Findings) {
+    let watch = Watch::begin();
+    watch.busy(3 * SECOND);
+    for ppm in [SLEW_PPM, -SLEW_PPM] {
+        let watch = Watch::begin();
+        saved.slew(ppm).expect("this process may slew the clock");
+        let during = watch.busy(3 * SECOND);
+        saved.slew(0).expect("this process may slew the clock");
+        let fading = watch.busy(SECOND);
+        let after = watch.busy(SECOND);
+        let name = |phase| format!("slew of {ppm} ppm, {phase}");
+        findings.check(&name("during it"), &during, Some(SLEW_BAR_NS), SLEW_BAR_NS);
+        findings.check(&name("in the second after"), &fading, Some(SLEW_BAR_NS), SLEW_BAR_NS);
+        findings.check(&name("a second after"), &after, Some(CALM_BAR_NS), CALM_BAR_NS);
+        control(findings, &name("during it"), during.naive, SLEW_BAR_NS);
+    }
+}
+
+fn steps(findings: &mut Findings) {
+    for change_ns in [STEP_NS, -STEP_NS] {
+        let watch = Watch::begin();
+        watch.busy(SECOND);
+        let events = epoch();
+        step(change_ns).expect("this process may set the clock");
+        let first = watch.busy(FOUND);
+        let name = |phase| format!("step of {} ms, {phase}", change_ns / 1_000_000);
+        findings.holds(epoch() > events, &name("counted in 100 ms"));
+        let after = watch.busy(SECOND);
+        findings.check(&name("at first"), &first, None, CALM_BAR_NS);
+        findings.check(&name("after 100 ms"), &after, Some(CALM_BAR_NS), CALM_BAR_NS);
+        control(findings, &name("after 100 ms"), after.naive, CALM_BAR_NS);
+    }
+}
+
+/// The same bar must be too low for a clock that knows nothing of the change.
+fn control(findings: &mut Findings, phase: &str, naive_ns: i64, bar_ns: i64) {
+    let finding = format!("{phase}: the control is off by {naive_ns} ns, more than {bar_ns}");
+    findings.holds(naive_ns > bar_ns, &finding);
+}

@@ -1,0 +1,67 @@
+//! The parent: keeps the clock's state, runs the test in a child, and restores the clock.
+#![expect(unsafe_code, reason = "ignores signals")]
+
+use core::time::Duration;
+use std::env;
+use std::process;
+use std::thread;
+use std::time::Instant;
+
+use crate::child;
+use crate::clock::{Guard, Saved};
+use crate::this_program;
+
+const SWITCH: &str = "TACH_REAL_CLOCK";
+const CHILD: &str = "child";
+/// A child that has not ended by then hangs. It takes about 20 s.
+const DEADLINE: Duration = Duration::from_secs(90);
+
+pub(crate) fn main() {
+    if env::args().nth(1).is_some_and(|argument| argument == CHILD) {
+        child::main();
+        return;
+    }
+    if env::var_os(SWITCH).is_none_or(|value| value != "1") {
+        eprintln!("0 passed, all NOT RUN: it changes this machine's clock, unless {SWITCH}=1");
+        return;
+    }
+    let saved = Saved::now().expect("the clock's state can be read");
+    saved.slew(0).expect("this process may set the clock");
+    let passed = {
+        let _guard = Guard(saved);
+        // An interrupted test is ended as well, but this process first restores the clock.
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: to ignore a signal is a valid disposition.
+            unsafe {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+        run_child()
+    };
+    if !passed {
+        process::exit(1);
+    }
+    eprintln!("1 passed, 0 failed");
+}
+
+/// Whether the child passed. One that hangs is killed.
+fn run_child() -> bool {
+    let mut command = this_program::command();
+    let mut child = command.arg(CHILD).spawn().expect("this program starts again");
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            if !status.success() {
+                eprintln!("0 passed, 1 failed: the child ended with {status}");
+            }
+            return status.success();
+        }
+        if start.elapsed() > DEADLINE {
+            child.kill().expect("a child can be killed");
+            child.wait().expect("a child can be waited for");
+            eprintln!("0 passed, 1 failed: the child hung");
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
