@@ -18,11 +18,11 @@ use crate::system;
 /// Subtraction saturates at zero, so such a pair never panics.
 ///
 /// A counter that goes back, as in a virtual machine that is restored, is noticed by the next read, and ticks
-/// go on where the OS's clock says. If it went back by less than 80 ms, that is noticed 80 ms later at most.
+/// go on where the OS's clock says. If it went back by less than 50 ms, that is noticed 50 ms later at most.
 ///
 /// # Cost
 ///
-/// The instruction and three predicted branches. Once in 80 ms of use, a read also samples the OS's clock.
+/// The instruction and three predicted branches. Once in 50 ms of use, a read also samples the OS's clock.
 ///
 /// # Examples
 ///

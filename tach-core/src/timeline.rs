@@ -9,7 +9,7 @@
 //! was preempted in the middle of this, nor for one that a signal handler interrupted, nor for one
 //! that a `fork` left behind. `docs/adr/0003` tells why.
 //!
-//! A record is used for some 80 ms at a time. Then a look at the OS clock either lengthens its use or ends
+//! A record is used for some 50 ms at a time. Then a look at the OS clock either lengthens its use or ends
 //! it: the successor begins at the first tick that nobody can have converted yet (`horizon`). So whatever
 //! happens to the OS clock or to the counter is found within 100 ms of use.
 
@@ -298,10 +298,12 @@ impl Timeline {
         }
         let sample = self.sample(&record, reference);
         let ns = self.find(sample.tick, reference).ns_at(sample.tick);
-        // The clock was read in the bracket, and shows the last of its steps. What is odd is rounded down.
+        // That may have found a jump of the OS clock, for which the timeline has another offset now.
+        let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
+        // The clock was read in the bracket, and shows the last of its steps. Odd widths are rounded down.
         let half_width_ticks = sample.width_ticks / 2 + 2;
         let bound_ns = ns
-            .abs_diff(sample.ns)
+            .abs_diff(sample.ns.wrapping_add(jumped_ns))
             .saturating_add(record.estimate.rate.ns(half_width_ticks))
             .saturating_add(sample.resolution_ns)
             .saturating_add(1);

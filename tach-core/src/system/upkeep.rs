@@ -69,7 +69,7 @@ pub fn set_backward_step(backward: BackwardStep) {
 
 /// Samples the OS's clocks now, and asks the host about disruptions.
 ///
-/// No process needs to call it: reads and conversions sample the clocks every 80 ms of use. An idle
+/// No process needs to call it: reads and conversions sample the clocks every 50 ms of use. An idle
 /// process learns of a disruption at its next read, and this call finds it at once. Only this call and the
 /// `Recalibrator` find a counter that stands still, and ask the hypervisor's device (`/dev/vmclock0`)
 /// whether the machine was restored. [`status`](crate::status) and [`epoch`] report the findings.
