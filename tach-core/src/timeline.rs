@@ -252,14 +252,11 @@ impl Timeline {
         self.newest().map_or(0, |record| record.offset_ns)
     }
 
-    /// The rate and its error in ppb, by a first conversion if there was none; `None` if that could
-    /// not be published.
+    /// The rate now and its error in ppb; `None` if a first conversion could not be published.
     pub(crate) fn rate(&self, reference: &dyn Reference) -> Option<(Rate, u32)> {
-        let known = || self.newest().filter(Record::has_rate);
-        if known().is_none() {
-            self.find(reference.ticks(), reference);
-        }
-        known().map(|record| (record.estimate.rate, record.estimate.rate_error_ppb))
+        self.find(reference.ticks(), reference);
+        let record = self.newest().filter(Record::has_rate)?;
+        Some((record.estimate.rate, record.estimate.rate_error_ppb))
     }
 
     /// Looks at the OS clock now. Ticks that may have been converted keep their times, so a change of the

@@ -180,9 +180,9 @@ impl Scenario {
         for (i, timeline) in timelines.into_iter().enumerate() {
             let before_ns = self.process.os_ns();
             let (tick, bound_ns) = self.process.bound(i).expect("a timeline that has begun");
+            let offset_ns = if i == 0 { timeline.offset_ns() } else { offset_ns };
             let told: [u64; 2] = (self.convert)(&self.process, tick).into();
             let after_ns = self.process.os_ns();
-            let offset_ns = if i == 0 { timeline.offset_ns() } else { offset_ns };
             let (before_ns, after_ns) =
                 (before_ns.wrapping_add(offset_ns), after_ns.wrapping_add(offset_ns));
             let bound_ns = bound_ns + skew_ns;

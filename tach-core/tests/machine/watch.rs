@@ -7,7 +7,7 @@ use tach_core::{BoundedTime, UnixTime};
 
 use super::machine;
 use super::report::{Readable, Report};
-use super::subject::Subject;
+use super::subject::{Claims, Subject};
 
 /// What the process reads each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,18 +181,29 @@ impl<S: Subject> Watch<S> {
         self.last = Some((bounded, os));
     }
 
-    /// The uncertainties of the status must hold for what is read right after it.
+    /// The uncertainties of the status must hold at some moment while it is read. Where a clock stands or runs
+    /// at a wrong rate, the error is another a microsecond later. So it is taken before and after, and may
+    /// change by the time between.
     fn status(&self, figures: &mut Figures) {
-        let claims = self.subject.claims();
-        let excess_ns = self.unix_error_ns().saturating_sub(machine::ns(claims.realtime));
-        figures.claims[2].record(excess_ns);
-        let claims = self.subject.claims();
+        let excess_ns = |error_ns: &dyn Fn() -> u64, claim: fn(&Claims) -> Duration| {
+            let start_ns = machine::lived_ns();
+            let before_ns = error_ns();
+            let claimed_ns = machine::ns(claim(&self.subject.claims()));
+            let least_ns = before_ns.min(error_ns());
+            least_ns.saturating_sub(claimed_ns + machine::lived_ns() - start_ns)
+        };
+        let realtime_ns = excess_ns(&|| self.unix_error_ns(), |claims| claims.realtime);
+        figures.claims[2].record(realtime_ns);
+        let monotonic_ns = excess_ns(&|| self.monotonic_error_ns(), |claims| claims.monotonic);
+        figures.claims[3].record(monotonic_ns);
+    }
+
+    fn monotonic_error_ns(&self) -> u64 {
         let before = StdInstant::now();
         let found = self.subject.monotonic();
         let after = StdInstant::now();
-        let off =
-            found.saturating_duration_since(after).max(before.saturating_duration_since(found));
-        figures.claims[3].record(machine::ns(off.saturating_sub(claims.monotonic)));
+        let early = before.saturating_duration_since(found);
+        machine::ns(found.saturating_duration_since(after).max(early))
     }
 }
 
