@@ -232,8 +232,6 @@ impl Estimate {
         .max(Rate::SLOWEST);
         let likely = self.rate.q48() / 4..=self.rate.q48().saturating_mul(4);
         let (rate, rate_error_ppb) = match self.rate_error_ppb {
-            // A clock that stands has no rate. It may go on at any time.
-            _ if sample.ns <= self.ns => (self.rate, UNCERTAIN_PPB),
             UNLIKELY_PPB => (slope, UNCERTAIN_PPB),
             UNCERTAIN_PPB if likely.contains(&slope.q48()) => (slope, UNCERTAIN_PPB),
             UNCERTAIN_PPB => (self.rate, UNLIKELY_PPB),

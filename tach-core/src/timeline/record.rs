@@ -62,6 +62,8 @@ pub(crate) struct Counts {
 /// How many words the knowledge behind a record takes.
 pub(super) const KNOWLEDGE_WORDS: usize = 9;
 
+/// The least that a reading of an OS clock takes.
+const FASTEST_READ_NS: u64 = 12;
 /// How soon the OS clock is sampled again after it did not do what was expected.
 const SECOND_LOOK_NS: u64 = 10_000_000;
 /// An OS clock that takes so many times as long to read as it did may be read by a system call now: the
@@ -188,7 +190,8 @@ impl Record {
             gap(natural, knee_tick, truth_ns, finding)
         };
         let length_ns = self.next_length_ns(event, finding);
-        let length_ticks = estimate.rate.ticks(length_ns).unwrap_or(u64::MAX).max(8);
+        let best_width_ticks = self.width_after(sample);
+        let length_ticks = lasting_ticks(length_ns, estimate.rate, best_width_ticks).max(8);
         let end_tick = knee_tick.saturating_add(length_ticks);
         let aim_ns = estimate.ns_at(end_tick);
         Self {
@@ -204,7 +207,7 @@ impl Record {
             },
             estimate,
             offset_ns: self.offset_ns.wrapping_add(moved_ns),
-            best_width_ticks: self.width_after(sample),
+            best_width_ticks,
             counts: self.counts.with(event),
             last_event_tick: if event.is_some() { sample.tick } else { self.last_event_tick },
         }
@@ -267,7 +270,7 @@ impl Record {
 
     /// The tick of the next look after one at `tick`: at the end of the record at the latest.
     pub(super) fn next_look(&self, tick: u64) -> u64 {
-        let interval_ticks = self.estimate.rate.ticks(LOOK_NS).unwrap_or(u64::MAX);
+        let interval_ticks = lasting_ticks(LOOK_NS, self.estimate.rate, self.best_width_ticks);
         tick.saturating_add(interval_ticks).min(self.piece.end_tick)
     }
 
@@ -344,6 +347,15 @@ pub(super) struct End {
     pub(super) agreed_tick: u64,
     /// If the OS clock is ahead, then it jumped, and the counter is right.
     pub(super) clock_jumped: bool,
+}
+
+/// The ticks that last about `ns`, where the narrowest bracket lately took `width_ticks`.
+///
+/// A rate may be far off, after an OS clock that stood still. But no OS clock is read in less than
+/// [`FASTEST_READ_NS`], so the bracket sets a limit without it.
+fn lasting_ticks(ns: u64, rate: Rate, width_ticks: u32) -> u64 {
+    let most = u64::from(width_ticks.max(1)).saturating_mul(ns / FASTEST_READ_NS);
+    rate.ticks(ns).unwrap_or(u64::MAX).min(most)
 }
 
 /// What is counted of the OS clock or the counter.
