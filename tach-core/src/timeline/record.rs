@@ -189,9 +189,15 @@ impl Record {
         } else {
             gap(natural, knee_tick, truth_ns, finding)
         };
-        let length_ns = self.next_length_ns(event, finding);
         let best_width_ticks = self.width_after(sample);
-        let length_ticks = lasting_ticks(length_ns, estimate.rate, best_width_ticks).max(8);
+        let expected = matches!(finding, Finding::Expected | Finding::Jitter) && event.is_none();
+        let length_ticks = if expected {
+            estimate.rate.ticks(self.doubled_length_ns(MAX_LENGTH_NS)).unwrap_or(u64::MAX)
+        } else {
+            let length_ns = self.doubled_length_ns(SECOND_LOOK_NS);
+            lasting_ticks(length_ns, estimate.rate, best_width_ticks)
+        }
+        .max(8);
         let end_tick = knee_tick.saturating_add(length_ticks);
         let aim_ns = estimate.ns_at(end_tick);
         Self {
@@ -325,13 +331,10 @@ impl Record {
         }
     }
 
-    /// Doubles while the clock does what was expected, and is short when it did not.
-    fn next_length_ns(&self, event: Option<Event>, finding: Finding) -> u64 {
+    /// Twice the length of this record, within limits.
+    fn doubled_length_ns(&self, longest: u64) -> u64 {
         let ticks = self.piece.end_tick - self.piece.main.start_tick;
-        let doubled = self.estimate.rate.ns(ticks).saturating_mul(2);
-        let expected = matches!(finding, Finding::Expected | Finding::Jitter) && event.is_none();
-        let longest = if expected { MAX_LENGTH_NS } else { SECOND_LOOK_NS };
-        doubled.clamp(MIN_LENGTH_NS, longest)
+        self.estimate.rate.ns(ticks).saturating_mul(2).clamp(MIN_LENGTH_NS, longest)
     }
 }
 
