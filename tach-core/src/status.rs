@@ -149,7 +149,7 @@ fn timeline_status(timeline: &Timeline, reference: &dyn Reference) -> TimelineSt
         forward_steps: counts.forward_steps,
         backward_steps: counts.backward_steps,
         rate_changes: counts.rate_changes,
-        offset_ns: offset_ns.cast_signed(),
+        offset_ns: i64::from_ne_bytes(offset_ns.to_ne_bytes()),
         uncertainty,
     }
 }
@@ -204,7 +204,24 @@ impl fmt::Display for TimelineStatus {
             Some(uncertainty) => {
                 let Self { syncs, forward_steps, backward_steps, rate_changes, .. } = self;
                 write!(f, "±{uncertainty:?}, {syncs} syncs, {forward_steps} steps forward, ")?;
-                write!(f, "{backward_steps} back, {rate_changes} changes of rate")
+                write!(f, "{backward_steps} back, {rate_changes} changes of rate")?;
+                match self.offset_ns {
+                    0 => Ok(()),
+                    ns if ns > 0 => {
+                        write!(
+                            f,
+                            ", {:?} ahead of the OS clock",
+                            Duration::from_nanos(ns.unsigned_abs())
+                        )
+                    }
+                    ns => {
+                        write!(
+                            f,
+                            ", {:?} behind the OS clock",
+                            Duration::from_nanos(ns.unsigned_abs())
+                        )
+                    }
+                }
             }
         }
     }
