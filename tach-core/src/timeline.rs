@@ -42,6 +42,8 @@ const SLOTS: usize = 76;
 const NEWEST: usize = 8;
 /// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
 const MAX_SPINS: u64 = 2_000;
+/// A bracket that is wider was interrupted, or is a system call's.
+const NARROW_NS: u64 = 250;
 /// A tick that is ahead by less is another core's present, not the future.
 const NEAR_NS: u64 = 2_000;
 /// How often a counter that stands is read, should the OS clock stand still too.
@@ -283,28 +285,40 @@ impl Timeline {
         record.last_event_tick <= since && deviation_ns <= tolerance_ns
     }
 
-    /// How far the time that `reference`'s clocks have now may be from the time that the timeline has for
-    /// their tick, and that tick. `None` before the first conversion.
+    /// A tick of now, and how far the timeline may be there from the OS clock plus the offset, in ns. `None`
+    /// before the first conversion.
     ///
     /// It rests on nothing but a reading of both clocks.
     pub(crate) fn bound(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
+        // An offset stands in the newest record only, and a timeline that waits may run at half its rate.
+        let is_plain = self.policy(reference) == Policy::Step(BackwardStep::Follow);
+        let first = if is_plain { self.bound_at_first(reference) } else { None };
+        first.or_else(|| self.bound_elsewhere(reference))
+    }
+
+    /// The bound by one bracket around the OS clock, if that was not interrupted and is on the current line.
+    fn bound_at_first(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
+        let sample = Sample::take(reference, u64::MAX);
+        let line = self.current.0.line_at(sample.tick)?;
+        let bound_ns = distance_ns(&line, line.rate, &sample);
+        let is_narrow = line.rate.ns(sample.width_ticks) < NARROW_NS;
+        (is_narrow && self.expects(sample.tick)).then_some((sample.tick, bound_ns))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bound_elsewhere(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
         self.find(reference.ticks(), reference);
         let record = self.newest().filter(Record::has_rate)?;
         if record.is_identity() {
             return Some((reference.ticks(), 0));
         }
         let sample = self.sample(&record, reference);
-        let ns = self.find(sample.tick, reference).ns_at(sample.tick);
+        let line = self.find(sample.tick, reference);
         // That may have found a jump of the OS clock, for which the timeline has another offset now.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
-        // The clock was read in the bracket, and shows the last of its steps. Odd widths are rounded down.
-        let half_width_ticks = sample.width_ticks / 2 + 2;
-        let bound_ns = ns
-            .abs_diff(sample.ns.wrapping_add(jumped_ns))
-            .saturating_add(record.estimate.rate.ns(half_width_ticks))
-            .saturating_add(sample.resolution_ns)
-            .saturating_add(1);
-        Some((sample.tick, bound_ns))
+        let sample = Sample { ns: sample.ns.wrapping_add(jumped_ns), ..sample };
+        Some((sample.tick, distance_ns(&line, record.estimate.rate, &sample)))
     }
 
     /// A sample of both clocks, in this timeline's time; if the counter has failed, of the counter that is
@@ -552,6 +566,17 @@ impl Timeline {
             Some(self.older_line(&newest, wanted))
         }
     }
+}
+
+/// How far `line` may be from the OS clock at the sample's tick, where ticks last by `rate`.
+fn distance_ns(line: &Line, rate: Rate, sample: &Sample) -> u64 {
+    // The clock was read in the bracket, and shows the last of its steps. Odd widths are rounded down.
+    let half_width_ticks = sample.width_ticks / 2 + 2;
+    line.ns_at(sample.tick)
+        .abs_diff(sample.ns)
+        .saturating_add(rate.ns(half_width_ticks))
+        .saturating_add(sample.resolution_ns)
+        .saturating_add(1)
 }
 
 #[cfg(test)]
