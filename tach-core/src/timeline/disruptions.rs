@@ -33,7 +33,7 @@ fn assert_true(process: &Process) {
     assert!(monotonic_ns <= 100 && realtime_ns <= 100, "{monotonic_ns} and {realtime_ns} ns off");
 }
 
-fn counts(timeline: &Timeline) -> super::record::Counts {
+fn counts(timeline: &Timeline) -> super::counts::Counts {
     timeline.newest().unwrap().counts
 }
 

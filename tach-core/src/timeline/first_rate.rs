@@ -1,6 +1,7 @@
 //! What two samples tell of the rate, and what the machine declares of it.
 
 use super::discipline::Estimate;
+use super::record::End;
 use super::simulation::NS_PER_S;
 use super::*;
 

@@ -1,39 +1,11 @@
 //! What one append publishes: the next piece of the timeline, and the knowledge behind it.
 
+use super::counts::{Counts, Event};
 use super::discipline::{Estimate, Finding};
 use super::line::{Line, Rate};
 use super::piece::{PIECE_WORDS, Piece, Point};
+use super::policy::{BackwardStep, Policy};
 use crate::sample::Sample;
-
-/// What a timeline does when the OS clock is set back by more than can be slewed away.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{BackwardStep, set_backward_step};
-///
-/// // A log whose lines must stay in order, though the clock be set back.
-/// set_backward_step(BackwardStep::Hold);
-/// # set_backward_step(BackwardStep::Follow);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BackwardStep {
-    /// It goes back at once.
-    Follow,
-    /// It never goes back, and slows until the truth has caught up: to half the rate while it is more
-    /// than a millisecond ahead, and by 500 ppm then.
-    Hold,
-}
-
-/// What a timeline does when the OS clock falls behind it by a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Policy {
-    /// As the user asked for: of Unix time.
-    Step(BackwardStep),
-    /// It goes on at the clock's rate, and keeps an offset to the clock: of elapsed time, which must
-    /// stay true when the OS clock jumps.
-    Offset,
-}
 
 /// One piece of the timeline, and what is known when it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,15 +20,6 @@ pub(crate) struct Record {
     pub(crate) counts: Counts,
     /// Where the last of the counted events was found; 0 if there was none.
     pub(crate) last_event_tick: u64,
-}
-
-/// What has been seen so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
-    pub(crate) syncs: u32,
-    pub(crate) forward_steps: u32,
-    pub(crate) backward_steps: u32,
-    pub(crate) rate_changes: u32,
 }
 
 /// How many words the knowledge behind a record takes.
@@ -359,33 +322,6 @@ pub(super) struct End {
 fn lasting_ticks(ns: u64, rate: Rate, width_ticks: u32) -> u64 {
     let most = u64::from(width_ticks.max(1)).saturating_mul(ns / FASTEST_READ_NS);
     rate.ticks(ns).unwrap_or(u64::MAX).min(most)
-}
-
-/// What is counted of the OS clock or the counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
-    ForwardStep,
-    BackwardStep,
-    RateChange,
-}
-
-impl Counts {
-    /// How many events there were.
-    pub(crate) fn events(&self) -> u64 {
-        u64::from(self.forward_steps)
-            + u64::from(self.backward_steps)
-            + u64::from(self.rate_changes)
-    }
-
-    fn with(self, event: Option<Event>) -> Self {
-        let plus = |count: u32, wanted| count.saturating_add(u32::from(event == Some(wanted)));
-        Self {
-            syncs: self.syncs.saturating_add(1),
-            forward_steps: plus(self.forward_steps, Event::ForwardStep),
-            backward_steps: plus(self.backward_steps, Event::BackwardStep),
-            rate_changes: plus(self.rate_changes, Event::RateChange),
-        }
-    }
 }
 
 /// The gap line's rate, and where it arrives.

@@ -1,0 +1,174 @@
+//! Looks: a sample of the OS clock, and its consequences for the newest record.
+
+use super::history::Id;
+use super::record::{End, SPIN_NS};
+use super::{Line, Record, Timeline};
+use crate::sample::{CounterFailure, Reference, Sample};
+
+/// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
+const MAX_SPINS: u64 = 2_000;
+/// How often a counter that stands is read, should the OS clock stand still too.
+const MAX_STANDS: u64 = 1_000;
+/// A counter that has not moved while the OS clock went on by so much has stopped: one of 1 MHz makes
+/// ten ticks.
+const STOPPED_NS: u64 = 10_000;
+
+impl Timeline {
+    /// Looks at the OS clock if that is due at `tick`, which was just read, and replaces a counter that
+    /// has gone back.
+    #[cold]
+    pub(crate) fn look(&self, tick: u64, reference: &dyn Reference) {
+        let Some(record) = self.newest() else { return };
+        if record.is_identity() {
+            return;
+        }
+        if !record.has_rate() {
+            // A rate needs a second sample; nobody waits for it here.
+            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= SPIN_NS {
+                self.find(tick, reference);
+            }
+        } else if self.is_behind(&record, tick) && self.is_behind(&record, reference.ticks()) {
+            reference.counter_failed(CounterFailure::Regressed);
+        } else {
+            self.find(tick, reference);
+        }
+    }
+
+    /// Looks at the OS clock now. Ticks that may have been converted keep their times, so a change of the
+    /// OS clock is followed from the next look on.
+    pub(crate) fn sync(&self, reference: &dyn Reference) {
+        let tick = reference.ticks();
+        self.find(tick, reference);
+        let Some((id, record)) = self.newest_with_id() else { return };
+        if !record.is_identity() && record.has_rate() {
+            self.use_or_follow(id, &record, tick, reference);
+        }
+    }
+
+    /// A sample of both clocks, in this timeline's time; if the counter has failed, of the counter that is
+    /// read from now on.
+    pub(super) fn sample(&self, record: &Record, reference: &dyn Reference) -> Sample {
+        let take = || {
+            let sample = Sample::take(reference, u64::from(record.best_width_ticks));
+            Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample }
+        };
+        let sample = take();
+        let failure = if self.is_behind(record, sample.tick) {
+            CounterFailure::Regressed
+        } else if sample.width_ticks == 0 && Self::counter_stands(reference) {
+            // A slow counter may not move within a bracket either, so it was looked at for longer.
+            CounterFailure::Stopped
+        } else if record.is_slow(&sample) {
+            CounterFailure::Untrusted
+        } else {
+            return sample;
+        };
+        if reference.counter_failed(failure) { take() } else { sample }
+    }
+
+    /// Whether `tick`, read now, is so far back that the counter has gone back.
+    fn is_behind(&self, record: &Record, tick: u64) -> bool {
+        record.has_rate()
+            && !record.is_identity()
+            && tick.saturating_add(record.skew_ticks()) < self.current.0.floor()
+    }
+
+    /// Whether the counter stands still while the OS clock goes on.
+    pub(super) fn counter_stands(reference: &dyn Reference) -> bool {
+        let (tick, ns) = (reference.ticks(), reference.os_ns());
+        for _ in 0..MAX_STANDS {
+            // The counter last: an interruption before its read only gives it time to move.
+            let has_had_time = reference.os_ns().saturating_sub(ns) >= STOPPED_NS;
+            if reference.ticks() != tick {
+                return false;
+            }
+            if has_had_time {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Looks at the OS clock. If it agrees with `record`, that may be used for longer; otherwise a
+    /// successor is made. Returns the line of `tick` if that could not be published.
+    pub(super) fn use_or_follow(
+        &self,
+        id: Id,
+        record: &Record,
+        tick: u64,
+        reference: &dyn Reference,
+    ) -> Option<Line> {
+        let record = record.seeded(|| reference.known_rate());
+        let reach = self.reach(id, &record);
+        let agreed_tick = self.current.0.floor();
+        let sample = self.sample(&record, reference);
+        if record.agrees(&sample) && !record.is_slow(&sample) {
+            self.current.0.raise_floor(sample.tick);
+            self.history.raise(id, reach, record.next_look(sample.tick));
+            return None;
+        }
+        let end = End {
+            id,
+            tick: self.history.close(id, record.piece.knee().tick),
+            wanted_tick: tick,
+            agreed_tick,
+            clock_jumped: reference.clock_jumped(&record, &sample, agreed_tick),
+        };
+        let next = record.next(&end, &sample, self.policy(reference));
+        if !self.publish(id, &next) {
+            return Some(next.line_at(tick));
+        }
+        self.current.0.raise_floor(sample.tick);
+        self.take_up(&next);
+        if next.counts.events() != record.counts.events() {
+            reference.disturbed();
+        }
+        None
+    }
+
+    /// Lets `next`, which was made of a sample just now, be used until the next look, unless another record
+    /// is the newest.
+    pub(super) fn take_up(&self, next: &Record) {
+        if let Some((id, newest)) = self.newest_with_id() {
+            if newest.piece == next.piece {
+                let knee_tick = next.piece.knee().tick;
+                let reach = self.history.reach(id, knee_tick);
+                self.history.raise(id, reach, next.next_look(knee_tick));
+            }
+        }
+    }
+
+    /// The first record that has a rate, after `record`. It takes a second sample, some time after the
+    /// first.
+    pub(super) fn second(
+        &self,
+        id: Id,
+        record: &Record,
+        tick: u64,
+        reference: &dyn Reference,
+    ) -> Record {
+        let end = End {
+            id,
+            tick: self.history.close(id, record.piece.knee().tick),
+            wanted_tick: tick,
+            agreed_tick: 0,
+            clock_jumped: false,
+        };
+        let seeded = record.seeded(|| reference.known_rate());
+        if seeded.has_rate() {
+            let sample = self.sample(&seeded, reference);
+            return seeded.next(&end, &sample, self.policy(reference));
+        }
+        // Asked before the spin, since asking takes time too.
+        let declared_hz = reference.declared_hz();
+        let resolution_ns = reference.resolution_ns();
+        // A clock that rises in long steps tells a rate after two of them.
+        let spin_ns = SPIN_NS.max(2 * resolution_ns);
+        for _ in 0..MAX_SPINS + resolution_ns / 16 {
+            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns {
+                break;
+            }
+        }
+        record.second(&end, &self.sample(record, reference), declared_hz)
+    }
+}
