@@ -131,7 +131,8 @@ fn counter_failed(failure: CounterFailure) -> bool {
 #[cold]
 #[inline(never)]
 fn disturbed() {
-    HOST.see_suspends(os::suspended_ns(), read::unchecked());
+    // A kernel may lack the clock that is asked.
+    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), read::unchecked()));
 }
 
 /// A clock that is ahead by less may have been slewed.
@@ -211,6 +212,10 @@ fn review() {
 /// Chooses the source and begins both timelines, so that every tick that is read from now on lies
 /// between two known points. Called by many threads at once it still happens only once.
 pub(crate) fn start() {
+    os::keeping_errno(start_once);
+}
+
+fn start_once() {
     let (mut monotonic, mut realtime) = (None, None);
     // The evidence takes as long to collect as a rate takes to measure.
     source::choose_after(&mut || {
@@ -222,5 +227,5 @@ pub(crate) fn start() {
     }
     MONOTONIC.begin(monotonic, &MonotonicReference);
     REALTIME.begin(realtime, &RealtimeReference);
-    HOST.see_suspends(os::suspended_ns(), 0);
+    HOST.see_suspends(os::suspended_ns(), read::unchecked());
 }
