@@ -37,7 +37,7 @@ impl Host {
     /// Whether it is time for a review; the first of several who ask at once is told so.
     pub(crate) fn review_is_due(&self, now_ns: u64) -> bool {
         let reviewed_ns = self.reviewed_ns.load(Ordering::Relaxed);
-        now_ns.saturating_sub(reviewed_ns) >= REVIEW_INTERVAL_NS
+        now_ns.abs_diff(reviewed_ns) >= REVIEW_INTERVAL_NS
             && exchange(&self.reviewed_ns, reviewed_ns, now_ns)
     }
 

@@ -1,6 +1,6 @@
 //! One bracketed reading of counter and OS clock.
 
-use crate::timeline::{Rate, Record};
+use crate::timeline::Rate;
 
 /// The two clocks that a timeline relates: any pair, so that a simulation can drive it.
 pub(crate) trait Reference {
@@ -13,6 +13,11 @@ pub(crate) trait Reference {
     /// Whether the ticks are that clock's nanoseconds, so that there is nothing to relate.
     fn is_identity(&self) -> bool {
         false
+    }
+
+    /// Whether the ticks are a counter's.
+    fn reads_counter(&self) -> bool {
+        true
     }
 
     /// Whether a timeline keeps an offset to the OS clock when that jumps, so that durations stay true.
@@ -34,9 +39,9 @@ pub(crate) trait Reference {
     /// An event has been counted: a time to see whether the machine was suspended.
     fn disturbed(&self) {}
 
-    /// Whether `sample` finds the OS clock ahead of `record` though the counter has lost no ticks since
-    /// `agreed_tick`, as another clock shows.
-    fn clock_jumped(&self, _record: &Record, _sample: &Sample, _agreed_tick: u64) -> bool {
+    /// Whether the OS clock is `ahead_ns` ahead though the counter, whose ticks last by `rate`, has lost none
+    /// since the tick `since`, as another clock shows.
+    fn clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
         false
     }
 

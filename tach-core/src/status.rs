@@ -122,7 +122,10 @@ pub fn status() -> Status {
         restores: system::HOST.disruptions(),
         last_disruption: last_disruption(),
         os_clock_error: os::clock_error(),
-        monotonic: timeline_status(&system::MONOTONIC, &system::MonotonicReference),
+        monotonic: TimelineStatus {
+            offset_ns: system::offset_ns(),
+            ..timeline_status(&system::MONOTONIC, &system::MonotonicReference)
+        },
         realtime: timeline_status(&system::REALTIME, &system::RealtimeReference),
     }
 }
@@ -141,7 +144,7 @@ fn timeline_status(timeline: &Timeline, reference: &dyn Reference) -> TimelineSt
         return TimelineStatus::UNUSED;
     }
     let uncertainty = timeline.bound(reference).map(|(_, ns)| Duration::from_nanos(ns));
-    let Some(Record { counts, offset_ns, .. }) = timeline.newest() else {
+    let Some(Record { counts, .. }) = timeline.newest() else {
         return TimelineStatus::UNUSED;
     };
     TimelineStatus {
@@ -149,7 +152,7 @@ fn timeline_status(timeline: &Timeline, reference: &dyn Reference) -> TimelineSt
         forward_steps: counts.forward_steps,
         backward_steps: counts.backward_steps,
         rate_changes: counts.rate_changes,
-        offset_ns: i64::from_ne_bytes(offset_ns.to_ne_bytes()),
+        offset_ns: 0,
         uncertainty,
     }
 }
@@ -199,30 +202,19 @@ impl fmt::Display for Status {
 impl fmt::Display for TimelineStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.uncertainty {
-            None => f.write_str("not used yet"),
-            Some(Duration::ZERO) => f.write_str("the OS clock itself"),
+            None => return f.write_str("not used yet"),
+            Some(Duration::ZERO) => f.write_str("the OS clock itself")?,
             Some(uncertainty) => {
                 let Self { syncs, forward_steps, backward_steps, rate_changes, .. } = self;
                 write!(f, "±{uncertainty:?}, {syncs} syncs, {forward_steps} steps forward, ")?;
                 write!(f, "{backward_steps} back, {rate_changes} changes of rate")?;
-                match self.offset_ns {
-                    0 => Ok(()),
-                    ns if ns > 0 => {
-                        write!(
-                            f,
-                            ", {:?} ahead of the OS clock",
-                            Duration::from_nanos(ns.unsigned_abs())
-                        )
-                    }
-                    ns => {
-                        write!(
-                            f,
-                            ", {:?} behind the OS clock",
-                            Duration::from_nanos(ns.unsigned_abs())
-                        )
-                    }
-                }
             }
         }
+        if self.offset_ns == 0 {
+            return Ok(());
+        }
+        let side = if self.offset_ns > 0 { "ahead of" } else { "behind" };
+        let offset = Duration::from_nanos(self.offset_ns.unsigned_abs());
+        write!(f, ", {offset:?} {side} the OS clock")
     }
 }

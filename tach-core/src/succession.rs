@@ -41,8 +41,9 @@ impl<const W: usize, const N: usize> Succession<W, N> {
     /// Puts a word without an entry in force in the place of `seen`, if that is in force yet. Whether it
     /// did.
     pub(crate) fn change(&self, seen: u32, word: u32) -> bool {
-        // ORDERING: Relaxed, since no entry goes with either word.
-        self.word.compare_exchange(seen, word, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        // ORDERING: Release, with the Acquire in `word_with_entries`: whoever sees a word sees what its writer
+        // did before. Relaxed on failure: nothing is read by it.
+        self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Writes an entry, the first from `first` on that can be had, and puts its word in force in the place
@@ -169,6 +170,23 @@ mod loom_tests {
     }
 
     /// Of two that replace a word at once, one does, and the entry is whole.
+    #[test]
+    fn loom_a_words_writer_is_seen_with_it() {
+        loom::model(|| {
+            let shared = Arc::new((Succession::<2, 2>::new(), AtomicU32::new(0)));
+            let reader = thread::spawn({
+                let shared = shared.clone();
+                move || {
+                    let word = shared.0.word_with_entries();
+                    assert!(word == 0 || shared.1.load(Ordering::Relaxed) == 7);
+                }
+            });
+            shared.1.store(7, Ordering::Relaxed);
+            assert!(shared.0.change(0, 1));
+            reader.join().unwrap();
+        });
+    }
+
     #[test]
     fn loom_a_word_is_replaced_once() {
         loom::model(|| {

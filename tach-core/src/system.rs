@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::os;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
-use crate::timeline::{Expected, Line, Rate, Record, Timeline};
+use crate::timeline::{Expected, Line, Rate, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
@@ -53,6 +53,10 @@ impl Reference for MonotonicReference {
         source::mode() == Mode::Os
     }
 
+    fn reads_counter(&self) -> bool {
+        source::mode().reads_counter()
+    }
+
     fn keeps_offset(&self) -> bool {
         true
     }
@@ -75,10 +79,9 @@ impl Reference for MonotonicReference {
 
     /// In another time namespace the monotonic clock differs, and Unix time does not. When a counter has
     /// lost ticks, both clocks are ahead of it.
-    fn clock_jumped(&self, record: &Record, sample: &Sample, agreed_tick: u64) -> bool {
-        let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
+    fn clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         ahead_ns > SHORTEST_JUMP_NS
-            && REALTIME.is_undisturbed(agreed_tick, ahead_ns / 2, &RealtimeReference)
+            && REALTIME.is_undisturbed(since, ahead_ns / 2, rate, &RealtimeReference)
     }
 }
 
@@ -89,6 +92,10 @@ impl Reference for RealtimeReference {
 
     fn os_ns(&self) -> u64 {
         os::realtime_ns()
+    }
+
+    fn reads_counter(&self) -> bool {
+        MonotonicReference.reads_counter()
     }
 
     fn resolution_ns(&self) -> u64 {
@@ -103,8 +110,8 @@ impl Reference for RealtimeReference {
         disturbed();
     }
 
-    /// The monotonic timeline's: that clock is never set, so two samples of it give the rate, while two of
-    /// this one may differ by a step.
+    /// The monotonic timeline's: nobody sets that clock, so two samples of it give the rate, while two of this
+    /// one may differ by a step.
     fn known_rate(&self) -> Option<(Rate, u32)> {
         MONOTONIC.rate(&MonotonicReference)
     }
@@ -116,7 +123,7 @@ impl Reference for RealtimeReference {
 fn counter_failed(failure: CounterFailure) -> bool {
     let chosen = source::choose();
     let reason = match failure {
-        CounterFailure::Regressed if chosen.verdict.mode == Mode::Os => {
+        CounterFailure::Regressed if !chosen.verdict.mode.reads_counter() => {
             return move_os_clock(chosen);
         }
         CounterFailure::Regressed => Reason::CounterRegressed,
@@ -169,6 +176,11 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> boo
     }
     let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter(os::monotonic_ns), 0);
     let Some(expected) = MONOTONIC.expected(os_ns) else { return false };
+    // The OS clock goes back as well in a process that is restored elsewhere. Then Unix time has to do.
+    let floor = MONOTONIC.floor();
+    let by_unix_time = || REALTIME.expected(os::realtime_ns()).unwrap_or(expected);
+    let expected = if expected.tick < floor { by_unix_time() } else { expected };
+    let expected = Expected { tick: expected.tick.max(floor), ..expected };
     let told = read::tick_by(seen, || raw);
     // Another thread may already have moved the counter to where it should be.
     if failure == CounterFailure::Regressed && told >= expected.tick {
@@ -180,18 +192,37 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> boo
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);
     HOST.event_at(expected.tick);
-    true
+    source::choose() != seen
+}
+
+/// Whether the ticks were the OS clock's own nanoseconds at first.
+fn is_os_clock() -> bool {
+    MONOTONIC.newest().is_some_and(|record| record.is_identity())
+}
+
+/// The timeline less the OS's monotonic clock, in ns.
+pub(crate) fn offset_ns() -> i64 {
+    let chosen = source::choose();
+    let offset_ns = if is_os_clock() && chosen.verdict.mode == Mode::Replaced {
+        let os_ns = os::monotonic_ns();
+        source::tick_of(chosen, os_ns).wrapping_sub(os_ns)
+    } else {
+        MONOTONIC.offset_ns()
+    };
+    i64::from_ne_bytes(offset_ns.to_ne_bytes())
 }
 
 /// Lets ticks go on where the OS's monotonic clock went back, as it does in another time namespace. Unix
 /// time shows where they should be. Returns whether ticks are read in another way than by `seen`.
 fn move_os_clock(seen: Chosen) -> bool {
     let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return false };
-    let (start_tick, start_ns) = (os::monotonic_ns(), expected.tick);
+    let tick = expected.tick.max(MONOTONIC.floor()).max(read::last());
+    let (start_tick, start_ns) = (os::monotonic_ns(), tick);
+    let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
     let verdict = Verdict { mode: Mode::Replaced, reason: Reason::OsClockRegressed };
-    source::replace(seen, verdict, Line { start_tick, start_ns, rate: Rate::ONE });
+    source::replace(seen, verdict, Line { start_tick, start_ns, rate });
     HOST.event_at(start_ns);
-    true
+    source::choose() != seen
 }
 
 /// Asks the hypervisor, by its device, whether this machine was restored or moved; and the kernel, by its

@@ -33,16 +33,17 @@ use self::history::{Full, History, Id};
 use self::horizon::Reach;
 use self::line::FAST_NS;
 pub(crate) use self::line::{Line, Rate};
+use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
 pub use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
-use self::record::KNOWLEDGE_WORDS;
+use self::record::{KNOWLEDGE_WORDS, LOOK_NS};
 pub(crate) use self::record::{MAX_SKEW_NS, Record};
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::sync::{AtomicBool, Ordering, Padded};
 
-/// Records in memory. In a busy process each covers over three seconds, so that more than a minute is
-/// told by the very records that told it first; in an idle one any time.
+/// Records in memory. In a calm, busy process each covers four seconds, so the ticks of the last minute convert
+/// by the records that first converted them. In an idle process a record covers any time.
 const SLOTS: usize = 76;
 /// Records whose knowledge is in memory: the newest's, and room for those that are being made.
 const NEWEST: usize = 8;
@@ -108,6 +109,7 @@ impl Timeline {
         } else {
             Record::first(&sample.unwrap_or_else(|| Sample::take(reference, 0)))
         };
+        self.current.0.raise_floor(first.piece.knee().tick);
         (!self.publish(0, &first)).then_some(first)
     }
 
@@ -161,11 +163,7 @@ impl Timeline {
     #[cold]
     #[inline(never)]
     fn ns_between_elsewhere(&self, earlier: u64, later: u64, reference: &dyn Reference) -> u64 {
-        if later == earlier
-            && !reference.is_identity()
-            && reference.ticks() == later
-            && Self::counter_stands(reference)
-        {
+        if later == earlier && reference.ticks() == later && counter_stands(reference) {
             reference.counter_failed(CounterFailure::Stopped);
         }
         if later <= earlier {
@@ -198,6 +196,11 @@ impl Timeline {
     pub(crate) fn origin_ns(&self) -> Option<u64> {
         let first = self.first_piece().map(|(_, piece)| piece);
         Some(first.or_else(|| Some(self.newest()?.piece))?.knee().ns)
+    }
+
+    /// The tick of the last look.
+    pub(crate) fn floor(&self) -> u64 {
+        self.current.0.floor()
     }
 
     /// The timeline less the OS clock, in ns; wraps.
@@ -235,7 +238,7 @@ impl Timeline {
             if tick < record.piece.start().tick {
                 return self.older_line(&record.piece, |point| point.tick <= tick);
             }
-            let until = self.reach(id, &record).until;
+            let Some(Reach { until, .. }) = self.reach(id, &record) else { continue };
             if tick < until {
                 self.install(&record, until, tick, reference);
                 return record.line_at(tick);
@@ -252,9 +255,9 @@ impl Timeline {
     }
 
     /// Up to where the newest record, whose id is `id`, may be used.
-    fn reach(&self, id: Id, record: &Record) -> Reach {
+    fn reach(&self, id: Id, record: &Record) -> Option<Reach> {
         if record.is_identity() {
-            return Reach::EVERYWHERE;
+            return Some(Reach::EVERYWHERE);
         }
         self.history.reach(id, record.piece.knee().tick)
     }
@@ -271,7 +274,8 @@ impl Timeline {
             if tick <= reference.os_ns() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
-                self.current.0.install(stretch, start.saturating_add(FAST_NS));
+                let until = start.saturating_add(FAST_NS).min(tick.saturating_add(LOOK_NS));
+                self.current.0.install(stretch, until);
             }
         } else {
             self.current.0.install(main, until);
@@ -291,14 +295,16 @@ impl Timeline {
         }
     }
 
-    /// What should be read when the OS clock says `os_ns`; nanoseconds that begin here if no rate is
-    /// known. `None` before [`begin`](Self::begin).
+    /// The tick that should be read when the OS clock has the time `os_ns`. If no rate is known, ticks count
+    /// as nanoseconds. `None` before [`begin`](Self::begin).
     pub(crate) fn expected(&self, os_ns: u64) -> Option<Expected> {
         let Record { estimate, offset_ns, .. } = self.newest()?;
-        if !estimate.rate.is_known() {
-            return Some(Expected { tick: estimate.tick, rate: Rate::ONE, error_ns: 0 });
-        }
         let ns = os_ns.wrapping_add(offset_ns);
+        if !estimate.rate.is_known() {
+            // Right where ticks are nanoseconds. Otherwise the first rate has to be measured anew.
+            let tick = estimate.tick.saturating_add(ns.saturating_sub(estimate.ns));
+            return Some(Expected { tick, rate: Rate::ONE, error_ns: 0 });
+        }
         let error_ns = estimate.error_after(ns.saturating_sub(estimate.ns));
         Some(Expected { tick: estimate.tick_at(ns)?, rate: estimate.rate, error_ns })
     }

@@ -17,7 +17,8 @@ static BY_SYSTEM_CALL: ByCall = ByCall(AtomicBool::new(false));
 struct ByCall(AtomicBool);
 
 impl ByCall {
-    // ORDERING: Relaxed in both, since the flag stands alone, and every thread asks before its first read.
+    // ORDERING: Relaxed in both. A thread reads a clock once it has seen the choice of the source, and the
+    // thread that published that choice had set the flag before: see `Succession::change`.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

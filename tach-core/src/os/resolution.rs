@@ -5,13 +5,33 @@ use libc::{CLOCK_REALTIME, clockid_t, timespec};
 
 use super::MONOTONIC;
 use super::unix::ns;
+use crate::sync::{AtomicU64, Ordering};
 
 pub(crate) fn resolution_ns() -> u64 {
-    resolution(MONOTONIC)
+    static MONOTONIC_NS: Known = Known(AtomicU64::new(0));
+    MONOTONIC_NS.get_or(|| resolution(MONOTONIC))
 }
 
 pub(crate) fn realtime_resolution_ns() -> u64 {
-    resolution(CLOCK_REALTIME)
+    static REALTIME_NS: Known = Known(AtomicU64::new(0));
+    REALTIME_NS.get_or(|| resolution(CLOCK_REALTIME))
+}
+
+/// A number that is asked for once; 0 before that. Some C libraries make a system call for it.
+struct Known(AtomicU64);
+
+impl Known {
+    fn get_or(&self, ask: fn() -> u64) -> u64 {
+        // ORDERING: Relaxed, since the number stands alone and whoever stores it stores the same.
+        let known = self.0.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let asked = ask();
+        // ORDERING: Relaxed, as in the load.
+        self.0.store(asked, Ordering::Relaxed);
+        asked
+    }
 }
 
 fn resolution(clock: clockid_t) -> u64 {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::read::{Bare, Read, checked, in_force, tick_by, ticks};
-use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference};
+use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, offset_ns};
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::timeline::Timeline;
 use crate::{Instant, counter};
@@ -72,8 +72,7 @@ fn monotonic_ns_at(tick: u64) -> u64 {
 /// to now.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
 pub(crate) fn os_monotonic_ns_at(tick: u64) -> u64 {
-    let ns = monotonic_ns_at(tick);
-    ns.wrapping_sub(MONOTONIC.offset_ns())
+    monotonic_ns_at(tick).saturating_add_signed(offset_ns().wrapping_neg())
 }
 
 /// The first tick at which the OS's monotonic clock says `ns` or more; the nearest there is.
@@ -81,7 +80,7 @@ pub(crate) fn os_monotonic_ns_at(tick: u64) -> u64 {
 pub(crate) fn tick_at_os_monotonic_ns(ns: u64) -> u64 {
     // A tick past the end of the newest record is told better once that has a successor.
     let now_ns = monotonic_ns_at(ticks::<Bare>());
-    let ns = ns.wrapping_add(MONOTONIC.offset_ns());
+    let ns = ns.saturating_add_signed(offset_ns());
     MONOTONIC.tick_at(ns).unwrap_or(if ns < now_ns { 0 } else { u64::MAX })
 }
 

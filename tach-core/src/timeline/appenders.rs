@@ -150,3 +150,21 @@ fn threads_that_wake_together_from_idle_gaps_agree() {
     assert!(all.len() > 10_000, "the threads were hardly ever within the kept records");
     assert!(generation(&timeline) > 300, "the threads hardly ever appended");
 }
+
+#[test]
+fn an_appender_that_closed_the_horizon_and_was_stopped_costs_the_next_one_sample() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(15) };
+    let timeline = timeline(BackwardStep::Hold);
+    for _ in 0..1_000 {
+        machine.pass_ns(10_000_000);
+        timeline.ns_at(machine.ticks(), &machine);
+    }
+    let (id, record) = timeline.newest_with_id().unwrap();
+    timeline.history.close(id, record.piece.knee().tick);
+    machine.pass_ns(60_000_000);
+    let before = machine.tick.get();
+    timeline.ns_at(machine.ticks(), &machine);
+    let spent_ns = machine.os.get().rate.ns(machine.tick.get() - before);
+    assert!(spent_ns < 10_000, "the conversion took {spent_ns} ns");
+    assert_ne!(timeline.history.head(), id, "there is no successor");
+}

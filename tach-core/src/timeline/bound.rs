@@ -7,14 +7,18 @@ use crate::sample::{Reference, Sample};
 const NARROW_NS: u64 = 250;
 
 impl Timeline {
-    /// Whether the OS clock is within `tolerance_ns` of where it was expected at the tick `since`.
+    /// Whether the OS clock is within `tolerance_ns` of where it was expected at the tick `since`. Before the
+    /// first conversion it is expected by `rate`.
     pub(crate) fn is_undisturbed(
         &self,
         since: u64,
         tolerance_ns: u64,
+        rate: Rate,
         reference: &dyn Reference,
     ) -> bool {
-        let Some(record) = self.newest().filter(Record::has_rate) else { return false };
+        let Some(record) = self.newest() else { return false };
+        let is_young = !record.has_rate();
+        let record = if is_young { record.seeded(|| Some((rate, 0))) } else { record };
         let sample = self.sample(&record, reference);
         let deviation_ns = sample.ns.abs_diff(record.estimate.ns_at(sample.tick));
         record.last_event_tick <= since && deviation_ns <= tolerance_ns
@@ -53,7 +57,7 @@ impl Timeline {
         // That may have found a jump of the OS clock, for which the timeline has another offset now.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
         let sample = Sample { ns: sample.ns.wrapping_add(jumped_ns), ..sample };
-        Some((sample.tick, distance_ns(&line, record.estimate.rate, &sample)))
+        Some((sample.tick, distance_ns(&line, record.estimate.rate.max(line.rate), &sample)))
     }
 }
 

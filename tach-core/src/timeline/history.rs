@@ -97,9 +97,12 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         (version == id).then_some(words)
     }
 
-    /// Returns the tick up to which the record with this knee may be used.
-    pub(super) fn reach(&self, id: Id, knee_tick: u64) -> Reach {
-        self.slot(id).map_or(Reach::NOWHERE, |slot| slot.horizon.reach(knee_tick))
+    /// Returns the tick up to which the record with this knee may be used; `None` if its slot has been
+    /// reused.
+    pub(super) fn reach(&self, id: Id, knee_tick: u64) -> Option<Reach> {
+        // The version is read after the horizon, which then was this record's.
+        let reach = self.slot(id)?.horizon.reach(knee_tick);
+        self.read(id).map(|[]| reach)
     }
 
     /// Raises the tick up to which a record may be used, unless it has changed since `seen` was read.

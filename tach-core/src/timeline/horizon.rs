@@ -22,10 +22,13 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Of a record that does not exist.
-    pub(super) const NOWHERE: Self = Self { until: 0, word: CLOSED };
     /// Of a record that is never followed.
     pub(super) const EVERYWHERE: Self = Self { until: u64::MAX, word: u64::MAX };
+
+    /// Whether the horizon can't be raised any more.
+    pub(super) const fn is_closed(self) -> bool {
+        self.word & CLOSED != 0 && self.word & !CLOSED >= self.until
+    }
 }
 
 const CLOSED: u64 = 1;
@@ -48,9 +51,8 @@ impl Horizon {
 
     /// Raises the horizon to `until`, unless that is no higher or it has changed since `seen` was read.
     pub(super) fn raise(&self, seen: Reach, until: u64) {
-        let is_closed = seen.word & CLOSED != 0 && seen.word & !CLOSED >= seen.until;
         let until = until & !CLOSED;
-        if !is_closed && until > seen.until {
+        if !seen.is_closed() && until > seen.until {
             // ORDERING: Relaxed, see `reach`. None is raised after it was closed, since both change one word.
             let _ = self.0.compare_exchange(seen.word, until, Ordering::Relaxed, Ordering::Relaxed);
         }

@@ -18,17 +18,19 @@ impl Timeline {
     /// has gone back.
     #[cold]
     pub(crate) fn look(&self, tick: u64, reference: &dyn Reference) {
+        // Before the counter is read again: another thread may look, and raise it, meanwhile.
+        let floor = self.floor();
         let Some(record) = self.newest() else { return };
-        if record.is_identity() {
-            return;
-        }
-        if !record.has_rate() {
+        if is_behind(&record, tick, floor) && is_behind(&record, reference.ticks(), floor) {
+            reference.counter_failed(CounterFailure::Regressed);
+        } else if record.is_identity() {
+            self.current.0.raise_floor(tick);
+            self.find(tick, reference);
+        } else if !record.has_rate() {
             // A rate needs a second sample; nobody waits for it here.
-            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= SPIN_NS {
+            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns(reference) {
                 self.find(tick, reference);
             }
-        } else if self.is_behind(&record, tick) && self.is_behind(&record, reference.ticks()) {
-            reference.counter_failed(CounterFailure::Regressed);
         } else {
             self.find(tick, reference);
         }
@@ -52,10 +54,12 @@ impl Timeline {
             let sample = Sample::take(reference, u64::from(record.best_width_ticks));
             Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample }
         };
+        // Before the counter is read: another thread may look, and raise it, meanwhile.
+        let floor = self.floor();
         let sample = take();
-        let failure = if self.is_behind(record, sample.tick) {
+        let failure = if is_behind(record, sample.tick, floor) {
             CounterFailure::Regressed
-        } else if sample.width_ticks == 0 && Self::counter_stands(reference) {
+        } else if sample.width_ticks == 0 && counter_stands(reference) {
             // A slow counter may not move within a bracket either, so it was looked at for longer.
             CounterFailure::Stopped
         } else if record.is_slow(&sample) {
@@ -64,29 +68,6 @@ impl Timeline {
             return sample;
         };
         if reference.counter_failed(failure) { take() } else { sample }
-    }
-
-    /// Whether `tick`, read now, is so far back that the counter has gone back.
-    fn is_behind(&self, record: &Record, tick: u64) -> bool {
-        record.has_rate()
-            && !record.is_identity()
-            && tick.saturating_add(record.skew_ticks()) < self.current.0.floor()
-    }
-
-    /// Whether the counter stands still while the OS clock goes on.
-    pub(super) fn counter_stands(reference: &dyn Reference) -> bool {
-        let (tick, ns) = (reference.ticks(), reference.os_ns());
-        for _ in 0..MAX_STANDS {
-            // The counter last: an interruption before its read only gives it time to move.
-            let has_had_time = reference.os_ns().saturating_sub(ns) >= STOPPED_NS;
-            if reference.ticks() != tick {
-                return false;
-            }
-            if has_had_time {
-                return true;
-            }
-        }
-        false
     }
 
     /// Looks at the OS clock. If it agrees with `record`, that may be used for longer; otherwise a
@@ -99,10 +80,11 @@ impl Timeline {
         reference: &dyn Reference,
     ) -> Option<Line> {
         let record = record.seeded(|| reference.known_rate());
-        let reach = self.reach(id, &record);
-        let agreed_tick = self.current.0.floor();
+        let reach = self.reach(id, &record)?;
+        let agreed_tick = self.floor();
         let sample = self.sample(&record, reference);
-        if record.agrees(&sample) && !record.is_slow(&sample) {
+        // A thread that has closed the horizon may never publish the successor.
+        if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
             self.current.0.raise_floor(sample.tick);
             self.history.raise(id, reach, record.next_look(sample.tick));
             return None;
@@ -112,13 +94,16 @@ impl Timeline {
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
             agreed_tick,
-            clock_jumped: reference.clock_jumped(&record, &sample, agreed_tick),
+            clock_jumped: reference.clock_jumped(
+                sample.ns.saturating_sub(record.estimate.ns_at(sample.tick)),
+                record.estimate.rate,
+                agreed_tick,
+            ),
         };
         let next = record.next(&end, &sample, self.policy(reference));
         if !self.publish(id, &next) {
             return Some(next.line_at(tick));
         }
-        self.current.0.raise_floor(sample.tick);
         self.take_up(&next);
         if next.counts.events() != record.counts.events() {
             reference.disturbed();
@@ -126,14 +111,15 @@ impl Timeline {
         None
     }
 
-    /// Lets `next`, which was made of a sample just now, be used until the next look, unless another record
-    /// is the newest.
+    /// Raises the horizon of `next` to the next look. If another record is the newest, does nothing.
     pub(super) fn take_up(&self, next: &Record) {
+        self.current.0.raise_floor(next.estimate.tick);
         if let Some((id, newest)) = self.newest_with_id() {
             if newest.piece == next.piece {
                 let knee_tick = next.piece.knee().tick;
-                let reach = self.history.reach(id, knee_tick);
-                self.history.raise(id, reach, next.next_look(knee_tick));
+                if let Some(reach) = self.history.reach(id, knee_tick) {
+                    self.history.raise(id, reach, next.next_look(knee_tick));
+                }
             }
         }
     }
@@ -161,14 +147,41 @@ impl Timeline {
         }
         // Asked before the spin, since asking takes time too.
         let declared_hz = reference.declared_hz();
-        let resolution_ns = reference.resolution_ns();
-        // A clock that rises in long steps tells a rate after two of them.
-        let spin_ns = SPIN_NS.max(2 * resolution_ns);
-        for _ in 0..MAX_SPINS + resolution_ns / 16 {
+        let spin_ns = spin_ns(reference);
+        for _ in 0..MAX_SPINS + spin_ns / 32 {
             if reference.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns {
                 break;
             }
         }
         record.second(&end, &self.sample(record, reference), declared_hz)
     }
+}
+
+/// Whether the counter has gone back if it read `tick` after the floor was at `floor`.
+fn is_behind(record: &Record, tick: u64, floor: u64) -> bool {
+    tick.saturating_add(record.skew_ticks()) < floor
+}
+
+/// How long after the first sample a second one shows the rate: two steps of a clock that rises in long ones.
+fn spin_ns(reference: &dyn Reference) -> u64 {
+    SPIN_NS.max(2 * reference.resolution_ns())
+}
+
+/// Whether the counter stands still while the OS clock goes on.
+pub(super) fn counter_stands(reference: &dyn Reference) -> bool {
+    if !reference.reads_counter() {
+        return false;
+    }
+    let (tick, ns) = (reference.ticks(), reference.os_ns());
+    for _ in 0..MAX_STANDS {
+        // The counter last: an interruption before its read only gives it time to move.
+        let has_had_time = reference.os_ns().saturating_sub(ns) >= STOPPED_NS;
+        if reference.ticks() != tick {
+            return false;
+        }
+        if has_had_time {
+            return true;
+        }
+    }
+    false
 }

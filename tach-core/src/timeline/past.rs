@@ -66,10 +66,8 @@ impl Timeline {
             }
         }
         let Some(id) = before else { return Some(self.first_line(newest)) };
-        // Read before the piece, whose version then shows that it was this record's.
-        let until = self.history.reach(id, 0).until;
         let before = whole(id)?;
-        let end = before.end_at(until);
+        let end = before.end_at(self.history.reach(id, before.knee().tick)?.until);
         if after.previous == id || !wanted(end) {
             return Some(before.line(wanted));
         }
@@ -110,7 +108,8 @@ impl Timeline {
         for (id, words) in self.history.kept().take(SLOTS) {
             let error_ns = self.history.note(id);
             let piece = Piece::from_words(words);
-            let end = piece.end_at(self.history.reach(id, piece.knee().tick).until);
+            let Some(reach) = self.history.reach(id, piece.knee().tick) else { continue };
+            let end = piece.end_at(reach.until);
             // In their order: the slots are nearly so.
             let mut at = count;
             while at > 0 && room[at - 1].id > id {

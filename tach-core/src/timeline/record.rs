@@ -37,17 +37,18 @@ const MIN_SLOW_NS: u64 = 250;
 /// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
 /// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
-/// The longest record: what is known of the OS clock is at most this old in a busy process. It is
-/// also below what a `FastRate` serves, and long enough for a minute to take a third of the history.
+/// The longest record. Looks check it every [`LOOK_NS`]. It is below the time that a `FastRate` serves, and long enough for a minute to take a third of the history.
 pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 /// An error is slewed away at no more than one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
 /// A timeline that is further ahead than this, and may not go back, runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// For how long a line is used without a look at the OS clock.
-const LOOK_NS: u64 = 50_000_000;
+pub(super) const LOOK_NS: u64 = 50_000_000;
 /// A counter that is further back than this has gone back: less is another core's.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
+/// As many ticks of a counter whose rate is not known, and may be 10 GHz.
+const MAX_SKEW_TICKS: u64 = 1_000_000;
 /// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
 /// slew is found that late.
 const MAX_STRAY_NS: u64 = 10_000_000;
@@ -133,7 +134,8 @@ impl Record {
                 let known_ns = self.estimate.ns_at(end.agreed_tick);
                 // A clock that has gone on since the last look counts: the machine was suspended, or its
                 // counter runs faster. One that went back says nothing of the time since.
-                let went_back = sample.ns + sample.resolution_ns + MAX_SKEW_NS < known_ns;
+                let went_back =
+                    sample.ns.saturating_add(sample.resolution_ns + MAX_SKEW_NS) < known_ns;
                 let target_ns =
                     if went_back { natural_ns } else { start.ns.max(estimate.ns_at(knee_tick)) };
                 target_ns.wrapping_sub(estimate.ns_at(knee_tick))
@@ -234,7 +236,8 @@ impl Record {
 
     /// By how many ticks the counters of two cores may differ.
     pub(super) fn skew_ticks(&self) -> u64 {
-        self.estimate.rate.ticks(MAX_SKEW_NS).unwrap_or(0)
+        let known_ticks = self.has_rate().then(|| self.estimate.rate.ticks(MAX_SKEW_NS)).flatten();
+        known_ticks.unwrap_or(MAX_SKEW_TICKS)
     }
 
     /// The tick of the next look after one at `tick`: at the end of the record at the latest.

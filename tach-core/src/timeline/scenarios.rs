@@ -206,7 +206,7 @@ impl Scenario {
             let Some(before) = timeline.history.read(piece.previous).map(Piece::from_words) else {
                 continue;
             };
-            let reach = timeline.history.reach(piece.previous, before.knee().tick);
+            let reach = timeline.history.reach(piece.previous, before.knee().tick).unwrap();
             let end = before.end_at(reach.until);
             let gap_end_ns = piece.gap.ns_at(piece.knee().tick);
             let meet = gap_end_ns == piece.knee().ns || newest.counts.events() > 0;

@@ -2,8 +2,8 @@
 
 use core::cell::{Cell, RefCell};
 
-use super::{BackwardStep, Line, Rate, Record, Timeline};
-use crate::sample::{CounterFailure, Reference, Sample};
+use super::{BackwardStep, Line, Rate, Timeline};
+use crate::sample::{CounterFailure, Reference};
 use crate::source::{Mode, after_failure};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
@@ -322,11 +322,10 @@ impl Reference for MonotonicClock<'_> {
         true
     }
 
-    fn clock_jumped(&self, record: &Record, sample: &Sample, agreed_tick: u64) -> bool {
-        let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
+    fn clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         let witness = &self.0.realtime;
         ahead_ns > 1_000_000
-            && witness.is_undisturbed(agreed_tick, ahead_ns / 2, &RealtimeClock(self.0))
+            && witness.is_undisturbed(since, ahead_ns / 2, rate, &RealtimeClock(self.0))
     }
 }
 

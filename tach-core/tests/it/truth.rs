@@ -44,6 +44,24 @@ fn unix_time_is_that_of_the_os_clock() {
     }
 }
 
+/// More threads than CPUs, so that some are interrupted in the middle of a sample.
+#[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
+fn threads_that_ask_for_bounds_all_the_time_find_no_failure() {
+    let start = StdInstant::now();
+    let ask = || {
+        while start.elapsed() < Duration::from_secs(3) {
+            let _ = (UnixTime::now_with_uncertainty(), Instant::now().elapsed());
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(ask);
+        }
+    });
+    assert_eq!(status().counter_failures, 0, "{}", status());
+}
+
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn all_threads_see_one_timeline() {

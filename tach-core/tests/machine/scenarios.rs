@@ -4,6 +4,7 @@ mod back;
 mod calm;
 mod disabled;
 mod frozen;
+mod jump_alone;
 mod left;
 mod lockdown;
 mod migration;
@@ -80,6 +81,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         step::scenarios(),
         left::scenarios(),
         frozen::scenarios(),
+        jump_alone::scenarios(),
         stopped::scenarios(),
         disabled::scenarios(),
     ]

@@ -1,0 +1,70 @@
+//! Jumps of `CLOCK_MONOTONIC` in processes that never read Unix time, and in those that use no counter.
+
+use core::time::Duration;
+
+use tach_core::{Instant, UnixTime};
+
+use super::Scenario;
+use crate::linux::machine::{self, SECOND};
+use crate::linux::report::Report;
+
+/// The interval between two looks, by which a duration may be wrong.
+const LOOK_NS: u64 = 100_000_000;
+const SOON: Duration = Duration::from_millis(5);
+
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let instants = [-1_000, 1_000].map(|seconds| {
+        Scenario::new(
+            format!("jump/{seconds}s/instants-alone"),
+            move |report| durations(|| (), seconds, report),
+            move |report| naive(seconds, report),
+        )
+    });
+    // Without a counter a jump ahead looks like time that has passed.
+    let without_counter = Scenario::new(
+        "jump/-1000s/os".to_owned(),
+        |report| {
+            durations(|| _ = UnixTime::now(), -1_000, report);
+            durations(|| _ = UnixTime::now(), -1_000, report);
+        },
+        |report| naive(-1_000, report),
+    );
+    let without_counter = Scenario { source: Some("os"), ..without_counter };
+    instants.into_iter().chain([without_counter]).collect()
+}
+
+/// Durations go on and a deadline ends across a jump in a process that uses `also` beside instants.
+fn durations(also: fn(), seconds: i64, report: &mut Report) {
+    let start = Instant::now();
+    let start_ns = machine::lived_ns();
+    let busy = |length: Duration| {
+        for _ in 0..length.as_millis() {
+            machine::pass(Duration::from_millis(1));
+            let _ = start.elapsed();
+            also();
+        }
+    };
+    busy(2 * SECOND);
+    let deadline = Instant::now() + SOON;
+    machine::jump_monotonic(seconds);
+    let mut turns = 0;
+    while Instant::now() < deadline && turns < 1_000 {
+        machine::pass(Duration::from_millis(1));
+        turns += 1;
+    }
+    report.at_most("turns of 1 ms until a deadline of 5 ms", turns, 105);
+    let off_ns = || machine::ns(start.elapsed()).abs_diff(machine::lived_ns() - start_ns);
+    report.at_most_ns("elapsed off at first", off_ns(), LOOK_NS);
+    busy(2 * SECOND);
+    report.at_most_ns("elapsed off after two seconds", off_ns(), LOOK_NS);
+}
+
+/// The same check of the OS clock itself.
+fn naive(seconds: i64, report: &mut Report) {
+    let start = std::time::Instant::now();
+    let start_ns = machine::lived_ns();
+    machine::pass(2 * SECOND);
+    machine::jump_monotonic(seconds);
+    let off_ns = machine::ns(start.elapsed()).abs_diff(machine::lived_ns() - start_ns);
+    report.at_most_ns("elapsed off at first", off_ns, LOOK_NS);
+}
