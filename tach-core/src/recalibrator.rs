@@ -6,10 +6,9 @@ use crate::periodic::{Periodic, SpawnError};
 
 /// A thread that samples the OS clocks at an interval, until this guard is dropped.
 ///
-/// Truth does not need it: a timeline samples the OS clocks on demand, whenever a tick is converted
-/// that its last record does not reach. A process that reads no clock for a while samples nothing
-/// meanwhile, though, and learns only afterwards that the wall clock was stepped or the machine
-/// suspended, and only roughly when. With this guard it learns that within an interval.
+/// A process that reads clocks needs none: every 50 ms of use, a read or a conversion samples the OS clocks. A
+/// process that reads no clock samples nothing, and learns only afterwards, and only roughly when, that the
+/// wall clock was stepped or the machine suspended. With this guard it learns that within an interval.
 ///
 /// The guard must be kept: `let _ = ...` drops it at once. There may be several, which do the same
 /// work several times.

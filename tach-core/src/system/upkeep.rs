@@ -56,7 +56,7 @@ pub fn enforce_order() -> Result<(), ForceError> {
 /// What the process's Unix time does when the OS's real-time clock is set back by more than a
 /// millisecond: [`BackwardStep::Follow`] unless this says otherwise.
 ///
-/// It counts from the next sync on, wherever it is called.
+/// It applies from the next look at the OS clock on.
 ///
 /// # Examples
 ///
@@ -70,9 +70,9 @@ pub fn set_backward_step(backward: BackwardStep) {
 /// Samples the OS's clocks now, and asks the host about disruptions.
 ///
 /// No process needs to call it: reads and conversions sample the clocks every 50 ms of use. An idle
-/// process learns of a disruption at its next read, and this call finds it at once. Only this call and the
-/// `Recalibrator` find a counter that stands still, and ask the hypervisor's device (`/dev/vmclock0`)
-/// whether the machine was restored. [`status`](crate::status) and [`epoch`] report the findings.
+/// process learns of a disruption at its next read, and this call finds it at once. A counter that stands still is
+/// found by this call, by the `Recalibrator`, and by an interval of zero ticks between two reads. Only this call
+/// and the `Recalibrator` ask the hypervisor's device (`/dev/vmclock0`) whether the machine was restored. [`status`](crate::status) and [`epoch`] report the findings.
 ///
 /// Instants that may have been converted keep their times, so a clock that was set is followed within
 /// 100 ms.

@@ -69,7 +69,7 @@ impl Current {
         self.floor.tick() <= tick && tick < self.line.version()
     }
 
-    /// The lowest tick that a counter may read which has not gone back.
+    /// The tick of the last look. A counter that reads less has gone back.
     pub(super) fn floor(&self) -> u64 {
         self.floor.tick()
     }
@@ -80,7 +80,7 @@ impl Current {
     }
 }
 
-/// The lowest tick that a counter may read which has not gone back. It only rises.
+/// The tick of the last look, which only rises. A counter that reads less has gone back.
 #[derive(Debug)]
 struct Floor(AtomicU64);
 

@@ -30,8 +30,8 @@ pub(crate) enum Finding {
     /// Off by more than expected, but by too little in too short a time for a change of rate: cores
     /// whose counters differ.
     Jitter,
-    /// Off by less than a step, but by more than any slew explains in this time, or after too short a time.
-    /// Either the clock was set by a little, or a slew has begun: the next sample shows which.
+    /// Off by less than a step. Either the error is more than a slew makes in this time, or the time is too
+    /// short to tell. The next sample shows whether the clock was set or a slew has begun.
     Shifted,
     /// The OS clock's rate has changed.
     RateChanged,
