@@ -109,6 +109,7 @@ impl Sample {
         narrowest
     }
 
+    #[inline(never)]
     fn bracket(reference: &dyn Reference, resolution_ns: u64) -> Self {
         let before = reference.ticks();
         let ns = reference.os_ns();

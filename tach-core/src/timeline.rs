@@ -255,6 +255,7 @@ impl Timeline {
     }
 
     /// Up to where the newest record, whose id is `id`, may be used.
+    #[inline(never)]
     fn reach(&self, id: Id, record: &Record) -> Option<Reach> {
         if record.is_identity() {
             return Some(Reach::EVERYWHERE);
@@ -282,6 +283,7 @@ impl Timeline {
         }
     }
 
+    #[inline(never)]
     fn publish(&self, after: Id, record: &Record) -> bool {
         let (piece, knowledge) = record.to_words();
         let publish = || self.history.publish(after, &piece, &knowledge);
@@ -297,6 +299,7 @@ impl Timeline {
 
     /// The tick that should be read when the OS clock has the time `os_ns`. If no rate is known, ticks count
     /// as nanoseconds. `None` before [`begin`](Self::begin).
+    #[inline(never)]
     pub(crate) fn expected(&self, os_ns: u64) -> Option<Expected> {
         let Record { estimate, offset_ns, .. } = self.newest()?;
         let ns = os_ns.wrapping_add(offset_ns);

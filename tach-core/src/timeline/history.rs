@@ -99,6 +99,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
 
     /// Returns the tick up to which the record with this knee may be used; `None` if its slot has been
     /// reused.
+    #[inline(never)]
     pub(super) fn reach(&self, id: Id, knee_tick: u64) -> Option<Reach> {
         // The version is read after the horizon, which then was this record's.
         let reach = self.slot(id)?.horizon.reach(knee_tick);
@@ -106,6 +107,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
     }
 
     /// Raises the tick up to which a record may be used, unless it has changed since `seen` was read.
+    #[inline(never)]
     pub(super) fn raise(&self, id: Id, seen: Reach, until: u64) {
         if let Some(slot) = self.slot(id) {
             slot.horizon.raise(seen, until);
@@ -113,6 +115,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
     }
 
     /// Ends the use of the record with this knee. Returns the tick at which its successor begins.
+    #[inline(never)]
     pub(super) fn close(&self, id: Id, knee_tick: u64) -> u64 {
         self.slot(id).map_or(knee_tick, |slot| slot.horizon.close(knee_tick))
     }

@@ -180,6 +180,7 @@ impl Line {
     }
 
     /// The tick at `exact`, where `later` divides by the rate behind the start and `earlier` before it.
+    #[inline(never)]
     fn tick_beside(
         &self,
         exact: ExactNs,

@@ -126,13 +126,18 @@ impl Timeline {
             ns: newest.estimate.ns.saturating_sub(RECENT_NS),
         };
         for _ in 0..GIVEN_UP {
-            let kept = &mut room[..count];
-            let Some((index, error_ns)) = thinning::choose(kept, recent) else { return };
-            self.history.give_up(kept[index].id);
-            self.history.set_note(kept[index + 1].id, error_ns);
-            kept[index + 1].error_ns = error_ns;
-            kept.copy_within(index + 1.., index);
-            count -= 1;
+            count -= usize::from(self.give_one_up(&mut room[..count], recent));
         }
+    }
+
+    /// Gives up the record of `kept` that is missed least, if there is one to choose from.
+    #[inline(never)]
+    fn give_one_up(&self, kept: &mut [Kept], recent: Point) -> bool {
+        let Some((index, error_ns)) = thinning::choose(kept, recent) else { return false };
+        self.history.give_up(kept[index].id);
+        self.history.set_note(kept[index + 1].id, error_ns);
+        kept[index + 1].error_ns = error_ns;
+        kept.copy_within(index + 1.., index);
+        true
     }
 }
