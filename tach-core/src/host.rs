@@ -141,6 +141,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn an_event_that_two_threads_see_is_counted_once() {
         let host = Host::new();
         host.see_suspends(Some(SUSPENDED_NS), 1);
