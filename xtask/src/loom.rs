@@ -29,7 +29,6 @@ const PACKAGES: &[Package] = &[
             "versioned.rs",
             "succession.rs",
             "timeline/history.rs",
-            "timeline/horizon.rs",
         ],
         splits: &[
             (
