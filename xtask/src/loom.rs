@@ -24,12 +24,7 @@ const PACKAGES: &[Package] = &[
     Package {
         folder: "tach-core/src",
         alone: None,
-        answered_for: &[
-            "coarse/words.rs",
-            "versioned.rs",
-            "succession.rs",
-            "timeline/history.rs",
-        ],
+        answered_for: &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"],
         splits: &[
             (
                 "maximum.rs",
