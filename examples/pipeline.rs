@@ -21,7 +21,7 @@
 use core::error::Error;
 
 use log::LevelFilter;
-use tach_log::pipeline::{Format, Pipeline, Sink};
+use tach_pipeline::{Format, Pipeline, Sink};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -16,33 +16,31 @@ use core::fmt;
 
 use tach_core::{UnixTime, rfc3339};
 
-pub(crate) use self::json::Json;
-pub(crate) use self::line::Line;
-pub(crate) use self::logfmt::Logfmt;
-pub(crate) use self::output::Output;
-#[cfg(feature = "pipeline")]
-pub(crate) use self::output::noted;
-pub(crate) use self::utf8::{Sink, Utf8};
-pub(crate) use self::value::Value;
+pub use self::json::Json;
+pub use self::line::Line;
+pub use self::logfmt::Logfmt;
+pub use self::output::Output;
+pub use self::output::noted;
+pub use self::utf8::{Sink, Utf8};
+pub use self::value::Value;
 use crate::timestamp::DIGITS;
 
 /// What every record has.
 #[derive(Clone, Copy)]
-pub(crate) struct Head<'a> {
-    pub(crate) time: UnixTime,
+pub struct Head<'a> {
+    pub time: UnixTime,
     /// The level's name, in capitals.
-    pub(crate) level: &'static str,
-    pub(crate) target: Utf8<'a>,
-    pub(crate) message: Message<'a>,
+    pub level: &'static str,
+    pub target: Utf8<'a>,
+    pub message: Message<'a>,
 }
 
 /// What a record says.
 #[derive(Clone, Copy)]
-pub(crate) enum Message<'a> {
+pub enum Message<'a> {
     /// As `log` has it.
     Arguments(fmt::Arguments<'a>),
     /// Formatted already.
-    #[cfg_attr(not(feature = "pipeline"), expect(dead_code, reason = "the pipeline's"))]
     Str(Utf8<'a>),
 }
 
@@ -50,7 +48,7 @@ pub(crate) enum Message<'a> {
 ///
 /// Whatever the pieces hold, it becomes no line end, and no character that drives a terminal.
 /// They fail only if what they write to does.
-pub(crate) trait Format {
+pub trait Format {
     fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result;
 
     fn field<W: Sink>(out: &mut Output<W>, key: Utf8<'_>, value: Value<'_>) -> fmt::Result;

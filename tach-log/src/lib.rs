@@ -32,18 +32,25 @@
 //! # Features
 //!
 //! - `slog`: the module `slog`, with timestamps for `slog-term` and `slog-json`, also behind `slog-async`.
-//! - `pipeline`: the module `pipeline`, a logger whose calls do next to nothing.
-//! - `tracing`: the pipeline for `tracing` too.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[doc(hidden)]
+pub mod adapter;
 mod display;
-mod encode;
+#[allow(
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    clippy::missing_errors_doc,
+    clippy::must_use_candidate,
+    reason = "Format replaces it"
+)]
+pub(crate) mod encode;
 mod io_text;
 mod moment;
-#[cfg(feature = "pipeline")]
-pub mod pipeline;
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "Format replaces it")]
 mod record;
 mod sinks;
 #[cfg(feature = "slog")]

@@ -33,14 +33,14 @@ pub(crate) fn write<F: Format>(
 }
 
 /// Gives each field of `record` to `to`, until that fails or the record's source of fields does.
-pub(crate) fn fields(record: &Record<'_>, to: &mut impl TakeField) -> fmt::Result {
+pub fn fields(record: &Record<'_>, to: &mut impl TakeField) -> fmt::Result {
     record.key_values().visit(&mut Fields { to }).map_err(|_| fmt::Error)
 }
 
 /// What is given the fields of a record.
 ///
 /// Unlike a closure, it can be compiled into each of the places that know a value's kind.
-pub(crate) trait TakeField {
+pub trait TakeField {
     fn take(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result;
 }
 

@@ -16,8 +16,8 @@ const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 const TEST_MARKER: &str = "<!-- test command -->";
 
 /// The crates that users get.
-pub(crate) const PUBLISHED: [&str; 5] =
-    ["tach-core", "tach-tracing", "tach-otel", "tach-log", "tach-tower"];
+pub(crate) const PUBLISHED: [&str; 6] =
+    ["tach-core", "tach-tracing", "tach-otel", "tach-log", "tach-pipeline", "tach-tower"];
 
 /// A step: its name, and what it does.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
     ("README's test command", readme_tests),
     ("tests of optional features", || {
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
+        run(&mut cargo(&["test", "--package", "tach-pipeline", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-otel", "--all-features"]))?;
         // The workspace's tests have them all on, since the examples ask for them.
         run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
@@ -77,8 +78,11 @@ fn lints() -> Result<(), String> {
     run(cargo(&all).args(DENY_WARNINGS))?;
     run(cargo(&["clippy", "--package", "tach-core", "--no-default-features"]).args(DENY_WARNINGS))?;
     let of_otel = ["", "trace", "logs", "sdk", "trace,sdk", "logs,sdk"];
-    let of_log = ["", "slog", "pipeline", "slog,pipeline", "tracing"];
-    for (package, features) in [("tach-otel", &of_otel[..]), ("tach-log", &of_log)] {
+    let of_log = ["", "slog"];
+    let of_pipeline = ["", "log", "slog", "tracing", "log,slog"];
+    let crates =
+        [("tach-otel", &of_otel[..]), ("tach-log", &of_log), ("tach-pipeline", &of_pipeline)];
+    for (package, features) in crates {
         for features in features {
             let some = ["clippy", "--package", package, "--no-default-features", "--features"];
             run(cargo(&some).arg(features).args(DENY_WARNINGS))?;

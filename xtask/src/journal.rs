@@ -1,4 +1,4 @@
-//! The test of tach-log with systemd's journal.
+//! The test of tach-pipeline with systemd's journal.
 
 use std::process::Stdio;
 
@@ -8,14 +8,14 @@ use crate::run::{cargo, program, run};
 /// The variables by which the test finds the programs, and the programs.
 const PROGRAMS: [(&str, &str); 2] =
     [("JOURNAL_REMOTE_BIN", "systemd-journal-remote"), ("JOURNALCTL_BIN", "journalctl")];
-const TEST: &str = "pipeline::journal::systemd_takes_in_whatever_a_record_holds";
+const TEST: &str = "journal::systemd_takes_in_whatever_a_record_holds";
 
 /// Sets up what is missing and runs the test.
 pub(crate) fn check() -> Result<(), String> {
     let home = cache::folder("TACH_JOURNAL_HOME", "tach-journal")?;
     let mut setup = program("bash", &["xtask/journal/setup.sh"]);
     run(setup.env("TACH_JOURNAL_HOME", &home))?;
-    let mut test = cargo(&["test", "--package", "tach-log", "--all-features", "--test", "it"]);
+    let mut test = cargo(&["test", "--package", "tach-pipeline", "--all-features", "--test", "it"]);
     test.args(["--", "--ignored", "--exact", TEST]);
     for (variable, name) in PROGRAMS {
         test.env(variable, home.join("bin").join(name));

@@ -48,7 +48,7 @@ const PACKAGES: &[Package] = &[
         ],
     },
     Package {
-        folder: "tach-log/src/pipeline/queue",
+        folder: "tach-pipeline/src/queue",
         alone: Some("ring"),
         answered_for: &["ring.rs"],
         splits: &[],

@@ -18,7 +18,7 @@ use std::time::Instant;
 use std::{env, process, thread};
 
 use slog::{Drain as _, Logger, o};
-use tach_log::pipeline::{Format, Guard, Pipeline, Sink};
+use tach_pipeline::{Format, Guard, Pipeline, Sink};
 use tracing::Dispatch;
 use tracing_subscriber::layer::SubscriberExt as _;
 

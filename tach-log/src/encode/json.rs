@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 
 use super::{Format, Head, Output, Sink, Utf8, Value, escape, message, suffix, time};
 
-pub(crate) enum Json {}
+pub enum Json {}
 
 impl Format for Json {
     fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {

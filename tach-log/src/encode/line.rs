@@ -13,7 +13,7 @@ const FAINT: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
 /// With colours for a terminal, or without.
-pub(crate) enum Line<const COLORED: bool = false> {}
+pub enum Line<const COLORED: bool = false> {}
 
 impl<const COLORED: bool> Format for Line<COLORED> {
     fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 
 use super::{Format, Head, Output, Sink, Utf8, Value, key_value, message, suffix, time};
 
-pub(crate) enum Logfmt {}
+pub enum Logfmt {}
 
 impl Format for Logfmt {
     fn head<W: Sink>(out: &mut Output<W>, head: &Head<'_>) -> fmt::Result {

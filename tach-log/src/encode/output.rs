@@ -14,7 +14,7 @@ const PANICKED: &str = "<panicked>";
 
 /// A sink of text that remembers how its last write went, so that a failure of the sink is told from one
 /// of a value on its way there.
-pub(crate) struct Output<W> {
+pub struct Output<W> {
     sink: W,
     state: State,
 }
@@ -30,7 +30,7 @@ enum State {
 }
 
 impl<W: Sink> Output<W> {
-    pub(crate) const fn new(sink: W) -> Self {
+    pub const fn new(sink: W) -> Self {
         Self { sink, state: State::Sound }
     }
 
@@ -40,7 +40,7 @@ impl<W: Sink> Output<W> {
     /// # Panics
     ///
     /// If the sink does: that is not of the record's making.
-    pub(crate) fn guard(&mut self, f: impl FnOnce(&mut Self) -> fmt::Result) -> Outcome {
+    pub fn guard(&mut self, f: impl FnOnce(&mut Self) -> fmt::Result) -> Outcome {
         let result = panic::catch_unwind(AssertUnwindSafe(|| f(self)));
         match (self.state, result) {
             (State::Writing, Err(panic)) => panic::resume_unwind(panic),
@@ -61,7 +61,7 @@ impl<W: Sink> Output<W> {
 }
 
 /// How the user's code went that wrote to a sink which can't fail: well, or with a note for the reader.
-pub(crate) fn noted(result: &thread::Result<fmt::Result>) -> Result<(), &'static str> {
+pub fn noted(result: &thread::Result<fmt::Result>) -> Result<(), &'static str> {
     match result {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(FAILED),
@@ -70,7 +70,7 @@ pub(crate) fn noted(result: &thread::Result<fmt::Result>) -> Result<(), &'static
 }
 
 /// How calling the user's code went: well or, with a note for the reader, not. The outer `Err` is the sink's.
-pub(crate) type Outcome = Result<Result<(), &'static str>, fmt::Error>;
+pub type Outcome = Result<Result<(), &'static str>, fmt::Error>;
 
 impl<W: Sink> Output<W> {
     /// Writes to the sink, unless that has failed.

@@ -8,21 +8,21 @@ use std::borrow::Cow;
 /// The type does not prove it, so that a text which went through a queue of bytes need not be looked at again:
 /// that takes longer than writing it. Whoever makes one of bytes has them from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Utf8<'a>(&'a [u8]);
+pub struct Utf8<'a>(&'a [u8]);
 
 impl<'a> Utf8<'a> {
     /// Those bytes, which were whole characters of a text.
-    pub(crate) const fn of_whole(bytes: &'a [u8]) -> Self {
+    pub const fn of_whole(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(crate) const fn as_bytes(self) -> &'a [u8] {
+    pub const fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
     /// The text, for who goes through it by characters.
     #[cold]
-    pub(crate) fn to_text(self) -> Cow<'a, str> {
+    pub fn to_text(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }
 }
@@ -35,7 +35,7 @@ impl<'a> From<&'a str> for Utf8<'a> {
 }
 
 /// Where text goes.
-pub(crate) trait Sink: fmt::Write {
+pub trait Sink: fmt::Write {
     /// Writes whole characters.
     ///
     /// # Errors

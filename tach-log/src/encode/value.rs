@@ -7,7 +7,7 @@ use super::utf8::{Sink, Utf8};
 
 /// A value as the formats tell them apart.
 #[derive(Clone, Copy)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     Null,
     Bool(bool),
     I64(i64),
@@ -22,7 +22,7 @@ pub(crate) enum Value<'a> {
 
 impl Value<'_> {
     /// Writes a value that needs no quotes in any format; `None` for those that may.
-    pub(crate) fn write_plain<W: Sink>(self, out: &mut Output<W>) -> Option<fmt::Result> {
+    pub fn write_plain<W: Sink>(self, out: &mut Output<W>) -> Option<fmt::Result> {
         let mut integer = itoa::Buffer::new();
         let mut float = zmij::Buffer::new();
         let text = match self {

@@ -35,20 +35,3 @@ fn drains_cross_threads() {
     assert_eq!(size_of::<tach_log::slog::Stamped<u8>>(), 1);
     assert_eq!(size_of::<tach_log::slog::Pinned<u8>>(), 1);
 }
-
-#[cfg(feature = "pipeline")]
-#[test]
-fn handles_of_the_pipeline_cross_threads() {
-    use tach_log::pipeline::{Builder, Error, Format, Guard, Pipeline, Sink, WhenFull};
-    fn assert_send<T: Send + Unpin>() {}
-    fn assert_send_sync<T: Send + Sync>() {}
-    assert_auto_traits::<Pipeline>();
-    assert_auto_traits::<Guard>();
-    assert_auto_traits::<WhenFull>();
-    assert_auto_traits::<Format>();
-    assert_eq!(size_of::<Pipeline>(), 2 * size_of::<usize>());
-    // Writers need not be `Sync`.
-    assert_send::<Sink>();
-    assert_send::<Builder>();
-    assert_send_sync::<Error>();
-}

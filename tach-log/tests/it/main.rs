@@ -8,8 +8,6 @@ mod env_logger;
 mod faults;
 mod formats;
 mod manual;
-#[cfg(feature = "pipeline")]
-mod pipeline;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "slog")]

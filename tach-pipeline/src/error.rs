@@ -1,0 +1,170 @@
+//! What may go wrong with a pipeline.
+
+use core::error;
+use core::fmt;
+use core::time::Duration;
+use std::io;
+use std::path::Path;
+
+/// Why a pipeline could not be set up, or could not write all there was.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Pipeline, Sink};
+///
+/// let error = Pipeline::builder().sink(Sink::file("/no/such/folder/app.log")).build().unwrap_err();
+/// assert!(error.is_open());
+/// assert!(error.to_string().contains("/no/such/folder/app.log"));
+/// ```
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Open(String, io::Error),
+    Thread(io::Error),
+    Filter(String),
+    TimedOut(Duration),
+    Sink(String),
+    Ended,
+    Forked,
+}
+
+impl Error {
+    pub(crate) fn open(path: &Path, error: io::Error) -> Self {
+        Self { kind: Kind::Open(path.display().to_string(), error) }
+    }
+
+    pub(crate) fn thread(error: io::Error) -> Self {
+        Self { kind: Kind::Thread(error) }
+    }
+
+    pub(crate) fn filter(error: String) -> Self {
+        Self { kind: Kind::Filter(error) }
+    }
+
+    pub(crate) fn timed_out(timeout: Duration) -> Self {
+        Self { kind: Kind::TimedOut(timeout) }
+    }
+
+    pub(crate) fn sink(failure: String) -> Self {
+        Self { kind: Kind::Sink(failure) }
+    }
+
+    pub(crate) fn ended() -> Self {
+        Self { kind: Kind::Ended }
+    }
+
+    pub(crate) fn forked() -> Self {
+        Self { kind: Kind::Forked }
+    }
+
+    /// Whether a guard has nothing to add: all is written, or it has been told that nothing will be.
+    pub(crate) const fn is_told(&self) -> bool {
+        matches!(self.kind, Kind::Ended | Kind::Forked)
+    }
+
+    /// A file could not be opened for appending.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// assert!(Pipeline::builder().sink(Sink::file("/")).build().unwrap_err().is_open());
+    /// ```
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.kind, Kind::Open(..))
+    }
+
+    /// A filter could not be understood.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// assert!(Pipeline::builder().filter("app=loud").build().unwrap_err().is_filter());
+    /// ```
+    #[must_use]
+    pub fn is_filter(&self) -> bool {
+        matches!(self.kind, Kind::Filter(_))
+    }
+
+    /// Not all was written in the time given. It may still be.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// if pipeline.flush(Duration::from_millis(100)).is_err_and(|error| error.is_timeout()) {
+    ///     eprintln!("the disk is slow today");
+    /// }
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind, Kind::TimedOut(_))
+    }
+
+    /// A sink could not be written to. It is tried again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder().sink(Sink::file("/dev/full")).build()?;
+    /// log::Log::log(&pipeline, &log::Record::builder().args(format_args!("lost?")).build());
+    /// assert!(pipeline.flush(Duration::from_secs(1)).unwrap_err().is_sink());
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_sink(&self) -> bool {
+        matches!(self.kind, Kind::Sink(_))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Open(path, error) => write!(
+                f,
+                "can't append to the log file {path}: {error}; it must be a writable file, or a new one \
+                 in a folder that exists"
+            ),
+            Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
+            Kind::Filter(error) => write!(
+                f,
+                "{error}; a filter is a list such as \"info,app::db=debug\", of the levels off, error, warn, \
+                 info, debug and trace"
+            ),
+            Kind::TimedOut(timeout) => write!(f, "the log was not all written within {timeout:?}"),
+            Kind::Sink(failure) => f.write_str(failure),
+            Kind::Ended => f.write_str("the thread that writes the log has ended"),
+            Kind::Forked => f.write_str(
+                "the log is written by the process that this one was forked from; build a pipeline after \
+                 forking",
+            ),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match &self.kind {
+            Kind::Open(_, error) | Kind::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}

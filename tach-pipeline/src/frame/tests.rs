@@ -1,0 +1,233 @@
+use core::fmt;
+
+use proptest::prelude::*;
+use tach_core::{Instant, UnixTime};
+
+use super::*;
+use crate::frame::texts::{self, MaybeStatic};
+use crate::level::Level;
+use crate::text::Text;
+use tach_log::adapter::{Format, Head, Json, Line, Logfmt, Message, Output, Value};
+
+const TIME: Time = Time::Ticks(Instant::from_ticks(7));
+const TARGET: &str = "app::db";
+const KEY: MaybeStatic<'_> = MaybeStatic::Static("key");
+
+/// A record, which says the same whether its texts are seen for the first time or again.
+fn encoded(time: Time, write: impl Fn(&mut Encoder<'_>)) -> Vec<u8> {
+    texts::set_up();
+    let mut scratch = Scratch::new();
+    let mut record = || {
+        let mut encoder =
+            Encoder::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static(TARGET));
+        write(&mut encoder);
+        encoder.end();
+        scratch.written().to_owned()
+    };
+    let [first, again] = [record(), record()];
+    assert_eq!(event(&first), event(&again));
+    again
+}
+
+fn event(bytes: &[u8]) -> (String, Vec<(String, String)>) {
+    let (frame, rest) = split(bytes).unwrap();
+    assert!(rest.is_empty());
+    let record = Record::decode(frame).unwrap();
+    assert_eq!((record.target, record.level), (TARGET.into(), Level::WARN));
+    let Body::Event { message, fields } = record.body else { panic!("a line") };
+    let fields = fields.map(|(key, value)| (key.to_text().into_owned(), text(value)));
+    (message.to_text().into_owned(), fields.collect())
+}
+
+fn text(value: Value<'_>) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("bool {value}"),
+        Value::I64(value) => format!("i64 {value}"),
+        Value::U64(value) => format!("u64 {value}"),
+        Value::I128(value) => format!("i128 {value}"),
+        Value::U128(value) => format!("u128 {value}"),
+        Value::F64(value) => format!("f64 {value:?}"),
+        Value::Str(value) => format!("str {}", value.to_text()),
+        Value::Printed(value) => format!("printed {value}"),
+    }
+}
+
+#[test]
+fn every_kind_of_value_comes_back() {
+    let values = [
+        (Value::Null, "null"),
+        (Value::Bool(true), "bool true"),
+        (Value::Bool(false), "bool false"),
+        (Value::I64(i64::MIN), "i64 -9223372036854775808"),
+        (Value::U64(u64::MAX), "u64 18446744073709551615"),
+        (Value::I128(-1), "i128 -1"),
+        (Value::U128(u128::MAX), "u128 340282366920938463463374607431768211455"),
+        (Value::F64(-0.0), "f64 -0.0"),
+        (Value::F64(f64::NAN), "f64 NaN"),
+        (Value::Str("a\nb".into()), "str a\nb"),
+        (Value::Printed(format_args!("{}", 'c')), "str c"),
+    ];
+    let bytes = encoded(TIME, |encoder| {
+        encoder.message(format_args!("{} of them", 11));
+        for (value, _) in values {
+            encoder.field(KEY, value);
+            encoder.field(MaybeStatic::Borrowed("key"), value);
+        }
+    });
+    let (message, fields) = event(&bytes);
+    assert_eq!(message, "11 of them");
+    let expected = values.map(|(_, text)| vec![("key".to_owned(), text.to_owned()); 2]);
+    assert_eq!(fields, expected.concat());
+}
+
+/// In most cases: another test may be taking a place, and a key that shares its places with both other texts is
+/// copied, with a probability of 1 in 16,000 for each address that it has here.
+#[test]
+fn texts_of_the_program_take_no_room_of_their_own() {
+    let least = |key: fn(&'static str) -> MaybeStatic<'static>| {
+        let length = |_| {
+            let key = key("key".to_owned().leak());
+            let write = |encoder: &mut Encoder<'_>| {
+                encoder.message(format_args!("a message of the program"));
+                encoder.field(key, Value::U64(7));
+            };
+            encoded(TIME, write).len()
+        };
+        (0..1000).map(length).min().unwrap()
+    };
+    let head_and_number = HEAD + 2 * WORD;
+    assert_eq!(least(MaybeStatic::Static), head_and_number);
+    assert_eq!(least(MaybeStatic::Borrowed), head_and_number + WORD);
+}
+
+/// A thread knows 256 at most: of so many some are told by number, and some are copied.
+#[test]
+fn texts_without_numbers_are_copied() {
+    let keys: Vec<&str> = (0..1000).map(|key| &*format!("key {key}").leak()).collect();
+    let bytes = encoded(TIME, |encoder| {
+        encoder.message(format_args!(""));
+        for key in &keys {
+            encoder.field(MaybeStatic::Static(key), Value::Null);
+        }
+    });
+    let (_, fields) = event(&bytes);
+    assert!(fields.iter().map(|(key, _)| key).eq(&keys));
+    let copied: usize = keys.iter().map(|key| key.len().next_multiple_of(WORD)).sum();
+    assert!(bytes.len() < HEAD + keys.len() * WORD + copied, "none was told by number");
+    assert!(bytes.len() > HEAD + keys.len() * WORD, "none was copied");
+}
+
+#[test]
+fn the_time_is_ticks_or_unix_time() {
+    for time in [TIME, Time::Unix(UnixTime::from_nanos(4))] {
+        let bytes = encoded(time, |encoder| encoder.message(format_args!("")));
+        assert_eq!(Record::decode(&bytes).unwrap().time, time);
+    }
+}
+
+struct Panics;
+
+impl fmt::Display for Panics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("half")?;
+        panic!("on purpose")
+    }
+}
+
+struct Fails;
+
+impl fmt::Display for Fails {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("half")?;
+        Err(fmt::Error)
+    }
+}
+
+#[test]
+fn values_that_fail_or_panic_keep_what_they_wrote() {
+    let bytes = encoded(TIME, |encoder| {
+        encoder.message(format_args!("{Panics}"));
+        encoder.field(MaybeStatic::Static("fails"), Value::Printed(format_args!("{Fails}")));
+        encoder.guard(|mut encoder| {
+            encoder.field(MaybeStatic::Borrowed("kept"), Value::Null);
+            panic!("on purpose");
+        });
+    });
+    let (message, fields) = event(&bytes);
+    assert_eq!(message, "half<panicked>");
+    let expected = [("fails", "str half<failed to format>"), ("kept", "null")];
+    assert_eq!(fields, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn records_follow_each_other() {
+    let one = encoded(TIME, |encoder| encoder.message(format_args!("one")));
+    let two = encoded(TIME, |encoder| encoder.message(format_args!("the other")));
+    let both = [one.clone(), two.clone()].concat();
+    let (first, rest) = split(&both).unwrap();
+    assert_eq!((first, split(rest).unwrap()), (&one[..], (&two[..], &[][..])));
+    for end in 0..one.len() {
+        assert!(split(&one[..end]).is_none(), "not whole at {end}");
+    }
+}
+
+/// Prints what can be read of a record that is none, in a format.
+fn print<F: Format>(bytes: &[u8]) -> Vec<u8> {
+    let mut line = Vec::new();
+    let Some(record) = Record::decode(bytes) else { return line };
+    let Body::Event { message, fields } = record.body else { return line };
+    let mut out = Output::new(Text(&mut line));
+    let (time, level) = (UnixTime::EPOCH, "INFO");
+    let head = Head { time, level, target: record.target, message: Message::Str(message) };
+    F::head(&mut out, &head).unwrap();
+    for (key, value) in fields {
+        F::field(&mut out, key, value).unwrap();
+    }
+    F::end(&mut out).unwrap();
+    line
+}
+
+/// Asserts that no format makes more than one line of it.
+fn assert_one_line(bytes: &[u8]) {
+    for line in [print::<Json>(bytes), print::<Logfmt>(bytes), print::<Line>(bytes)] {
+        assert!(!line.contains(&b'\n'), "{}", String::from_utf8_lossy(&line));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        assert_one_line(&bytes);
+    }
+
+    /// Words that look like fields, up to where they are cut.
+    #[test]
+    fn no_fields_make_it_panic(
+        fields in proptest::collection::vec((0_u32..16, 0_u32..40, 0_u32..40, any::<[u8; 24]>()), 0..6),
+        end in 0_usize..300,
+    ) {
+        let mut bytes = vec![0; HEAD];
+        for (tag, length, key, rest) in fields {
+            bytes.extend((length << TAG_BITS | tag).to_le_bytes());
+            bytes.extend(key.to_le_bytes());
+            bytes.extend(rest);
+        }
+        bytes.truncate(end.max(HEAD));
+        prop_assert!(Record::decode(&bytes).is_some());
+        assert_one_line(&bytes);
+    }
+
+    #[test]
+    fn a_record_that_is_cut_or_bent_does_not_make_it_panic(at in 0_usize..100, byte: u8) {
+        let mut bytes = encoded(TIME, |encoder| {
+            encoder.message(format_args!("a message"));
+            encoder.field(KEY, Value::Str("text".into()));
+            encoder.field(MaybeStatic::Borrowed("other"), Value::U64(1));
+        });
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        assert_one_line(&bytes);
+        assert_one_line(&bytes[..at]);
+    }
+}

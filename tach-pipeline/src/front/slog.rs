@@ -1,0 +1,169 @@
+//! `slog`: the values of the record, then those of the logger.
+
+use core::any::Any;
+use core::fmt;
+
+use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
+
+use crate::frame::Encoder;
+use crate::frame::texts::MaybeStatic;
+use crate::level::Level;
+use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
+use tach_log::adapter::Value;
+
+const fn level(level: slog::Level) -> Level {
+    match level {
+        slog::Level::Critical => Level::CRITICAL,
+        slog::Level::Error => Level::of(log::Level::Error),
+        slog::Level::Warning => Level::of(log::Level::Warn),
+        slog::Level::Info => Level::of(log::Level::Info),
+        slog::Level::Debug => Level::of(log::Level::Debug),
+        slog::Level::Trace => Level::of(log::Level::Trace),
+    }
+}
+
+/// Logs records with their values and those of the logger, by the record's module as the target (its tag if it
+/// has one). It can't fail. `flush` waits for five seconds at most.
+impl Drain for Pipeline {
+    type Ok = ();
+    type Err = Never;
+
+    #[inline]
+    fn log(&self, record: &Record<'_>, values: &OwnedKVList) -> Result<(), Never> {
+        let (name, target) = match record.tag() {
+            "" => (record.module(), MaybeStatic::Static(record.module())),
+            tag => (tag, MaybeStatic::Borrowed(tag)),
+        };
+        let level = level(record.level());
+        if !self.shared.filters.enabled(level, name) {
+            return Ok(());
+        }
+        self.log_with(level, target, |to| {
+            to.message(*record.msg());
+            to.guard(|to| {
+                let mut fields = Fields { to };
+                // A value that fails ends the values of its list.
+                pass_over(serialize(record.kv(), record, &mut fields));
+                pass_over(values.serialize(record, &mut fields));
+            });
+        });
+        Ok(())
+    }
+
+    #[inline]
+    fn is_enabled(&self, of: slog::Level) -> bool {
+        self.shared.filters.level_enabled(level(of))
+    }
+
+    fn flush(&self) -> Result<(), FlushError> {
+        self.shared
+            .flush(FLUSH_TIMEOUT)
+            .map_err(|error| FlushError::Io(std::io::Error::other(error)))
+    }
+}
+
+/// The values of a record, by value: which is in registers.
+///
+/// By reference, unless crates are optimized as one, they are first moved whole from where the macro has just written
+/// their halves, and wait there.
+#[expect(clippy::needless_pass_by_value, reason = "in registers nothing waits")]
+#[inline(never)]
+fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_>) -> slog::Result {
+    values.serialize(record, fields)
+}
+
+/// Only a failure has anything to drop: a result that is let go of calls what would drop one each time.
+#[inline]
+fn pass_over(result: slog::Result) {
+    if let Err(failure) = result {
+        drop(failure);
+    }
+}
+
+/// A key is a static text, unless some crate of the program has slog's feature `dynamic-keys`.
+#[inline]
+fn name(key: &Key) -> MaybeStatic<'_> {
+    match (key as &dyn Any).downcast_ref::<&'static str>() {
+        Some(name) => MaybeStatic::Static(name),
+        None => MaybeStatic::Borrowed(AsRef::<str>::as_ref(key)),
+    }
+}
+
+/// Writes each value as a field.
+struct Fields<'a> {
+    to: Encoder<'a>,
+}
+
+/// Methods that write numbers of one type as those of a wider one.
+macro_rules! emit {
+    ($($method:ident($type:ty) as $Variant:ident;)*) => {
+        $(
+            #[inline]
+            fn $method(&mut self, key: Key, value: $type) -> slog::Result {
+                self.to.field(name(&key), Value::$Variant(value.into()));
+                Ok(())
+            }
+        )*
+    };
+}
+
+impl Serializer for Fields<'_> {
+    emit! {
+        emit_bool(bool) as Bool;
+        emit_u8(u8) as U64;
+        emit_i8(i8) as I64;
+        emit_u16(u16) as U64;
+        emit_i16(i16) as I64;
+        emit_u32(u32) as U64;
+        emit_i32(i32) as I64;
+        emit_f32(f32) as F64;
+        emit_u64(u64) as U64;
+        emit_i64(i64) as I64;
+        emit_f64(f64) as F64;
+        emit_u128(u128) as U128;
+        emit_i128(i128) as I128;
+    }
+
+    #[inline]
+    fn emit_usize(&mut self, key: Key, value: usize) -> slog::Result {
+        self.emit_u64(key, value as u64)
+    }
+
+    #[inline]
+    fn emit_isize(&mut self, key: Key, value: isize) -> slog::Result {
+        self.emit_i64(key, value as i64)
+    }
+
+    #[inline]
+    fn emit_str(&mut self, key: Key, value: &str) -> slog::Result {
+        self.to.field(name(&key), Value::Str(value.into()));
+        Ok(())
+    }
+
+    #[inline]
+    fn emit_unit(&mut self, key: Key) -> slog::Result {
+        self.emit_none(key)
+    }
+
+    #[inline]
+    fn emit_none(&mut self, key: Key) -> slog::Result {
+        self.to.field(name(&key), Value::Null);
+        Ok(())
+    }
+
+    #[inline]
+    fn emit_arguments(&mut self, key: Key, value: &fmt::Arguments<'_>) -> slog::Result {
+        self.to.field(name(&key), Value::Printed(*value));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_static() {
+        assert!(matches!(name(&Key::from("key")), MaybeStatic::Static("key")));
+    }
+}

@@ -1,0 +1,241 @@
+//! `tracing`: events with their raw fields, and those of the spans around them.
+
+use core::{fmt, ptr};
+
+use tracing_core::field::{Field, Visit};
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
+
+use crate::frame::Encoder;
+use crate::frame::texts::{MaybeStatic, Numbers};
+use crate::level::Level;
+use crate::pipeline::Pipeline;
+use crate::queue::of_thread;
+use tach_log::adapter::Value;
+
+/// The name that `tracing` gives to an event's message.
+const MESSAGE: &str = "message";
+
+/// Logs events with their fields; then, within spans, `span`, their names from the outermost to the innermost
+/// with `:` between them, and their fields. A `message` that is not the event's first field is one of the others.
+///
+/// The filter applies to this layer alone; a filter of `tracing` around all layers spares the calls. A field
+/// of a span that is recorded again comes twice, in order.
+impl<S> Layer<S> for Pipeline
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut kept = Kept::by(self);
+        kept.add(attributes.metadata(), |visitor| attributes.record(visitor));
+        let mut extensions = span.extensions_mut();
+        if extensions.get_mut::<Kept>().is_none() {
+            extensions.insert(kept);
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        // They are visited before the lock is taken: a value that logs when it is printed finds it free.
+        let mut more = Kept::by(self);
+        more.add(span.metadata(), |visitor| values.record(visitor));
+        let mut extensions = span.extensions_mut();
+        match extensions.get_mut::<Kept>() {
+            Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
+            Some(_) => {}
+            None => extensions.insert(more),
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let metadata = event.metadata();
+        let level = level(metadata);
+        if !self.shared.filters.enabled(level, metadata.target()) {
+            return;
+        }
+        self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
+            event.record(&mut Visitor::of_event(metadata, to));
+            if let Some(span) = context.event_span(event) {
+                to.field(
+                    MaybeStatic::Static("span"),
+                    Value::Printed(format_args!("{}", Names(&span))),
+                );
+                write_fields(&span, to);
+            }
+        });
+    }
+}
+
+pub(super) fn level(metadata: &Metadata<'_>) -> Level {
+    match *metadata.level() {
+        tracing_core::Level::ERROR => Level::of(log::Level::Error),
+        tracing_core::Level::WARN => Level::of(log::Level::Warn),
+        tracing_core::Level::INFO => Level::of(log::Level::Info),
+        tracing_core::Level::DEBUG => Level::of(log::Level::Debug),
+        tracing_core::Level::TRACE => Level::of(log::Level::Trace),
+    }
+}
+
+/// The fields of a span, as the bytes of a record's: kept by one pipeline for all that are layers around it.
+struct Kept {
+    by: u64,
+    fields: Vec<u8>,
+}
+
+impl Kept {
+    fn by(pipeline: &Pipeline) -> Self {
+        Self { by: pipeline.shared.id, fields: Vec::new() }
+    }
+
+    fn add(
+        &mut self,
+        metadata: &'static Metadata<'static>,
+        visit: impl FnOnce(&mut Visitor<'_, '_>),
+    ) {
+        let mut scratch = of_thread::take_scratch();
+        let mut to = Encoder::of_fields(&mut scratch);
+        visit(&mut Visitor::of_span(metadata, &mut to));
+        self.fields.extend_from_slice(scratch.written());
+        of_thread::give_back(scratch);
+    }
+}
+
+/// Writes the fields of the spans around `span`, then its own.
+fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Encoder<'_>) {
+    if let Some(parent) = span.parent() {
+        write_fields(&parent, to);
+    }
+    if let Some(kept) = span.extensions().get::<Kept>() {
+        to.fields(&kept.fields);
+    }
+}
+
+/// Prints the names of the spans around a span, and its own.
+struct Names<'a, 'b, S>(&'b SpanRef<'a, S>)
+where
+    S: LookupSpan<'a>;
+
+impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.0.parent() {
+            write!(f, "{}:", Names(&parent))?;
+        }
+        f.write_str(self.0.name())
+    }
+}
+
+/// The key of a field: names such as `r#type` are written as they are meant.
+fn key(field: &Field) -> &'static str {
+    let name = field.name();
+    name.strip_prefix("r#").unwrap_or(name)
+}
+
+/// Writes each value as a field, and the first as the message if it is one.
+struct Visitor<'a, 'b> {
+    to: &'a mut Encoder<'b>,
+    /// The event's or the span's, until the first field comes.
+    metadata: Option<&'static Metadata<'static>>,
+    /// From then on the numbers of its fields' keys.
+    keys: Numbers,
+    /// The fields of a span have no message.
+    may_have_message: bool,
+}
+
+impl<'a, 'b> Visitor<'a, 'b> {
+    fn of_event(metadata: &'static Metadata<'static>, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: true }
+    }
+
+    fn of_span(metadata: &'static Metadata<'static>, to: &'a mut Encoder<'b>) -> Self {
+        Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: false }
+    }
+
+    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
+    #[inline(always)]
+    fn field(&mut self, field: &Field, value: Value<'_>) {
+        match self.keys.get(field.index()) {
+            Some(number) => self.to.field(MaybeStatic::Numbered(number), value),
+            None => self.otherwise(field, value),
+        }
+    }
+
+    /// The first field, and those whose keys have no number.
+    #[inline(never)]
+    fn otherwise(&mut self, field: &Field, value: Value<'_>) {
+        let is_message = self.begin(field);
+        if is_message {
+            match value {
+                Value::Str(text) => return self.to.message_text(text),
+                Value::Printed(shown) => return self.to.message_of_arguments(shown),
+                // A number that was named so: it is kept as a field.
+                _ => {}
+            }
+        }
+        let key = match self.keys.get(field.index()) {
+            Some(number) => MaybeStatic::Numbered(number),
+            None => MaybeStatic::Static(key(field)),
+        };
+        self.to.field(key, value);
+    }
+
+    /// Looks the keys up if `field` is the first one. Whether it is that, and the message.
+    #[inline]
+    fn begin(&mut self, field: &Field) -> bool {
+        let Some(metadata) = self.metadata.take() else { return false };
+        let is_message = self.may_have_message && field.name() == MESSAGE;
+        // Who makes events by hand may give them the fields of another callsite, but of one alone: `tracing` passes
+        // over those of any other. A callsite always has the same fields.
+        let are_its_own = field.callsite() == metadata.callsite();
+        if are_its_own && metadata.fields().len() > usize::from(is_message) {
+            let keys = || metadata.fields().iter().map(|field| key(&field));
+            self.keys = self.to.numbers(ptr::from_ref(metadata).addr(), keys);
+        }
+        is_message
+    }
+}
+
+impl Visit for Visitor<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let is_message = self.begin(field);
+        if is_message {
+            // As the macros give it.
+            return self.to.message_of_arguments(format_args!("{value:?}"));
+        }
+        self.field(field, Value::Printed(format_args!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.field(field, Value::Str(value.into()));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.field(field, Value::I64(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.field(field, Value::U64(value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.field(field, Value::I128(value));
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.field(field, Value::U128(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.field(field, Value::F64(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.field(field, Value::Bool(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
+        self.field(field, Value::Printed(format_args!("{value}")));
+    }
+}

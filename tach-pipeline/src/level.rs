@@ -1,0 +1,91 @@
+//! The level of a record, of whichever front end.
+
+use log::LevelFilter;
+
+/// One byte, so that it fits a record's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Level(u8);
+
+impl Level {
+    pub(crate) const WARN: Self = Self::of(log::Level::Warn);
+    /// slog's level above errors, which `log` lacks. Filters treat it as an error.
+    #[cfg(feature = "slog")]
+    pub(crate) const CRITICAL: Self = Self(0);
+
+    pub(crate) const fn of(level: log::Level) -> Self {
+        Self(level as u8)
+    }
+
+    pub(crate) const fn as_byte(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) const fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
+
+    /// The name that is written, in capitals.
+    pub(crate) const fn name(self) -> &'static str {
+        match self.0 {
+            0 => "CRITICAL",
+            1 => "ERROR",
+            2 => "WARN",
+            3 => "INFO",
+            4 => "DEBUG",
+            _ => "TRACE",
+        }
+    }
+
+    /// The priority of syslog (RFC 5424, section 6.2.1), which has none below debugging.
+    pub(crate) const fn of_syslog(self) -> u8 {
+        match self.0 {
+            0 => 2,
+            1 => 3,
+            2 => 4,
+            3 => 6,
+            _ => 7,
+        }
+    }
+
+    /// The level of `log` that filters know this one by.
+    pub(crate) const fn of_log(self) -> log::Level {
+        match self.0 {
+            0 | 1 => log::Level::Error,
+            2 => log::Level::Warn,
+            3 => log::Level::Info,
+            4 => log::Level::Debug,
+            _ => log::Level::Trace,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn passes(self, filter: LevelFilter) -> bool {
+        self.of_log() <= filter
+    }
+}
+
+impl From<log::Level> for Level {
+    #[inline]
+    fn from(level: log::Level) -> Self {
+        Self::of(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_keep_their_names_and_their_order() {
+        for level in log::Level::iter() {
+            let ours = Level::from(level);
+            assert_eq!(ours.name(), level.as_str());
+            assert_eq!(ours.of_log(), level);
+            assert_eq!(Level::from_byte(ours.as_byte()), ours);
+            for filter in LevelFilter::iter() {
+                assert_eq!(ours.passes(filter), level <= filter, "{level} {filter}");
+            }
+        }
+        assert_eq!(Level::WARN.name(), "WARN");
+    }
+}

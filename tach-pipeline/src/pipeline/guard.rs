@@ -1,0 +1,71 @@
+//! The end of `main`.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::pipeline::FLUSH_TIMEOUT;
+use crate::shared::Shared;
+use crate::sink::unlocked::tell;
+
+/// Has everything written when it is dropped. Keep it until the end of `main`.
+///
+/// It waits for five seconds at most, or as [`with_timeout`](Self::with_timeout) says. If not all could be
+/// written, stderr is told. The pipeline goes on as long as it has handles.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::Pipeline;
+///
+/// let (pipeline, guard) = Pipeline::builder().build()?;
+/// pipeline.set_logger()?;
+/// log::info!("the last words");
+/// drop(guard);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "dropping it at once leaves nothing that flushes at the end"]
+pub struct Guard {
+    shared: Arc<Shared>,
+    timeout: Duration,
+}
+
+impl Guard {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, timeout: FLUSH_TIMEOUT }
+    }
+
+    /// The same with another time to wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let (pipeline, guard) = Pipeline::builder().build()?;
+    /// let _guard = guard.with_timeout(Duration::from_secs(30));
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Err(error) = self.shared.flush(self.timeout) {
+            if !error.is_told() {
+                tell(format_args!("{error}"));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}

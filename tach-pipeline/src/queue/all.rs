@@ -1,0 +1,63 @@
+//! The queues of all threads, and those that ended threads left.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::queue::{Queue, Sender, queue};
+
+/// A queue outlives its thread, and goes to the next thread that begins to log: there are as many as
+/// threads logged at a time.
+pub(crate) struct Queues {
+    capacity: usize,
+    all: Mutex<Vec<Arc<Queue>>>,
+    count: AtomicUsize,
+    unused: Mutex<Vec<Sender>>,
+}
+
+impl Queues {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            all: Mutex::default(),
+            count: AtomicUsize::new(0),
+            unused: Mutex::default(),
+        }
+    }
+
+    /// A queue for a thread that has none: one that was given back, or a new one.
+    pub(crate) fn lend(&self) -> Sender {
+        if let Some(sender) = lock(&self.unused).pop() {
+            return sender;
+        }
+        let sender = queue(self.capacity);
+        self.add(&sender);
+        sender
+    }
+
+    /// Has the back end read a queue.
+    pub(crate) fn add(&self, sender: &Sender) {
+        let mut all = lock(&self.all);
+        all.push(Arc::clone(sender.queue()));
+        // ORDERING: Release, with the Acquire of `since`.
+        self.count.store(all.len(), Ordering::Release);
+    }
+
+    /// The thread has ended.
+    pub(crate) fn give_back(&self, sender: Sender) {
+        lock(&self.unused).push(sender);
+    }
+
+    /// The queues after the first `known`.
+    pub(crate) fn since(&self, known: usize) -> Vec<Arc<Queue>> {
+        // ORDERING: Acquire, with the Release of `add`; the lock publishes the queues themselves.
+        if self.count.load(Ordering::Acquire) == known {
+            return Vec::new();
+        }
+        lock(&self.all).iter().skip(known).map(Arc::clone).collect()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while one is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

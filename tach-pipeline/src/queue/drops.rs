@@ -1,0 +1,50 @@
+//! How many records a queue had no room for, and from when to when.
+
+use std::sync::{Mutex, PoisonError};
+
+use tach_core::UnixTime;
+
+use crate::frame;
+
+/// Counted by the queue's thread, told by the back end.
+#[derive(Default)]
+pub(super) struct Drops {
+    since_told: Mutex<Option<Dropped>>,
+}
+
+/// Records that were dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    pub(crate) count: u64,
+    /// When the first and the last of them happened.
+    pub(crate) from: UnixTime,
+    pub(crate) to: UnixTime,
+}
+
+impl Dropped {
+    /// Counts one more, which happened at `time`, into `all`.
+    pub(crate) fn add(all: &mut Option<Self>, time: UnixTime) {
+        match all {
+            None => *all = Some(Self { count: 1, from: time, to: time }),
+            Some(all) => {
+                all.count += 1;
+                all.from = all.from.min(time);
+                all.to = all.to.max(time);
+            }
+        }
+    }
+}
+
+impl Drops {
+    /// Counts the record that begins with `head`.
+    pub(super) fn add(&self, head: &[u8]) {
+        if let Some(time) = frame::time(head) {
+            let mut all = self.since_told.lock().unwrap_or_else(PoisonError::into_inner);
+            Dropped::add(&mut all, time.unix_time());
+        }
+    }
+
+    pub(super) fn take(&self) -> Option<Dropped> {
+        self.since_told.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

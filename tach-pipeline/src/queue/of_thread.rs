@@ -1,0 +1,122 @@
+//! What a thread has for logging: buffers, and a queue for each pipeline that it logs to.
+
+use core::cell::{Cell, RefCell};
+use std::sync::{Arc, Weak};
+
+use crate::frame::Scratch;
+use crate::queue::Sender;
+use crate::shared::Shared;
+
+/// What a thread keeps for calls within calls, at most.
+const SPARES: usize = 4;
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            scratch: Cell::new(None),
+            spares: RefCell::new(Vec::new()),
+            queues: RefCell::new(Vec::new()),
+        }
+    };
+}
+
+struct Local {
+    /// What the next record is written with.
+    scratch: Cell<Option<Box<Scratch>>>,
+    /// One more for each call that was made within a call, [`SPARES`] at most.
+    spares: RefCell<Vec<Box<Scratch>>>,
+    /// Borrowed while a record is pushed, when no code of the user's runs.
+    queues: RefCell<Vec<Lent>>,
+}
+
+/// A queue that is given back when the thread ends.
+struct Lent {
+    id: u64,
+    /// There until it is dropped.
+    sender: Option<Sender>,
+    owner: Weak<Shared>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(sender), Some(owner)) = (self.sender.take(), self.owner.upgrade()) {
+            if !owner.is_forked() {
+                owner.queues.give_back(sender);
+            }
+        }
+    }
+}
+
+/// Has `write` write a record, and puts that into the thread's queue.
+#[inline]
+pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
+    let mut scratch = take_scratch();
+    write(&mut scratch);
+    let logged = LOCAL.try_with(|local| local.push(shared, scratch.written()));
+    if logged.is_err() {
+        // The thread is ending, and its memory has been dropped.
+        shared.push_common(scratch.written());
+    }
+    give_back(scratch);
+}
+
+/// What a record is written with. It is taken out, so that a value that logs when it is printed finds another.
+#[inline]
+pub(crate) fn take_scratch() -> Box<Scratch> {
+    let scratch = LOCAL.try_with(|local| local.scratch.take());
+    scratch.ok().flatten().unwrap_or_else(another_scratch)
+}
+
+/// For the first record of a thread, and for calls within calls.
+#[cold]
+fn another_scratch() -> Box<Scratch> {
+    let spare = LOCAL.try_with(|local| local.spares.try_borrow_mut().ok()?.pop());
+    spare.ok().flatten().unwrap_or_else(|| Box::new(Scratch::new()))
+}
+
+#[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+#[inline(always)]
+pub(crate) fn give_back(mut scratch: Box<Scratch>) {
+    scratch.shrink();
+    let _ending = LOCAL.try_with(|local| {
+        if let Some(spare) = local.scratch.replace(Some(scratch)) {
+            local.keep(spare);
+        }
+    });
+}
+
+impl Local {
+    #[cold]
+    fn keep(&self, spare: Box<Scratch>) {
+        if let Ok(mut spares) = self.spares.try_borrow_mut() {
+            if spares.len() < SPARES {
+                spares.push(spare);
+            }
+        }
+    }
+
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn push(&self, shared: &Arc<Shared>, record: &[u8]) {
+        let Ok(mut queues) = self.queues.try_borrow_mut() else {
+            return shared.push_common(record);
+        };
+        let known = queues.iter_mut().find(|lent| lent.id == shared.id);
+        match known.and_then(|lent| lent.sender.as_mut()) {
+            Some(sender) => shared.push(sender, record),
+            None => borrow(&mut queues, shared, record),
+        }
+    }
+}
+
+/// Gets a queue for the thread's first record in this pipeline.
+#[cold]
+fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &[u8]) {
+    if shared.is_forked() {
+        return;
+    }
+    queues.retain(|lent| lent.owner.strong_count() > 0);
+    let mut sender = shared.queues.lend();
+    shared.push(&mut sender, record);
+    queues.push(Lent { id: shared.id, sender: Some(sender), owner: Arc::downgrade(shared) });
+}

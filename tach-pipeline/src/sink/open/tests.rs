@@ -1,0 +1,62 @@
+//! What only a file that fails half-way through a line shows.
+
+use std::fs;
+
+use super::*;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{Encoder, Scratch, Time};
+use tach_log::adapter::Value;
+
+/// A writer that has room for so many bytes.
+struct Full(usize);
+
+impl io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.min(bytes.len()) {
+            0 => Err(io::ErrorKind::StorageFull.into()),
+            count => {
+                self.0 -= count;
+                Ok(count)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is in a new file, after the old one had room for so many bytes of three like records.
+fn after_reopening(format: Format, room: usize) -> String {
+    let name = format!("tach-pipeline-whole-{}-{format:?}-{room}.log", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut scratch = Scratch::new();
+    let time = Time::Unix(UnixTime::EPOCH);
+    let mut encoder = Encoder::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static("app"));
+    encoder.message(format_args!("two\n\nparts"));
+    encoder.field(MaybeStatic::Static("key"), Value::U64(1));
+    encoder.end();
+    let record = Record::decode(scratch.written()).unwrap();
+    let mut open = Open::new(Sink::file(&path).format(format)).unwrap();
+    open.writer = Box::new(Full(room));
+    (0..3).for_each(|_| open.record(&record, UnixTime::EPOCH));
+    open.flush(UnixTime::EPOCH).unwrap_err();
+    open.reopen();
+    open.flush(UnixTime::EPOCH).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    text
+}
+
+#[test]
+fn a_new_file_begins_with_a_whole_record() {
+    let line = "1970-01-01T00:00:00.000000Z WARN  app: two\\n\\nparts key=1\n";
+    let entry = "__REALTIME_TIMESTAMP=0\nPRIORITY=4\nTARGET=app\n\
+                 MESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n";
+    for (format, record) in [(Format::Line, line), (Format::Journal, entry)] {
+        for room in 0..record.len() * 3 {
+            let left = 3 - room / record.len();
+            assert_eq!(after_reopening(format, room), record.repeat(left), "{format:?} {room}");
+        }
+    }
+}

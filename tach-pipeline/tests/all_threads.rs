@@ -1,0 +1,119 @@
+//! No thread allocates once records are on their way, the back end no more than the callers: in a process of
+//! its own, whose allocations are all counted.
+#![expect(unsafe_code, reason = "counts what the allocator is asked for")]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::alloc::System;
+use std::io;
+
+use log::Log as _;
+use tach_pipeline::{Builder, Format, Pipeline, Sink};
+
+/// Long enough for any machine.
+const LONG: Duration = Duration::from_secs(60);
+const RECORDS: usize = 4_000;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// The bytes that are in use.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: it does as the system's allocator does.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        IN_USE.fetch_add(layout.size(), Ordering::SeqCst);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::SeqCst);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        IN_USE.fetch_add(size, Ordering::SeqCst);
+        IN_USE.fetch_sub(layout.size(), Ordering::SeqCst);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+/// How many allocations all threads do for records that are logged and written after others were.
+fn allocations(builder: Builder) -> u64 {
+    // A queue smaller than what is logged: it has been full before.
+    let (pipeline, _guard) = builder.queue_bytes(16 * 1024).build().unwrap();
+    let log_all = || {
+        for number in 0..RECORDS {
+            let fields = [
+                ("float", log::kv::Value::from(0.1)),
+                ("text", "two\nlines".into()),
+                ("number", (RECORDS + number).into()),
+            ];
+            let message = format_args!("{} and {}", 1, 2);
+            pipeline.log(&log::Record::builder().args(message).key_values(&fields).build());
+        }
+        pipeline.flush(LONG).unwrap();
+    };
+    log_all();
+    let before = ALLOCATIONS.load(Ordering::SeqCst);
+    log_all();
+    ALLOCATIONS.load(Ordering::SeqCst) - before
+}
+
+/// A sink that allocates each time it is written to.
+struct Allocating;
+
+impl io::Write for Allocating {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        drop(core::hint::black_box(Box::new(1)));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One test, as what another one allocates meanwhile would be counted too.
+#[test]
+fn memory() {
+    nothing_is_allocated_once_records_are_on_their_way();
+    a_long_record_s_memory_is_given_back();
+}
+
+fn a_long_record_s_memory_is_given_back() {
+    let sink = Sink::writer("nothing", io::sink());
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(16 * 1024).build().unwrap();
+    let log = |text: &str| {
+        pipeline.log(&log::Record::builder().args(format_args!("{text}")).build());
+        pipeline.flush(LONG).unwrap();
+    };
+    log("short");
+    let before = IN_USE.load(Ordering::SeqCst);
+    log(&"x".repeat(10_000_000));
+    log("short");
+    let after = IN_USE.load(Ordering::SeqCst);
+    // Two batches of lines, at most.
+    assert!(after < before + 512 * 1024, "{before} {after}");
+}
+
+fn nothing_is_allocated_once_records_are_on_their_way() {
+    for format in [Format::Line, Format::Json, Format::Logfmt, Format::Journal] {
+        let sink = || Sink::writer("nothing", io::sink()).format(format);
+        assert_eq!(allocations(Pipeline::builder().sink(sink())), 0, "{format:?}");
+        assert_eq!(allocations(Pipeline::builder().sink(sink()).by_time(LONG)), 0, "{format:?}");
+    }
+    // The control: what the back end's thread allocates is counted.
+    let sink = Sink::writer("allocating", Allocating);
+    assert!(allocations(Pipeline::builder().sink(sink)) > 0);
+}

@@ -1,0 +1,69 @@
+//! Calls do not allocate once a thread has logged.
+
+use allocation_counter::measure;
+use log::Log as _;
+use tach_pipeline::Pipeline;
+
+use crate::support::{LONG, Memory, Talks};
+
+#[test]
+fn a_thread_that_has_logged_allocates_no_more() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let log = || {
+        let fields = [("float", log::kv::Value::from(0.1)), ("text", "text".into())];
+        pipeline.log(
+            &log::Record::builder()
+                .args(format_args!("{} and {}", 1, 2))
+                .key_values(&fields)
+                .build(),
+        );
+    };
+    // The control: the first record gets the thread its buffer and its queue.
+    assert!(measure(log).count_total > 0);
+    let counted = measure(|| (0..1_000).for_each(|_| log()));
+    assert_eq!(counted.count_total, 0);
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.records().len(), 1_001);
+}
+
+#[test]
+fn calls_within_calls_do_not_either() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let log = || {
+        let message = Talks(&pipeline);
+        pipeline.log(&log::Record::builder().args(format_args!("{message}")).build());
+    };
+    assert!(measure(log).count_total > 0);
+    assert_eq!(measure(|| (0..1_000).for_each(|_| log())).count_total, 0);
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages()[..2], ["from within", "from around"]);
+}
+
+#[cfg(feature = "slog")]
+#[test]
+fn slog_s_records_do_not_either() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let logger = slog::Logger::root(pipeline.clone(), slog::o!("of" => "the logger"));
+    let log = || slog::info!(logger, "message {}", 1; "number" => 1, "text" => "text");
+    assert!(measure(log).count_total > 0);
+    assert_eq!(measure(|| (0..1_000).for_each(|_| log())).count_total, 0);
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn events_within_spans_do_not_either() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline);
+    tracing::subscriber::with_default(subscriber, || {
+        let _outer = tracing::info_span!("outer", a = 1).entered();
+        let _inner = tracing::info_span!("inner", b = "text").entered();
+        let log = || tracing::info!(number = 1, "message {}", 1);
+        assert!(measure(log).count_total > 0);
+        assert_eq!(measure(|| (0..1_000).for_each(|_| log())).count_total, 0);
+    });
+}

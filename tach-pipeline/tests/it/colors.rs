@@ -1,0 +1,93 @@
+//! Colours, in a process that has a real terminal, or has not.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::process::{self, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use tach_core::{ManualClock, UnixTime};
+use tach_pipeline::{Format, Pipeline, Sink};
+
+use crate::support::info;
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+
+const PATH: &str = "TACH_PIPELINE_COLORS_PATH";
+
+/// Not a test: what a child process does.
+#[test]
+#[ignore = "writes to stderr"]
+fn child() {
+    let Ok(path) = env::var(PATH) else { return };
+    let (pipeline, _guard) = Pipeline::builder()
+        .sink(Sink::stderr())
+        .sink(Sink::stderr().format(Format::Logfmt))
+        .sink(Sink::file(path))
+        .with_clock(&CLOCK)
+        .build()
+        .unwrap();
+    info(&pipeline, "not \u{1b}[31mred");
+}
+
+/// What a child process writes to stderr and to its file.
+fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> String) -> [String; 2] {
+    let name =
+        format!("tach-pipeline-colors-{}-{:?}.log", process::id(), std::thread::current().id());
+    let path = env::temp_dir().join(name);
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "colors::child", "--ignored", "--nocapture"]);
+    command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
+    let status = command.env(PATH, &path).stdout(Stdio::null()).stderr(stderr).status();
+    // The command holds the terminal open.
+    drop(command);
+    assert!(status.unwrap().success());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    [read(), text]
+}
+
+/// What a child process writes to a terminal and to its file.
+fn on_a_terminal(variables: &[(&str, &str)]) -> [String; 2] {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+    let theirs = File::options().read(true).write(true).open(name).unwrap();
+    output(theirs.into(), variables, || {
+        let mut text = Vec::new();
+        // On Linux it ends with an error, as nobody has the other side open any more.
+        let _end = File::from(ours).read_to_end(&mut text);
+        String::from_utf8(text).unwrap().replace("\r\n", "\n")
+    })
+}
+
+const LINE: &str = "1970-01-01T00:00:00.000000Z INFO  : not \\u001b[31mred\n";
+const COLORED: &str = "\u{1b}[2m1970-01-01T00:00:00.000000Z\u{1b}[0m \u{1b}[32mINFO\u{1b}[0m  : not \
+                       \\u001b[31mred\n";
+const LOGFMT: &str =
+    "ts=1970-01-01T00:00:00.000000Z level=INFO target=\"\" msg=\"not \\u001b[31mred\"\n";
+
+#[test]
+fn lines_for_people_have_colors_on_a_terminal_and_nowhere_else() {
+    let expected = [format!("{COLORED}{LOGFMT}"), LINE.to_owned()];
+    assert_eq!(on_a_terminal(&[]), expected);
+    assert_eq!(on_a_terminal(&[("NO_COLOR", "")]), expected);
+}
+
+#[test]
+fn there_are_no_colors_where_they_are_not_wanted() {
+    let expected = [format!("{LINE}{LOGFMT}"), LINE.to_owned()];
+    assert_eq!(on_a_terminal(&[("NO_COLOR", "1")]), expected);
+    assert_eq!(on_a_terminal(&[("TERM", "dumb")]), expected);
+    assert_eq!(on_a_terminal(&[("TERM", "")]), expected);
+}
+
+#[test]
+fn a_stream_that_is_no_terminal_has_none() {
+    let path = env::temp_dir().join(format!("tach-pipeline-colors-{}.stderr", process::id()));
+    let file = File::create(&path).unwrap();
+    let written = output(file.into(), &[], || fs::read_to_string(&path).unwrap());
+    fs::remove_file(&path).unwrap();
+    assert_eq!(written, [format!("{LINE}{LOGFMT}"), LINE.to_owned()]);
+}

@@ -1,0 +1,223 @@
+//! Each way to end a process, in a process of its own.
+
+#[cfg(unix)]
+mod fork;
+#[cfg(unix)]
+mod terminated;
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::env;
+use std::fs;
+use std::io;
+use std::panic;
+use std::process::{self, Command, Output};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use tach_pipeline::{Guard, Pipeline, Sink};
+
+use crate::support::{LONG, Memory, Moody, info};
+
+const WAY: &str = "TACH_PIPELINE_EXIT_WAY";
+const PATH: &str = "TACH_PIPELINE_EXIT_PATH";
+const COUNT: usize = 1_000;
+
+/// Not a test: what a child process does.
+#[test]
+#[ignore = "ends the process"]
+fn child() {
+    let (Ok(way), Ok(path)) = (env::var(WAY), env::var(PATH)) else { return };
+    // Holds everything back that is not flushed, except where nothing is.
+    let window = if way == "exit" { Duration::ZERO } else { LONG };
+    let builder = Pipeline::builder().sink(Sink::file(path)).by_time(window);
+    let (pipeline, guard) = builder.build().unwrap();
+    let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+    match &*way {
+        "guard" => log(),
+        #[cfg(unix)]
+        "SIGTERM" => terminated::while_threads_log(&pipeline),
+        "hold stderr" => {
+            // More than the queue has room for: the back end has to write meanwhile.
+            let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
+            let (pipeline, _guard) = builder.build().unwrap();
+            end_unless_done();
+            let _lock = io::stderr().lock();
+            (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+        }
+        "guard outlives the handles" => outlives_the_handles(),
+        "panic in a sink" => panics_in_a_sink(),
+        "flush and exit" => {
+            log();
+            pipeline.flush(LONG).unwrap();
+            process::exit(0);
+        }
+        "exit" => {
+            log();
+            process::exit(0);
+        }
+        "panic" => {
+            pipeline.flush_on_panic(LONG);
+            log();
+            forget(guard);
+            panic!("on purpose");
+        }
+        "abort in a thread's panic" => {
+            pipeline.flush_on_panic(LONG);
+            let before = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                before(info);
+                process::abort();
+            }));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    log();
+                    panic!("on purpose");
+                });
+            });
+        }
+        #[cfg(unix)]
+        "fork" => fork::logs(&pipeline, &log, guard),
+        #[cfg(unix)]
+        "fork while stderr is locked" => fork::while_stderr_is_locked(&pipeline),
+        #[cfg(unix)]
+        "fork while a queue is read" => fork::while_a_queue_is_read(),
+        way => panic!("no such way: {way}"),
+    }
+}
+
+/// Drops the guard after there are no handles any more, as nothing could be written.
+fn outlives_the_handles() {
+    let mood = || Err(io::Error::other("on purpose"));
+    let sink = Sink::writer("fails", Moody { memory: Memory::default(), mood });
+    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
+    info(&pipeline, "in vain");
+    drop(pipeline);
+    // Long enough for the back end to have ended, save by bad luck.
+    thread::sleep(Duration::from_millis(200));
+    drop(guard);
+}
+
+/// Counts how often a sink is tried that panics each time.
+fn panics_in_a_sink() {
+    let tried = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&tried);
+    let mood = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        panic!("on purpose")
+    };
+    let sink = Sink::writer("panics", Moody { memory: Memory::default(), mood });
+    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
+    pipeline.flush_on_panic(LONG);
+    info(&pipeline, "in vain");
+    let start = Instant::now();
+    thread::sleep(Duration::from_millis(500));
+    // At once, after 10 ms, after 20 more, and so on up to a second.
+    let tried = tried.load(Ordering::SeqCst);
+    let most = 8 + start.elapsed().as_secs();
+    assert!((1..=most).contains(&u64::from(tried)), "{tried}");
+    forget(guard);
+}
+
+/// A process that hangs ends, and fails.
+fn end_unless_done() {
+    thread::spawn(|| {
+        thread::sleep(LONG);
+        process::abort();
+    });
+}
+
+fn forget(guard: Guard) {
+    core::mem::forget(guard);
+}
+
+/// How a child process ended, and the messages that it left.
+fn run(way: &str) -> (Output, Vec<String>) {
+    let name = format!("tach-pipeline-exit-{}-{}.log", way.replace(' ', "-"), process::id());
+    let path = env::temp_dir().join(name);
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "exits::child", "--ignored", "--nocapture"])
+        .env(WAY, way)
+        .env(PATH, &path)
+        .output()
+        .unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    // A signal may cut short what is just being written.
+    let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
+    let messages = whole.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned());
+    (output, messages.collect())
+}
+
+/// The messages that a child process left, and what it said.
+fn messages(way: &str) -> (Vec<String>, String) {
+    let (output, messages) = run(way);
+    (messages, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn all() -> Vec<String> {
+    (0..COUNT).map(|number| number.to_string()).collect()
+}
+
+#[test]
+fn nothing_is_lost_where_it_is_promised() {
+    for way in ["guard", "flush and exit", "panic", "abort in a thread's panic"] {
+        let (messages, told) = messages(way);
+        assert_eq!(messages, all(), "{way}: {told}");
+    }
+}
+
+#[test]
+fn an_exit_without_a_flush_leaves_whole_lines_from_the_first_on() {
+    let (messages, _) = messages("exit");
+    assert_eq!(messages, all()[..messages.len()]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_process_writes_nothing_and_says_so_once() {
+    let (messages, told) = messages("fork");
+    assert!(!told.contains("panicked"), "{told}");
+    assert_eq!(messages, all());
+    assert_eq!(told.matches("build a pipeline after forking").count(), 1, "{told}");
+}
+
+/// The back end must not wait for a lock of who may wait for it.
+#[cfg(unix)]
+#[test]
+fn the_standard_streams_may_be_locked_by_who_logs() {
+    let (output, _) = run("hold stderr");
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let messages = told.lines().filter_map(|line| line.rsplit_once(": "));
+    assert_eq!(messages.map(|(_, message)| message.to_owned()).collect::<Vec<_>>(), all());
+}
+
+#[test]
+fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
+    let (output, _) = run("guard outlives the handles");
+    let told = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<_> = told.lines().collect();
+    // Once by the sink, which tries again, and once by the guard.
+    let reason = "tach-pipeline: can't write the log to fails: on purpose";
+    assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
+    assert_eq!(lines[1..], [reason]);
+}
+
+/// A hook that flushes must not have it tried again at once, and so without an end.
+#[test]
+fn a_sink_that_panics_is_left_alone_for_a_while() {
+    let (output, _) = run("panic in a sink");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Locks that a thread of the parent held as it forked are never released in the child.
+#[cfg(unix)]
+#[test]
+fn a_forked_process_waits_for_no_lock() {
+    for way in ["fork while stderr is locked", "fork while a queue is read"] {
+        let (output, _) = run(way);
+        assert!(output.status.success(), "{way}: {output:?}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Processes that fork.
+#![expect(unsafe_code, reason = "forks, as programs do that have children without exec")]
+
+use std::io;
+use std::sync::mpsc;
+
+use tach_pipeline::WhenFull;
+
+use super::*;
+
+/// Forks, has the child run `f`, and waits until that has come true. A child that hangs is killed.
+fn in_child(f: impl FnOnce() -> bool) {
+    // SAFETY: the child uses nothing that another thread may have locked but what is tested.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: it only sets a timer.
+        unsafe { libc::alarm(20) };
+        let is_well = f();
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!is_well)) };
+    }
+    let mut status = 0;
+    // SAFETY: the status is a live integer.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((waited, status), (child, 0));
+}
+
+/// The child's flush is told on stderr that it is in vain.
+pub(super) fn while_stderr_is_locked(pipeline: &Pipeline) {
+    let (locked, is_locked) = mpsc::channel();
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _lock = io::stderr().lock();
+            locked.send(()).unwrap();
+            let _closed = is_done.recv();
+        });
+        is_locked.recv().unwrap();
+        in_child(|| pipeline.flush(LONG).is_err());
+        drop(done);
+    });
+}
+
+/// The child logs into a full queue, which the back end may hold a lock of. Whether it does as the process
+/// forks is a matter of luck: of one in ten forks or so.
+pub(super) fn while_a_queue_is_read() {
+    let builder = Pipeline::builder().queue_bytes(1 << 20).when_full(WhenFull::DropOldest);
+    let sink = Sink::writer("nothing", io::sink());
+    let (pipeline, _guard) = builder.sink(sink).build().unwrap();
+    let text = "x".repeat(1 << 18);
+    for _ in 0..50 {
+        (0..8).for_each(|_| info(&pipeline, &text));
+        in_child(|| {
+            (0..8).for_each(|_| info(&pipeline, &text));
+            true
+        });
+    }
+}
+
+/// Logs, forks at once, and has the child log more than its queue holds.
+pub(super) fn logs(pipeline: &Pipeline, log: &dyn Fn(), guard: Guard) {
+    log();
+    in_child(|| {
+        (0..10).for_each(|_| log());
+        let flushed = pipeline.flush(Duration::from_secs(1));
+        drop(guard);
+        flushed.is_err_and(|error| error.to_string().contains("forked"))
+    });
+}

@@ -1,0 +1,198 @@
+//! Sinks that fail, panic, or write little at a time.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+
+use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
+use tach_pipeline::{Format, Pipeline, Sink};
+
+use crate::support::{LONG, Memory, Moody, info};
+
+/// Logs to a sink that behaves by `mood` and to a sound one beside it; what both got.
+fn both(mood: impl FnMut(u32) -> io::Result<()> + Send + 'static) -> [Vec<String>; 2] {
+    let (moody, sound) = (Memory::default(), Memory::default());
+    let mut mood = mood;
+    let mut count = 0;
+    let writer = Moody {
+        memory: moody.clone(),
+        mood: move || {
+            count += 1;
+            mood(count)
+        },
+    };
+    let (pipeline, _guard) = Pipeline::builder()
+        .sink(Sink::writer("moody", writer).format(Format::Json))
+        .sink(sound.json())
+        .build()
+        .unwrap();
+    for number in 0..100 {
+        info(&pipeline, &number.to_string());
+        // In vain as long as the sink fails, which is what the last one is for.
+        let _failed = pipeline.flush(LONG);
+    }
+    pipeline.flush(LONG).unwrap();
+    [moody.messages(), sound.messages()]
+}
+
+fn numbers() -> Vec<String> {
+    (0..100).map(|number| number.to_string()).collect()
+}
+
+#[test]
+fn a_sink_that_fails_for_a_while_gets_all_of_it_later() {
+    let fails =
+        |count| if count % 7 == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) };
+    assert_eq!(both(fails), [numbers(), numbers()]);
+}
+
+#[test]
+fn a_sink_that_panics_is_a_sink_that_fails() {
+    let panics = |count| {
+        assert_ne!(count % 7, 0, "on purpose");
+        Ok(())
+    };
+    assert_eq!(both(panics), [numbers(), numbers()]);
+}
+
+#[test]
+fn a_flush_tells_what_failed_and_then_goes_on() {
+    let fails = Arc::new(AtomicU32::new(1));
+    let memory = Memory::default();
+    let mood = Arc::clone(&fails);
+    let mood = move || match mood.load(Ordering::SeqCst) {
+        0 => Ok(()),
+        _ => Err(io::Error::other("on purpose")),
+    };
+    let writer = Moody { memory: memory.clone(), mood };
+    let sink = Sink::writer("the moody one", writer).format(Format::Json);
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    info(&pipeline, "kept");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    assert_eq!(error.to_string(), "can't write the log to the moody one: on purpose");
+    fails.store(0, Ordering::SeqCst);
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["kept"]);
+}
+
+#[test]
+fn what_a_failing_sink_has_no_room_for_is_counted() {
+    let fails = Arc::new(AtomicU32::new(1));
+    let memory = Memory::default();
+    let mood = Arc::clone(&fails);
+    let mood = move || match mood.load(Ordering::SeqCst) {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::BrokenPipe.into()),
+    };
+    let writer = Moody { memory: memory.clone(), mood };
+    let sink = Sink::writer("moody", writer).format(Format::Json);
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let long = "x".repeat(1000);
+    for _ in 0..3_000 {
+        info(&pipeline, &long);
+    }
+    pipeline.flush(LONG).unwrap_err();
+    fails.store(0, Ordering::SeqCst);
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let written = records.iter().filter(|record| record["msg"] == long.as_str()).count() as u64;
+    let told = records.last().unwrap();
+    assert_eq!(told["msg"], "records dropped while the sink failed");
+    assert_eq!(told["count"].as_u64().unwrap() + written, 3_000);
+    assert!(written * 1000 <= 1024 * 1024 && written > 800, "{written}");
+}
+
+#[test]
+fn a_sink_may_write_little_at_a_time() {
+    struct Little(Memory);
+    impl io::Write for Little {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(&bytes[..bytes.len().min(3)])
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let memory = Memory::default();
+    let sink = Sink::writer("little", Little(memory.clone())).format(Format::Json);
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    (0..100).for_each(|number| info(&pipeline, &number.to_string()));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), numbers());
+}
+
+#[test]
+fn a_flush_of_which_nothing_came_says_so() {
+    /// Panics where the pipeline sorts and writes, and not where records are logged.
+    struct Panics;
+    impl Clock for Panics {
+        fn monotonic_now(&self) -> MonotonicInstant {
+            SystemClock.monotonic_now()
+        }
+        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+            SystemClock.duration_between(earlier, later)
+        }
+        fn unix_time_at(&self, instant: Instant) -> UnixTime {
+            assert_ne!(thread::current().name(), Some("tach-pipeline"), "on purpose");
+            SystemClock.unix_time_at(instant)
+        }
+    }
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
+    let (pipeline, guard) = builder.by_time(Duration::ZERO).build().unwrap();
+    info(&pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    assert!(error.to_string().contains("panicked"), "{error}");
+    assert_eq!(memory.text(), "");
+    core::mem::forget(guard);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_writer_that_would_block_is_waited_for() {
+    use std::io::BufRead as _;
+    use std::os::unix::net::UnixStream;
+    let (theirs, ours) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let builder = Pipeline::builder().sink(Sink::writer("socket", theirs));
+    // More is logged than the socket has room for, and less than the queue has.
+    let (pipeline, _guard) = builder.queue_bytes(1 << 20).build().unwrap();
+    let text = "x".repeat(1_000);
+    (0..400).for_each(|_| info(&pipeline, &text));
+    assert!(pipeline.flush(Duration::from_millis(100)).unwrap_err().is_timeout());
+    let reader = thread::spawn(move || {
+        let lines = io::BufReader::new(ours).lines().map(Result::unwrap);
+        lines.take(400).collect::<Vec<_>>()
+    });
+    pipeline.flush(LONG).unwrap();
+    assert!(reader.join().unwrap().iter().all(|line| line.ends_with(&text)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_with_the_path() {
+    let builder = Pipeline::builder().sink(Sink::file("/dev/full"));
+    let (pipeline, guard) = builder.build().unwrap();
+    info(&pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    let told = error.to_string();
+    assert!(told.starts_with("can't write the log to /dev/full: No space left"), "{told}");
+    core::mem::forget(guard);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_a_sink_that_fails() {
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (pipeline, guard) = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
+    drop(ours);
+    info(&pipeline, "unwritten");
+    let told = pipeline.flush(LONG).unwrap_err().to_string();
+    assert!(told.starts_with("can't write the log to pipe: Broken pipe"), "{told}");
+    core::mem::forget(guard);
+}

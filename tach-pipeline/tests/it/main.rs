@@ -1,0 +1,16 @@
+//! The pipeline: what is logged is written, whole, once, in time.
+
+mod allocation;
+mod auto_traits;
+#[cfg(unix)]
+mod colors;
+mod exits;
+mod faults;
+mod files;
+mod front;
+mod full;
+mod journal;
+mod lost;
+mod nested;
+mod order;
+mod support;

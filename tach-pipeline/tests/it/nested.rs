@@ -1,0 +1,237 @@
+//! Logging while logging, in a sink, in a panic, at the end of a thread.
+
+use core::cell::RefCell;
+use core::fmt;
+use std::io;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+
+use log::Log as _;
+#[cfg(feature = "tracing")]
+use serde_json::json;
+use tach_pipeline::{Format, Pipeline, Sink};
+
+use crate::support::{LONG, Memory, Talks, info};
+
+#[test]
+fn a_value_may_log_when_it_is_printed() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    info(&pipeline, &Talks(&pipeline).to_string());
+    let talks = Talks(&pipeline);
+    pipeline.log(&log::Record::builder().args(format_args!("{talks}")).build());
+    pipeline.flush(LONG).unwrap();
+    let (within, around) = ("from within", "from around");
+    assert_eq!(memory.messages(), [within, around, within, around]);
+}
+
+/// Between two that are not.
+#[cfg(feature = "tracing")]
+#[test]
+fn a_field_of_tracing_may_log_when_it_is_printed() {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    struct Logs<'a>(&'a Pipeline);
+    impl fmt::Debug for Logs<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            info(self.0, "from within");
+            f.write_str("shown")
+        }
+    }
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        for _ in 0..2 {
+            tracing::info!(before = 1, logs = ?Logs(&pipeline), after = 2, "from around");
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["from within", "from around", "from within", "from around"]);
+    for record in memory.records().iter().skip(1).step_by(2) {
+        assert_eq!(
+            [&record["before"], &record["logs"], &record["after"]],
+            [&json!(1), &json!("shown"), &json!(2)]
+        );
+    }
+}
+
+#[test]
+fn a_value_that_panics_loses_no_record() {
+    struct Panics;
+    impl fmt::Display for Panics {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("on purpose")
+        }
+    }
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    pipeline.log(&log::Record::builder().args(format_args!("before {Panics} after")).build());
+    info(&pipeline, "next");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["before <panicked>", "next"]);
+}
+
+#[test]
+fn a_sink_may_log_and_flush() {
+    struct Talkative {
+        memory: Memory,
+        pipeline: Arc<OnceLock<Pipeline>>,
+        left: u32,
+    }
+    impl io::Write for Talkative {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.left > 0 {
+                self.left -= 1;
+                let pipeline = self.pipeline.get().unwrap();
+                // More than its queue has room for: the rest is dropped, and nothing waits.
+                (0..1_000).for_each(|_| info(pipeline, "from the sink"));
+                assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
+            }
+            self.memory.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (memory, handle) = (Memory::default(), Arc::default());
+    let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
+    let sink = Sink::writer("talkative", sink).format(Format::Json);
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+    handle.set(pipeline.clone()).unwrap();
+    info(&pipeline, "first");
+    pipeline.flush(LONG).unwrap();
+    pipeline.flush(LONG).unwrap();
+    let messages = memory.messages();
+    assert_eq!(messages[0], "first");
+    assert!(messages.iter().filter(|message| *message == "from the sink").count() > 20);
+    assert!(messages.iter().any(|message| message == "records dropped"));
+}
+
+/// Each is in the midst of a write when it fills the other's queue, so each waits for the other.
+#[test]
+fn sinks_of_two_pipelines_may_log_to_each_other() {
+    struct Answers {
+        memory: Memory,
+        other: Arc<OnceLock<Pipeline>>,
+        both_write: Arc<Barrier>,
+        has_answered: bool,
+    }
+    impl io::Write for Answers {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if !self.has_answered {
+                self.has_answered = true;
+                self.both_write.wait();
+                let other = self.other.get().unwrap();
+                // There is room for two of them, and for the longest never.
+                (0..3).for_each(|_| info(other, &"answer".repeat(250)));
+                info(other, &"answer".repeat(1_000));
+            }
+            self.memory.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let both_write = Arc::new(Barrier::new(2));
+    let handles = [(); 2].map(|()| Arc::default());
+    let memories = [(); 2].map(|()| Memory::default());
+    let pipelines = [0, 1].map(|one| {
+        let sink = Answers {
+            memory: memories[one].clone(),
+            other: Arc::clone(&handles[1 - one]),
+            both_write: Arc::clone(&both_write),
+            has_answered: false,
+        };
+        let sink = Sink::writer("answers", sink).format(Format::Json);
+        let built = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+        handles[one].set(built.0.clone()).unwrap();
+        built
+    });
+    for (pipeline, _guard) in &pipelines {
+        info(pipeline, "first");
+    }
+    // Each has written its first record once the first flush of each is done.
+    for _ in 0..2 {
+        for (pipeline, _guard) in &pipelines {
+            pipeline.flush(LONG).unwrap();
+        }
+    }
+    for memory in memories {
+        let records = memory.records();
+        assert_eq!(records[0]["msg"], "first");
+        let answers = records.iter().filter(|it| it["msg"].as_str().unwrap().contains("answer"));
+        let dropped = records.iter().filter_map(|it| it["count"].as_u64()).sum::<u64>();
+        assert_eq!(answers.count() as u64 + dropped, 4, "{records:?}");
+        assert!(dropped >= 1);
+    }
+}
+
+#[test]
+fn what_a_thread_logs_at_its_end_comes_last() {
+    struct Late(Pipeline, String);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            info(&self.0, &self.1);
+        }
+    }
+    thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    for number in 0..40 {
+        let pipeline = pipeline.clone();
+        // Destructors run in no order that is promised.
+        let is_first = number % 2 == 0;
+        let thread = thread::spawn(move || {
+            let late = || LATE.set(Some(Late(pipeline.clone(), format!("{number:02} late"))));
+            if is_first {
+                late();
+            }
+            info(&pipeline, &format!("{number:02} in time"));
+            if !is_first {
+                late();
+            }
+        });
+        thread.join().unwrap();
+    }
+    pipeline.flush(LONG).unwrap();
+    let messages = memory.messages();
+    for number in (0..40).map(|number| format!("{number:02}")) {
+        let of_thread = messages.iter().filter(|message| message.starts_with(&number));
+        assert!(
+            of_thread.eq([&format!("{number} in time"), &format!("{number} late")]),
+            "{messages:?}"
+        );
+    }
+}
+
+#[test]
+fn destructors_of_a_thread_s_memory_may_log() {
+    struct Late(Pipeline);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            info(&self.0, "late");
+        }
+    }
+    thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
+    let memory = Memory::default();
+    // Levels by target are looked up with memory of the thread too.
+    let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
+    let (pipeline, _guard) = builder.build().unwrap();
+    // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
+    for is_first in [true, false] {
+        let pipeline = pipeline.clone();
+        // Joined one by one: the end of a scope does not wait for destructors.
+        let thread = thread::spawn(move || {
+            if is_first {
+                LATE.set(Some(Late(pipeline.clone())));
+            }
+            info(&pipeline, "in time");
+            LATE.set(Some(Late(pipeline)));
+        });
+        thread.join().unwrap();
+    }
+    pipeline.flush(LONG).unwrap();
+    let messages = memory.messages();
+    let count = |text| messages.iter().filter(|message| *message == text).count();
+    assert_eq!((count("in time"), count("late")), (2, 3));
+}

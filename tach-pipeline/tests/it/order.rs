@@ -1,0 +1,82 @@
+//! Lines of all threads in the order of their times.
+
+use core::time::Duration;
+use std::thread;
+
+use tach_core::{Instant, ManualClock, Stamp, UnixTime};
+use tach_pipeline::{Builder, Pipeline};
+
+use crate::support::{LONG, Memory, info};
+
+/// Whether the lines of threads that log at once come in the order of their times.
+fn is_sorted(builder: Builder) -> bool {
+    let memory = Memory::default();
+    let (pipeline, _guard) = builder.sink(memory.json()).build().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..5_000).for_each(|number| info(&pipeline, &number.to_string())));
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    assert_eq!(records.len(), 20_000);
+    records.is_sorted_by_key(|record| record["ts"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn by_time_sorts_the_lines_of_all_threads() {
+    assert!(is_sorted(Pipeline::builder().by_time(LONG)));
+    // The control: as they arrive they are not sorted, save by luck.
+    assert!((0..100).any(|_| !is_sorted(Pipeline::builder())));
+}
+
+#[test]
+fn records_of_one_time_keep_their_order_and_late_ones_are_written() {
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).by_time(Duration::ZERO).build().unwrap();
+    let at = |ns| Stamp::new(Instant::from_ticks(0), UnixTime::from_nanos(ns));
+    at(5).during(|| ["a", "b", "c"].iter().for_each(|message| info(&pipeline, message)));
+    pipeline.flush(LONG).unwrap();
+    at(4).during(|| info(&pipeline, "late"));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["a", "b", "c", "late"]);
+}
+
+const WINDOW: Duration = Duration::from_millis(50);
+
+/// Waits until a line is written that no flush asks for.
+fn is_written(memory: &Memory, mut meanwhile: impl FnMut()) -> bool {
+    let start = std::time::Instant::now();
+    while memory.text().is_empty() && start.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(5));
+        meanwhile();
+    }
+    !memory.text().is_empty()
+}
+
+#[test]
+fn a_record_of_the_future_is_not_held_until_then() {
+    let memory = Memory::default();
+    let (pipeline, _guard) =
+        Pipeline::builder().sink(memory.json()).by_time(WINDOW).build().unwrap();
+    let in_an_hour = UnixTime::now() + Duration::from_secs(3600);
+    Stamp::new(Instant::now(), in_an_hour).during(|| info(&pipeline, "early"));
+    assert!(is_written(&memory, || {}));
+}
+
+#[test]
+fn a_clock_that_is_set_back_holds_nothing_for_longer() {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(10_000_000_000_000));
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).by_time(WINDOW).with_clock(&CLOCK);
+    let (pipeline, _guard) = builder.build().unwrap();
+    info(&pipeline, "before");
+    CLOCK.step_back(Duration::from_secs(3600));
+    // Logged all the time, so that there is always a record of before that one's time.
+    assert!(is_written(&memory, || {
+        info(&pipeline, "after");
+        CLOCK.advance(Duration::from_millis(5));
+    }));
+    assert!(memory.text().contains("before"), "{}", memory.text());
+}

@@ -1,0 +1,80 @@
+//! A sink in memory, and what a test does to it.
+
+use core::fmt;
+use core::time::Duration;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tach_pipeline::{Format, Pipeline, Sink};
+
+/// Long enough for any machine: tests fail by what is missing, not by when.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// What was written, shared with the test.
+#[derive(Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    pub(crate) fn json(&self) -> Sink {
+        Sink::writer("memory", self.clone()).format(Format::Json)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// The lines, each parsed.
+    pub(crate) fn records(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The messages of the records.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        self.records().iter().map(|record| record["msg"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl io::Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Logs one message at the level of information.
+pub(crate) fn info(logger: &dyn log::Log, message: &str) {
+    logger.log(
+        &log::Record::builder().level(log::Level::Info).args(format_args!("{message}")).build(),
+    );
+}
+
+/// Logs when it is printed.
+pub(crate) struct Talks<'a>(pub(crate) &'a Pipeline);
+
+impl fmt::Display for Talks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        info(self.0, "from within");
+        f.write_str("from around")
+    }
+}
+
+/// A writer that does as it is told before each write to the memory.
+pub(crate) struct Moody<F> {
+    pub(crate) memory: Memory,
+    pub(crate) mood: F,
+}
+
+impl<F: FnMut() -> io::Result<()>> io::Write for Moody<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.mood)()?;
+        self.memory.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
