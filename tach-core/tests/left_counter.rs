@@ -5,10 +5,6 @@
 //! said; with `TACH_TESTS=all` in the environment it is a failure.
 
 #[cfg(target_os = "linux")]
-#[path = "support/this_program.rs"]
-mod this_program;
-
-#[cfg(target_os = "linux")]
 mod linux {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use core::time::Duration;
@@ -18,10 +14,10 @@ mod linux {
     use std::thread;
     use std::time::{Instant as StdInstant, SystemTime};
 
-    use crate::this_program;
     use tach_core::{
         Instant, MonotonicInstant, Order, Reason, Source, UnixTime, epoch, status, sync,
     };
+    use test_support::this_program;
 
     /// How far tach may be off the system's clocks after it has left the counter.
     const OFF: Duration = Duration::from_millis(1);
@@ -39,7 +35,7 @@ mod linux {
             eprintln!("0 passed, 1 NOT RUN: {obstacle}");
             return;
         }
-        let this_program = this_program::command();
+        let this_program = this_program();
         let mut child = unshare();
         child.arg(this_program.get_program()).args(this_program.get_args()).arg(CHILD);
         let status = child.status().expect("unshare was there");

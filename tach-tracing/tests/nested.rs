@@ -1,19 +1,15 @@
 //! Events that are logged while another one is handled: only the global subscriber is told of those, so
 //! this is a process of its own.
 
-#[path = "support/captured.rs"]
-mod captured;
-
 use core::fmt;
 use core::time::Duration;
 use std::panic::catch_unwind;
 
 use tach_core::{ManualClock, Stamp, UnixTime};
 use tach_tracing::{EventTime, Utc};
+use test_support::Captured;
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::prelude::*;
-
-use self::captured::Captured;
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 

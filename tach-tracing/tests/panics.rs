@@ -1,23 +1,17 @@
 //! A panic in the midst of a span stays one that can be caught. Where it doesn't the process ends, so each
 //! test is one of its own.
 
-#[path = "support/captured.rs"]
-mod captured;
-#[path = "support/child.rs"]
-mod child;
-
 use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 use tach_tracing::{CloseTimes, SpanTiming};
+use test_support::{Captured, assert_test_passes};
 use tracing::Subscriber;
 use tracing::field::{Empty, display};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry;
-
-use self::captured::Captured;
 
 struct Fragile;
 
@@ -56,7 +50,7 @@ where
 
 #[test]
 fn a_panic_of_a_timed_span_is_caught() {
-    child::assert_passes("timed", &[]);
+    assert_test_passes("timed", &[]);
 }
 
 #[test]
@@ -67,7 +61,7 @@ fn timed() {
 
 #[test]
 fn a_panic_of_a_span_whose_times_are_told_is_caught() {
-    child::assert_passes("told", &[]);
+    assert_test_passes("told", &[]);
 }
 
 #[test]

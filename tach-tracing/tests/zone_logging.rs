@@ -4,20 +4,14 @@
 
 #![cfg(feature = "jiff")]
 
-#[path = "support/captured.rs"]
-mod captured;
-#[path = "support/child.rs"]
-mod child;
-
 use core::time::Duration;
 
 use tach_core::{ManualClock, UnixTime};
 use tach_tracing::{Local, Strftime};
+use test_support::{Captured, assert_test_passes};
 use tracing::level_filters::LevelFilter;
 use tracing_log::LogTracer;
 use tracing_subscriber::fmt::time::FormatTime;
-
-use self::captured::Captured;
 
 const NOWHERE: &[(&str, &str)] = &[("TZ", "Nowhere/Land")];
 
@@ -48,7 +42,7 @@ fn assert_sought_once_a_minute(timer: impl FormatTime + Send + Sync + 'static, t
 
 #[test]
 fn local_ends() {
-    child::assert_passes("local", NOWHERE);
+    assert_test_passes("local", NOWHERE);
 }
 
 #[test]
@@ -59,7 +53,7 @@ fn local() {
 
 #[test]
 fn strftime_ends() {
-    child::assert_passes("strftime", NOWHERE);
+    assert_test_passes("strftime", NOWHERE);
 }
 
 #[test]

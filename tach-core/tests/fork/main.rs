@@ -20,9 +20,6 @@ mod os;
 mod reading;
 #[cfg(unix)]
 mod runs;
-#[cfg(unix)]
-#[path = "../support/this_program.rs"]
-mod this_program;
 
 fn main() {
     #[cfg(unix)]

@@ -21,8 +21,6 @@ mod linux {
     mod scenarios;
     mod seccomp;
     mod subject;
-    #[path = "../support/this_program.rs"]
-    mod this_program;
     mod trap;
     mod watch;
     mod word;

@@ -9,12 +9,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{self, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
+
+use test_support::{this_program, wait_for};
 
 use super::child;
 use super::report::Report;
 use super::scenarios::{self, End, Scenario, Setting};
-use super::this_program;
 
 /// The first argument of a child.
 const CHILD: &str = "child";
@@ -117,25 +117,14 @@ impl core::fmt::Display for Ended {
 
 /// Runs this program again. A child that hangs is killed.
 fn start(part: &str, name: &str, source: Option<&str>) -> Ended {
-    let mut command = this_program::command();
+    let mut command = this_program();
     command.args([CHILD, part, name]).stderr(Stdio::piped()).env_remove("TACH_ORDER");
     match source {
         Some(source) => command.env("TACH_SOURCE", source),
         None => command.env_remove("TACH_SOURCE"),
     };
     let mut child = command.spawn().expect("this program starts again");
-    let start = Instant::now();
-    let status = loop {
-        let ended = child.try_wait().expect("a child can be waited for");
-        if ended.is_some() || start.elapsed() > DEADLINE {
-            break ended;
-        }
-        thread::sleep(Duration::from_millis(1));
-    };
-    if status.is_none() {
-        child.kill().expect("a child can be killed");
-        child.wait().expect("a child can be waited for");
-    }
+    let status = wait_for(&mut child, DEADLINE);
     let mut said = Vec::new();
     let mut pipe = child.stderr.take().expect("the pipe was asked for");
     // What a child says fits into a pipe, so the child did not wait for a reader.

@@ -10,9 +10,6 @@ mod child;
 mod clock;
 #[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
 mod parent;
-#[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
-#[path = "../support/this_program.rs"]
-mod this_program;
 
 fn main() {
     #[cfg(all(target_os = "linux", not(target_env = "uclibc")))]

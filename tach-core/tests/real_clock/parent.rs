@@ -4,12 +4,11 @@
 use core::time::Duration;
 use std::env;
 use std::process;
-use std::thread;
-use std::time::Instant;
+
+use test_support::{this_program, wait_for};
 
 use crate::child;
 use crate::clock::{Guard, Saved};
-use crate::this_program;
 
 const SWITCH: &str = "TACH_REAL_CLOCK";
 const CHILD: &str = "child";
@@ -46,22 +45,11 @@ pub(crate) fn main() {
 
 /// Whether the child passed. One that hangs is killed.
 fn run_child() -> bool {
-    let mut command = this_program::command();
-    let mut child = command.arg(CHILD).spawn().expect("this program starts again");
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("a child can be waited for") {
-            if !status.success() {
-                eprintln!("0 passed, 1 failed: the child ended with {status}");
-            }
-            return status.success();
-        }
-        if start.elapsed() > DEADLINE {
-            child.kill().expect("a child can be killed");
-            child.wait().expect("a child can be waited for");
-            eprintln!("0 passed, 1 failed: the child hung");
-            return false;
-        }
-        thread::sleep(Duration::from_millis(5));
+    let mut child = this_program().arg(CHILD).spawn().expect("this program starts again");
+    match wait_for(&mut child, DEADLINE) {
+        Some(status) if status.success() => return true,
+        Some(status) => eprintln!("0 passed, 1 failed: the child ended with {status}"),
+        None => eprintln!("0 passed, 1 failed: the child hung"),
     }
+    false
 }

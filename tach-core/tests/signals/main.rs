@@ -23,9 +23,6 @@ mod runs;
 #[cfg(target_os = "linux")]
 mod storm;
 #[cfg(target_os = "linux")]
-#[path = "../support/this_program.rs"]
-mod this_program;
-#[cfg(target_os = "linux")]
 mod timer;
 
 fn main() {

@@ -7,8 +7,7 @@ use tach_core::{
     Instant, MonotonicInstant, Order, Reason, Source, Status, UnixTime, enforce_order,
     force_source, status,
 };
-
-use crate::this_program;
+use test_support::this_program;
 
 /// A case: what the child has in its environment, what it does, and what its standard error holds.
 struct Case {
@@ -62,7 +61,7 @@ pub(crate) fn main() {
 }
 
 fn child(case: &Case) -> Output {
-    let mut command = this_program::command();
+    let mut command = this_program();
     command.arg(case.name);
     for (name, value) in [("TACH_SOURCE", case.tach_source), ("TACH_ORDER", case.tach_order)] {
         match value {

@@ -3,9 +3,6 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod cases;
-#[cfg(not(target_family = "wasm"))]
-#[path = "../support/this_program.rs"]
-mod this_program;
 
 fn main() {
     #[cfg(not(target_family = "wasm"))]

@@ -3,10 +3,8 @@
 use core::time::Duration;
 use std::env;
 use std::process::ExitStatus;
-use std::thread;
-use std::time::Instant;
 
-use crate::this_program;
+use test_support::{this_program, wait_for};
 
 /// A child that has not ended by then hangs. None takes more than a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -18,22 +16,11 @@ pub(crate) fn runs() -> u32 {
     number.parse().expect("TACH_RUNS is a number")
 }
 
-/// Starts this program with `arguments` and waits for its end. A child that hangs is killed, which
-/// its status tells.
+/// Starts this program with `arguments` and returns the status with which it ended.
 pub(crate) fn run(arguments: &[String]) -> ExitStatus {
-    let mut command = this_program::command();
+    let mut command = this_program();
     // With TACH_SOURCE set, the first read allocates, which a signal handler must not.
     command.args(arguments).env_remove("TACH_SOURCE");
     let mut child = command.spawn().expect("this program starts again");
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("a child can be waited for") {
-            return status;
-        }
-        if start.elapsed() > DEADLINE {
-            child.kill().expect("a child can be killed");
-            return child.wait().expect("a child can be waited for");
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_for(&mut child, DEADLINE).unwrap_or_else(|| panic!("{arguments:?}: the child hung"))
 }

@@ -1,34 +1,9 @@
 //! Checks that a back end printed the time at which it was called.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use tach_core::UnixTime;
 
 /// The length of a timestamp with six digits.
 const LEN: usize = "2554-07-21T23:34:33.709551Z".len();
-
-/// A target that back ends write to, and tests read from.
-#[derive(Clone, Default)]
-pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Captured {
-    /// What was written since the last call.
-    pub(crate) fn take(&self) -> String {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8(core::mem::take(&mut *bytes)).unwrap()
-    }
-}
-
-impl io::Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Calls `log` repeatedly, which returns the timestamp that was printed for it, and checks that
 /// each lies between the readings of the clock before and after.

@@ -4,8 +4,9 @@ use std::io::Write;
 
 use ::env_logger::{Builder, Target};
 use log::{Level, Log, Record};
+use test_support::Captured;
 
-use crate::bracket::{Captured, assert_bracketed};
+use crate::bracket::assert_bracketed;
 
 #[test]
 fn a_line_carries_the_time_of_the_call() {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use ::env_logger::{Builder, Target};
 use log::{Level, Log, Record};
 use tach_core::{ManualClock, UnixTime};
-
-use crate::bracket::Captured;
+use test_support::Captured;
 
 /// 2023-11-14T22:13:20Z, and a microsecond and a half.
 pub(crate) const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_001_500);

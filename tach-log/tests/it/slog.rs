@@ -7,8 +7,9 @@ use ::slog::{Drain, Logger, PushFnValue, info, o};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::ManualClock;
+use test_support::Captured;
 
-use crate::bracket::{Captured, assert_bracketed};
+use crate::bracket::assert_bracketed;
 use crate::manual::START;
 
 #[test]

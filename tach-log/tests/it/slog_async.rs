@@ -12,8 +12,7 @@ use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::{ManualClock, Stamp, UnixTime};
 use tach_log::slog::{Pinned, Stamped};
-
-use crate::bracket::Captured;
+use test_support::Captured;
 
 /// 2023-11-14T22:13:20Z.
 const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_000_000);

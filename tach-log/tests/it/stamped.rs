@@ -8,8 +8,9 @@ use ::env_logger::{Builder, Target};
 use log::{Level, LevelFilter, Log, Record};
 use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, Stamp, UnixTime};
 use tach_log::{Sinks, Stamped};
+use test_support::Captured;
 
-use crate::bracket::{Captured, assert_bracketed};
+use crate::bracket::assert_bracketed;
 
 /// A sink that writes text, and one that writes JSON.
 fn sinks(text: &Captured, json: &Captured) -> Sinks {

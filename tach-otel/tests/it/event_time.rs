@@ -1,41 +1,14 @@
 //! One event, one time: in the lines of fmt layers and in the log record of OpenTelemetry.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
 use tach_core::UnixTime;
 use tach_otel::Clocked;
 use tach_tracing::{EventTime, Utc};
+use test_support::Captured;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::{fmt, registry};
-
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Captured {
-    fn writer(&self) -> impl Fn() -> Self + 'static {
-        let captured = self.clone();
-        move || captured.clone()
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(str::to_owned).collect()
-    }
-}
 
 /// The times of some events: in lines of text, in JSON, and in the records.
 fn times(
@@ -47,8 +20,8 @@ fn times(
     let exporter = InMemoryLogExporter::default();
     let provider = SdkLoggerProvider::builder().with_simple_exporter(exporter.clone()).build();
     let layers = vec![
-        fmt::layer().with_ansi(false).with_timer(Utc::<9>).with_writer(text.writer()).boxed(),
-        fmt::layer().json().with_timer(Utc::<9>).with_writer(json.writer()).boxed(),
+        fmt::layer().with_ansi(false).with_timer(Utc::<9>).with_writer(text.clone()).boxed(),
+        fmt::layer().json().with_timer(Utc::<9>).with_writer(json.clone()).boxed(),
         OpenTelemetryTracingBridge::new(&Clocked::new(provider.clone())).boxed(),
     ];
     tracing::subscriber::with_default(registry().with(around(layers)), || {
@@ -56,8 +29,8 @@ fn times(
             tracing::info!(number, "ready");
         }
     });
-    let in_text = |line: &String| line.split(' ').next().unwrap().parse().unwrap();
-    let in_json = |line: &String| {
+    let in_text = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
+    let in_json = |line: &str| {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
         event["timestamp"].as_str().unwrap().parse().unwrap()
     };
@@ -66,8 +39,8 @@ fn times(
         UnixTime::try_from(record.record.timestamp().unwrap()).unwrap()
     };
     let times = [
-        text.lines().iter().map(in_text).collect(),
-        json.lines().iter().map(in_json).collect(),
+        text.text().lines().map(in_text).collect(),
+        json.text().lines().map(in_json).collect(),
         records.iter().map(in_record).collect(),
     ];
     // The last handle takes the records with it.

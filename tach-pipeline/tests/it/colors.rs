@@ -3,11 +3,12 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Format, Pipeline, Sink};
+use test_support::test_of_this_program;
 
 use crate::support::info;
 
@@ -35,8 +36,7 @@ fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> Stri
     let name =
         format!("tach-pipeline-colors-{}-{:?}.log", process::id(), std::thread::current().id());
     let path = env::temp_dir().join(name);
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "colors::child", "--ignored", "--nocapture"]);
+    let mut command = test_of_this_program("colors::child");
     command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
     let status = command.env(PATH, &path).stdout(Stdio::null()).stderr(stderr).status();
     // The command holds the terminal open.

@@ -11,12 +11,13 @@ use std::env;
 use std::fs;
 use std::io;
 use std::panic;
-use std::process::{self, Command, Output};
+use std::process::{self, Output};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use tach_pipeline::{Guard, Pipeline, Sink};
+use test_support::test_of_this_program;
 
 use crate::support::{LONG, Memory, Moody, info};
 
@@ -136,12 +137,8 @@ fn forget(guard: Guard) {
 fn run(way: &str) -> (Output, Vec<String>) {
     let name = format!("tach-pipeline-exit-{}-{}.log", way.replace(' ', "-"), process::id());
     let path = env::temp_dir().join(name);
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "exits::child", "--ignored", "--nocapture"])
-        .env(WAY, way)
-        .env(PATH, &path)
-        .output()
-        .unwrap();
+    let output =
+        test_of_this_program("exits::child").env(WAY, way).env(PATH, &path).output().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
     // A signal may cut short what is just being written.

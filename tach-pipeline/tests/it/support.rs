@@ -3,17 +3,17 @@
 use core::fmt;
 use core::time::Duration;
 use std::io;
-use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tach_pipeline::{Format, Pipeline, Sink};
+use test_support::Captured;
 
 /// Long enough for any machine: tests fail by what is missing, not by when.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// What was written, shared with the test.
 #[derive(Clone, Default)]
-pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Memory(Captured);
 
 impl Memory {
     pub(crate) fn json(&self) -> Sink {
@@ -21,7 +21,7 @@ impl Memory {
     }
 
     pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        self.0.text()
     }
 
     /// The lines, each parsed.
@@ -37,7 +37,7 @@ impl Memory {
 
 impl io::Write for Memory {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

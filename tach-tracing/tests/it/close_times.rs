@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use tach_core::{ManualClock, UnixTime};
 use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
-
-use crate::support::Captured;
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 

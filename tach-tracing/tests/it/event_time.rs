@@ -10,9 +10,8 @@ mod stacks;
 use std::collections::BTreeMap;
 
 use tach_tracing::Utc;
+use test_support::Captured;
 use tracing_subscriber::{Layer, Registry, fmt};
-
-use crate::support::Captured;
 
 /// A layer of any type.
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;

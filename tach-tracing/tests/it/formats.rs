@@ -4,13 +4,14 @@ use core::time::Duration;
 
 use tach_core::UnixTime;
 use tach_tracing::{Uptime, Utc};
+use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
 
-use crate::support::{Captured, bracketed, parse};
+use crate::support::{bracketed, parse};
 
 /// The first word of what the full format prints.
 fn full<T: FormatTime + Send + Sync + 'static>(timer: T) -> (UnixTime, String, UnixTime) {

@@ -6,6 +6,7 @@ use std::thread;
 
 use tach_core::{IncreasingClock, ManualClock, Stamp, UnixTime};
 use tach_tracing::{EventTime, FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc};
+use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, dispatcher};
 use tracing_subscriber::Layer as _;
@@ -14,8 +15,6 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
-
-use crate::support::Captured;
 
 const THREADS: usize = 4;
 const EVENTS: usize = 500;

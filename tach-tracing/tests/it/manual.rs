@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use tach_core::{Clock, ManualClock, Stamp, UnixTime};
 use tach_tracing::{Uptime, Utc};
+use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::time::FormatTime;
-
-use crate::support::Captured;
 
 /// 2023-11-14T22:13:20Z.
 const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_000_000);

@@ -1,11 +1,7 @@
 //! A bracket around what is logged.
 
-#[path = "../support/captured.rs"]
-mod captured;
-
 use tach_core::UnixTime;
-
-pub(crate) use self::captured::Captured;
+use test_support::Captured;
 
 /// What `log` wrote to the subscriber that it was given, with the Unix times around it.
 pub(crate) fn bracketed(log: impl FnOnce(&Captured)) -> (UnixTime, String, UnixTime) {

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tach_core::{ManualClock, Stamp, UnixTime};
 use tach_tracing::{EventTime, Utc};
+use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
 
 use super::Boxed;
-use crate::support::Captured;
 
 /// The times of 400 lines about spans: those of one layer, and of another.
 fn times(around: impl FnOnce(Boxed) -> Boxed) -> [Vec<String>; 2] {

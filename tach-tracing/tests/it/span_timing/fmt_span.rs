@@ -9,6 +9,7 @@ use std::thread::sleep;
 
 use tach_core::ManualClock;
 use tach_tracing::{CloseTimes, SpanTiming};
+use test_support::Captured;
 use tracing::Subscriber;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -16,7 +17,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{fmt, registry};
 
 use super::{assert_durations, ns, timed};
-use crate::support::Captured;
 
 /// A span that is busy until it is closed, since the guard that would end that is forgotten.
 fn forget_the_guard(work: impl FnOnce()) {

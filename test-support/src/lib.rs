@@ -1,0 +1,8 @@
+//! Helpers that the tests of several crates share. Nothing of this is published.
+
+mod captured;
+mod implements;
+mod program;
+
+pub use self::captured::Captured;
+pub use self::program::{assert_test_passes, test_of_this_program, this_program, wait_for};
