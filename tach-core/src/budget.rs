@@ -5,8 +5,8 @@ use core::fmt;
 use core::ptr;
 use core::time::Duration;
 
-use crate::MonotonicInstant;
 use crate::clock::{Clock, SystemClock};
+use crate::instants::MonotonicInstant;
 
 /// How much time there is for a task, and how much of it is left.
 ///
@@ -256,7 +256,7 @@ mod tests {
     use std::boxed::Box;
 
     use super::*;
-    use crate::ManualClock;
+    use crate::clock::ManualClock;
 
     const SECOND: Duration = Duration::from_secs(1);
 

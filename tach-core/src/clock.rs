@@ -1,10 +1,19 @@
 //! What a clock is, so that a test can bring its own.
 
+mod increasing;
+#[cfg(feature = "std")]
+mod manual;
+
 use core::panic::RefUnwindSafe;
 use core::time::Duration;
 
+pub use self::increasing::IncreasingClock;
+#[cfg(feature = "std")]
+pub use self::manual::ManualClock;
+use crate::event_time::Stamp;
+use crate::instants::{Instant, MonotonicInstant};
 use crate::system::{self, Early};
-use crate::{Instant, MonotonicInstant, Stamp, UnixTime, unix_nanos};
+use crate::unix_time::{UnixTime, unix_nanos};
 
 /// A clock: the system's, one that a test moves by hand, or your own.
 ///

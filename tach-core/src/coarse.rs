@@ -43,14 +43,15 @@
 
 mod published;
 mod reading;
-mod words;
 
 use core::time::Duration;
 
 use self::published::{Published, Registration};
-use self::words::Reading;
-use crate::periodic::{Periodic, SpawnError};
-use crate::{Instant, UnixTime};
+use crate::background::Periodic;
+use crate::background::SpawnError;
+use crate::instants::Instant;
+use crate::sync::Reading;
+use crate::unix_time::UnixTime;
 
 static PUBLISHED: Published = Published::new();
 

@@ -90,7 +90,7 @@
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(all(test, loom), allow(dead_code, reason = "the rest is not compiled"))]
+#![cfg_attr(all(test, loom), allow(dead_code, unused_imports, reason = "the rest is not compiled"))]
 
 #[cfg(feature = "std")]
 extern crate std;
@@ -102,96 +102,66 @@ compile_error!(
 
 mod sync;
 
-cfg_if::cfg_if! {
-    if #[cfg(all(test, loom))] {
-        // Loom's atomics can't stand in a static, so its models are compiled without the rest.
-        mod coarse {
-            mod words;
-        }
-        mod increasing_clock {
-            mod floor;
-        }
-        mod maximum;
-        mod succession;
-        mod timeline {
-            mod history;
-            mod horizon;
-        }
-        mod versioned;
-    } else {
-        mod anchor;
-        mod atomic_instant;
-        mod bounded_time;
-        mod budget;
-        mod clock;
-        mod clock_error;
-        mod counter;
-        pub mod decimal;
-        mod digits;
-        mod host;
-        mod increasing_clock;
-        mod instant;
-        mod maximum;
-        mod monotonic;
-        mod ops;
-        mod ordered;
-        mod os;
-        pub mod rfc3339;
-        mod sample;
-        pub mod seconds;
-        mod source;
-        mod stamp;
-        mod status;
-        mod succession;
-        mod supply_clock;
-        mod system;
-        mod tick_scale;
-        mod timeline;
-        mod unix_time;
-        mod versioned;
+// Loom's atomics can't stand in a static, so its models are compiled without the rest.
+#[cfg(all(any(feature = "coarse", feature = "recalibrator"), not(all(test, loom))))]
+mod background;
+#[cfg(not(all(test, loom)))]
+mod budget;
+#[cfg(not(all(test, loom)))]
+mod clock;
+#[cfg(all(feature = "coarse", not(all(test, loom))))]
+pub mod coarse;
+#[cfg(not(all(test, loom)))]
+mod conversions;
+#[cfg(not(all(test, loom)))]
+mod counter;
+#[cfg(not(all(test, loom)))]
+mod event_time;
+#[cfg(not(all(test, loom)))]
+mod instants;
+#[cfg(not(all(test, loom)))]
+mod line;
+#[cfg(not(all(test, loom)))]
+mod os;
+#[cfg(not(all(test, loom)))]
+mod sample;
+#[cfg(not(all(test, loom)))]
+mod source;
+#[cfg(not(all(test, loom)))]
+mod system;
+#[cfg(not(all(test, loom)))]
+mod text;
+#[cfg(not(all(test, loom)))]
+mod tick_scale;
+#[cfg(not(all(test, loom)))]
+mod timeline;
+#[cfg(not(all(test, loom)))]
+mod unix_time;
 
-        #[cfg(feature = "coarse")]
-        pub mod coarse;
-        #[cfg(feature = "jiff")]
-        mod jiff_time;
-        #[cfg(feature = "std")]
-        mod manual_clock;
-        #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-        mod periodic;
-        #[cfg(feature = "recalibrator")]
-        mod recalibrator;
-        #[cfg(feature = "serde")]
-        mod serde_impls;
-        // On bare WebAssembly the standard library's clock panics.
-        #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
-        mod std_instant;
-        #[cfg(feature = "std")]
-        mod std_time;
+#[cfg(not(all(test, loom)))]
+pub use self::exports::*;
 
-        pub use crate::anchor::Anchor;
-        pub use crate::atomic_instant::AtomicInstant;
-        pub use crate::bounded_time::BoundedTime;
-        pub use crate::budget::{Budget, BudgetExhausted};
-        pub use crate::clock::{Clock, SystemClock};
-        pub use crate::clock_error::ClockError;
-        pub use crate::increasing_clock::IncreasingClock;
-        pub use crate::instant::Instant;
-        #[cfg(feature = "std")]
-        pub use crate::manual_clock::ManualClock;
-        pub use crate::monotonic::MonotonicInstant;
-        pub use crate::ordered::OrderedInstant;
-        #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-        pub use crate::periodic::SpawnError;
-        #[cfg(feature = "recalibrator")]
-        pub use crate::recalibrator::Recalibrator;
-        pub use crate::source::{ForceError, Order, Reason, Source};
-        pub use crate::stamp::Stamp;
-        pub use crate::status::{Status, TimelineStatus, status};
-        pub use crate::system::{
-            enforce_order, epoch, force_source, set_backward_step, sync, uptime, uptime_at,
-        };
-        pub use crate::tick_scale::{TickScale, TickScaleError};
-        pub use crate::timeline::BackwardStep;
-        pub use crate::unix_time::{UnixTime, UnixTimeError, unix_nanos};
-    }
+/// The public items.
+#[cfg(not(all(test, loom)))]
+mod exports {
+    #[cfg(feature = "recalibrator")]
+    pub use crate::background::Recalibrator;
+    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    pub use crate::background::SpawnError;
+    pub use crate::budget::{Budget, BudgetExhausted};
+    #[cfg(feature = "std")]
+    pub use crate::clock::ManualClock;
+    pub use crate::clock::{Clock, IncreasingClock, SystemClock};
+    pub use crate::event_time::Stamp;
+    pub use crate::instants::{AtomicInstant, Instant, MonotonicInstant, OrderedInstant};
+    pub use crate::os::ClockError;
+    pub use crate::source::{ForceError, Order, Reason, Source};
+    pub use crate::system::{
+        Status, TimelineStatus, enforce_order, epoch, force_source, set_backward_step, status,
+        sync, uptime, uptime_at,
+    };
+    pub use crate::text::{decimal, seconds};
+    pub use crate::tick_scale::{TickScale, TickScaleError};
+    pub use crate::timeline::BackwardStep;
+    pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, UnixTimeError, rfc3339, unix_nanos};
 }

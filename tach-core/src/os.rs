@@ -30,7 +30,10 @@
 
 use cfg_if::cfg_if;
 
+mod clock_error;
+mod supply_clock;
 mod unknown;
+pub use self::clock_error::ClockError;
 #[allow(unused_imports, reason = "what is named below takes the place of what it brings")]
 pub(crate) use unknown::*;
 

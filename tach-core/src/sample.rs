@@ -1,6 +1,6 @@
 //! One bracketed reading of counter and OS clock.
 
-use crate::timeline::Rate;
+use crate::line::Rate;
 
 /// The two clocks that a timeline relates: any pair, so that a simulation can drive it.
 pub(crate) trait Reference {

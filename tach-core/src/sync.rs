@@ -3,6 +3,24 @@
 //! Loom's are made at run time only, so what is made of atomics goes by the two macros here:
 //! `const_fn!` around a constructor, `array_of!` in place of an array of constants.
 
+mod floor;
+mod history;
+mod horizon;
+mod maximum;
+#[cfg(any(feature = "coarse", all(test, loom)))]
+mod reading;
+mod succession;
+mod versioned;
+
+pub(crate) use self::floor::Floor;
+pub(crate) use self::history::{Full, History, Id};
+pub(crate) use self::horizon::Reach;
+pub(crate) use self::maximum::Maximum;
+#[cfg(any(feature = "coarse", all(test, loom)))]
+pub(crate) use self::reading::{Reading, Words};
+pub(crate) use self::succession::Succession;
+pub(crate) use self::versioned::Versioned;
+
 cfg_if::cfg_if! {
     if #[cfg(all(test, loom))] {
         pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

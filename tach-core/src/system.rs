@@ -4,7 +4,9 @@
 //! on ticks.
 
 mod convert;
+mod host;
 mod read;
+mod status;
 mod upkeep;
 
 pub(crate) use self::convert::{
@@ -16,14 +18,16 @@ pub(crate) use self::convert::{
 )]
 pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
 pub use self::convert::{uptime, uptime_at};
+use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
+pub use self::status::{Status, TimelineStatus, status};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
-use crate::host::Host;
+use crate::line::{Line, Rate};
 use crate::os;
 use crate::sample::{CounterFailure, Reference, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
-use crate::timeline::{Expected, Line, Rate, Timeline};
+use crate::timeline::{Expected, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);

@@ -6,7 +6,9 @@ use core::fmt;
 use core::time::Duration;
 
 pub use self::parse::TickScaleError;
-use crate::{Clock, Instant, SystemClock, UnixTime};
+use crate::clock::{Clock, SystemClock};
+use crate::instants::Instant;
+use crate::unix_time::UnixTime;
 
 /// Over so many ticks the rate is measured: six minutes of a counter of 3 GHz, so that a nanosecond of
 /// rounding is 3 millionths of a ppm.
@@ -162,7 +164,8 @@ impl fmt::Display for TickScale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ManualClock, MonotonicInstant};
+    use crate::clock::ManualClock;
+    use crate::instants::MonotonicInstant;
 
     /// A clock that is read at `tick`, and by which every `ticks` ticks last `ns`.
     struct Steady {

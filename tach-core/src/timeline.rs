@@ -17,10 +17,7 @@ mod bound;
 mod counts;
 mod current;
 mod discipline;
-mod history;
-mod horizon;
 mod inverse;
-mod line;
 mod look;
 mod past;
 mod piece;
@@ -29,18 +26,15 @@ mod record;
 mod thinning;
 
 use self::current::Current;
-use self::history::{Full, History, Id};
-use self::horizon::Reach;
-use self::line::FAST_NS;
-pub(crate) use self::line::{Line, Rate};
 use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
 pub use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 use self::record::{KNOWLEDGE_WORDS, LOOK_NS};
 pub(crate) use self::record::{MAX_SKEW_NS, Record};
+use crate::line::{FAST_NS, Line, Rate};
 use crate::sample::{CounterFailure, Reference, Sample};
-use crate::sync::{AtomicBool, Ordering, Padded};
+use crate::sync::{AtomicBool, Full, History, Id, Ordering, Padded, Reach};
 
 /// Records in memory. In a calm, busy process each covers four seconds, so the ticks of the last minute convert
 /// by the records that first converted them. In an idle process a record covers any time.
@@ -313,18 +307,5 @@ impl Timeline {
     }
 }
 
-#[cfg(test)]
-mod appenders;
-#[cfg(all(test, not(tach_same_arithmetic)))]
-mod disruptions;
-#[cfg(test)]
-mod first_rate;
-#[cfg(all(test, not(tach_same_arithmetic)))]
-mod scenarios;
-#[cfg(test)]
-#[cfg_attr(tach_same_arithmetic, expect(dead_code, reason = "what uses it is left out"))]
-mod simulation;
-#[cfg(all(test, not(tach_same_arithmetic)))]
-mod sums;
 #[cfg(test)]
 mod tests;

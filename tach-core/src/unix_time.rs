@@ -1,15 +1,19 @@
 //! Points in Unix time.
 
+mod anchor;
+mod bounded;
 mod error;
 mod ops;
+pub mod rfc3339;
 
 use core::fmt;
 use core::time::Duration;
 
+pub use self::anchor::Anchor;
+pub use self::bounded::BoundedTime;
 pub use self::error::UnixTimeError;
-use crate::bounded_time::BoundedTime;
-use crate::rfc3339::Formatter;
 use crate::system;
+use crate::unix_time::rfc3339::Formatter;
 
 const NS_PER_US: u64 = 1_000;
 const NS_PER_MS: u64 = 1_000_000;

@@ -24,20 +24,25 @@ const PACKAGES: &[Package] = &[
     Package {
         folder: "tach-core/src",
         alone: None,
-        answered_for: &["coarse/words.rs", "versioned.rs", "succession.rs", "timeline/history.rs"],
+        answered_for: &[
+            "sync/reading.rs",
+            "sync/versioned.rs",
+            "sync/succession.rs",
+            "sync/history.rs",
+        ],
         splits: &[
             (
-                "maximum.rs",
+                "sync/maximum.rs",
                 "self.0.fetch_max(tick, Ordering::Relaxed).max(tick)",
                 "{ let highest = self.get().max(tick); self.0.store(highest, Ordering::Relaxed); highest }",
             ),
             (
-                "timeline/horizon.rs",
+                "sync/horizon.rs",
                 "self.0.fetch_or(CLOSED, Ordering::Relaxed) & !CLOSED",
                 "{ let word = self.0.load(Ordering::Relaxed); self.0.store(word | CLOSED, Ordering::Relaxed); word & !CLOSED }",
             ),
             (
-                "increasing_clock/floor.rs",
+                "sync/floor.rs",
                 "self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise)",
                 "{
                     let floor = self.0.load(Ordering::Relaxed);

@@ -3,8 +3,8 @@
 use core::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::words::{Reading, Words};
 use crate::sync::Padded;
+use crate::sync::{Reading, Words};
 
 /// What is published. There is a reading if and only if a refresher is registered.
 ///

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use super::words::Reading;
-use crate::MonotonicInstant;
+use crate::instants::MonotonicInstant;
+use crate::sync::Reading;
 
 impl Reading {
     /// The precise clock now.

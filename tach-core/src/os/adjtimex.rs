@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use libc::timex;
 
-use crate::clock_error::ClockError;
+use crate::os::ClockError;
 
 pub(crate) fn clock_error() -> Option<ClockError> {
     let mut state = unset();

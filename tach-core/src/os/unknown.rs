@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "a back end that knows better takes the place of each")]
 
 use super::{CLOCKSOURCE_BYTES, KernelView};
-use crate::clock_error::ClockError;
+use crate::os::ClockError;
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     KernelView { current: None, available: None }

@@ -2,7 +2,7 @@
 
 use wasm_bindgen::prelude::*;
 
-use crate::maximum::Maximum;
+use crate::sync::Maximum;
 use crate::sync::{AtomicU64, Ordering};
 
 #[wasm_bindgen]

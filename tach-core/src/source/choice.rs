@@ -7,10 +7,10 @@ use super::request::{ORDER, SOURCE};
 use super::verdict::{Access, Mode, Verdict, Wish, decide, kernel_verdict, without_counter};
 use super::{Order, Reason, Source};
 use crate::counter;
+use crate::line::Line;
 use crate::os::{self, CLOCKSOURCE_BYTES};
-use crate::succession::Succession;
 use crate::sync::Padded;
-use crate::timeline::Line;
+use crate::sync::Succession;
 
 /// What was chosen, as [`CHOICE`] holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 //! so that every tick that was ever read keeps its meaning.
 
 use super::verdict::Mode;
+use crate::line::{Line, Rate};
 use crate::sample::CounterFailure;
-use crate::timeline::{Expected, Line, MAX_SKEW_NS, Rate};
+use crate::timeline::{Expected, MAX_SKEW_NS};
 
 /// Lines in memory: one for each time that ticks can be moved or replaced, and a few for threads that
 /// a `fork` left behind in the middle of writing one.

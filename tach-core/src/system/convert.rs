@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use super::read::{Bare, Read, checked, in_force, tick_by, ticks};
 use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, offset_ns};
+use crate::counter;
+use crate::instants::Instant;
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::timeline::Timeline;
-use crate::{Instant, counter};
 
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
 #[inline]

@@ -2,10 +2,10 @@
 
 use super::{MONOTONIC, MonotonicReference, start};
 use crate::counter;
-use crate::maximum::Maximum;
 use crate::os;
 use crate::sample::Reference;
 use crate::source::{self, Chosen, Mode, Order};
+use crate::sync::Maximum;
 use crate::sync::Padded;
 use crate::timeline::Timeline;
 

@@ -5,7 +5,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::TickScale;
-use crate::rfc3339::ParseError;
+use crate::unix_time::rfc3339::ParseError;
 
 /// Parses the text that [`Display`](fmt::Display) writes. The time may have any form that
 /// [`UnixTime`](crate::UnixTime#impl-FromStr-for-UnixTime) parses, and the rate any number of

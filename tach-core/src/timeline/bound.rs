@@ -1,6 +1,7 @@
 //! How far the timeline is from the OS clock, by a fresh sample.
 
-use super::{BackwardStep, Line, Policy, Rate, Record, Timeline};
+use super::{BackwardStep, Policy, Record, Timeline};
+use crate::line::{Line, Rate};
 use crate::sample::{Reference, Sample};
 
 /// A bracket that is wider was interrupted, or is a system call's.

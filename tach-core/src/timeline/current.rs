@@ -1,8 +1,8 @@
 //! The line in use, where the fast path finds it, and the ticks that a read may give without a look.
 
-use super::line::{FastRate, Line};
+use crate::line::{FastRate, Line};
+use crate::sync::Versioned;
 use crate::sync::{AtomicU64, Ordering};
-use crate::versioned::Versioned;
 
 /// The line in use: start tick, rate, and start ns. Its version is the tick up to which it may be
 /// used, which rises with every line. So a reader that has compared that tick with its own has checked

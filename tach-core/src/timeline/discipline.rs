@@ -5,7 +5,7 @@
 //! errors kept apart): one that was interrupted in its bracket moves little, one that contradicts
 //! a confident estimate by more than its error can explain makes the rate uncertain again.
 
-use super::line::{Line, Rate};
+use crate::line::{Line, Rate};
 use crate::sample::Sample;
 
 /// What is known of the OS clock.

@@ -1,8 +1,9 @@
 //! Ticks at times: the timeline read the other way round.
 
-use super::line::ExactNs;
+use super::Timeline;
 use super::piece::Point;
-use super::{Line, Timeline};
+use crate::line::ExactNs;
+use crate::line::Line;
 use crate::sample::Reference;
 
 impl Timeline {

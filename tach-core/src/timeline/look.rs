@@ -1,9 +1,10 @@
 //! Looks: a sample of the OS clock, and its consequences for the newest record.
 
-use super::history::Id;
 use super::record::{End, SPIN_NS};
-use super::{Line, Record, Timeline};
+use super::{Record, Timeline};
+use crate::line::Line;
 use crate::sample::{CounterFailure, Reference, Sample};
+use crate::sync::Id;
 
 /// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
 const MAX_SPINS: u64 = 2_000;

@@ -1,9 +1,10 @@
 //! What was told before the newest record: by the records that are kept, and by chords between them.
 
-use super::history::Id;
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::thinning::{self, Kept};
-use super::{Line, Rate, SLOTS, Timeline};
+use super::{SLOTS, Timeline};
+use crate::line::{Line, Rate};
+use crate::sync::Id;
 
 /// How many records are given up at a time, when there is no room.
 const GIVEN_UP: usize = 3;

@@ -10,7 +10,7 @@
 //!                       horizon       knee_tick   end_tick
 //! ```
 
-use super::line::{Line, Rate};
+use crate::line::{Line, Rate};
 
 /// A point of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

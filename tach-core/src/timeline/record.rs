@@ -2,9 +2,9 @@
 
 use super::counts::{Counts, Event};
 use super::discipline::{Estimate, Finding};
-use super::line::{Line, Rate};
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::policy::{BackwardStep, Policy};
+use crate::line::{Line, Rate};
 use crate::sample::Sample;
 
 /// One piece of the timeline, and what is known when it begins.

@@ -108,8 +108,8 @@ fn difference(a: u64, b: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::{Line, Rate};
     use super::*;
+    use crate::line::{Line, Rate};
 
     const START: Point = Point { tick: 0, ns: 0 };
     const END: Point = Point { tick: u64::MAX, ns: u64::MAX };

@@ -82,7 +82,7 @@ impl Error for UnixTimeError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::UnixTime;
+    use crate::unix_time::UnixTime;
 
     #[test]
     fn the_messages_name_the_ends_of_the_range() {

@@ -1,0 +1,11 @@
+//! Threads that act at an interval.
+
+mod periodic;
+#[cfg(feature = "recalibrator")]
+mod recalibrator;
+
+#[cfg(feature = "coarse")]
+pub(crate) use self::periodic::Periodic;
+pub use self::periodic::SpawnError;
+#[cfg(feature = "recalibrator")]
+pub use self::recalibrator::Recalibrator;

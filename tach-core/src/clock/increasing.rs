@@ -1,0 +1,177 @@
+//! A clock whose Unix time never repeats.
+
+use core::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+use crate::event_time::Stamp;
+use crate::instants::{Instant, MonotonicInstant};
+use crate::sync::{Floor, Padded};
+use crate::unix_time::UnixTime;
+
+/// A clock whose Unix time is later each time that it is read, by any thread: for those who key on
+/// timestamps.
+///
+/// It tells another clock's time, unless that would print as one that it told before, or as an earlier one:
+/// then it tells the first time after that which prints differently. How many digits are printed, it learns
+/// as its resolution.
+///
+/// # Guarantees
+///
+/// Of two readings by [`unix_time`](Clock::unix_time) or [`stamp`](Clock::stamp), by whichever threads, no
+/// two are equal when both are rounded down to the resolution, and if one happens before the other it is
+/// the earlier. So it is up to [`UnixTime::MAX`], where the time stands still.
+///
+/// A clock that is read more often than its resolution allows runs ahead: two million readings a second at
+/// a resolution of a microsecond make two seconds of each. So it does after the wall clock has been stepped
+/// back, until that has caught up. Instants, and the time [at](Clock::unix_time_at) one of them, are the
+/// other clock's as they are.
+///
+/// # Cost
+///
+/// That of the other clock, and a write that all threads share: where several read it all the time they
+/// wait for each other's cache line.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_core::{Clock, IncreasingClock, SystemClock};
+///
+/// static CLOCK: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
+///
+/// let (first, second) = (CLOCK.unix_time(), CLOCK.unix_time());
+/// assert!(first.as_micros() < second.as_micros());
+/// ```
+#[derive(Debug)]
+pub struct IncreasingClock<C = SystemClock> {
+    clock: C,
+    resolution_ns: u64,
+    floor: Padded<Floor>,
+}
+
+impl<C> IncreasingClock<C> {
+    /// The Unix times of `clock`, at least a `resolution` apart: what the last digit that is printed stands
+    /// for. Zero counts as a nanosecond.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
+    ///
+    /// let manual = ManualClock::new(UnixTime::from_nanos(1_500));
+    /// let clock = IncreasingClock::new(&manual, Duration::from_micros(1));
+    /// let times = [(); 3].map(|()| clock.unix_time().as_nanos());
+    /// assert_eq!(times, [1_500, 2_000, 3_000]);
+    /// ```
+    #[must_use]
+    pub const fn new(clock: C, resolution: Duration) -> Self {
+        let ns = resolution.as_nanos();
+        #[expect(clippy::cast_possible_truncation, reason = "not more than the greatest")]
+        let resolution_ns = if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 };
+        let resolution_ns = if resolution_ns == 0 { 1 } else { resolution_ns };
+        Self { clock, resolution_ns, floor: Padded(Floor::new()) }
+    }
+
+    #[inline]
+    fn told(&self, time: UnixTime) -> UnixTime {
+        UnixTime::from_nanos(self.floor.0.rise(time.as_nanos(), self.resolution_ns))
+    }
+}
+
+impl<C: Clock> Clock for IncreasingClock<C> {
+    #[inline]
+    fn monotonic_now(&self) -> MonotonicInstant {
+        self.clock.monotonic_now()
+    }
+
+    #[inline]
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        self.clock.duration_between(earlier, later)
+    }
+
+    #[inline]
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        self.clock.unix_time_at(instant)
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    #[inline]
+    fn unix_time(&self) -> UnixTime {
+        self.told(self.clock.unix_time())
+    }
+
+    #[inline]
+    fn elapsed(&self, since: Instant) -> Duration {
+        self.clock.elapsed(since)
+    }
+
+    #[inline]
+    fn stamp(&self) -> Stamp {
+        let stamp = self.clock.stamp();
+        Stamp::new(stamp.instant(), self.told(stamp.unix_time()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_step_back_is_not_seen() {
+        let manual = ManualClock::new(UnixTime::from_nanos(1_000_000_000));
+        let clock = IncreasingClock::new(&manual, MS);
+        assert_eq!(clock.unix_time().as_millis(), 1000);
+        manual.step_back(MS * 500);
+        assert_eq!(clock.unix_time().as_millis(), 1001);
+        assert_eq!(clock.unix_time_at(manual.now()).as_millis(), 500);
+        manual.step_forward(MS * 600);
+        assert_eq!(clock.unix_time().as_millis(), 1100);
+    }
+
+    #[test]
+    fn stamps_increase_as_well() {
+        let clock = IncreasingClock::new(ManualClock::default(), MS);
+        let stamps = [clock.stamp().unix_time(), clock.unix_time(), clock.stamp().unix_time()];
+        assert_eq!(stamps.map(UnixTime::as_millis), [0, 1, 2]);
+    }
+
+    #[test]
+    fn any_resolution_will_do() {
+        for (resolution, second) in [(Duration::ZERO, 1), (Duration::MAX, u64::MAX)] {
+            let clock = IncreasingClock::new(ManualClock::default(), resolution);
+            assert_eq!([(); 2].map(|()| clock.unix_time().as_nanos()), [0, second]);
+        }
+    }
+
+    #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
+    fn threads_are_never_told_the_same() {
+        const EACH: usize = 10_000;
+        let clock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
+        let read = || [(); EACH].map(|()| clock.unix_time().as_micros());
+        let mut told: Vec<u64> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(read)).collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| {
+                    let told = thread.join().unwrap();
+                    assert!(told.is_sorted());
+                    told
+                })
+                .collect()
+        });
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(told.len(), 4 * EACH);
+    }
+}

@@ -1,0 +1,11 @@
+//! Conversions from and to other crates' types.
+
+#[cfg(feature = "jiff")]
+mod jiff_time;
+#[cfg(feature = "serde")]
+mod serde_impls;
+// On bare WebAssembly the standard library's clock panics.
+#[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
+mod std_instant;
+#[cfg(feature = "std")]
+mod std_time;

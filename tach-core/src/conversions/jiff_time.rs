@@ -1,0 +1,86 @@
+//! Conversions from and to jiff's timestamps.
+
+use jiff::Timestamp;
+
+use crate::unix_time::{UnixTime, UnixTimeError};
+
+/// The same time as jiff has it, which can tell every Unix time.
+///
+/// # Examples
+///
+/// ```
+/// use jiff::Timestamp;
+/// use tach_core::UnixTime;
+///
+/// assert_eq!(Timestamp::from(UnixTime::EPOCH), Timestamp::UNIX_EPOCH);
+/// ```
+impl From<UnixTime> for Timestamp {
+    fn from(time: UnixTime) -> Self {
+        Self::from_nanosecond(time.as_nanos().into())
+            .expect("Unix times end in the year 2554, and jiff's in 9999")
+    }
+}
+
+/// The time that jiff has.
+///
+/// # Errors
+///
+/// If it is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
+///
+/// # Examples
+///
+/// ```
+/// use jiff::Timestamp;
+/// use tach_core::UnixTime;
+///
+/// assert_eq!(UnixTime::try_from(Timestamp::UNIX_EPOCH), Ok(UnixTime::EPOCH));
+/// assert!(UnixTime::try_from(Timestamp::MIN).unwrap_err().is_before_epoch());
+/// ```
+impl TryFrom<Timestamp> for UnixTime {
+    type Error = UnixTimeError;
+
+    fn try_from(timestamp: Timestamp) -> Result<Self, UnixTimeError> {
+        let nanos = timestamp.as_nanosecond();
+        if nanos < 0 {
+            return Err(UnixTimeError::BEFORE_EPOCH);
+        }
+        u64::try_from(nanos).map(Self::from_nanos).map_err(|_| UnixTimeError::AFTER_MAX)
+    }
+}
+
+#[cfg(all(test, not(tach_same_arithmetic)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn jiff_tells_the_first_and_the_last_unix_time() {
+        for time in [UnixTime::EPOCH, UnixTime::MAX] {
+            let timestamp = Timestamp::from(time);
+            assert_eq!(timestamp.as_nanosecond(), i128::from(time.as_nanos()));
+            assert_eq!(UnixTime::try_from(timestamp), Ok(time));
+        }
+    }
+
+    #[test]
+    fn timestamps_outside_of_unix_times_are_errors() {
+        let ns = jiff::SignedDuration::from_nanos(1);
+        for early in [Timestamp::MIN, Timestamp::from(UnixTime::EPOCH) - ns] {
+            assert_eq!(UnixTime::try_from(early), Err(UnixTimeError::BEFORE_EPOCH));
+        }
+        for late in [Timestamp::MAX, Timestamp::from(UnixTime::MAX) + ns] {
+            assert_eq!(UnixTime::try_from(late), Err(UnixTimeError::AFTER_MAX));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_unix_time_goes_to_jiff_and_back(nanos: u64) {
+            let time = UnixTime::from_nanos(nanos);
+            let timestamp = Timestamp::from(time);
+            prop_assert_eq!(time.to_string(), format!("{timestamp:.9}"));
+            prop_assert_eq!(UnixTime::try_from(timestamp), Ok(time));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Conversions from and to the standard library's instants, which tell the same clock's time.
+
+use core::time::Duration;
+use std::sync::OnceLock;
+use std::time::Instant as StdInstant;
+
+use crate::instants::{Instant, MonotonicInstant, OrderedInstant};
+use crate::{os, system};
+
+/// A point of the OS's monotonic clock, as the standard library has it and in ns.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    std: StdInstant,
+    ns: u64,
+}
+
+/// Enough to meet the narrowest bracket there is.
+const BRACKETS: u32 = 64;
+
+impl Pair {
+    /// The same pair in every call, so that conversions keep order and distances.
+    fn get() -> Self {
+        static PAIR: OnceLock<Pair> = OnceLock::new();
+        *PAIR.get_or_init(|| Self::take(StdInstant::now, os::monotonic_ns))
+    }
+
+    /// The standard library tells no nanoseconds, so each of its readings is bracketed by two in ns.
+    /// Moved to the first of them, all brackets hold it, and it is taken for the middle of what they
+    /// have in common.
+    fn take(std_now: impl Fn() -> StdInstant, ns_now: impl Fn() -> u64) -> Self {
+        let (mut before, std, mut after) = (ns_now(), std_now(), ns_now());
+        let (mut least, mut most) = (before, after);
+        for _ in 1..BRACKETS {
+            before = after;
+            let since = nanos(std_now().saturating_duration_since(std));
+            after = ns_now();
+            least = least.max(before.saturating_sub(since));
+            most = most.min(after.saturating_sub(since));
+        }
+        Self { std, ns: least.midpoint(most) }
+    }
+
+    /// On a system whose standard library does not tell that time, one between here and there.
+    fn std_at(self, ns: u64) -> StdInstant {
+        let mut away = Duration::from_nanos(ns.abs_diff(self.ns));
+        loop {
+            let told =
+                if ns >= self.ns { self.std.checked_add(away) } else { self.std.checked_sub(away) };
+            match told {
+                Some(told) => return told,
+                None => away /= 2,
+            }
+        }
+    }
+
+    fn ns_at(self, std: StdInstant) -> u64 {
+        // The earlier is subtracted from the later, as Windows takes an instant that is less than 100 ns
+        // later for the same.
+        if std >= self.std {
+            self.ns.saturating_add(nanos(std.saturating_duration_since(self.std)))
+        } else {
+            self.ns.saturating_sub(nanos(self.std.saturating_duration_since(std)))
+        }
+    }
+}
+
+/// In ns, of which `u64` holds 584 years.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The same point, for an API that takes the standard library's.
+///
+/// Both read one clock of the OS, but the standard library does not tell its nanoseconds: which of its
+/// instants goes with which tick is measured once, to some tens of ns. All conversions share that error,
+/// so they keep order, and distances to a tick and a nanosecond.
+///
+/// # Cost
+///
+/// A conversion; the first one in a process reads both clocks some dozen times, and takes a lock, so it is
+/// not for a signal handler.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::Instant;
+///
+/// let start = std::time::Instant::from(Instant::now());
+/// println!("{:?}", start.elapsed());
+/// ```
+impl From<Instant> for StdInstant {
+    fn from(instant: Instant) -> Self {
+        Pair::get().std_at(system::os_monotonic_ns_at(instant.as_ticks()))
+    }
+}
+
+/// As from an [`Instant`].
+impl From<OrderedInstant> for StdInstant {
+    fn from(instant: OrderedInstant) -> Self {
+        instant.as_unordered().into()
+    }
+}
+
+/// As from an [`Instant`].
+impl From<MonotonicInstant> for StdInstant {
+    fn from(instant: MonotonicInstant) -> Self {
+        instant.as_unordered().into()
+    }
+}
+
+/// The same point, to some tens of ns; see the conversion the other way. The error may put it before
+/// an instant that was taken earlier, so none of the ordered types can be had.
+///
+/// A time before the OS's clock started becomes its start, or tick 0 if that is later.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::Instant;
+///
+/// let accepted = std::time::Instant::now();
+/// println!("{}", Instant::from(accepted).unix_time());
+/// ```
+impl From<StdInstant> for Instant {
+    fn from(instant: StdInstant) -> Self {
+        Self::from_ticks(system::tick_at_os_monotonic_ns(Pair::get().ns_at(instant)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_pair_is_within_the_narrowest_bracket() {
+        // A clock that moves by a prime number of ns at each reading, whoever reads.
+        let start = StdInstant::now();
+        let now = Cell::new(1_000_000_u64);
+        let read = |step: u64| {
+            now.set(now.get() + step);
+            now.get()
+        };
+        let std_now = || start + Duration::from_nanos(read(13) - 1_000_000);
+        let pair = Pair::take(std_now, || read(17));
+        let truth = nanos(pair.std - start) + 1_000_000;
+        assert!(pair.ns.abs_diff(truth) <= 17, "{} is {truth}", pair.ns);
+        // Windows's standard library takes instants within a step of its clock for the same.
+        let later = pair.std + Duration::from_micros(500);
+        assert_eq!((pair.std_at(pair.ns + 500_000), pair.ns_at(later)), (later, pair.ns + 500_000));
+        let earlier = pair.std.checked_sub(Duration::from_micros(700)).unwrap();
+        assert_eq!(
+            (pair.std_at(pair.ns - 700_000), pair.ns_at(earlier)),
+            (earlier, pair.ns - 700_000)
+        );
+    }
+
+    #[test]
+    fn ends_of_the_range_saturate() {
+        let pair = Pair { std: StdInstant::now(), ns: 5 };
+        if let Some(early) = pair.std.checked_sub(Duration::from_secs(1)) {
+            assert_eq!(pair.ns_at(early), 0);
+        }
+        if let Some(far) = pair.std.checked_add(Duration::from_nanos(u64::MAX)) {
+            assert_eq!(pair.ns_at(far), u64::MAX);
+        }
+    }
+}

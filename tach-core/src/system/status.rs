@@ -1,0 +1,220 @@
+//! What the clock says of itself.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::os;
+use crate::os::ClockError;
+use crate::sample::Reference;
+use crate::source::{self, Order, Reason, Source};
+use crate::system;
+use crate::timeline::{Record, Timeline};
+use crate::unix_time::UnixTime;
+
+/// The clock's state: where its ticks come from and why, and how true its two timelines are.
+///
+/// Its `Display` is a few lines for a person.
+///
+/// # Examples
+///
+/// ```
+/// println!("{}", tach_core::status());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// Where ticks come from.
+    pub source: Source,
+    /// Why they come from there.
+    pub reason: Reason,
+    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order.
+    pub order: Order,
+    /// `TACH_SOURCE` was set to a value that means nothing, and was ignored.
+    pub source_request_ignored: bool,
+    /// `TACH_ORDER` was set to a value that means nothing, and was ignored.
+    pub order_request_ignored: bool,
+    /// Ticks per second as measured; `None` until something was converted.
+    pub frequency_hz: Option<u64>,
+    /// How often ticks went on by other means, because the counter failed or lost the kernel's trust.
+    pub counter_failures: u8,
+    /// How often the machine was suspended, where the OS tells.
+    pub suspends: u32,
+    /// How often the virtual machine was restored or migrated, where it tells.
+    pub restores: u32,
+    /// When the last of all these, or of the timelines' steps and changes of rate, was found.
+    pub last_disruption: Option<UnixTime>,
+    /// How far the OS's real-time clock itself may be off, where the kernel tells.
+    pub os_clock_error: Option<ClockError>,
+    /// The timeline that follows the OS's monotonic clock.
+    pub monotonic: TimelineStatus,
+    /// The timeline that follows the OS's real-time clock.
+    pub realtime: TimelineStatus,
+}
+
+/// The state of one timeline.
+///
+/// # Examples
+///
+/// ```
+/// let status = tach_core::status();
+/// println!("{} syncs", status.realtime.syncs);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelineStatus {
+    /// How often the OS clock was sampled; 0 until something was converted.
+    pub syncs: u32,
+    /// How often the OS clock was found to be ahead by more than any slew explains: it was set, or
+    /// the counter lost ticks.
+    pub forward_steps: u32,
+    /// How often the OS clock was found to be behind by as much: it was set back, or the counter went
+    /// on without it, as in a suspend.
+    pub backward_steps: u32,
+    /// How often the OS clock's rate was found to have changed by more than 20 ppm: it is slewed, or
+    /// the counter runs at another rate.
+    pub rate_changes: u32,
+    /// The timeline less the OS clock, in ns. Elapsed time keeps an offset to the OS's monotonic clock when
+    /// that clock jumps, so that durations stay true. Unix time keeps none: this is 0 there.
+    pub offset_ns: i64,
+    /// The greatest distance of the timeline from the OS clock plus the offset, measured by a sample of both
+    /// clocks when the status was taken. Zero where the timeline is the OS clock. `None` until something
+    /// was converted.
+    pub uncertainty: Option<Duration>,
+}
+
+impl TimelineStatus {
+    const UNUSED: Self = Self {
+        syncs: 0,
+        forward_steps: 0,
+        backward_steps: 0,
+        rate_changes: 0,
+        offset_ns: 0,
+        uncertainty: None,
+    };
+}
+
+/// The clock's state now.
+///
+/// It chooses the source if nothing has read the clock yet.
+///
+/// # Examples
+///
+/// ```
+/// let status = tach_core::status();
+/// if status.source == tach_core::Source::Os {
+///     eprintln!("the counter is not used: {}", status.reason);
+/// }
+/// ```
+#[must_use]
+pub fn status() -> Status {
+    system::start();
+    let chosen = source::choose();
+    let newest = system::MONOTONIC.newest().filter(Record::has_rate);
+    Status {
+        source: chosen.verdict.mode.source(),
+        reason: chosen.verdict.reason,
+        order: chosen.verdict.mode.order(),
+        source_request_ignored: chosen.source_ignored,
+        order_request_ignored: chosen.order_ignored,
+        frequency_hz: newest.map(|record| record.estimate.rate.hz()),
+        counter_failures: chosen.moves,
+        suspends: system::HOST.suspends(),
+        restores: system::HOST.disruptions(),
+        last_disruption: last_disruption(),
+        os_clock_error: os::clock_error(),
+        monotonic: TimelineStatus {
+            offset_ns: system::offset_ns(),
+            ..timeline_status(&system::MONOTONIC, &system::MonotonicReference)
+        },
+        realtime: timeline_status(&system::REALTIME, &system::RealtimeReference),
+    }
+}
+
+fn last_disruption() -> Option<UnixTime> {
+    let found_by =
+        |timeline: &Timeline| timeline.newest().map_or(0, |record| record.last_event_tick);
+    let tick = found_by(&system::MONOTONIC)
+        .max(found_by(&system::REALTIME))
+        .max(system::HOST.last_event_tick());
+    (tick != 0).then(|| UnixTime::from_nanos(system::unix_ns_at(tick)))
+}
+
+fn timeline_status(timeline: &Timeline, reference: &dyn Reference) -> TimelineStatus {
+    if !timeline.newest().is_some_and(|record| record.has_rate()) {
+        return TimelineStatus::UNUSED;
+    }
+    let uncertainty = timeline.bound(reference).map(|(_, ns)| Duration::from_nanos(ns));
+    let Some(Record { counts, .. }) = timeline.newest() else {
+        return TimelineStatus::UNUSED;
+    };
+    TimelineStatus {
+        syncs: counts.syncs,
+        forward_steps: counts.forward_steps,
+        backward_steps: counts.backward_steps,
+        rate_changes: counts.rate_changes,
+        offset_ns: 0,
+        uncertainty,
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = match self.source {
+            Source::Counter => "CPU counter",
+            Source::Os => "OS clock",
+        };
+        let order = match self.order {
+            Order::OrderedRead => "by an ordered read",
+            Order::Enforced => "by a shared maximum",
+            Order::OsClock => "by the OS clock",
+        };
+        writeln!(f, "source:    {source} ({})", self.reason)?;
+        if self.source_request_ignored {
+            writeln!(f, "           {}", source::SOURCE.complaint())?;
+        }
+        writeln!(f, "order:     {order}")?;
+        if self.order_request_ignored {
+            writeln!(f, "           {}", source::ORDER.complaint())?;
+        }
+        match self.frequency_hz {
+            Some(hz) => writeln!(f, "frequency: {}.{:06} MHz", hz / 1_000_000, hz % 1_000_000)?,
+            None => writeln!(f, "frequency: not measured yet")?,
+        }
+        if let Some(time) = self.last_disruption {
+            writeln!(
+                f,
+                "disrupted: {} counter failures, {} suspends, {} restores; last at {time:.3}",
+                self.counter_failures, self.suspends, self.restores
+            )?;
+        }
+        writeln!(f, "monotonic: {}", self.monotonic)?;
+        write!(f, "real time: {}", self.realtime)?;
+        match self.os_clock_error {
+            Some(error) if error.synchronized => {
+                write!(f, "\nOS clock:  ±{:?} from UTC, at worst {:?}", error.estimated, error.max)
+            }
+            Some(_) => write!(f, "\nOS clock:  not synchronized with UTC"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for TimelineStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.uncertainty {
+            None => return f.write_str("not used yet"),
+            Some(Duration::ZERO) => f.write_str("the OS clock itself")?,
+            Some(uncertainty) => {
+                let Self { syncs, forward_steps, backward_steps, rate_changes, .. } = self;
+                write!(f, "±{uncertainty:?}, {syncs} syncs, {forward_steps} steps forward, ")?;
+                write!(f, "{backward_steps} back, {rate_changes} changes of rate")?;
+            }
+        }
+        if self.offset_ns == 0 {
+            return Ok(());
+        }
+        let side = if self.offset_ns > 0 { "ahead of" } else { "behind" };
+        let offset = Duration::from_nanos(self.offset_ns.unsigned_abs());
+        write!(f, ", {offset:?} {side} the OS clock")
+    }
+}

@@ -1,0 +1,5 @@
+//! Numbers as decimal text.
+
+pub mod decimal;
+pub(crate) mod digits;
+pub mod seconds;

@@ -1,0 +1,170 @@
+//! Several who append at once: threads, signal handlers, some that are stopped in the midst of it.
+
+use core::cell::{Cell, RefCell};
+use std::thread;
+
+use super::simulation::{Machine, NS_PER_S, Random, timeline};
+use crate::sync::AtomicU64;
+use crate::timeline::*;
+
+/// How many records there have been.
+fn generation(timeline: &Timeline) -> u64 {
+    timeline.history.head() >> 8
+}
+
+/// A machine on which a signal arrives in the middle of a sample, and whose handler converts.
+struct Interrupted<'a> {
+    machine: &'a Machine,
+    timeline: &'a Timeline,
+    depth: Cell<u32>,
+    handled: RefCell<Vec<(u64, u64)>>,
+}
+
+impl Reference for Interrupted<'_> {
+    fn ticks(&self) -> u64 {
+        self.machine.ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        if self.depth.get() > 0 {
+            self.depth.set(self.depth.get() - 1);
+            let tick = self.machine.ticks();
+            let ns = self.timeline.ns_at(tick, self);
+            self.handled.borrow_mut().push((tick, ns));
+        }
+        self.machine.os_ns()
+    }
+}
+
+#[test]
+fn a_signal_handler_that_interrupts_an_appender_converts_and_all_agree() {
+    for seed in 0..50 {
+        let machine = Machine::new(seed);
+        let timeline = timeline(BackwardStep::Hold);
+        let mut all = Vec::new();
+        for depth in 0..40 {
+            machine.pass_ns(machine.random.magnitude(5 * NS_PER_S));
+            let interrupted = Interrupted {
+                machine: &machine,
+                timeline: &timeline,
+                depth: Cell::new(depth % 20),
+                handled: RefCell::default(),
+            };
+            let tick = machine.ticks();
+            let ns = timeline.ns_at(tick, &interrupted);
+            all.push((tick, ns));
+            all.extend(interrupted.handled.take());
+        }
+        all.sort_unstable();
+        assert!(all.iter().zip(&all[1..]).all(|(a, b)| a.1 <= b.1), "seed {seed}: {all:?}");
+    }
+}
+
+#[test]
+fn appenders_that_were_all_stopped_do_not_stop_the_next() {
+    let machine = Machine::new(13);
+    let timeline = timeline(BackwardStep::Hold);
+    timeline.ns_at(machine.ticks(), &machine);
+    let stopped = (0..SLOTS).filter(|&index| timeline.history.stall(index)).count();
+    assert!(stopped > SLOTS - 4, "{stopped}");
+    let head = timeline.history.head();
+    for _ in 0..10 {
+        machine.pass_ns(NS_PER_S);
+        let tick = machine.ticks();
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 100, "off by {error} ns");
+    }
+    assert_eq!(timeline.history.head(), head, "there was no slot to publish in");
+}
+
+#[test]
+fn an_appender_that_was_stopped_costs_one_slot() {
+    let machine = Machine::new(14);
+    let timeline = timeline(BackwardStep::Hold);
+    timeline.ns_at(machine.ticks(), &machine);
+    assert!(timeline.history.stall(7));
+    timeline.current.0.stall();
+    for _ in 0..1000 {
+        machine.pass_ns(NS_PER_S);
+        let tick = machine.ticks();
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 100, "off by {error} ns");
+    }
+    assert!(generation(&timeline) > 3 * SLOTS as u64, "appending has stopped");
+}
+
+/// A machine for several threads: every read moves the counter on.
+struct Shared(AtomicU64);
+
+impl Shared {
+    const RATE: Rate = Rate::from_q48((1 << 48) * 10 / 27);
+
+    fn pass(&self, ticks: u64) -> u64 {
+        self.0.fetch_add(ticks, Ordering::SeqCst) + ticks
+    }
+}
+
+impl Reference for Shared {
+    fn ticks(&self) -> u64 {
+        self.pass(30)
+    }
+
+    fn os_ns(&self) -> u64 {
+        Self::RATE.ns(self.pass(30))
+    }
+}
+
+#[test]
+#[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
+fn threads_that_wake_together_from_idle_gaps_agree() {
+    let machine = Shared(AtomicU64::new(1 << 40));
+    let timeline = timeline(BackwardStep::Hold);
+    let mut all: Vec<(u64, u64)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|number| {
+                let (machine, timeline) = (&machine, &timeline);
+                scope.spawn(move || {
+                    let random = Random(Cell::new(number));
+                    let mut seen = Vec::new();
+                    for round in 0..5_000 {
+                        // Each wakes the others from gaps of up to six seconds.
+                        let idle = if round % 4 == 0 { random.magnitude(1 << 34) } else { 0 };
+                        let before = generation(timeline);
+                        let tick = machine.pass(idle + 30);
+                        let ns = timeline.ns_at(tick, machine);
+                        // A thread that was stopped here while the others went on for simulated
+                        // minutes converts a tick whose record may be kept no more.
+                        if generation(timeline) - before < SLOTS as u64 / 2 {
+                            seen.push((tick, ns));
+                        }
+                    }
+                    seen
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort_unstable();
+    let inversion = all.iter().zip(&all[1..]).find(|(a, b)| a.1 > b.1);
+    assert_eq!(inversion, None);
+    assert!(all.len() > 10_000, "the threads were hardly ever within the kept records");
+    assert!(generation(&timeline) > 300, "the threads hardly ever appended");
+}
+
+#[test]
+fn an_appender_that_closed_the_horizon_and_was_stopped_costs_the_next_one_sample() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(15) };
+    let timeline = timeline(BackwardStep::Hold);
+    for _ in 0..1_000 {
+        machine.pass_ns(10_000_000);
+        timeline.ns_at(machine.ticks(), &machine);
+    }
+    let (id, record) = timeline.newest_with_id().unwrap();
+    timeline.history.close(id, record.piece.knee().tick);
+    machine.pass_ns(60_000_000);
+    let before = machine.tick.get();
+    timeline.ns_at(machine.ticks(), &machine);
+    let spent_ns = machine.os.get().rate.ns(machine.tick.get() - before);
+    assert!(spent_ns < 10_000, "the conversion took {spent_ns} ns");
+    assert_ne!(timeline.history.head(), id, "there is no successor");
+}

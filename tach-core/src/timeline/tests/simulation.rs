@@ -1,0 +1,355 @@
+//! A simulated machine: a counter, two OS clocks, and all that can go wrong with them.
+
+use core::cell::{Cell, RefCell};
+
+use crate::line::{Line, Rate};
+use crate::sample::{CounterFailure, Reference};
+use crate::source::{Mode, after_failure};
+use crate::timeline::{BackwardStep, Timeline};
+
+pub(super) const NS_PER_S: u64 = 1_000_000_000;
+
+/// A small generator (`SplitMix64`), so that a seed replays.
+pub(super) struct Random(pub(super) Cell<u64>);
+
+impl Random {
+    fn next(&self) -> u64 {
+        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mixed = (self.0.get() ^ self.0.get() >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(super) fn below(&self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// From `-limit` to `limit`.
+    pub(super) fn within(&self, limit: u64) -> i64 {
+        let signed = |value| i64::try_from(value).unwrap();
+        signed(self.below(2 * limit + 1)) - signed(limit)
+    }
+
+    /// Any order of magnitude up to `limit` is as likely as any other.
+    pub(super) fn magnitude(&self, limit: u64) -> u64 {
+        let bits = self.below(u64::from(limit.ilog2()) + 1);
+        (1 << bits) + self.below(1 << bits)
+    }
+
+    pub(super) fn one_in(&self, times: u64) -> bool {
+        times != 0 && self.below(times) == 0
+    }
+
+    pub(super) fn pick<T: Copy>(&self, choices: &[T]) -> T {
+        choices[usize::try_from(self.below(choices.len() as u64)).unwrap()]
+    }
+}
+
+/// A counter of about 2.7 GHz and an OS clock that reads take time from.
+pub(super) struct Machine {
+    /// The counter as it should be, by which all simulated time is told.
+    pub(super) tick: Cell<u64>,
+    pub(super) os: Cell<Line>,
+    pub(super) random: Random,
+    /// One read in so many is interrupted; 0 for none.
+    pub(super) interrupted_one_in: u64,
+    /// An interruption takes up to so long.
+    pub(super) interruption_ns: u64,
+    /// The step in which the OS clocks rise.
+    pub(super) resolution_ns: u64,
+    /// How far the counter of the core in use is off.
+    pub(super) skew_ticks: Cell<i64>,
+    /// How far the counter is from where it should be: it jumped or went back.
+    pub(super) displaced_ticks: Cell<i64>,
+    /// The counter goes back by so many ticks when it has been read so many times more.
+    pub(super) goes_back: Cell<Option<(u32, i64)>>,
+    /// Where the counter stands still.
+    pub(super) stopped_at: Cell<Option<u64>>,
+    pub(super) nominal: Rate,
+    /// What the CPU says of its counter.
+    pub(super) declared_hz: Option<u64>,
+}
+
+impl Machine {
+    pub(super) fn new(seed: u64) -> Self {
+        Self::with_rate(seed, Rate::from_slope(10 * NS_PER_S, 27_000_000_000))
+    }
+
+    pub(super) fn with_rate(seed: u64, nominal: Rate) -> Self {
+        let os = Line { start_tick: 1 << 40, start_ns: 10_000 * NS_PER_S, rate: nominal };
+        Self {
+            tick: Cell::new(os.start_tick),
+            os: Cell::new(os),
+            random: Random(Cell::new(seed)),
+            interrupted_one_in: 20,
+            interruption_ns: 50_000,
+            resolution_ns: 1,
+            skew_ticks: Cell::new(0),
+            displaced_ticks: Cell::new(0),
+            goes_back: Cell::new(None),
+            stopped_at: Cell::new(None),
+            nominal,
+            declared_hz: None,
+        }
+    }
+
+    pub(super) fn pass_ticks(&self, ticks: u64) {
+        self.tick.set(self.tick.get() + ticks);
+    }
+
+    pub(super) fn pass_ns(&self, ns: u64) {
+        self.pass_ticks(self.os.get().rate.ticks(ns).unwrap());
+    }
+
+    pub(super) fn os_ns_at(&self, tick: u64) -> u64 {
+        self.os.get().ns_at(tick)
+    }
+
+    /// From now on the OS clock runs `ppb` faster than the machine's nominal rate.
+    pub(super) fn set_drift(&self, ppb: i64) {
+        let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
+        let rate = self.nominal.changed_by(i128::from(ppb) << 16, NS_PER_S);
+        // A line that begins anew has lost the fraction of a ns: not where nothing changes.
+        if rate != self.os.get().rate {
+            self.os.set(Line { start_tick: tick, start_ns: ns, rate });
+        }
+    }
+
+    /// Sets the OS clock.
+    pub(super) fn step(&self, by_ns: i64) {
+        let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
+        let start_ns = ns.checked_add_signed(by_ns).unwrap();
+        self.os.set(Line { start_tick: tick, start_ns, ..self.os.get() });
+    }
+
+    /// What the core's counter shows.
+    pub(super) fn counter(&self) -> u64 {
+        let displaced = self.displaced_ticks.get() + self.skew_ticks.get();
+        self.stopped_at
+            .get()
+            .unwrap_or_else(|| self.tick.get().checked_add_signed(displaced).unwrap())
+    }
+
+    fn count_read(&self) {
+        match self.goes_back.get() {
+            Some((0, ticks)) => {
+                self.displaced_ticks.set(self.displaced_ticks.get() - ticks);
+                self.goes_back.set(None);
+            }
+            Some((reads, ticks)) => self.goes_back.set(Some((reads - 1, ticks))),
+            None => {}
+        }
+    }
+
+    /// The OS clock by a read that takes its time, before that clock's steps are made of it.
+    fn read_os_ns(&self) -> u64 {
+        self.a_read_takes(30);
+        let ns = self.os_ns_at(self.tick.get());
+        self.a_read_takes(30);
+        ns
+    }
+
+    /// So many ticks of a counter of 2.7 GHz: a slow one moves now and then.
+    fn a_read_takes(&self, ticks: u64) {
+        let thousandths = (ticks + self.random.below(4)) * (self.nominal.hz() / 1000) / 2_700;
+        self.pass_ticks((thousandths + self.random.below(1000)) / 1000);
+        if self.random.one_in(self.interrupted_one_in) {
+            self.pass_ns(self.random.below(self.interruption_ns));
+        }
+    }
+}
+
+impl Reference for Machine {
+    fn ticks(&self) -> u64 {
+        self.a_read_takes(25);
+        let tick = self.counter();
+        self.a_read_takes(25);
+        tick
+    }
+
+    fn os_ns(&self) -> u64 {
+        let ns = self.read_os_ns();
+        ns - ns % self.resolution_ns
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        self.resolution_ns
+    }
+
+    fn declared_hz(&self) -> Option<u64> {
+        self.declared_hz
+    }
+}
+
+/// A timeline that does so when its clock is set back.
+pub(super) fn timeline(backward: BackwardStep) -> Timeline {
+    let timeline = Timeline::new();
+    timeline.set_backward_step(backward);
+    timeline
+}
+
+/// A process on a machine: both timelines, and ticks that go on when the counter fails.
+pub(super) struct Process {
+    pub(super) machine: Machine,
+    pub(super) monotonic: Timeline,
+    pub(super) realtime: Timeline,
+    /// The real-time clock less the monotonic one.
+    realtime_offset_ns: Cell<i64>,
+    /// What the OS clock tells wrongly to the timelines, but not to the test: the broken control.
+    pub(super) lie_ns: Cell<i64>,
+    pub(super) mode: Cell<Mode>,
+    pub(super) failures: RefCell<Vec<CounterFailure>>,
+    /// The lines from raw readings to ticks, one for each time that ticks were moved or replaced.
+    domains: RefCell<Vec<Line>>,
+}
+
+impl Process {
+    pub(super) fn new(machine: Machine, backward: BackwardStep) -> Self {
+        let process = Self {
+            machine,
+            monotonic: Timeline::new(),
+            realtime: timeline(backward),
+            realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
+            lie_ns: Cell::new(0),
+            mode: Cell::new(Mode::Enforced),
+            failures: RefCell::default(),
+            domains: RefCell::default(),
+        };
+        process.monotonic.begin(None, &MonotonicClock(&process));
+        process.realtime.begin(None, &RealtimeClock(&process));
+        process
+    }
+
+    /// The tick of a reading, without the time that a read takes.
+    pub(super) fn tick(&self) -> u64 {
+        let raw = match self.mode.get() {
+            Mode::Replaced => self.machine.os_ns_at(self.machine.tick.get()),
+            _ => self.machine.counter(),
+        };
+        self.domains.borrow().last().map_or(raw, |line| line.ns_at(raw))
+    }
+
+    /// What the monotonic clock plus the timeline's offset and the real-time clock say, exactly.
+    pub(super) fn truth_ns(&self) -> (u64, u64) {
+        let os_ns = self.os_ns();
+        let monotonic_ns = os_ns.wrapping_add(self.monotonic.offset_ns());
+        (monotonic_ns, os_ns.checked_add_signed(self.realtime_offset_ns.get()).unwrap())
+    }
+
+    /// What the monotonic clock says, exactly.
+    pub(super) fn os_ns(&self) -> u64 {
+        self.machine.os_ns_at(self.machine.tick.get())
+    }
+
+    /// Sets the real-time clock.
+    pub(super) fn set_realtime(&self, by_ns: i64) {
+        self.realtime_offset_ns.set(self.realtime_offset_ns.get() + by_ns);
+    }
+
+    /// The tick that a read gives, which is looked at if that is due.
+    pub(super) fn read(&self) -> u64 {
+        let tick = self.tick();
+        if !self.monotonic.expects(tick) {
+            self.monotonic.look(tick, &MonotonicClock(self));
+        }
+        if !self.realtime.expects(tick) {
+            self.realtime.look(tick, &RealtimeClock(self));
+        }
+        self.tick()
+    }
+
+    /// A tick of now, and how far one of the timelines may be from its clock there: 0 is the monotonic one.
+    pub(super) fn bound(&self, index: usize) -> Option<(u64, u64)> {
+        match index {
+            0 => self.monotonic.bound(&MonotonicClock(self)),
+            _ => self.realtime.bound(&RealtimeClock(self)),
+        }
+    }
+
+    /// Both timelines at `tick`.
+    pub(super) fn ns_at(&self, tick: u64) -> (u64, u64) {
+        let monotonic_ns = self.monotonic.ns_at(tick, &MonotonicClock(self));
+        (monotonic_ns, self.realtime.ns_at(tick, &RealtimeClock(self)))
+    }
+
+    pub(super) fn sync(&self) {
+        self.monotonic.sync(&MonotonicClock(self));
+        self.realtime.sync(&RealtimeClock(self));
+    }
+}
+
+struct MonotonicClock<'a>(&'a Process);
+struct RealtimeClock<'a>(&'a Process);
+
+impl Reference for MonotonicClock<'_> {
+    fn ticks(&self) -> u64 {
+        self.0.machine.a_read_takes(25);
+        self.0.machine.count_read();
+        let tick = self.0.tick();
+        self.0.machine.a_read_takes(25);
+        tick
+    }
+
+    fn keeps_offset(&self) -> bool {
+        true
+    }
+
+    fn os_ns(&self) -> u64 {
+        self.0.machine.os_ns().checked_add_signed(self.0.lie_ns.get()).unwrap()
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        self.0.machine.resolution_ns
+    }
+
+    fn declared_hz(&self) -> Option<u64> {
+        self.0.machine.declared_hz
+    }
+
+    fn counter_failed(&self, failure: CounterFailure) -> bool {
+        if failure == CounterFailure::Untrusted || !self.0.mode.get().reads_counter() {
+            return false;
+        }
+        let os_ns = self.os_ns();
+        let Some(expected) = self.0.monotonic.expected(os_ns) else { return false };
+        let mut failures = self.0.failures.borrow_mut();
+        let moves = failures.len();
+        let raw = self.0.machine.counter();
+        let (mode, line) =
+            after_failure(failure, u8::try_from(moves).unwrap(), raw, os_ns, expected);
+        self.0.domains.borrow_mut().push(line);
+        failures.push(failure);
+        self.0.mode.set(mode);
+        true
+    }
+
+    fn clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
+        let witness = &self.0.realtime;
+        ahead_ns > 1_000_000
+            && witness.is_undisturbed(since, ahead_ns / 2, rate, &RealtimeClock(self.0))
+    }
+}
+
+impl Reference for RealtimeClock<'_> {
+    fn ticks(&self) -> u64 {
+        MonotonicClock(self.0).ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        let offset_ns = self.0.realtime_offset_ns.get() + self.0.lie_ns.get();
+        let ns = self.0.machine.read_os_ns().checked_add_signed(offset_ns).unwrap();
+        ns - ns % self.0.machine.resolution_ns
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        self.0.machine.resolution_ns
+    }
+
+    fn counter_failed(&self, failure: CounterFailure) -> bool {
+        MonotonicClock(self.0).counter_failed(failure)
+    }
+
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        self.0.monotonic.rate(&MonotonicClock(self.0))
+    }
+}

@@ -1,0 +1,319 @@
+//! RFC 3339 text: written at a fixed width, in UTC, `2026-11-21T09:30:00.123456Z`, or with an
+//! [`Offset`], and read with any offset by [`UnixTime`]'s [`FromStr`](core::str::FromStr).
+//!
+//! A formatter keeps the text of the last second, and only the fraction is written anew: most
+//! timestamps of a service fall into the second of the one before.
+
+#[cfg(feature = "std")]
+mod cached;
+mod error;
+mod offset;
+mod parse;
+
+#[cfg(feature = "std")]
+pub use self::cached::{with_offset_text, with_text, with_text_digits};
+pub use self::error::ParseError;
+pub use self::offset::{Offset, OffsetError};
+use crate::text::digits::write_padded;
+use crate::unix_time::UnixTime;
+
+/// The longest text: nine digits of fraction and an offset.
+pub const MAX_LEN: usize = "2554-07-22T23:33:33.709551615+23:59".len();
+
+/// The length of the text down to the second.
+const SECOND_LEN: usize = "2554-07-21T23:34:33".len();
+
+const SECONDS_PER_DAY: u32 = 86_400;
+
+/// The day before the epoch, from which a formatter counts: with an offset there may be still that day.
+const DAY_BEFORE: u32 = 1;
+
+/// How many ns the last digit stands for, by the number of digits.
+const UNITS_NS: [u32; 10] =
+    [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
+/// Writes Unix times as RFC 3339 text and keeps the part down to the second for the next one.
+///
+/// # Cost
+///
+/// No allocation and no lock. It is a plain value of some 40 bytes: keep one where you format.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{UnixTime, rfc3339::Formatter};
+///
+/// let mut formatter = Formatter::new();
+/// let time = UnixTime::from_nanos(1_000_000_000_123_456_789);
+/// assert_eq!(formatter.format::<6>(time), "2001-09-09T01:46:40.123456Z");
+/// assert_eq!(formatter.format::<0>(time), "2001-09-09T01:46:40Z");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Formatter {
+    /// The second of local time that `text` holds, counted from [`DAY_BEFORE`]; `u64::MAX` for none.
+    second: u64,
+    text: [u8; MAX_LEN],
+}
+
+impl Formatter {
+    /// A formatter that has not formatted anything yet.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// const FORMATTER: tach_core::rfc3339::Formatter = tach_core::rfc3339::Formatter::new();
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
+    }
+
+    /// The text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked when the
+    /// call is compiled. Without digits there is no decimal point either.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{UnixTime, rfc3339::Formatter};
+    ///
+    /// assert_eq!(Formatter::new().format::<3>(UnixTime::EPOCH), "1970-01-01T00:00:00.000Z");
+    /// ```
+    #[inline]
+    pub fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
+        self.text::<DIGITS, 1>(time, 0, *b"Z")
+    }
+
+    /// The text of `time` where clocks are `offset` ahead of UTC, with `DIGITS` digits of a second as
+    /// [`format`](Self::format) has them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::UnixTime;
+    /// use tach_core::rfc3339::{Formatter, Offset};
+    ///
+    /// let offset = Offset::from_minutes(-210)?;
+    /// let mut formatter = Formatter::new();
+    /// let text = formatter.format_with_offset::<3>(UnixTime::EPOCH, offset);
+    /// assert_eq!(text, "1969-12-31T20:30:00.000-03:30");
+    /// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+    /// ```
+    #[inline]
+    pub fn format_with_offset<const DIGITS: usize>(
+        &mut self,
+        time: UnixTime,
+        offset: Offset,
+    ) -> &str {
+        self.text::<DIGITS, 6>(time, offset.as_seconds(), offset.text())
+    }
+
+    /// The text of `time`, `offset_s` later, and then `zone`.
+    #[inline]
+    fn text<const DIGITS: usize, const ZONE_LEN: usize>(
+        &mut self,
+        time: UnixTime,
+        offset_s: i32,
+        zone: [u8; ZONE_LEN],
+    ) -> &str {
+        const { assert!(DIGITS <= 9, "a timestamp has 0 to 9 digits of fraction") };
+        let from_epoch = time.as_secs() + u64::from(DAY_BEFORE * SECONDS_PER_DAY);
+        // Never saturates: an offset is less than a day.
+        let second = from_epoch.saturating_add_signed(offset_s.into());
+        if second != self.second {
+            self.write_second(second);
+        }
+        let end = if DIGITS == 0 {
+            SECOND_LEN
+        } else {
+            let unit = const { UNITS_NS[DIGITS] };
+            self.text[SECOND_LEN] = b'.';
+            let fraction = &mut self.text[SECOND_LEN + 1..][..DIGITS];
+            write_padded(fraction, time.subsec_nanos() / unit);
+            SECOND_LEN + 1 + DIGITS
+        };
+        self.text[end..][..ZONE_LEN].copy_from_slice(&zone);
+        let text = core::str::from_utf8(&self.text[..end + ZONE_LEN]);
+        text.unwrap_or_default() // Never taken: all of it is ASCII.
+    }
+
+    /// The text of `time` with a number of digits that is known only at run time, as that of
+    /// `{:.3}` is. More than 9 count as 9.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{UnixTime, rfc3339::Formatter};
+    ///
+    /// let mut formatter = Formatter::new();
+    /// assert_eq!(formatter.format_digits(UnixTime::EPOCH, 1), "1970-01-01T00:00:00.0Z");
+    /// ```
+    #[inline]
+    pub fn format_digits(&mut self, time: UnixTime, digits: usize) -> &str {
+        match digits {
+            0 => self.format::<0>(time),
+            1 => self.format::<1>(time),
+            2 => self.format::<2>(time),
+            3 => self.format::<3>(time),
+            4 => self.format::<4>(time),
+            5 => self.format::<5>(time),
+            6 => self.format::<6>(time),
+            7 => self.format::<7>(time),
+            8 => self.format::<8>(time),
+            _ => self.format::<9>(time),
+        }
+    }
+
+    /// Writes the text down to the second, which is counted from [`DAY_BEFORE`].
+    #[inline(never)]
+    fn write_second(&mut self, second: u64) {
+        const PER_DAY: u64 = SECONDS_PER_DAY as u64;
+        #[expect(clippy::cast_possible_truncation, reason = "u64 ns end after 213,504 days")]
+        let (days, of_day) = ((second / PER_DAY) as u32, (second % PER_DAY) as u32);
+        let (year, month, day) = civil_from_march_0000(days + DAYS_TO_1970 - DAY_BEFORE);
+        let fields = [
+            (0..4, year),
+            (5..7, month),
+            (8..10, day),
+            (11..13, of_day / 3600),
+            (14..16, of_day / 60 % 60),
+            (17..19, of_day % 60),
+        ];
+        for (place, value) in fields {
+            write_padded(&mut self.text[place], value);
+        }
+        self.second = second;
+    }
+}
+
+impl Default for Formatter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// From 0000-03-01 to 1970-01-01.
+const DAYS_TO_1970: u32 = 719_468;
+
+/// Year, month (1-12) and day (1-31) of the day that comes `days` after 1970-01-01.
+fn civil_from_days(days: u32) -> (u32, u32, u32) {
+    civil_from_march_0000(days + DAYS_TO_1970)
+}
+
+/// Year, month (1-12) and day (1-31) of the day that comes `days` after 0000-03-01.
+///
+/// The calendar repeats every 400 years, or 146,097 days. Counted from a 1 March, a leap day is the
+/// last of its year, and month lengths follow a straight line of 153 days in 5 months.
+fn civil_from_march_0000(days: u32) -> (u32, u32, u32) {
+    const DAYS_PER_ERA: u32 = 146_097;
+    let (era, of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = 400 * era + year_of_era + u32::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(all(test, not(tach_same_arithmetic)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn known_texts() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000000000Z"),
+            (951_782_399_999_999_999, "2000-02-28T23:59:59.999999999Z"),
+            (951_782_400_000_000_000, "2000-02-29T00:00:00.000000000Z"),
+            (4_107_542_400_000_000_000, "2100-03-01T00:00:00.000000000Z"),
+            (u64::MAX, "2554-07-21T23:34:33.709551615Z"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(Formatter::new().format::<9>(UnixTime::from_nanos(ns)), text);
+        }
+    }
+
+    #[test]
+    fn every_width_is_rounded_down() {
+        let time = UnixTime::from_nanos(1_999_999_999_987_654_321);
+        let mut formatter = Formatter::new();
+        assert_eq!(formatter.format::<9>(time), "2033-05-18T03:33:19.987654321Z");
+        assert_eq!(formatter.format::<8>(time), "2033-05-18T03:33:19.98765432Z");
+        assert_eq!(formatter.format::<7>(time), "2033-05-18T03:33:19.9876543Z");
+        assert_eq!(formatter.format::<6>(time), "2033-05-18T03:33:19.987654Z");
+        assert_eq!(formatter.format::<5>(time), "2033-05-18T03:33:19.98765Z");
+        assert_eq!(formatter.format::<4>(time), "2033-05-18T03:33:19.9876Z");
+        assert_eq!(formatter.format::<3>(time), "2033-05-18T03:33:19.987Z");
+        assert_eq!(formatter.format::<2>(time), "2033-05-18T03:33:19.98Z");
+        assert_eq!(formatter.format::<1>(time), "2033-05-18T03:33:19.9Z");
+        assert_eq!(formatter.format::<0>(time), "2033-05-18T03:33:19Z");
+    }
+
+    /// There is no second 60: Unix time has no name for a leap second.
+    #[test]
+    fn a_day_ends_with_its_last_nanosecond() {
+        let midnight = UnixTime::from_secs(1_483_228_800).unwrap(); // After the leap second of 2016.
+        let last = midnight.saturating_sub(core::time::Duration::from_nanos(1));
+        let mut formatter = Formatter::new();
+        assert_eq!(formatter.format::<9>(last), "2016-12-31T23:59:59.999999999Z");
+        assert_eq!(formatter.format::<0>(last), "2016-12-31T23:59:59Z");
+        assert_eq!(formatter.format::<9>(midnight), "2017-01-01T00:00:00.000000000Z");
+    }
+
+    #[test]
+    fn the_farthest_offsets_have_the_first_and_the_last_times() {
+        let (behind, ahead) = (Offset::from_minutes(-1439), Offset::from_minutes(1439));
+        let mut formatter = Formatter::new();
+        assert_eq!(
+            formatter.format_with_offset::<9>(UnixTime::EPOCH, behind.unwrap()),
+            "1969-12-31T00:01:00.000000000-23:59"
+        );
+        let last = formatter.format_with_offset::<9>(UnixTime::MAX, ahead.unwrap());
+        assert_eq!(last, "2554-07-22T23:33:33.709551615+23:59");
+        assert_eq!(last.len(), MAX_LEN);
+    }
+
+    proptest! {
+        #[test]
+        fn text_is_jiffs(times: Vec<u64>) {
+            let mut formatter = Formatter::new();
+            for ns in times {
+                let theirs = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
+                prop_assert_eq!(
+                    formatter.format::<9>(UnixTime::from_nanos(ns)),
+                    format!("{theirs:.9}")
+                );
+            }
+        }
+
+        /// With UTC and offsets in turn, from one formatter.
+        #[test]
+        fn text_with_an_offset_is_jiffs(times: Vec<(u64, i32)>) {
+            let mut formatter = Formatter::new();
+            for (ns, minutes) in times {
+                let minutes = minutes % 1440;
+                let offset = Offset::from_minutes(minutes).unwrap();
+                let timestamp = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
+                let theirs = jiff::tz::Offset::from_seconds(minutes * 60).unwrap();
+                let theirs = format!("{:.9}", timestamp.display_with_offset(theirs));
+                let time = UnixTime::from_nanos(ns);
+                prop_assert_eq!(formatter.format_with_offset::<9>(time, offset), theirs);
+                prop_assert_eq!(formatter.format::<9>(time), format!("{timestamp:.9}"));
+            }
+        }
+
+        #[test]
+        fn a_formatter_forgets_no_second(start: u64, steps in proptest::collection::vec(0..3_u64, 9)) {
+            let mut kept = Formatter::new();
+            let mut ns = start / 2;
+            for step in steps {
+                ns += step * 400_000_000;
+                let time = UnixTime::from_nanos(ns);
+                let mut fresh = Formatter::new();
+                prop_assert_eq!(kept.format::<9>(time), fresh.format::<9>(time));
+            }
+        }
+    }
+}

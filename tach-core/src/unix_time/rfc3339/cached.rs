@@ -1,0 +1,82 @@
+//! Two formatters a thread: one for UTC and one for local time, which a program may write in turn.
+
+use core::cell::Cell;
+use std::thread::LocalKey;
+use std::thread_local;
+
+use super::{Formatter, Offset};
+use crate::unix_time::UnixTime;
+
+thread_local! {
+    static UTC: Cell<Formatter> = const { Cell::new(Formatter::new()) };
+    static LOCAL: Cell<Formatter> = const { Cell::new(Formatter::new()) };
+}
+
+/// Calls `f` with the RFC 3339 text of `time`, written by this thread's own [`Formatter`].
+///
+/// It may be called again within `f`.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{UnixTime, rfc3339};
+///
+/// let mut line = String::new();
+/// rfc3339::with_text::<6, _>(UnixTime::EPOCH, |text| line.push_str(text));
+/// assert_eq!(line, "1970-01-01T00:00:00.000000Z");
+/// ```
+#[inline]
+pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) -> R) -> R {
+    with_formatter(&UTC, |formatter| f(formatter.format::<DIGITS>(time)))
+}
+
+/// As [`with_text`], with a number of digits that is known only at run time; see
+/// [`Formatter::format_digits`].
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{UnixTime, rfc3339};
+///
+/// let len = rfc3339::with_text_digits(UnixTime::EPOCH, 3, str::len);
+/// assert_eq!(len, "1970-01-01T00:00:00.000Z".len());
+/// ```
+#[inline]
+pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -> R) -> R {
+    with_formatter(&UTC, |formatter| f(formatter.format_digits(time, digits)))
+}
+
+/// As [`with_text`], where clocks are `offset` ahead of UTC; see [`Formatter::format_with_offset`].
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::UnixTime;
+/// use tach_core::rfc3339::{self, Offset};
+///
+/// let offset = Offset::from_minutes(60)?;
+/// let text = rfc3339::with_offset_text::<0, _>(UnixTime::EPOCH, offset, str::to_owned);
+/// assert_eq!(text, "1970-01-01T01:00:00+01:00");
+/// # Ok::<(), rfc3339::OffsetError>(())
+/// ```
+#[inline]
+pub fn with_offset_text<const DIGITS: usize, R>(
+    time: UnixTime,
+    offset: Offset,
+    f: impl FnOnce(&str) -> R,
+) -> R {
+    with_formatter(&LOCAL, |formatter| f(formatter.format_with_offset::<DIGITS>(time, offset)))
+}
+
+#[inline]
+fn with_formatter<R>(
+    formatter: &'static LocalKey<Cell<Formatter>>,
+    f: impl FnOnce(&mut Formatter) -> R,
+) -> R {
+    // A copy, so that a call within `f` finds a whole formatter as well; or a new one, for what is written
+    // when the thread's memory is gone.
+    let mut copy = formatter.try_with(Cell::get).unwrap_or_default();
+    let result = f(&mut copy);
+    let _ = formatter.try_with(|cell| cell.set(copy));
+    result
+}
