@@ -1,8 +1,8 @@
-//! The kernel leaves the counter while a process uses it: seen by a process for which another file is
-//! mounted where the kernel tells its clocksource.
+//! The kernel leaves the counter while a process uses it. The process sees this because a different
+//! file is mounted over the kernel's `current_clocksource`.
 //!
-//! It runs in a child with a mount namespace of its own. A system that grants none can't run it, which is
-//! said; with `TACH_TESTS=all` in the environment it is a failure.
+//! The test runs in a child with a mount namespace of its own. If the system grants none, the test
+//! prints that it did not run; with `TACH_TESTS=all` in the environment it fails instead.
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -19,7 +19,7 @@ mod linux {
     };
     use test_support::this_program;
 
-    /// How far tach may be off the system's clocks after it has left the counter.
+    /// The allowed error of tach against the system's clocks after it has left the counter.
     const OFF: Duration = Duration::from_millis(1);
 
     const CHILD: &str = "in-a-namespace";
@@ -31,7 +31,7 @@ mod linux {
             return;
         }
         if let Some(obstacle) = obstacle() {
-            assert!(env::var_os("TACH_TESTS").is_none(), "can't be run here: {obstacle}");
+            assert!(env::var_os("TACH_TESTS").is_none(), "the test can't run here: {obstacle}");
             eprintln!("0 passed, 1 NOT RUN: {obstacle}");
             return;
         }
@@ -49,7 +49,7 @@ mod linux {
         command
     }
 
-    /// Why it can't be run here.
+    /// Returns the reason why the test can't run here.
     fn obstacle() -> Option<&'static str> {
         if status().source != Source::Counter {
             return Some("the counter is not used on this machine");
@@ -58,7 +58,7 @@ mod linux {
         (!granted).then_some("this system grants no mount namespace")
     }
 
-    /// From now on the kernel says that it keeps its time by the HPET.
+    /// Makes the kernel appear to keep its time by the HPET.
     fn pretend_hpet() {
         let pretence = env::temp_dir().join(format!("tach-clocksource-{}", std::process::id()));
         fs::write(&pretence, "hpet\n").expect("a temporary file can be written");
@@ -78,7 +78,10 @@ mod linux {
         let inversions = while_others_read(|| {
             pretend_hpet();
             while status().reason != Reason::KernelLeftCounter {
-                assert!(inner.elapsed() < Duration::from_secs(60), "it was never noticed");
+                assert!(
+                    inner.elapsed() < Duration::from_secs(60),
+                    "tach did not notice that the kernel left the counter"
+                );
                 thread::sleep(Duration::from_millis(50));
                 sync();
             }
@@ -90,20 +93,20 @@ mod linux {
         assert_eq!(status.counter_failures, 1, "{status}");
         assert!(status.last_disruption.is_some_and(|time| time > start_unix), "{status}");
         assert!(epoch() > before);
-        // What was read by the counter keeps its meaning, and intervals go across.
+        // Instants read from the counter keep their meaning, and intervals span the change.
         assert_eq!(start.unix_time(), start_unix);
-        // Each reading of tach's is between two of std's, however long the thread is held up among them.
+        // Each reading of tach lies between two readings of std, even if the thread is delayed.
         let (shortest, elapsed, longest) = (inner.elapsed(), start.elapsed(), outer.elapsed());
-        assert!(elapsed + OFF >= shortest, "{elapsed:?}, where std has {shortest:?} at least");
-        assert!(elapsed <= longest + OFF, "{elapsed:?}, where std has {longest:?} at most");
+        assert!(elapsed + OFF >= shortest, "{elapsed:?} is shorter than std's {shortest:?}");
+        assert!(elapsed <= longest + OFF, "{elapsed:?} is longer than std's {longest:?}");
         let system = || UnixTime::from_system_time(SystemTime::now());
         let (before, now, after) = (system(), UnixTime::now(), system());
-        assert!(now.saturating_add(OFF) >= before, "{now}, where the system has {before}");
-        assert!(now <= after.saturating_add(OFF), "{now}, where the system has {after}");
+        assert!(now.saturating_add(OFF) >= before, "{now} is before the system's {before}");
+        assert!(now <= after.saturating_add(OFF), "{now} is after the system's {after}");
     }
 
-    /// Runs `work` while two threads hand instants to each other; how often one was before what it had
-    /// been handed.
+    /// Runs `work` while two threads hand instants to each other. Returns how often a thread read
+    /// an instant before the one handed to it.
     fn while_others_read(work: impl FnOnce()) -> u64 {
         let (last, done) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
@@ -132,5 +135,5 @@ fn main() {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("0 passed, 1 NOT RUN: only Linux tells its clocksource");
+    eprintln!("0 passed, 1 NOT RUN: only Linux publishes its clocksource");
 }

@@ -1,4 +1,4 @@
-//! The public API in a JavaScript host: in Node, or where wasm-bindgen's test runner is told to run it.
+//! The public API in a JavaScript host: Node, or the host that wasm-bindgen's test runner selects.
 #![cfg(all(target_family = "wasm", target_os = "unknown"))]
 
 use core::time::Duration;
@@ -10,17 +10,17 @@ use tach_core::{
 };
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-/// `Date` tells whole milliseconds, and hosts make their fine clock coarser by up to another one.
+/// `Date` has a resolution of 1 ms, and hosts coarsen their fine clock by up to another 1 ms.
 const DATE_STEP: Duration = Duration::from_millis(2);
 
-/// What a young page's clock may have drifted from the system's.
+/// The allowed drift of a young page's clock from the system's clock.
 const DRIFT: Duration = Duration::from_millis(100);
 
 fn date() -> Duration {
     Duration::from_secs_f64(Date::now() / 1000.0)
 }
 
-/// Nothing sleeps here.
+/// Waits in a loop, since a JavaScript host can't sleep.
 fn wait(duration: Duration) {
     let start = date();
     while date() < start + duration {}

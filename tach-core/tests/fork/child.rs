@@ -1,24 +1,23 @@
-//! What the child of a `fork` does. It must be async-signal-safe: it neither allocates nor locks nor
-//! panics, and tells what it found by its exit code.
+//! The code that runs in the child of a `fork`. It must be async-signal-safe: it does not allocate,
+//! lock or panic, and reports its result as the exit code.
 
 use core::ffi::c_int;
 
 use crate::os::Os;
 use crate::reading::{READS, Reading, Witnessed};
 
-/// Conversions that the parent made before the fork, oldest first. Those that were not made are zero.
+/// Conversions that the parent made before the fork, oldest first. Unused entries are zero.
 pub(crate) type Known = [Reading; 64];
 
-/// How long a child converts: over several appends when its parent is young.
+/// The time for which a child converts. If its parent is young, that spans several appends.
 const RUN_NS: u64 = 3_000_000;
 
-/// Exit codes.
 pub(crate) const GOOD: c_int = 0;
 pub(crate) const DISORDERED: c_int = 1;
 pub(crate) const IMPURE: c_int = 2;
 pub(crate) const UNTRUE: c_int = 3;
 
-/// Converts old ticks and new ones for a while.
+/// Converts old and new ticks for [`RUN_NS`].
 pub(crate) fn run(known: &Known) -> c_int {
     let mut last = known.iter().max_by_key(|reading| reading.tick).copied().unwrap_or_default();
     if !are_pure(known) {

@@ -1,4 +1,4 @@
-//! Children that come from `fork`, and how they end.
+//! Children of `fork`, and how they end.
 #![expect(unsafe_code, reason = "calls fork, _exit, waitpid and kill")]
 
 use core::ffi::c_int;
@@ -7,43 +7,40 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
-/// A child of this process that has not been waited for.
+/// A child of this process that was not waited for yet.
 pub(crate) struct Forked(libc::pid_t);
 
-/// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With this code.
     Exit(c_int),
-    /// By this signal.
     Signal(c_int),
-    /// Not at all, so it was killed.
+    /// It did not end, and was killed.
     Hung,
 }
 
 impl Forked {
-    /// Forks a child that exits with what `run` returns. `run` must be async-signal-safe: where there
-    /// are other threads they may have left any lock taken, the allocator's too.
+    /// Forks a child that exits with the result of `run`, which must be async-signal-safe: other
+    /// threads may have left any lock taken, the allocator's too.
     pub(crate) fn start(run: impl FnOnce() -> c_int) -> Self {
-        // SAFETY: the child calls nothing but `run`, which is async-signal-safe, and `_exit`.
+        // SAFETY: the child calls only `run`, which is async-signal-safe, and `_exit`.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let code = run();
             // SAFETY: `_exit` runs no destructors and no handlers of this process's other threads.
             unsafe { libc::_exit(code) }
         }
-        assert!(pid > 0, "a process can be forked");
+        assert!(pid > 0, "fork failed");
         Self(pid)
     }
 
-    /// Waits for the end, but no longer than to `deadline`.
+    /// Waits for the child's end, until `deadline` at most.
     pub(crate) fn end(self, deadline: Instant) -> End {
         loop {
             if let Some(end) = self.poll(libc::WNOHANG) {
                 return end;
             }
             if Instant::now() > deadline {
-                // SAFETY: the child has not been waited for, so the number is still its own.
+                // SAFETY: the child was not waited for, so the process id is still its own.
                 unsafe {
                     libc::kill(self.0, libc::SIGKILL);
                 }

@@ -1,9 +1,9 @@
 //! Conversions in the children of a process that forks while its threads convert.
 //!
-//! A child has only the thread that forked: whatever the others were in the middle of stays half
-//! done for ever. Appends are most frequent at the start of a process, so many processes are
-//! started: this program again, with the run as its arguments. Where there is no
-//! `fork`, or as on emscripten one that fails, it says so.
+//! A child has only the thread that forked, so the work of the other threads stays half done for
+//! ever. Appends are most frequent at the start of a process, so this program starts itself many
+//! times, with the run as its arguments. On systems without a working `fork` (emscripten's fails)
+//! it prints that it did not run.
 
 #[cfg(unix)]
 #[path = "../support/again.rs"]

@@ -13,11 +13,10 @@ use crate::forked::{End, Forked};
 use crate::os;
 use crate::reading::{READS, Reading, Witnessed};
 
-/// The first argument of a process that forks.
 const PROCESS: &str = "process";
 const FORKS: usize = 50;
 const THREADS: usize = 3;
-/// A child that has not ended this long after the last fork hangs.
+/// The longest run of a child after the last fork.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(crate) fn main() {
@@ -36,13 +35,13 @@ pub(crate) fn main() {
     eprintln!("{} passed, 0 failed", processes + 1);
 }
 
-/// Forks again and again. The processes differ in how long their threads have been converting at the
-/// first fork, from not at all to some 100 us.
+/// Forks repeatedly. Processes differ in how long their threads have converted before the first
+/// fork: from not at all to about 100 us.
 fn process(number: u64) {
     let (go, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let started = AtomicU64::new(0);
     let convert = || {
-        // ORDERING: Relaxed, here and below: nothing is passed on with any of the three.
+        // ORDERING: Relaxed for all three atomics, since they publish nothing.
         started.fetch_add(1, Ordering::Relaxed);
         while !go.load(Ordering::Relaxed) {
             core::hint::spin_loop();
@@ -69,8 +68,8 @@ fn process(number: u64) {
     assert_eq!(ends, [End::Exit(GOOD); FORKS], "process {number}");
 }
 
-/// Forks with the readings that this thread has made so far; none before the first fork, unless it
-/// is to `read_first`.
+/// Forks with the readings that this thread has made so far. Unless `read_first`, there are none
+/// before the first fork.
 fn fork_often(read_first: bool) -> Vec<End> {
     let mut known: Known = [Reading::default(); 64];
     let children: Vec<Forked> = (0..FORKS)
@@ -87,7 +86,8 @@ fn fork_often(read_first: bool) -> Vec<End> {
     ends
 }
 
-/// The positive controls: a child that finds something else than its parent did, and one that hangs.
+/// Runs the positive controls: a child that finds a different value than its parent, and one that
+/// hangs.
 fn controls() {
     let end = |readings: &[Reading], deadline: Duration| {
         let mut known: Known = [Reading::default(); 64];
@@ -104,7 +104,7 @@ fn controls() {
         }
     });
     assert_eq!(hung.end(Instant::now() + Duration::from_millis(100)), End::Hung);
-    // The two other checks are the comparisons themselves.
+    // The two other checks are the comparisons, without a child.
     let witnessed = Witnessed::take(READS[0]);
     let late = witnessed.reading.unix_ns + 2_000_000;
     let untrue = Witnessed { reading: Reading { unix_ns: late, ..witnessed.reading }, ..witnessed };

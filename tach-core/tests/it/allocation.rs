@@ -1,4 +1,4 @@
-//! No read, conversion or text allocates.
+//! Reads, conversions and texts don't allocate.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -24,7 +24,7 @@ fn every_read_conversion_and_text() {
 
 #[test]
 fn nothing_allocates() {
-    // Through several segments, so that samples and appends are counted too.
+    // The sleeps span several records, so samples and appends are counted too.
     every_read_conversion_and_text();
     let counted = measure(|| {
         for _ in 0..20 {
@@ -35,7 +35,7 @@ fn nothing_allocates() {
     assert_eq!(counted.count_total, 0, "{counted:?}");
 }
 
-/// The positive control: what allocates is found.
+/// The positive control: an allocation is counted.
 #[test]
 fn a_string_is_found() {
     assert!(measure(|| drop(black_box(UnixTime::now().to_string()))).count_total > 0);

@@ -1,4 +1,4 @@
-//! Size and thread safety of every public type.
+//! The size and thread safety of every public type.
 
 use core::mem::size_of;
 use core::panic::UnwindSafe;

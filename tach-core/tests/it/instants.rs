@@ -1,5 +1,5 @@
-//! What `std::time::Instant` does, all three instants do: what the standard library tests of it, and
-//! what it documents.
+//! All three instants behave like `std::time::Instant`: the standard library's own tests of it, and
+//! its documentation.
 
 use core::fmt::Debug;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -13,7 +13,7 @@ use tach_core::{Instant, MonotonicInstant, OrderedInstant, status};
 const SECOND: Duration = Duration::from_secs(1);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Runs `check` until it ran with no new segment in between, within which sums are exact.
+/// Runs `check` until no record was made during a run. Sums are exact within a record.
 fn within_one_segment(check: impl Fn() -> Result<(), String>) {
     let syncs = || {
         let now = status();
@@ -26,28 +26,27 @@ fn within_one_segment(check: impl Fn() -> Result<(), String>) {
             return found.unwrap_or_else(|problem| panic!("{problem}"));
         }
     }
-    panic!("a segment began in each of 1000 runs");
+    panic!("a record was made in each of 1000 runs");
 }
 
-/// An error that shows both values, unless they are equal.
+/// Returns an error that shows both values, unless they are equal.
 fn equal<T: PartialEq + Debug + Copy>(what: &str, left: T, right: T) -> Result<(), String> {
     if left == right { Ok(()) } else { Err(format!("{what}: {left:?} is not {right:?}")) }
 }
 
-/// What a sum may be off within a segment: nothing where a tick lasts a nanosecond or less, so that every
-/// duration has a tick of its own, and a tick elsewhere.
+/// Returns the allowed error of a sum within a record. If a tick lasts at most a nanosecond, each
+/// duration has a tick of its own, and the error is zero. Otherwise it is one tick.
 fn grain() -> Duration {
     let _ = Instant::now().elapsed();
-    let hz = status().frequency_hz.expect("something was converted");
+    let hz = status().frequency_hz.expect("a conversion has measured the frequency");
     if hz >= 1_000_000_000 { Duration::ZERO } else { Duration::from_nanos(1_000_000_000 / hz + 1) }
 }
 
-/// An error that shows how far off it is, unless that is no more than `most`.
+/// Returns an error that shows `off`, unless that is at most `most`.
 fn at_most<T: PartialOrd + Debug + Copy>(what: &str, off: T, most: T) -> Result<(), String> {
     if off <= most { Ok(()) } else { Err(format!("{what}: off by {off:?}, more than {most:?}")) }
 }
 
-/// One module of tests a type.
 macro_rules! like_std {
     ($module:ident, $Instant:ident) => {
         mod $module {
@@ -92,7 +91,7 @@ macro_rules! like_std {
 
             #[test]
             fn differences_and_sums_agree() {
-                // A sum is rounded to a tick, and the difference that shows it to a nanosecond.
+                // A sum is rounded to a tick, and a difference to a nanosecond.
                 let most = grain() + Duration::from_nanos(2);
                 let near = |what, x: $Instant, y: $Instant| at_most(what, (x - y).max(y - x), most);
                 within_one_segment(|| {
@@ -125,7 +124,8 @@ macro_rules! like_std {
                 }
             }
 
-            /// Whatever segments begin in between: within a tick and the slew that they may have.
+            /// Records may be made during the test, so the tolerance is a tick and the largest
+            /// slew.
             #[test]
             fn what_is_added_comes_back() {
                 let (grain, now) = (grain(), $Instant::now());
@@ -185,7 +185,7 @@ macro_rules! like_std {
                 });
             }
 
-            /// All at once or one after the other, as far as the range goes.
+            /// Compares one long sum with the same sum in steps.
             #[test]
             fn long_sums_agree() {
                 let steps = [YEAR, 50 * SECOND, 70 * YEAR];
@@ -269,7 +269,8 @@ macro_rules! like_std {
                 });
             }
 
-            /// The conversion is as good as its narrowest bracket, which an emulator may make a wide one.
+            /// The tolerance is wide because the conversion is as exact as its narrowest bracket,
+            /// which an emulator may widen.
             #[test]
             fn std_instants_there() {
                 let before = StdInstant::now();
@@ -302,7 +303,7 @@ fn std_instants_there_and_back() {
         for duration in [Duration::ZERO, Duration::from_nanos(1), SECOND, 1000 * SECOND] {
             let there = now + duration;
             let back = Instant::from(StdInstant::from(there));
-            // A nanosecond is what the standard library keeps, and a tick what we do.
+            // The standard library keeps nanoseconds, tach keeps ticks.
             let off = (back - there).max(there - back);
             at_most("there and back", off, most)?;
             let apart = StdInstant::from(there) - StdInstant::from(now);

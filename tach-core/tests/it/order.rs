@@ -1,4 +1,4 @@
-//! `MonotonicInstant` and `OrderedInstant` under every way by which one read happens before another.
+//! `MonotonicInstant` and `OrderedInstant` under every kind of happens-before.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -9,10 +9,11 @@ use std::time::Instant as StdInstant;
 
 use tach_core::{Clock, MonotonicInstant, Order, OrderedInstant, SystemClock, status};
 
-/// A clock: what it reads must never be less than what was read before.
+/// A clock whose readings must never decrease along happens-before.
 type Read = fn() -> u64;
 
-/// The clocks that promise strict order here: the ordered read does where no order must be enforced.
+/// Returns the clocks that promise strict order on this machine. `OrderedInstant` promises it
+/// unless order has to be enforced.
 fn clocks() -> Vec<Read> {
     let mut clocks: Vec<Read> = vec![|| MonotonicInstant::now().as_ticks()];
     if status().order != Order::Enforced {
@@ -21,15 +22,16 @@ fn clocks() -> Vec<Read> {
     clocks
 }
 
-/// The positive control: a clock that is behind on every second read, by more than a slow hand-off
-/// takes. (The bare read may or may not show inversions on a given machine in so short a time.)
+/// Reads a flawed clock, the positive control: every second reading is late by more than a slow
+/// hand-off takes. (The bare read may show no inversion in such a short time.)
 fn flawed() -> u64 {
     static READS: AtomicU64 = AtomicU64::new(0);
     let late = (READS.fetch_add(1, Ordering::Relaxed) % 2) << 34;
     MonotonicInstant::now().as_ticks().saturating_sub(late)
 }
 
-/// A way to hand a reading on: how many of the readings after were behind it.
+/// A way to hand a reading on. Returns the number of later readings that were less than an earlier
+/// one.
 type HandOff = fn(Read) -> u64;
 
 const HAND_OFFS: &[(&str, HandOff)] = &[
@@ -58,7 +60,7 @@ fn no_strict_read_precedes_an_early_one_that_it_was_told_of() {
     let strict: Read = || MonotonicInstant::now().as_ticks();
     assert_eq!(by_announcement(|| SystemClock.early_now().as_ticks(), strict), 0);
     let ahead: Read = || SystemClock.early_now().as_ticks() + (1 << 34);
-    assert!(by_announcement(ahead, strict) > 0, "the positive control");
+    assert!(by_announcement(ahead, strict) > 0, "the control showed no inversion");
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn a_clock_that_goes_back_is_caught_under_every_hand_off() {
     }
 }
 
-/// Runs `check` on two threads for a while, a thousand times between two looks at the time.
+/// Runs `check` on two threads for 100 ms, and checks the time once in a thousand calls.
 fn on_two_threads(check: impl Fn() -> u64 + Sync) -> u64 {
     let barrier = Barrier::new(2);
     let run = || {
@@ -86,7 +88,7 @@ fn on_two_threads(check: impl Fn() -> u64 + Sync) -> u64 {
     })
 }
 
-/// Load, then read, then publish.
+/// Loads the other thread's reading, reads, and publishes the result.
 fn by_atomic(read: Read) -> u64 {
     let published = AtomicU64::new(0);
     on_two_threads(|| {
@@ -97,8 +99,8 @@ fn by_atomic(read: Read) -> u64 {
     })
 }
 
-/// Read by `tell`, then announce that; see that, then read. The readings themselves are compared in the end,
-/// so that no store waits for them.
+/// Reads with `tell` and announces the turn; the other thread sees the announcement and calls
+/// `read`. The readings are compared at the end, so no store waits for them.
 fn by_announcement(tell: Read, read: Read) -> usize {
     const TURNS: usize = 100_000;
     let announced = AtomicUsize::new(0);
@@ -120,7 +122,7 @@ fn by_announcement(tell: Read, read: Read) -> usize {
             if seen.last().is_some_and(|&(last, _)| last < turn) {
                 seen.push((turn, now));
             } else {
-                // On one core the other needs this one.
+                // With one core, the other thread needs this core.
                 thread::yield_now();
             }
         }
@@ -137,7 +139,6 @@ fn by_turns(read: Read) -> u64 {
         let mut found = 0;
         for mine in (parity..TURNS).step_by(2) {
             while turn.load(Ordering::Acquire) != mine {
-                // On one core the other needs this one.
                 thread::yield_now();
             }
             let now = read();
@@ -164,14 +165,14 @@ fn by_mutex(read: Read) -> u64 {
     })
 }
 
-/// A reading goes to the other thread and back.
+/// Sends a reading to the other thread and back.
 fn by_channels(read: Read) -> u64 {
     fn answer(read: Read, from: &Receiver<u64>, to: &Sender<u64>) -> u64 {
         let mut found = 0;
         for theirs in from {
             let mine = read();
             found += u64::from(mine < theirs);
-            // The last one finds nobody.
+            // The receiver of the last message has ended.
             if to.send(mine).is_err() {
                 break;
             }
@@ -190,7 +191,7 @@ fn by_channels(read: Read) -> u64 {
     found + other.join().unwrap()
 }
 
-/// What a thread read before another one starts, in it, and after it has ended.
+/// Reads before a thread starts, on that thread, and after it has ended.
 fn by_threads(read: Read) -> u64 {
     let mut found = 0;
     for _ in 0..200 {
@@ -202,7 +203,7 @@ fn by_threads(read: Read) -> u64 {
     found
 }
 
-/// Threads on CPUs of the test's choice.
+/// Threads that are pinned to CPUs.
 #[cfg(target_os = "linux")]
 mod affinity {
     use core::sync::atomic::AtomicUsize;
@@ -212,7 +213,6 @@ mod affinity {
 
     use super::{AtomicU64, Barrier, Ordering, Read, clocks, flawed, thread};
 
-    /// The CPUs that this thread may run on.
     fn cpus() -> Vec<CoreId> {
         core_affinity::get_core_ids().unwrap()
     }
@@ -222,7 +222,7 @@ mod affinity {
         assert!(is_pinned, "{cpu:?}: {}", io::Error::last_os_error());
     }
 
-    /// A thread of its own goes from CPU to CPU and reads on each.
+    /// Moves a thread from CPU to CPU and reads on each.
     pub(super) fn by_migration(read: Read) -> u64 {
         let run = move || {
             let (cpus, mut last, mut found) = (cpus(), 0, 0);
@@ -237,8 +237,8 @@ mod affinity {
         thread::spawn(run).join().unwrap()
     }
 
-    /// A thread on each CPU: load what the next one published, read, publish; until each has seen the
-    /// next one's readings change often enough.
+    /// Runs a thread on each CPU that loads the next thread's reading, reads, and publishes. Ends
+    /// when each thread has seen the next one's reading change often enough.
     fn on_pinned_threads(read: Read) -> u64 {
         const CHANGES: u32 = 2000;
         let cpus = cpus();
@@ -276,6 +276,6 @@ mod affinity {
         for read in clocks() {
             assert_eq!(on_pinned_threads(read), 0);
         }
-        assert!(on_pinned_threads(flawed) > 0, "the control is not caught");
+        assert!(on_pinned_threads(flawed) > 0, "the flawed clock showed no inversion");
     }
 }

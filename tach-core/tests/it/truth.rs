@@ -1,8 +1,8 @@
-//! The timelines against the OS's own clocks.
+//! The timelines compared with the OS clocks.
 //!
-//! How far they may be off is measured by `cargo xtask drift`; here an interrupted thread must not
-//! fail a test, so every comparison is with a bracket of OS readings, and allows a microsecond beside the
-//! uncertainty, which an interrupted sample makes wide.
+//! `cargo xtask drift` measures the error. Here an interrupted thread must not fail a test. So each
+//! comparison uses a bracket of OS readings and allows the uncertainty, which an interrupted sample
+//! widens, plus a microsecond.
 
 use core::time::Duration;
 use std::thread;
@@ -10,9 +10,9 @@ use std::time::{Instant as StdInstant, SystemTime};
 
 use tach_core::{Instant, TimelineStatus, UnixTime, status, sync};
 
-/// What a timeline may be off.
 fn allowed(timeline: &TimelineStatus) -> Duration {
-    timeline.uncertainty.expect("something was converted") + Duration::from_micros(1)
+    timeline.uncertainty.expect("a conversion has measured the uncertainty")
+        + Duration::from_micros(1)
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn elapsed_time_is_that_of_the_os_clock() {
         let shortest = inner.elapsed();
         let elapsed = start.elapsed();
         let longest = outer.elapsed();
-        // At either end.
+        // The error is allowed at both ends of the interval.
         let allowed = 2 * allowed(&status().monotonic);
         assert!(elapsed + allowed >= shortest, "{elapsed:?} is less than {shortest:?}");
         assert!(elapsed <= longest + allowed, "{elapsed:?} is more than {longest:?}");
@@ -44,7 +44,7 @@ fn unix_time_is_that_of_the_os_clock() {
     }
 }
 
-/// More threads than CPUs, so that some are interrupted in the middle of a sample.
+/// Runs more threads than CPUs, so that some are interrupted during a sample.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn threads_that_look_all_the_time_find_no_failure() {

@@ -1,4 +1,4 @@
-//! A child: the process in which one scenario runs.
+//! The process that runs one scenario.
 #![expect(unsafe_code, reason = "ends the process from a signal handler")]
 
 use core::ffi::c_int;
@@ -12,7 +12,7 @@ use super::machine;
 use super::report::Report;
 use super::trap;
 
-/// The exit codes of a child. A panic's is 101.
+/// The exit codes of a child; a panic has 101.
 pub(crate) const PASSED: c_int = 0;
 pub(crate) const VIOLATED: c_int = 1;
 pub(crate) const HUNG: c_int = 2;
@@ -22,13 +22,13 @@ pub(crate) const CAN_NOT_RUN: c_int = 3;
 pub(crate) fn simulate() {
     machine::begin();
     if !(trap::answer() && trap::refuse_counter()) {
-        eprintln!("the kernel does not let this process refuse the counter");
+        eprintln!("the kernel does not let this process disable the counter");
         process::exit(CAN_NOT_RUN);
     }
     enter(World::Simulated);
 }
 
-/// Uses the clock for a minute, so that the timelines know their rates.
+/// Uses the clock for a minute, which lets the timelines learn their rates.
 pub(crate) fn settle() {
     for _ in 0..6_000 {
         machine::pass(Duration::from_millis(10));
@@ -36,7 +36,7 @@ pub(crate) fn settle() {
     }
 }
 
-/// The calls of the system that a scenario may forbid.
+/// The numbers of system calls that a scenario may forbid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Calls {
     opens: u64,
@@ -44,12 +44,11 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// The calls so far.
     pub(crate) fn now() -> Self {
         Self { opens: opens(), prctls: prctls() }
     }
 
-    /// Reports a violation if there have been calls since.
+    /// Reports a violation if there were calls since `self`.
     pub(crate) fn check_none_since(self, report: &mut Report) {
         let Self { opens, prctls } = Self::now();
         report.at_most("files opened", opens - self.opens, 0);
@@ -57,16 +56,16 @@ impl Calls {
     }
 }
 
-/// Ends the process with what `report` found.
+/// Prints `report` and ends the process.
 pub(crate) fn end(report: &Report) -> ! {
     eprintln!("{report}");
     process::exit(if report.is_clean() { PASSED } else { VIOLATED });
 }
 
-/// Ends the process from wherever it is, since it reads clocks in a loop that does not end.
+/// Ends the process from within an endless loop of reads.
 pub(crate) fn hung() -> ! {
-    const MESSAGE: &[u8] = b"a call reads the clocks in a loop that does not end\n";
-    // SAFETY: the pointer is valid for as many bytes as are named.
+    const MESSAGE: &[u8] = b"a call reads the clocks in an endless loop\n";
+    // SAFETY: the pointer and the length are a valid slice's.
     unsafe {
         libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
     }
@@ -74,7 +73,7 @@ pub(crate) fn hung() -> ! {
     unsafe { libc::_exit(HUNG) }
 }
 
-/// Exits with [`CAN_NOT_RUN`] where tach does not use the simulated counter.
+/// Exits with [`CAN_NOT_RUN`] if tach does not use the simulated counter.
 pub(crate) fn probe() {
     let status = status();
     if status.source != tach_core::Source::Counter {

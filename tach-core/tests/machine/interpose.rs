@@ -1,7 +1,7 @@
-//! The C functions that this program defines in the C library's place.
+//! The C functions that this program defines in place of the C library's.
 //!
-//! A definition in the executable comes before the C library's, for the standard library and for
-//! tach alike. `World` says which machine answers.
+//! A definition in the executable takes precedence, for the standard library and for tach.
+//! [`World`] selects the machine that answers.
 #![expect(unsafe_code, reason = "defines functions of the C library and calls the system")]
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong};
@@ -16,42 +16,38 @@ use super::word::Word;
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// Which machine answers the calls.
+/// The machine that answers the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum World {
     /// The kernel, by a system call each.
     Kernel,
-    /// The simulated machine.
     Simulated,
-    /// The simulated machine's clocks; files and `prctl` are the kernel's, whose filter may kill.
+    /// The simulated machine's clocks, with the kernel's files and `prctl`, whose filter may kill.
     SimulatedClocks,
     /// The C library, which reads the counter itself.
     Library,
 }
 
 static WORLD: Word = Word::new(World::Kernel as u64);
-/// The C library's `clock_gettime`.
 static LIBRARY_CLOCK: Word = Word::new(0);
 static OPENS: Word = Word::new(0);
 static PRCTLS: Word = Word::new(0);
 
-/// Sets which machine answers from now on.
+/// Sets the machine that answers.
 pub(crate) fn enter(world: World) {
     if world == World::Library {
         // SAFETY: the name ends with a NUL byte.
         let function = unsafe { libc::dlsym(libc::RTLD_NEXT, c"clock_gettime".as_ptr()) };
-        assert!(!function.is_null(), "the C library has clock_gettime");
+        assert!(!function.is_null(), "the C library has no clock_gettime");
         LIBRARY_CLOCK.set(function as u64);
     }
     WORLD.set(world as u64);
 }
 
-/// How often a file has been opened.
 pub(crate) fn opens() -> u64 {
     OPENS.get()
 }
 
-/// How often `prctl` has been called.
 pub(crate) fn prctls() -> u64 {
     PRCTLS.get()
 }
@@ -80,7 +76,7 @@ extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
         let address = ptr::with_exposed_provenance::<()>(
             usize::try_from(LIBRARY_CLOCK.get()).expect("an address"),
         );
-        // SAFETY: `enter` stored the address of the C library's function, whose type this is.
+        // SAFETY: `enter` stored the address of the C library's function, which has this type.
         let function = unsafe { mem::transmute::<*const (), Function>(address) };
         return function(clock, time);
     }
@@ -89,7 +85,7 @@ extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     int(answer)
 }
 
-/// By a system call, as C libraries without the kernel's code for it do.
+/// Makes a system call, like C libraries that don't use the vDSO.
 #[unsafe(no_mangle)]
 extern "C" fn clock_getres(clock: clockid_t, step: *mut timespec) -> c_int {
     // SAFETY: the caller gives a pointer that the kernel checks.
@@ -118,12 +114,12 @@ fn simulated_clock(clock: clockid_t, time: *mut timespec) -> c_int {
     0
 }
 
-/// The kernel's clock, in ns, by a system call.
+/// Reads the kernel's clock in ns, by a system call.
 pub(crate) fn kernel_clock_ns(clock: clockid_t) -> u64 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec.
     let answer = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
-    assert_eq!(answer, 0, "the kernel has the clock");
+    assert_eq!(answer, 0, "the kernel lacks the clock");
     let part = |part: i64| u64::try_from(part).expect("a time after 1970");
     part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
 }
@@ -143,7 +139,7 @@ extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulon
     real_prctl(option, a, b, c, d)
 }
 
-/// The kernel's `prctl`.
+/// Calls the kernel's `prctl`.
 pub(crate) fn real_prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     // SAFETY: the caller gives arguments that the kernel checks.
     let answer = unsafe { libc::syscall(libc::SYS_prctl, option, a, b, c, d) };
@@ -178,7 +174,7 @@ extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_u
     int(answer)
 }
 
-/// The simulated machine has two files.
+/// Opens one of the simulated machine's two files.
 fn simulated_file(name: &CStr) -> c_int {
     let content = if name == CURRENT {
         machine::clocksource()
@@ -190,12 +186,12 @@ fn simulated_file(name: &CStr) -> c_int {
     // SAFETY: the name ends with a NUL byte.
     let file = unsafe { libc::memfd_create(c"clocksource".as_ptr(), libc::MFD_CLOEXEC) };
     let length: size_t = content.len();
-    // SAFETY: the pointer is valid for as many bytes as are named.
+    // SAFETY: the pointer and the length are a valid slice's.
     let written = unsafe { libc::pwrite(file, content.as_ptr().cast(), length, 0) };
     if usize::try_from(written) == Ok(length) { file } else { fail(libc::EIO) }
 }
 
-/// What a system call answers, where that is an int.
+/// Converts the answer of a system call that returns an int.
 fn int(answer: c_long) -> c_int {
     c_int::try_from(answer).unwrap_or(-1)
 }

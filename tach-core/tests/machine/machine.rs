@@ -1,7 +1,7 @@
-//! The simulated machine: one true time, and a counter and OS clocks that are lines over it.
+//! The simulated machine: a true time in ns, and a counter and OS clocks that are lines over it.
 //!
-//! True time is in nanoseconds. It passes when a scenario says so, and by the cost of each read.
-//! The costs vary by a pseudo-random sequence that is the same in every run.
+//! True time passes when a scenario says so, and by the cost of each read. The costs vary
+//! pseudo-randomly, the same in every run.
 
 use core::time::Duration;
 
@@ -12,13 +12,11 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
 /// 2.5 GHz.
 const TICKS_PER_NS: f64 = 2.5;
-/// A read of an OS clock without a system call, in ns, and the most that chance adds.
+/// The cost of reading an OS clock without a system call, before the random part.
 const OS_READ_NS: u64 = 22;
-/// A read of the counter, in ns.
 const COUNTER_READ_NS: u64 = 9;
-/// One read in so many is interrupted.
+/// One read in this many is interrupted.
 const INTERRUPTED: u64 = 512;
-/// An event that is not in sight.
 const NEVER: u64 = u64::MAX;
 
 /// A clock: a line over true time.
@@ -34,25 +32,23 @@ impl Line {
         Self { since_ns: Word::new(0), start: Word::new(start), rate_q40: Word::new(1 << 40) }
     }
 
-    /// The clock's value now, which costs nothing to know.
+    /// Returns the clock's value, at no cost.
     pub(crate) fn value(&self) -> u64 {
         let passed = u128::from(TRUE_NS.get() - self.since_ns.get());
         let more = (passed * u128::from(self.rate_q40.get())) >> 40;
         self.start.get() + u64::try_from(more).expect("a clock that does not overflow")
     }
 
-    /// Sets the clock.
     pub(crate) fn set(&self, value: u64) {
         self.since_ns.set(TRUE_NS.get());
         self.start.set(value);
     }
 
-    /// Moves the clock by `change`.
     pub(crate) fn shift(&self, change: i64) {
         self.set(self.value().checked_add_signed(change).expect("a value that a clock can have"));
     }
 
-    /// Makes the clock go on at `rate` units per ns.
+    /// Sets the clock's rate, in units per ns.
     pub(crate) fn set_rate(&self, rate: f64) {
         self.set(self.value());
         #[expect(
@@ -72,16 +68,16 @@ pub(crate) static MONOTONIC_RAW: Line = Line::new(0);
 
 static TRUE_NS: Word = Word::new(0);
 static SEED: Word = Word::new(1);
-/// By how much `CLOCK_MONOTONIC` has jumped, in two's complement.
+/// The sum of the jumps of `CLOCK_MONOTONIC`, in two's complement.
 static JUMPED_NS: Word = Word::new(0);
-/// By how much reads of the OS clocks are slower than at first.
+/// How many times slower reads of the OS clocks are than at first.
 static OS_SLOWNESS: Word = Word::new(1);
 static READS: Word = Word::new(0);
-/// When the number of reads is no longer believed: something reads in a loop that does not end.
+/// The number of reads that shows an endless loop.
 static MOST_READS: Word = Word::new(NEVER);
 static CLOCKSOURCE_IS_HPET: Word = Word::new(0);
 
-/// Sets the machine to five hours after its start, at some date.
+/// Sets the machine to five hours after its start.
 pub(crate) fn begin() {
     let uptime_ns = ns(5 * HOUR);
     TRUE_NS.set(uptime_ns);
@@ -93,17 +89,15 @@ pub(crate) fn begin() {
     REALTIME.set(1_700_000_000_123_456_789);
 }
 
-/// The true time.
 pub(crate) fn true_ns() -> u64 {
     TRUE_NS.get()
 }
 
-/// True time passes.
 pub(crate) fn pass(duration: Duration) {
     TRUE_NS.add(ns(duration));
 }
 
-/// The next number of the sequence, less than `end`.
+/// Returns the next number of the pseudo-random sequence, less than `end`.
 pub(crate) fn random(end: u64) -> u64 {
     // Knuth's multiplier; the upper bits are the good ones.
     SEED.set(SEED.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
@@ -136,39 +130,38 @@ fn interruption_ns() -> u64 {
     if random(INTERRUPTED) == 0 { 300 + random(5_000) } else { 0 }
 }
 
-/// How often counter and clocks have been read.
 pub(crate) fn reads() -> u64 {
     READS.get()
 }
 
-/// Ends the process if the counter and the clocks are read `more` times from now on.
+/// Ends the process after `more` further reads.
 pub(crate) fn limit_reads(more: u64) {
     MOST_READS.set(READS.get() + more);
 }
 
-/// Sets the limit of [`limit_reads`] aside.
+/// Removes the limit of [`limit_reads`].
 pub(crate) fn unlimit_reads() {
     MOST_READS.set(NEVER);
 }
 
-/// The time that durations must count: `CLOCK_MONOTONIC` without its jumps.
+/// Returns the correct time for durations: `CLOCK_MONOTONIC` without its jumps.
 pub(crate) fn lived_ns() -> u64 {
     MONOTONIC.value().wrapping_sub(JUMPED_NS.get())
 }
 
-/// Slews the OS clocks, as `adjtimex` does, or with 0 ends the slew.
+/// Slews the OS clocks, as `adjtimex` does; 0 ends the slew.
 pub(crate) fn slew(ppm: i32) {
     for clock in [&MONOTONIC, &REALTIME, &BOOTTIME] {
         clock.set_rate(1.0 + f64::from(ppm) / 1e6);
     }
 }
 
-/// Makes the counter run `factor` times as fast as at first.
+/// Sets the counter's rate to `factor` times its first one.
 pub(crate) fn set_counter_speed(factor: f64) {
     COUNTER.set_rate(TICKS_PER_NS * factor);
 }
 
-/// Suspends the machine: `CLOCK_MONOTONIC` stands, the others and the counter run on.
+/// Suspends the machine: `CLOCK_MONOTONIC` stands; the others and the counter run.
 pub(crate) fn suspend(duration: Duration) {
     let standing = [(&MONOTONIC, MONOTONIC.value()), (&MONOTONIC_RAW, MONOTONIC_RAW.value())];
     pass(duration);
@@ -185,23 +178,20 @@ pub(crate) fn jump_monotonic(seconds: i64) {
     JUMPED_NS.set(JUMPED_NS.get().wrapping_add_signed(change));
 }
 
-/// Makes reads of the OS clocks `factor` times as slow as at first, as where they take a system
-/// call.
+/// Makes reads of the OS clocks `factor` times as slow as at first, like system calls.
 pub(crate) fn slow_os_reads(factor: u64) {
     OS_SLOWNESS.set(factor);
 }
 
-/// Makes the kernel leave the counter, by its word.
 pub(crate) fn leave_counter() {
     CLOCKSOURCE_IS_HPET.set(1);
 }
 
-/// The name of the current clocksource.
 pub(crate) fn clocksource() -> &'static str {
     if CLOCKSOURCE_IS_HPET.get() == 1 { "hpet\n" } else { "tsc\n" }
 }
 
-/// The duration in ns; no scenario is longer than 584 years.
+/// Returns the duration in ns. Scenarios stay below 584 years.
 pub(crate) fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

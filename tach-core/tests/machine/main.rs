@@ -1,14 +1,14 @@
 //! The unmodified public API on a machine that is simulated inside the process.
 //!
-//! `interpose` defines the C functions by which tach reads clocks and files, and `trap` answers the
-//! counter's instruction, which the kernel has been told to refuse. Both ask `machine`, the state
-//! of the simulated machine, which a scenario resets, suspends, slews, steps and moves.
+//! `interpose` defines the C functions with which tach reads clocks and files. `trap` answers the
+//! counter's instruction, which the kernel refuses. Both ask `machine`, the state that a scenario
+//! changes.
 //!
 //! Each scenario runs in a child: this program again, with the scenario's name as its argument.
-//! Each has a control that must fail: the same checks of a clock that can't pass them, or of a
-//! disturbance that is larger than the bar.
+//! Each has a control that must fail: the same checks of a clock that can't pass, or of a larger
+//! disturbance.
 //!
-//! `cargo test -p tach-core --test machine -- slew` runs the scenarios whose names hold `slew`.
+//! `cargo test -p tach-core --test machine -- slew` runs the scenarios with `slew` in their names.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #[path = "."]
@@ -32,5 +32,5 @@ fn main() {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
     linux::main();
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
-    eprintln!("0 passed, all NOT RUN: the simulated machine is an x86-64 one with Linux");
+    eprintln!("0 passed, all NOT RUN: the simulation needs Linux on x86-64");
 }

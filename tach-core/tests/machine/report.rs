@@ -1,8 +1,7 @@
-//! The findings of a scenario: figures for people to read, and those that violate a bar.
+//! The findings of a scenario: figures, and violations of a bar.
 
 use core::fmt;
 
-/// What a scenario has found.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     figures: Vec<String>,
@@ -10,12 +9,12 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Records that `what` was found to be `found`, which must be at most `bar`.
+    /// Records the figure `found`, which must be at most `bar`.
     pub(crate) fn at_most(&mut self, what: &str, found: u64, bar: u64) {
         self.holds(found <= bar, format!("{what} {found} (bar {bar})"));
     }
 
-    /// Records that `what` was found to be `found`, which must be at least `bar`.
+    /// Records the figure `found`, which must be at least `bar`.
     pub(crate) fn at_least(&mut self, what: &str, found: u64, bar: u64) {
         self.holds(found >= bar, format!("{what} {found} (at least {bar})"));
     }
@@ -26,12 +25,12 @@ impl Report {
         self.holds(found_ns <= bar_ns, format!("{what} {found} (bar {bar})"));
     }
 
-    /// Records a finding, which is a violation unless it is `good`.
+    /// Records a finding, as a violation unless it is `good`.
     pub(crate) fn holds(&mut self, good: bool, finding: String) {
         if good { &mut self.figures } else { &mut self.violations }.push(finding);
     }
 
-    /// Records a figure that no bar limits.
+    /// Records a figure without a bar.
     pub(crate) fn figure(&mut self, finding: String) {
         self.figures.push(finding);
     }
@@ -54,7 +53,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// A time in ns, shown with its unit.
+/// A time that is printed with its unit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Readable(pub(crate) u64);
 

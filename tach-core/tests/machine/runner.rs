@@ -16,15 +16,13 @@ use super::child;
 use super::report::Report;
 use super::scenarios::{self, End, Scenario, Setting};
 
-/// The first argument of a child.
 const CHILD: &str = "child";
 const SCENARIO: &str = "scenario";
 const CONTROL: &str = "control";
 const PROBE: &str = "probe";
-/// A child that has not ended by then hangs. None takes more than a few seconds.
+/// The longest run of a child. Most take a few seconds.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How a child ended, and what it said.
 struct Ended {
     status: Option<ExitStatus>,
     said: String,
@@ -38,7 +36,7 @@ pub(crate) fn main() {
         run(part, name);
     }
     if let Some(obstacle) = obstacle() {
-        assert!(env::var_os("TACH_TESTS").is_none(), "can't be run here: {obstacle}");
+        assert!(env::var_os("TACH_TESTS").is_none(), "the scenarios can't run here: {obstacle}");
         eprintln!("0 passed, all NOT RUN: {obstacle}");
         return;
     }
@@ -76,20 +74,20 @@ pub(crate) fn main() {
     }
 }
 
-/// Why the scenarios can't be run here.
+/// Returns the reason why the scenarios can't run here.
 fn obstacle() -> Option<String> {
     let probe = start(PROBE, PROBE, None);
     let ran = probe.status.is_some_and(|status| status.success());
     (!ran).then(|| format!("no machine can be simulated: {}", probe.said))
 }
 
-/// Runs a scenario, which must pass, and its control, which must not.
+/// Runs a scenario, which must pass, and its control, which must fail.
 fn check(scenario: &Scenario) -> Result<String, String> {
     let ended = start(SCENARIO, &scenario.name, scenario.source);
     let control = start(CONTROL, &scenario.name, scenario.source);
     if !control.is(scenario.control_end) {
         let expected = scenario.control_end;
-        return Err(format!("ITS CONTROL ended otherwise than by {expected:?}: {control}"));
+        return Err(format!("ITS CONTROL did not end by {expected:?}: {control}"));
     }
     if ended.is(End::Passed) { Ok(ended.said) } else { Err(ended.to_string()) }
 }
@@ -127,12 +125,12 @@ fn start(part: &str, name: &str, source: Option<&str>) -> Ended {
     let status = wait_for(&mut child, DEADLINE);
     let mut said = Vec::new();
     let mut pipe = child.stderr.take().expect("the pipe was asked for");
-    // What a child says fits into a pipe, so the child did not wait for a reader.
+    // A child's output fits into a pipe, so the child did not wait for a reader.
     pipe.read_to_end(&mut said).expect("a pipe can be read");
     Ended { status, said: String::from_utf8_lossy(&said).trim().replace('\n', " | ") }
 }
 
-/// The child's side.
+/// Runs the child's side.
 fn run(part: &str, name: &str) -> ! {
     let mut report = Report::default();
     if part == PROBE {

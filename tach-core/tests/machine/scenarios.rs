@@ -1,4 +1,4 @@
-//! The scenarios: what happens to the machine, and what must be true of the clock.
+//! The scenarios: events on the machine, and checks of the clock.
 
 mod back;
 mod calm;
@@ -17,30 +17,24 @@ use core::ffi::c_int;
 
 use super::report::Report;
 
-/// How a child ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Every check passed.
     Passed,
-    /// A check found a violation.
     Violated,
-    /// It read the clocks in a loop without an end.
+    /// It read the clocks in an endless loop.
     Hung,
     /// The kernel killed it by this signal.
     Killed(c_int),
 }
 
-/// The machine that a scenario begins on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     Simulated,
-    /// The real one.
     Real,
 }
 
 type Body = Box<dyn Fn(&mut Report)>;
 
-/// A scenario, and the control that must end otherwise.
 pub(crate) struct Scenario {
     pub(crate) name: String,
     /// The value of `TACH_SOURCE`.
@@ -52,7 +46,7 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    /// Creates a scenario on the simulated machine, of which the control must find a violation.
+    /// Creates a scenario on the simulated machine, whose control must find a violation.
     fn new(
         name: String,
         body: impl Fn(&mut Report) + 'static,
@@ -69,7 +63,6 @@ impl Scenario {
     }
 }
 
-/// Returns every scenario.
 pub(crate) fn all() -> Vec<Scenario> {
     [
         calm::scenarios(),

@@ -1,4 +1,4 @@
-//! Filters by which the kernel kills a process for its system calls.
+//! Filters that make the kernel kill a process for its system calls.
 #![expect(unsafe_code, reason = "calls the BPF macros of libc")]
 
 use core::ffi::{c_long, c_ulong};
@@ -26,8 +26,8 @@ const OPENING: [c_long; 14] = [
     libc::SYS_ioctl,
 ];
 
-/// The system calls that a process needs to allocate, to say what it found, and to end. The handler
-/// that simulates the counter returns by one as well.
+/// The system calls for allocating, printing the findings, and ending. The handler that simulates
+/// the counter returns by one as well.
 const ENDING: [c_long; 9] = [
     libc::SYS_rt_sigreturn,
     libc::SYS_write,
@@ -40,17 +40,17 @@ const ENDING: [c_long; 9] = [
     libc::SYS_rt_sigprocmask,
 ];
 
-/// From now on the kernel kills this process if it opens a file or asks for its state.
+/// Makes the kernel kill this process if it opens a file or asks for its state.
 pub(crate) fn kill_on_open() {
     install(&OPENING, libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_ALLOW);
 }
 
-/// From now on the kernel kills this process for any system call that it need not make.
+/// Makes the kernel kill this process for any system call not in [`ENDING`].
 pub(crate) fn kill_on_any_call() {
     install(&ENDING, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS);
 }
 
-/// Installs a filter that answers `listed` for the calls in the list, and `other` for all others.
+/// Installs a filter that returns `listed` for the calls in the list, and `other` for all others.
 fn install(calls: &[c_long], listed: u32, other: u32) {
     let number = u32::try_from(offset_of!(libc::seccomp_data, nr)).expect("a small offset");
     let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number)];
@@ -75,7 +75,7 @@ fn statement(code: u32, k: u32) -> sock_filter {
     unsafe { libc::BPF_STMT(narrow(code), k) }
 }
 
-/// An instruction that skips the next one unless the number that was loaded is `k`.
+/// Returns an instruction that skips the next one unless the loaded number is `k`.
 fn skip_unless_equal(k: u32) -> sock_filter {
     // SAFETY: the function only puts its arguments into a struct.
     unsafe { libc::BPF_JUMP(narrow(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K), k, 0, 1) }

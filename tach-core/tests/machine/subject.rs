@@ -1,4 +1,4 @@
-//! The clocks under test: tach, and two naive ones, of which the controls are made.
+//! The clocks under test: tach, and two naive ones for the controls.
 
 use core::time::Duration;
 use std::time::Instant as StdInstant;
@@ -7,7 +7,7 @@ use tach_core::{BoundedTime, Instant, UnixTime, status};
 
 use super::machine;
 
-/// What a clock tells, and claims of itself.
+/// A clock, with its claims about itself.
 pub(crate) trait Subject {
     /// Starts to measure durations.
     fn begin() -> Self;
@@ -18,7 +18,6 @@ pub(crate) trait Subject {
     /// Returns the time since the start, in ns.
     fn elapsed_ns(&self) -> u64;
 
-    /// Returns the Unix time now with its bound.
     fn bounded(&self) -> BoundedTime;
 
     /// Returns the time of `CLOCK_MONOTONIC` now.
@@ -28,7 +27,6 @@ pub(crate) trait Subject {
     fn claims(&self) -> Claims;
 }
 
-/// How far a clock says that it may be from the OS clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claims {
     pub(crate) realtime: Duration,
@@ -70,7 +68,7 @@ impl Subject for Tach {
     }
 }
 
-/// A clock that relates the counter to the OS clocks once, and claims to be right to 5 us.
+/// A clock that compares the counter with the OS clocks once, and claims an error of 5 us.
 pub(crate) struct Anchored {
     ticks: u64,
     unix_ns: u64,
@@ -115,7 +113,7 @@ impl Subject for Anchored {
     }
 }
 
-/// The OS clocks themselves: right by definition, except where `CLOCK_MONOTONIC` jumps.
+/// The OS clocks: right by definition, except where `CLOCK_MONOTONIC` jumps.
 pub(crate) struct Os {
     monotonic_ns: u64,
 }

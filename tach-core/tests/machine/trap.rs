@@ -10,16 +10,16 @@ use super::machine;
 
 const RDTSC: [u8; 2] = [0x0f, 0x31];
 const RDTSCP: [u8; 3] = [0x0f, 0x01, 0xf9];
-/// The kernel's own: an instruction was refused, rather than an address.
+/// The signal's code if an instruction, rather than an address, was refused.
 const SI_KERNEL: c_int = 0x80;
 
-/// Makes RDTSC and RDTSCP fault on this thread. Whether the kernel does so.
+/// Makes RDTSC and RDTSCP fault on this thread. Returns whether the kernel supports that.
 pub(crate) fn refuse_counter() -> bool {
     // The flag is a small positive number.
     real_prctl(libc::PR_SET_TSC, c_ulong::from(libc::PR_TSC_SIGSEGV.unsigned_abs()), 0, 0, 0) == 0
 }
 
-/// Answers the instructions that fault. Whether the handler could be installed.
+/// Installs the handler that answers the instructions. Returns whether that succeeded.
 pub(crate) fn answer() -> bool {
     type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
     let handler: Handler = on_fault;
@@ -57,7 +57,7 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     registers[register(libc::REG_RIP)] += libc::greg_t::try_from(length).unwrap_or(0);
 }
 
-/// The length of the instruction that was refused, if it reads the counter.
+/// Returns the length of the refused instruction, if it reads the counter.
 fn counter_read(registers: &[libc::greg_t]) -> Option<usize> {
     let address = registers[libc::REG_RIP.unsigned_abs() as usize];
     let code = ptr::with_exposed_provenance::<u8>(usize::try_from(address).ok()?);

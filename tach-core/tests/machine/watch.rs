@@ -9,22 +9,17 @@ use super::machine;
 use super::report::{Readable, Report};
 use super::subject::{Claims, Subject};
 
-/// What the process reads each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
-    /// The Unix time and the time elapsed, without any bound. A look that a bound needs must not
-    /// help.
+    /// The Unix time and the time elapsed, but no bound: its look must not help.
     Plain,
-    /// The Unix time alone.
     Unix,
-    /// The time elapsed alone.
     Elapsed,
-    /// Those, the bounds and the status, in an order that changes.
+    /// Both times, the bounds and the status, in a varying order.
     Bounds,
 }
 
 impl Reads {
-    /// The two that read both times.
     pub(crate) const BOTH: [Self; 2] = [Self::Plain, Self::Bounds];
     pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Unix, Self::Elapsed, Self::Bounds];
 
@@ -38,28 +33,26 @@ impl Reads {
     }
 }
 
-/// A clock, and the start of the durations that are measured.
 pub(crate) struct Watch<S> {
     pub(crate) subject: S,
     reads: Reads,
-    /// The lived time before and after the start was read.
+    /// [`machine::lived_ns`] before and after the start was read.
     start_ns: [u64; 2],
-    /// The bound that was read last, with the OS clock's time before and after.
+    /// The last bound, with the OS clock's time before and after.
     last: Option<(BoundedTime, [u64; 2])>,
 }
 
-/// What was found in a while.
+/// The largest errors in a period.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
-    /// The largest errors, in ns, apart from what passed within a read.
+    /// Without the time that passed within a read.
     pub(crate) unix_ns: u64,
     pub(crate) elapsed_ns: u64,
-    /// The widest bound.
     pub(crate) widest_ns: u64,
     claims: [Broken; 4],
 }
 
-/// How often a claim was wrong, and by how much at most.
+/// The number of wrong claims, and the largest error.
 #[derive(Debug, Default, Clone, Copy)]
 struct Broken {
     reads: u64,
@@ -82,7 +75,6 @@ impl Broken {
 const CLAIMS: [&str; 4] = ["bound", "order of bounds", "status of real time", "monotonic status"];
 
 impl Figures {
-    /// Adds what was found in another while.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.unix_ns = self.unix_ns.max(other.unix_ns);
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
@@ -115,7 +107,7 @@ impl<S: Subject> Watch<S> {
         Self { subject, reads, start_ns: [before_ns, machine::lived_ns()], last: None }
     }
 
-    /// Lets `duration` pass with a read every 50 us to 1 ms, the first of them at once.
+    /// Lets `duration` pass, with a read at the start and then every 50 us to 1 ms.
     pub(crate) fn busy(&mut self, duration: Duration) -> Figures {
         let mut figures = Figures::default();
         let end_ns = machine::true_ns() + machine::ns(duration);
@@ -162,7 +154,7 @@ impl<S: Subject> Watch<S> {
         outside(found, [before - self.start_ns[1], after - self.start_ns[0]])
     }
 
-    /// Whatever `now_with_uncertainty` and `is_before` say for certain must be so.
+    /// Checks the statements of `now_with_uncertainty` and `is_before`.
     fn bound(&mut self, figures: &mut Figures) {
         let before = machine::REALTIME.value();
         let bounded = self.subject.bounded();
@@ -181,9 +173,9 @@ impl<S: Subject> Watch<S> {
         self.last = Some((bounded, os));
     }
 
-    /// The uncertainties of the status must hold at some moment while it is read. Where a clock stands or runs
-    /// at a wrong rate, the error is another a microsecond later. So it is taken before and after, and may
-    /// change by the time between.
+    /// Checks that the uncertainties of the status hold at some moment of its read. A clock that
+    /// stands or runs at a wrong rate has a different error a microsecond later, so the error is
+    /// taken before and after, and may change by the time between.
     fn status(&self, figures: &mut Figures) {
         let excess_ns = |error_ns: &dyn Fn() -> u64, claim: fn(&Claims) -> Duration| {
             let start_ns = machine::lived_ns();
@@ -207,7 +199,7 @@ impl<S: Subject> Watch<S> {
     }
 }
 
-/// How far `value` lies outside of an interval.
+/// Returns the distance of `value` from an interval.
 fn outside(value: u64, [low, high]: [u64; 2]) -> u64 {
     low.saturating_sub(value).max(value.saturating_sub(high))
 }

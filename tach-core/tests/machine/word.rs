@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that one thread and the signal handler that interrupts it read and write.
+/// A number that one thread and its signal handler read and write.
 pub(crate) struct Word(AtomicU64);
 
 impl Word {
@@ -11,8 +11,8 @@ impl Word {
     }
 
     pub(crate) fn get(&self) -> u64 {
-        // ORDERING: Relaxed. One thread uses the machine, and its handler runs on that thread, at
-        // an instruction that reads the counter: never in the middle of the machine's own code.
+        // ORDERING: Relaxed. One thread uses the machine. Its handler runs on that thread, at an
+        // instruction that reads the counter: never in the middle of the machine's own code.
         self.0.load(Ordering::Relaxed)
     }
 

@@ -1,4 +1,4 @@
-//! The child: a busy process under a slew of 100 ppm and under steps of 50 ms.
+//! The child: a busy process during slews of 100 ppm and steps of 50 ms.
 
 use core::time::Duration;
 use std::process;
@@ -10,30 +10,28 @@ use tach_core::{Instant, UnixTime, epoch};
 use crate::clock::{Guard, Saved, read, step};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Within 100 ms of use, which a process notices by its next read.
+/// The time within which a step is found: 100 ms of use, and the next read.
 const FOUND: Duration = Duration::from_millis(101);
 const SLEW_PPM: i32 = 100;
 const STEP_NS: i64 = 50_000_000;
-/// The errors allowed in a slew, and otherwise.
+/// The allowed errors during a slew, and otherwise.
 const SLEW_BAR_NS: i64 = 15_000;
 const CALM_BAR_NS: i64 = 1_000;
 
-/// The largest errors of a while, in ns.
 #[derive(Debug, Default)]
 struct Errors {
     unix: i64,
     elapsed: i64,
-    /// By how much the OS clock was outside of a bound.
+    /// The distance of the OS clock from a bound.
     bound: i64,
-    /// The errors of a clock that knows nothing of slews and steps.
+    /// The error of a clock that ignores slews and steps.
     naive: i64,
 }
 
-/// The start of the durations that are measured.
 struct Watch {
     start: Instant,
     monotonic: [i64; 2],
-    /// What the wall clock was ahead of the clock that nobody slews.
+    /// The wall clock minus the clock that is never slewed.
     raw_ahead: i64,
 }
 
@@ -45,7 +43,7 @@ impl Watch {
         Self { start, monotonic, raw_ahead: read(CLOCK_REALTIME) - read(CLOCK_MONOTONIC_RAW) }
     }
 
-    /// Compares all reads with the OS clocks for `duration`, every 100 us or so.
+    /// Compares all reads with the OS clocks for `duration`, about every 100 us.
     fn busy(&self, duration: Duration) -> Errors {
         let mut errors = Errors::default();
         let end = read(CLOCK_MONOTONIC) + ns(duration.as_nanos());
@@ -72,7 +70,6 @@ impl Watch {
     }
 }
 
-/// The distance between two intervals.
 fn outside([earliest, latest]: [i64; 2], [low, high]: [i64; 2]) -> i64 {
     (earliest - high).max(low - latest).max(0)
 }
@@ -81,7 +78,6 @@ fn ns(ns: u128) -> i64 {
     i64::try_from(ns).expect("a time before 2262")
 }
 
-/// The findings, and whether all are good.
 struct Findings {
     good: bool,
 }
@@ -112,13 +108,13 @@ pub(crate) fn main() {
     slews(saved, &mut findings);
     steps(&mut findings);
     if !findings.good {
-        // `exit` runs no destructors, so the clock is restored first; the parent does so again.
+        // `exit` runs no destructors, so the clock is restored here. The parent restores it again.
         saved.restore().expect("the clock can be restored");
         process::exit(1);
     }
 }
 
-/// There and back, so that the clock is in the end where it would have been.
+/// Slews the clock forward and back, so it ends where it would have been.
 fn slews(saved: Saved, findings: &mut Findings) {
     let watch = Watch::begin();
     watch.busy(3 * SECOND);
@@ -153,7 +149,7 @@ fn steps(findings: &mut Findings) {
     }
 }
 
-/// The same bar must be too low for a clock that knows nothing of the change.
+/// Checks that a clock that ignores the change exceeds the same bar.
 fn control(findings: &mut Findings, phase: &str, naive_ns: i64, bar_ns: i64) {
     let finding = format!("{phase}: the control is off by {naive_ns} ns, more than {bar_ns}");
     findings.holds(naive_ns > bar_ns, &finding);

@@ -1,4 +1,4 @@
-//! This machine's clock: how it is read, changed and restored.
+//! Reading, changing and restoring this machine's clock.
 #![expect(unsafe_code, reason = "calls clock_gettime, clock_settime and adjtimex")]
 
 use core::mem;
@@ -9,15 +9,14 @@ use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, c_long, clockid_t, time_t, timespec}
 const NS_PER_S: i64 = 1_000_000_000;
 /// `ADJ_FREQUENCY` counts in parts per million with 16 fractional bits.
 const PPM: c_long = 1 << 16;
-/// A clock that is off by less is restored.
+/// The error below which the clock counts as restored.
 const EXACT_NS: i64 = 1_000;
 
-/// Reads a clock, in ns.
 pub(crate) fn read(clock: clockid_t) -> i64 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec.
     let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    assert_eq!(answer, 0, "Linux has the clock");
+    assert_eq!(answer, 0, "clock_gettime failed");
     #[allow(clippy::useless_conversion, reason = "the types differ among targets")]
     let (seconds, ns) = (i64::from(time.tv_sec), i64::from(time.tv_nsec));
     seconds * NS_PER_S + ns
@@ -36,26 +35,24 @@ pub(crate) fn step(change_ns: i64) -> io::Result<()> {
 /// The clock's state before it was changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Saved {
-    /// What the wall clock is ahead of the monotonic one. A slew leaves it alone, a step does not.
+    /// The wall clock minus the monotonic one. A step changes it, a slew does not.
     ahead_ns: i64,
     frequency: c_long,
 }
 
 impl Saved {
-    /// Returns the state now.
     pub(crate) fn now() -> io::Result<Self> {
         Ok(Self { ahead_ns: ahead_ns(), frequency: adjust(None)? })
     }
 
-    /// Makes the clock run faster than at first by `ppm`, or slower.
+    /// Changes the clock's rate by `ppm` relative to the saved one.
     pub(crate) fn slew(self, ppm: i32) -> io::Result<()> {
         adjust(Some(self.frequency + c_long::from(ppm) * PPM)).map(drop)
     }
 
-    /// Undoes every slew and every step.
     pub(crate) fn restore(self) -> io::Result<()> {
         let frequency = self.slew(0);
-        // The clock runs on between reading and setting it, by a lag that the first attempt shows.
+        // The clock runs between reading and setting it; the first attempt measures that lag.
         let mut lag_ns = 0;
         for attempt in 0..5 {
             let off_ns = ahead_ns() - self.ahead_ns;
@@ -71,7 +68,7 @@ impl Saved {
     }
 }
 
-/// Restores the clock when it is dropped, also in a panic.
+/// A guard that restores the clock when it is dropped, also during a panic.
 #[derive(Debug)]
 pub(crate) struct Guard(pub(crate) Saved);
 
@@ -83,7 +80,7 @@ impl Drop for Guard {
     }
 }
 
-/// What the wall clock is ahead of the monotonic one, by the narrowest of some brackets.
+/// Returns the wall clock minus the monotonic one, by the narrowest of 100 brackets.
 fn ahead_ns() -> i64 {
     let bracket = |_| {
         let before = read(CLOCK_MONOTONIC);
@@ -94,7 +91,7 @@ fn ahead_ns() -> i64 {
     (0..100).map(bracket).min().map_or(0, |(_, ahead_ns)| ahead_ns)
 }
 
-/// Sets the clock's frequency, if one is given. Returns the one before.
+/// Sets the clock's frequency, if one is given, and returns the previous one.
 fn adjust(frequency: Option<c_long>) -> io::Result<c_long> {
     // SAFETY: a timex is made of integers only, and for those zero is a value.
     let mut state: libc::timex = unsafe { mem::zeroed() };

@@ -1,8 +1,8 @@
 //! A real slew and a real step of this machine's clock.
 //!
-//! The test changes the clock of the whole machine, so it runs only with `TACH_REAL_CLOCK=1` in the
-//! environment, and then needs the privilege to set the clock. The parent keeps the clock's state
-//! and restores it when the child has ended, however that ended.
+//! The test changes the clock of the whole machine. So it runs only with `TACH_REAL_CLOCK=1` in the
+//! environment, and needs the privilege to set the clock. The parent saves the clock's state and
+//! restores it after the child, however that ended.
 
 #[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
 mod child;
@@ -15,5 +15,5 @@ fn main() {
     #[cfg(all(target_os = "linux", not(target_env = "uclibc")))]
     parent::main();
     #[cfg(not(all(target_os = "linux", not(target_env = "uclibc"))))]
-    eprintln!("0 passed, all NOT RUN: the clock is changed as Linux changes it");
+    eprintln!("0 passed, all NOT RUN: the test changes the clock by Linux's calls");
 }

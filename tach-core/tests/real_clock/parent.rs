@@ -1,4 +1,4 @@
-//! The parent: keeps the clock's state, runs the test in a child, and restores the clock.
+//! The parent: saves the clock's state, runs the test in a child, and restores the clock.
 #![expect(unsafe_code, reason = "ignores signals")]
 
 use core::time::Duration;
@@ -12,7 +12,7 @@ use crate::clock::{Guard, Saved};
 
 const SWITCH: &str = "TACH_REAL_CLOCK";
 const CHILD: &str = "child";
-/// A child that has not ended by then hangs. It takes about 20 s.
+/// The longest run of the child. It takes about 20 s.
 const DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) fn main() {
@@ -21,14 +21,14 @@ pub(crate) fn main() {
         return;
     }
     if env::var_os(SWITCH).is_none_or(|value| value != "1") {
-        eprintln!("0 passed, all NOT RUN: it changes this machine's clock, unless {SWITCH}=1");
+        eprintln!("0 passed, all NOT RUN: it changes this machine's clock, so it needs {SWITCH}=1");
         return;
     }
     let saved = Saved::now().expect("the clock's state can be read");
     saved.slew(0).expect("this process may set the clock");
     let passed = {
         let _guard = Guard(saved);
-        // An interrupted test is ended as well, but this process first restores the clock.
+        // Signals end the child. This process ignores them, since it must restore the clock first.
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             // SAFETY: to ignore a signal is a valid disposition.
             unsafe {
@@ -43,7 +43,7 @@ pub(crate) fn main() {
     eprintln!("1 passed, 0 failed");
 }
 
-/// Whether the child passed. One that hangs is killed.
+/// Runs the child and returns whether it passed. A child that hangs is killed.
 fn run_child() -> bool {
     let mut child = this_program().arg(CHILD).spawn().expect("this program starts again");
     match wait_for(&mut child, DEADLINE) {

@@ -1,17 +1,16 @@
-//! What the check of a run found.
+//! The findings of a run's checks.
 
 use core::fmt;
 
 use crate::reading::{Reading, Witnessed};
 
-/// What may be wrong with a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// It does not lie between those before and after it.
+    /// The reading is not between the readings before and after it.
     Disordered,
-    /// Its tick converts to something else later.
+    /// Its tick converts to a different value later.
     Impure,
-    /// It is not the OS clock's time.
+    /// Its time is not the OS clock's.
     Untrue,
 }
 
@@ -19,7 +18,7 @@ impl Problem {
     pub(crate) const ALL: [Self; 3] = [Self::Disordered, Self::Impure, Self::Untrue];
 }
 
-/// The problems of a run, and the first examples of them.
+/// The problems of a run, with the first examples.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     problems: Vec<Problem>,
@@ -33,7 +32,7 @@ impl Findings {
         &self.problems
     }
 
-    /// Checks that `within` comes after `before` and is in order itself.
+    /// Checks that `within` is in order and not before `before`.
     pub(crate) fn check_order(&mut self, before: &Reading, within: &[Reading]) {
         let mut before = before;
         for reading in within {
@@ -59,7 +58,7 @@ impl Findings {
 
     pub(crate) fn check_past(&mut self, reading: &Reading) {
         if !reading.is_past() {
-            self.add(Problem::Disordered, &format_args!("now is before {reading:?}"));
+            self.add(Problem::Disordered, &format_args!("the current time is before {reading:?}"));
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the signal handler has read, in the order in which it has. One handler at a time writes,
-//! since the signal is blocked while it runs and is sent to one thread only.
+//! The signal handler's readings, in order. One handler writes at a time: the signal goes to one
+//! thread and is blocked while the handler runs.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
@@ -13,10 +13,9 @@ static SLOTS: [[AtomicU64; WORDS]; CAPACITY] =
     [const { [const { AtomicU64::new(0) }; WORDS] }; CAPACITY];
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
-/// How many entries there are.
 pub(crate) fn len() -> usize {
-    // The counter's instruction is no access to memory, so the compiler is told where it belongs:
-    // the handler interrupts between two instructions of this thread.
+    // The counter's instruction accesses no memory, so the fences tie it to this load: the handler
+    // interrupts between two instructions of this thread.
     compiler_fence(Ordering::SeqCst);
     // ORDERING: Acquire, with the Release in `push`.
     let length = LENGTH.load(Ordering::Acquire);
@@ -36,20 +35,20 @@ pub(crate) fn push(entry: &Witnessed) {
         after.monotonic_ns,
         after.unix_ns,
     ];
-    // ORDERING: Relaxed, since only this function writes it.
+    // ORDERING: Relaxed, since only this function writes the length.
     let length = LENGTH.load(Ordering::Relaxed);
     let Some(slot) = SLOTS.get(length) else { return };
     for (atomic, word) in slot.iter().zip(words) {
         // ORDERING: Relaxed: the length publishes it.
         atomic.store(word, Ordering::Relaxed);
     }
-    // ORDERING: Release, with the Acquire in `len`: what is counted is written.
+    // ORDERING: Release, with the Acquire in `len`: entries that are counted were written.
     LENGTH.store(length + 1, Ordering::Release);
 }
 
-/// The entry at `index`, which is less than [`len`].
+/// Returns the entry at `index`, which must be less than [`len`].
 pub(crate) fn entry(index: usize) -> Witnessed {
-    // ORDERING: Relaxed: whoever knows the index has acquired the length.
+    // ORDERING: Relaxed: the caller has acquired the length, which covers the index.
     let word = |which: usize| SLOTS[index][which].load(Ordering::Relaxed);
     Witnessed {
         reading: Reading {

@@ -1,9 +1,9 @@
-//! Conversions in a signal handler that interrupts conversions, every 100 us.
+//! Conversions in a signal handler that interrupts conversions every 100 us.
 //!
 //! The timeline's records are shortest at the start of a process, and the first read chooses the
-//! source, so most runs are short ones in a child of their own: this program again, with the run as
-//! its arguments. Only Linux has a timer that interrupts one given thread this often; elsewhere the
-//! program says so.
+//! source. So most runs are short, each in a child: this program again, with the run as its
+//! arguments. Only Linux has a timer that interrupts a given thread this often; elsewhere the
+//! program prints that it did not run.
 
 #[cfg(target_os = "linux")]
 #[path = "../support/again.rs"]

@@ -1,4 +1,4 @@
-//! The runs, each in a child, and what is expected of each.
+//! The runs, each in a child, and their expectations.
 
 use core::time::Duration;
 use std::env;
@@ -8,10 +8,9 @@ use crate::again;
 use crate::findings::Problem;
 use crate::storm::{self, Storm};
 
-/// The first argument of a child.
 const CHILD: &str = "storm";
-/// The delays of the short runs reach over the first read and the first conversions: each begins its storm a little
-/// later.
+/// The range of the delays after which the storms of the short runs begin: from before the first
+/// read until after the first conversions.
 const DELAYS: Duration = Duration::from_micros(120);
 
 pub(crate) fn main() {
@@ -29,13 +28,13 @@ pub(crate) fn main() {
     let step = DELAYS / short_runs;
     let calm = Storm { handlers: 2_000, delay: step, neighbour: false, flaw: None };
     for run in 0..short_runs {
-        // Every second one shares the timeline with a thread that nothing interrupts.
+        // In every second run, a thread that is not interrupted shares the timeline.
         expect(&Storm { delay: step * run, neighbour: run % 2 == 1, ..calm }, None);
     }
-    // More would not find room in the log.
+    // The log has no room for more.
     let handlers = (1000 * short_runs as usize).min(20_000);
     expect(&Storm { handlers, neighbour: true, ..calm }, None);
-    // The positive controls: a handler that tells something else is found out.
+    // The positive controls: a flawed handler is detected.
     for flaw in Problem::ALL {
         expect(&Storm { flaw: Some(flaw), ..calm }, Some(flaw));
     }
@@ -51,7 +50,7 @@ fn expect(storm: &Storm, problem: Option<Problem>) {
     }
 }
 
-/// One bit a problem, none of which is in 101, the code of a panic.
+/// Returns an exit code with one bit per problem. None of them is set in 101, the code of a panic.
 fn exit_code(problems: &[Problem]) -> i32 {
     problems.iter().fold(0, |code, problem| code | [2, 8, 16][*problem as usize])
 }

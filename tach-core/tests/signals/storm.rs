@@ -12,19 +12,18 @@ use crate::os;
 use crate::reading::{READS, Reading, Witnessed};
 use crate::timer::Timer;
 
-/// Ten thousand interruptions a second.
+/// The period of the interruptions: ten thousand per second.
 const PERIOD: Duration = Duration::from_micros(100);
 
-/// How a run goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Storm {
-    /// The run ends when the handler has run this often.
+    /// The number of handler calls after which the run ends.
     pub(crate) handlers: usize,
-    /// From the start of the timer, and so from the first read, to the first signal.
+    /// The time from the start of the timer, and so from the first read, to the first signal.
     pub(crate) delay: Duration,
     /// Whether another thread, which is not interrupted, converts as well.
     pub(crate) neighbour: bool,
-    /// What the handler does wrong.
+    /// The handler's flaw, in a positive control.
     pub(crate) flaw: Option<Problem>,
 }
 
@@ -33,11 +32,11 @@ static FLAW: AtomicU8 = AtomicU8::new(0);
 
 pub(crate) fn run(storm: &Storm) -> Findings {
     os::begin();
-    // ORDERING: Relaxed, since the timer that leads to its readers starts on this thread.
+    // ORDERING: Relaxed, since the timer whose handler reads it starts on this thread.
     FLAW.store(storm.flaw.map_or(0, |flaw| flaw as u8 + 1), Ordering::Relaxed);
     let done = AtomicBool::new(false);
     let convert = || {
-        // ORDERING: Relaxed, since nothing is passed on with it.
+        // ORDERING: Relaxed, since the flag publishes nothing.
         while !done.load(Ordering::Relaxed) {
             black_box(Reading::at(READS[0]()));
         }
@@ -48,14 +47,15 @@ pub(crate) fn run(storm: &Storm) -> Findings {
         }
         let mut findings = Findings::default();
         let own = interrupted(storm, &mut findings);
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed, since the flag publishes nothing.
         done.store(true, Ordering::Relaxed);
         check(&own, &mut findings);
         findings
     })
 }
 
-/// Reads and converts under the storm. Its readings next to those of the handler.
+/// Reads and converts during the storm. Returns this thread's readings that are adjacent to
+/// readings of the handler.
 fn interrupted(storm: &Storm, findings: &mut Findings) -> Vec<Reading> {
     let mut own = Vec::with_capacity(2 * storm.handlers);
     let mut last = Reading::default();
@@ -67,8 +67,8 @@ fn interrupted(storm: &Storm, findings: &mut Findings) -> Vec<Reading> {
         let tick = read();
         let after = log::len();
         let reading = Reading::at(tick);
-        // The handler made these after the last tick was read here, and before this one was: in the
-        // middle of the last conversion, for the most part.
+        // The handler made these readings between this thread's last read and this one, mostly
+        // during the last conversion.
         let mut within: Vec<Reading> = (seen..before).map(|at| log::entry(at).reading).collect();
         if !within.is_empty() {
             between += within.len();
@@ -82,12 +82,15 @@ fn interrupted(storm: &Storm, findings: &mut Findings) -> Vec<Reading> {
         }
         (last, seen) = (reading, after);
     }
-    assert!(between > storm.handlers / 10, "only {between} readings could be placed");
+    assert!(
+        between > storm.handlers / 10,
+        "only {between} readings of the handler have a place among the thread's own"
+    );
     own.retain(|reading| *reading != Reading::default());
     own
 }
 
-/// Checks what can be told afterwards, as well or better.
+/// Runs the checks that need no storm.
 fn check(own: &[Reading], findings: &mut Findings) {
     let entries: Vec<Witnessed> = (0..log::len()).map(log::entry).collect();
     let readings: Vec<Reading> = entries.iter().map(|entry| entry.reading).collect();
@@ -100,10 +103,10 @@ fn check(own: &[Reading], findings: &mut Findings) {
     }
 }
 
-/// Async-signal-safe: nothing here allocates, locks or panics.
+/// Handles the signal. Async-signal-safe: it does not allocate, lock or panic.
 extern "C" fn handle(_: c_int) {
     let mut witnessed = Witnessed::take(READS[0]);
-    // ORDERING: Relaxed, see `run`.
+    // ORDERING: Relaxed, since the timer starts after `run` has stored the flaw on this thread.
     match FLAW.load(Ordering::Relaxed).checked_sub(1) {
         Some(0) => witnessed.reading.tick = witnessed.reading.tick.saturating_sub(1_000_000),
         Some(1) => witnessed.reading.unix_ns = witnessed.reading.unix_ns.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! The cases, and what is expected of each.
+//! The cases and their expectations.
 
 use std::env;
 use std::process::Output;
@@ -9,7 +9,8 @@ use tach_core::{
 };
 use test_support::this_program;
 
-/// A case: what the child has in its environment, what it does, and what its standard error holds.
+/// A case: the child's environment, its work, and the number of lines that it prints to standard
+/// error.
 struct Case {
     name: &'static str,
     tach_source: Option<&'static str>,
@@ -18,7 +19,7 @@ struct Case {
     complaints: usize,
 }
 
-/// The case of this name, with nothing in its environment.
+/// Creates a case with an empty environment.
 const fn case(name: &'static str, run: fn()) -> Case {
     Case { name, tach_source: None, tach_order: None, run, complaints: 0 }
 }
@@ -72,7 +73,7 @@ fn child(case: &Case) -> Output {
     command.output().expect("this program starts again")
 }
 
-/// The clock runs and is in order, whatever its source.
+/// Checks that the clock runs and is in order, for any source.
 fn use_the_clock() {
     let (start, strict, unix) = (Instant::now(), MonotonicInstant::now(), UnixTime::now());
     while start.elapsed().as_micros() < 100 {}
@@ -80,7 +81,7 @@ fn use_the_clock() {
     assert!(UnixTime::now() > unix);
     let system = UnixTime::from_system_time(std::time::SystemTime::now());
     let off = UnixTime::now().as_nanos().abs_diff(system.as_nanos());
-    assert!(off < 60_000_000_000, "a minute off: {off} ns");
+    assert!(off < 60_000_000_000, "off by {off} ns, more than a minute");
 }
 
 fn unset() {
@@ -104,7 +105,7 @@ fn counter() {
     let status = status();
     match status.reason {
         Reason::Environment => assert_eq!(status.source, Source::Counter),
-        // It can't be had here, and the status says so.
+        // This machine has no usable counter, and the status reports that.
         Reason::NoCounter | Reason::CounterDisabled => assert_eq!(status.source, Source::Os),
         _ => panic!("{status}"),
     }
@@ -119,7 +120,7 @@ fn misspelt() {
 }
 
 fn call() {
-    force_source(Source::Os).expect("nothing has read the clock yet");
+    force_source(Source::Os).expect("no read has chosen the source yet");
     use_the_clock();
     let status = status();
     assert_eq!((status.source, status.reason), (Source::Os, Reason::Call), "{status}");
@@ -133,7 +134,7 @@ fn call_too_late() {
     assert_ne!(status().reason, Reason::Call);
 }
 
-/// What keeps the order if it is enforced: the OS clock needs no maximum.
+/// Returns the expected order if it is enforced: the OS clock needs no maximum.
 fn enforced_order(status: &Status) -> Order {
     match status.source {
         Source::Counter => Order::Enforced,
@@ -162,11 +163,11 @@ fn both_misspelt() {
 }
 
 fn enforce_call() {
-    enforce_order().expect("nothing has read the clock yet");
+    enforce_order().expect("no read has chosen the source yet");
     use_the_clock();
     let status = status();
     assert_eq!(status.order, enforced_order(&status), "{status}");
-    assert!(enforce_order().is_ok(), "it is in force");
+    assert!(enforce_order().is_ok(), "order is enforced already");
 }
 
 fn enforce_call_too_late() {
@@ -176,11 +177,11 @@ fn enforce_call_too_late() {
     assert_eq!(status().order, order);
 }
 
-/// In either order, and of two sources the last.
+/// The calls work in either order, and the last source applies.
 fn both_calls() {
-    force_source(Source::Os).expect("nothing has read the clock yet");
-    enforce_order().expect("nothing has read the clock yet");
-    force_source(Source::Counter).expect("nothing has read the clock yet");
+    force_source(Source::Os).expect("no read has chosen the source yet");
+    enforce_order().expect("no read has chosen the source yet");
+    force_source(Source::Counter).expect("no read has chosen the source yet");
     use_the_clock();
     let status = status();
     assert!(matches!(status.reason, Reason::Call | Reason::NoCounter | Reason::CounterDisabled));

@@ -1,5 +1,6 @@
-//! The choice of the source. It is made once a process, so each case runs in a child: this program
-//! again, with the case's name as its argument. Where there are no processes it says so.
+//! The choice of the source. A process makes it once, so each case runs in a child: this program
+//! again, with the case's name as its argument. On targets without processes it prints that it did
+//! not run.
 
 #[cfg(not(target_family = "wasm"))]
 mod cases;

@@ -1,11 +1,10 @@
-//! The OS's own clocks, as a signal handler and the child of a `fork` may read them: `std` does no
-//! more than `clock_gettime`, which POSIX lists as async-signal-safe.
+//! The OS clocks, for signal handlers and the children of a `fork`. `std` only calls
+//! `clock_gettime`, which POSIX lists as async-signal-safe.
 
 use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// What the OS clocks said at some moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Os {
     /// Since [`begin`].
@@ -15,8 +14,8 @@ pub(crate) struct Os {
 
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// Fixes the point from which monotonic time is counted. It comes before any signal and any `fork`,
-/// since of two callers at once one would wait for the other.
+/// Sets the origin of monotonic time. Call it before any signal and any `fork`: of two concurrent
+/// callers, one would wait for the other.
 pub(crate) fn begin() {
     START.get_or_init(Instant::now);
 }
@@ -29,7 +28,7 @@ impl Os {
     }
 }
 
-/// The duration in ns; no run and no date gets beyond 584 years.
+/// Returns the duration in ns. Runs and dates stay below 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

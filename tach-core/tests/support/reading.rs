@@ -1,7 +1,7 @@
-//! A tick, what tach made of it, and what must be true of that.
+//! A tick, its conversions by tach, and the checks on them.
 //!
-//! All of it may run in a signal handler and in the child of a `fork`: it neither allocates nor
-//! locks nor panics.
+//! This code may run in a signal handler and in the child of a `fork`: it does not allocate, lock
+//! or panic.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,18 +9,17 @@ use tach_core::{Instant, MonotonicInstant, OrderedInstant, unix_nanos};
 
 use crate::os::{Os, nanos};
 
-/// How far tach may be from the OS clock. It is a thousand times what it achieves: what is looked
-/// for is a line that was torn or half made, which is off by any amount.
+/// The allowed error of tach against the OS clock: a thousand times the usual one. The tests look
+/// for torn or half-written lines, whose errors have any size.
 const ALLOWED_NS: u64 = 1_000_000;
 
-/// Every way to read a tick.
 pub(crate) const READS: [fn() -> u64; 3] = [
     || Instant::now().as_ticks(),
     || MonotonicInstant::now().as_ticks(),
     || OrderedInstant::now().as_ticks(),
 ];
 
-/// The tick from which intervals are counted: the first that anybody converts; 0 before that.
+/// The first tick that was converted, from which intervals are counted; 0 before that.
 static FIRST: AtomicU64 = AtomicU64::new(0);
 
 /// A tick and its conversions.
@@ -33,7 +32,6 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Converts `tick`.
     pub(crate) fn at(tick: u64) -> Self {
         let instant = Instant::from_ticks(tick);
         Self {
@@ -43,7 +41,8 @@ impl Reading {
         }
     }
 
-    /// Whether this is no earlier than `other`, by every measure; the default stands for none.
+    /// Returns whether this reading is not earlier than `other` by any measure. The default value
+    /// stands for no reading.
     pub(crate) fn is_not_before(&self, other: &Self) -> bool {
         if *other == Self::default() {
             return true;
@@ -51,12 +50,12 @@ impl Reading {
         self.tick >= other.tick && self.unix_ns >= other.unix_ns && self.since_ns >= other.since_ns
     }
 
-    /// Whether the tick still converts to the same.
+    /// Returns whether the tick still converts to the same values.
     pub(crate) fn is_pure(&self) -> bool {
         Self::at(self.tick) == *self
     }
 
-    /// Whether the conversions that read the clock themselves, called now, tell no earlier time.
+    /// Returns whether conversions that read the clock now return no earlier time.
     pub(crate) fn is_past(&self) -> bool {
         let (unix_ns, since_ns) = (unix_nanos(), since_ns(Instant::now(), first_or(self.tick)));
         let elapsed = Instant::from_ticks(self.tick).elapsed();
@@ -64,19 +63,20 @@ impl Reading {
     }
 }
 
-/// Less than zero where another thread was the first to convert, a tick that it read later.
+/// Returns the time since `first`, which is negative if another thread converted a later tick
+/// first.
 fn since_ns(instant: Instant, first: Instant) -> i64 {
     let since = |late: Instant, early| i64::try_from(nanos(late - early)).unwrap_or(i64::MAX);
     if instant >= first { since(instant, first) } else { -since(first, instant) }
 }
 
 fn first_or(tick: u64) -> Instant {
-    // ORDERING: Relaxed, since the tick stands for itself and the first one stays.
+    // ORDERING: Relaxed, since the tick publishes nothing else, and the first one stays.
     let first = FIRST.compare_exchange(0, tick, Ordering::Relaxed, Ordering::Relaxed);
     Instant::from_ticks(first.err().unwrap_or(tick))
 }
 
-/// A reading between two of the OS clocks.
+/// A reading between two readings of the OS clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Witnessed {
     pub(crate) before: Os,
@@ -92,7 +92,7 @@ impl Witnessed {
         Self { before, reading: Reading::at(tick), after }
     }
 
-    /// Whether Unix time is the OS clock's, and the time since `base` too.
+    /// Returns whether the Unix time and the time since `base` match the OS clocks.
     pub(crate) fn is_true(&self, base: &Self) -> bool {
         let shortest = self.before.monotonic_ns.saturating_sub(base.after.monotonic_ns);
         let longest = self.after.monotonic_ns.saturating_sub(base.before.monotonic_ns);

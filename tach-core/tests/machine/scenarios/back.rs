@@ -12,23 +12,21 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// How late or early a deadline may end.
+/// The allowed error of a deadline.
 const LATE_NS: u64 = 100_000_000;
-/// The error of elapsed time, from the first call after the event.
+/// The allowed error of elapsed time, from the first call after the event.
 const ELAPSED_NS: u64 = 1_000_000;
-/// A loop that goes on for so long after its deadline does not end.
+/// The time after a deadline at which its loop counts as endless.
 const ENDLESS: Duration = Duration::from_secs(1);
-/// Within 100 ms of use, which a process notices by its next read.
+/// The time within which a change is found: 100 ms of use, and the next read.
 const FOUND: Duration = Duration::from_millis(101);
-/// The nearer deadline, from now.
 const SOON: Duration = Duration::from_millis(5);
 
-/// Whether a deadline lies ahead.
+/// Returns whether a deadline lies ahead.
 type Waits = Box<dyn Fn() -> bool>;
-/// The time since it was made, in ns.
+/// Returns the time since its creation, in ns.
 type Stopwatch = Box<dyn Fn() -> u64>;
 
-/// A way to measure time.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -36,7 +34,7 @@ struct Kind {
     stopwatch: fn() -> Stopwatch,
 }
 
-/// The kind of one of tach's instants.
+/// Returns the kind of one of tach's instants.
 macro_rules! instant {
     ($name:literal, $Instant:ident) => {
         Kind {
@@ -81,7 +79,7 @@ const KINDS: [Kind; 5] = [
     },
 ];
 
-/// A bare counter at a fixed rate, which the controls are made of.
+/// A bare counter at a fixed rate, for the controls.
 const NAIVE: Kind = Kind {
     name: "naive",
     wait: |total| {
@@ -94,14 +92,13 @@ const NAIVE: Kind = Kind {
     },
 };
 
-/// How the counter goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fall {
-    /// A suspend to memory of ten seconds, after which the counter begins anew.
+    /// A suspend of ten seconds, after which the counter starts again.
     ToZero,
-    /// A restore with a counter that is lower by this.
+    /// A restore with a counter that is lower by this time.
     By(Duration),
-    /// A restore of a process on another machine, where `CLOCK_MONOTONIC` is lower by as much.
+    /// A restore on another machine, where `CLOCK_MONOTONIC` is lower too.
     WithClock(Duration),
 }
 
@@ -128,10 +125,10 @@ impl Fall {
         }
     }
 
-    /// The allowed errors of elapsed time in the 100 ms after it, and afterwards.
+    /// Returns the allowed errors of elapsed time in the first 100 ms, and afterwards.
     ///
-    /// A counter that is no lower than at the last look is not seen to have gone back before the next one.
-    /// If the OS clock goes back as well, Unix time has to do, at the rate that it was last seen to have.
+    /// A counter that is not below its value at the last look is noticed at the next look. If the
+    /// OS clock goes back as well, Unix time replaces it, at its last known rate.
     fn elapsed_bars_ns(self) -> (u64, u64) {
         match self {
             Self::By(time) if time < Duration::from_millis(50) => (LATE_NS, ELAPSED_NS),
@@ -140,7 +137,7 @@ impl Fall {
         }
     }
 
-    /// A fall that no naive clock hides within the bars.
+    /// Returns a fall that is too large for the naive clock to pass.
     fn at_least_ten_seconds(self) -> Self {
         match self {
             Self::By(time) => Self::By(time.max(10 * SECOND)),
@@ -149,14 +146,14 @@ impl Fall {
     }
 }
 
-/// What the process does for an hour before the counter goes back.
+/// The process's work before the counter goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// It converts, but for a second only.
+    /// It reads and converts for a second.
     Busy,
-    /// It reads, and converts nothing.
+    /// It reads for an hour, and converts nothing.
     ReadOnly,
-    /// It has just started: it reads and converts once, and idles for a second.
+    /// It has just started. It reads and converts once, and idles for a second.
     Fresh,
 }
 
@@ -176,14 +173,13 @@ impl Before {
         }
     }
 
-    /// Starts the process.
     fn begin(self) {
         if self != Self::Fresh {
             settle();
         }
     }
 
-    /// Lets that time pass; `read` is a read of the kind under test.
+    /// Lets the time pass; `read` reads the kind under test.
     fn pass(self, read: impl Fn()) {
         if self == Self::Fresh {
             read();
@@ -235,7 +231,6 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// Unix time and the bounds, throughout.
 fn watched<S: Subject>(fall: Fall, reads: Reads, report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(reads);
@@ -251,32 +246,33 @@ fn watched<S: Subject>(fall: Fall, reads: Reads, report: &mut Report) {
     after.check_claims("after 100 ms", report);
 }
 
-/// Loops that wait for a deadline end when they should.
+/// Checks that loops end at their deadlines.
 fn deadlines(kind: Kind, fall: Fall, before: Before, report: &mut Report) {
     before.begin();
-    // The deadline lies 5 ms after the time before the event, which comes 2 ms before it.
+    // The event comes 2 ms before the deadline.
     let start_ns = machine::lived_ns();
     let waits = (kind.wait)(before.length() + SOON);
     before.pass(|| _ = waits());
     machine::pass(Duration::from_millis(3));
     fall.happen();
     let deadline_ns = start_ns + machine::ns(before.length() + SOON);
-    check_end("the deadline amid which it went back", wait(&waits, deadline_ns), report);
-    // The counter is lower now than before, but all goes on.
+    check_end("the deadline during which the counter went back", wait(&waits, deadline_ns), report);
+    // The counter is lower now, but later deadlines work too.
     for (what, total) in [("a deadline in 5 ms", SOON), ("a deadline in 1 h", HOUR)] {
         let deadline_ns = machine::lived_ns() + machine::ns(total);
         check_end(what, wait(&(kind.wait)(total), deadline_ns), report);
     }
 }
 
-/// Waits as long as `waits` says. Returns by how much the end is off, or `None` if there is none.
+/// Waits while `waits` returns true. Returns the error of the end, or `None` if the loop is
+/// endless.
 fn wait(waits: &Waits, deadline_ns: u64) -> Option<u64> {
     while waits() {
         let now_ns = machine::lived_ns();
         if now_ns > deadline_ns + machine::ns(ENDLESS) {
             return None;
         }
-        // The steps are small around the deadline, and at most half of the interval between looks.
+        // The steps are small near the deadline, and at most 50 ms.
         let step_ns = (now_ns.abs_diff(deadline_ns) / 50).clamp(10_000, 50_000_000);
         machine::pass(Duration::from_nanos(step_ns));
     }
@@ -290,7 +286,7 @@ fn check_end(what: &str, off_ns: Option<u64>, report: &mut Report) {
     }
 }
 
-/// Elapsed time is right at the first call after the event, and for an hour.
+/// Checks elapsed time from the first call after the event, for an hour.
 fn elapsed(kind: Kind, fall: Fall, before: Before, report: &mut Report) {
     before.begin();
     let start_ns = machine::lived_ns();

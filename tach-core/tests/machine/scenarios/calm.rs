@@ -1,4 +1,4 @@
-//! Nothing happens: the clock is right, says so, and disturbs nobody.
+//! Nothing happens: the clock is right, its bounds are narrow, and it opens no file.
 
 use tach_core::epoch;
 
@@ -9,7 +9,7 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// The bar for every error, and for the bound: a bound that is always wide would be worth nothing.
+/// The bar for errors and for the bound, since a bound that is always wide is worthless.
 const BAR_NS: u64 = 1_000;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {

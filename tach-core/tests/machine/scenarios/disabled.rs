@@ -1,5 +1,5 @@
-//! The counter is refused before the first read, and nothing simulates it: the C library's clocks
-//! read the counter and die, so tach must make system calls.
+//! The counter is disabled before the first read, and nothing simulates it. The C library's clocks
+//! read the counter and crash, so tach must make system calls.
 
 use core::time::Duration;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::linux::interpose::{World, enter, kernel_clock_ns};
 use crate::linux::report::Report;
 use crate::linux::trap;
 
-/// How far tach may be from the kernel's clock: both are read by system calls.
+/// The allowed error against the kernel's clock. System calls read both.
 const BAR_NS: u64 = 1_000_000;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -26,7 +26,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 
 fn refuse() {
     enter(World::Library);
-    assert!(trap::refuse_counter(), "the kernel can refuse the counter");
+    assert!(trap::refuse_counter(), "the kernel can't disable the counter");
 }
 
 fn disabled(report: &mut Report) {

@@ -1,4 +1,4 @@
-//! An OS clock stands still: nothing hangs, and no call costs more than a few thousand reads.
+//! An OS clock stands still: nothing hangs, and no call makes more than a few thousand reads.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -12,18 +12,16 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// The most reads of clocks and counter in one call: a tenth of a millisecond's, at 25 ns each.
+/// The most reads in one call: 0.1 ms at 25 ns each.
 const BAR: u64 = 4_000;
-/// A call that reads more often does not end.
 const ENDLESS: u64 = 2_000_000;
 
-/// Within 100 ms of use, which a process notices by its next read.
-/// A clock that stood has shown a wrong rate, so the look that finds it again is followed by another.
+/// The time within which the change is found. A clock that stood has shown a wrong rate, so it
+/// takes two looks.
 const FOUND: Duration = Duration::from_millis(201);
-/// The error 100 ms after the clocks go on.
+/// The allowed error after [`FOUND`].
 const BAR_NS: u64 = 1_000_000;
 
-/// Which clocks stand still.
 const FROZEN: [(&str, &[&Line]); 3] =
     [("monotonic", &[&MONOTONIC]), ("realtime", &[&REALTIME]), ("both", &[&MONOTONIC, &REALTIME])];
 
@@ -48,7 +46,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     each.map(scenario).chain(watched).collect()
 }
 
-/// The bounds hold while the clocks stand and when they go on, and Unix time is right afterwards.
+/// Checks the bounds throughout, and Unix time after the clocks run again.
 fn watched<S: Subject>(clocks: &[&Line], report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(Reads::Bounds);
@@ -97,7 +95,7 @@ fn frozen(clocks: &[&Line], from_start: bool, report: &mut Report) {
     }
 }
 
-/// How often `call` reads clocks and counter.
+/// Returns the number of reads in `call`.
 fn reads_of(call: impl FnOnce()) -> u64 {
     let before = machine::reads();
     machine::limit_reads(ENDLESS);
@@ -106,7 +104,7 @@ fn reads_of(call: impl FnOnce()) -> u64 {
     machine::reads() - before
 }
 
-/// A call that a frozen clock keeps for ever.
+/// Waits for a frozen clock, endlessly.
 fn wait_for_the_next_value(clock: &Line) {
     clock.set_rate(0.0);
     let first = machine::read_os(clock);

@@ -1,4 +1,4 @@
-//! Jumps of `CLOCK_MONOTONIC` in processes that never read Unix time, and in those that use no counter.
+//! Jumps of `CLOCK_MONOTONIC` in processes that never read Unix time, or use no counter.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use super::Scenario;
 use crate::linux::machine::{self, SECOND};
 use crate::linux::report::Report;
 
-/// The interval between two looks, by which a duration may be wrong.
+/// The allowed error of a duration: the time within which a jump is found.
 const LOOK_NS: u64 = 100_000_000;
 const SOON: Duration = Duration::from_millis(5);
 
@@ -20,7 +20,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             move |report| naive(seconds, report),
         )
     });
-    // Without a counter a jump ahead looks like time that has passed.
+    // Without a counter, a jump ahead looks like time that has passed.
     let without_counter = Scenario::new(
         "jump/-1000s/os".to_owned(),
         |report| {
@@ -33,7 +33,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     instants.into_iter().chain([without_counter]).collect()
 }
 
-/// Durations go on and a deadline ends across a jump in a process that uses `also` beside instants.
+/// Checks durations and a deadline across a jump. The process also calls `also`.
 fn durations(also: fn(), seconds: i64, report: &mut Report) {
     let start = Instant::now();
     let start_ns = machine::lived_ns();
@@ -59,7 +59,7 @@ fn durations(also: fn(), seconds: i64, report: &mut Report) {
     report.at_most_ns("elapsed off after two seconds", off_ns(), LOOK_NS);
 }
 
-/// The same check of the OS clock itself.
+/// Runs the same check on the OS clock.
 fn naive(seconds: i64, report: &mut Report) {
     let start = std::time::Instant::now();
     let start_ns = machine::lived_ns();

@@ -13,7 +13,6 @@ use crate::linux::subject::Tach;
 use crate::linux::watch::{Reads, Watch};
 
 const FOUND: Duration = Duration::from_millis(101);
-/// The error of readings afterwards.
 const BAR_NS: u64 = 1_000_000;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -23,7 +22,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             move |report| {
                 leaves(reads, machine::leave_counter, report);
             },
-            // The kernel stays with the counter, so there is nothing to find.
+            // The kernel keeps the counter, so there is nothing to find.
             move |report| leaves(reads, || (), report),
         )
     };
@@ -35,7 +34,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     Reads::BOTH.map(found).into_iter().chain([quiet]).collect()
 }
 
-/// Within 100 ms of use, ticks come from the OS clock.
+/// Checks that ticks come from the OS clock within 100 ms of use.
 fn leaves(reads: Reads, leave: impl Fn(), report: &mut Report) {
     settle();
     let mut watch = Watch::<Tach>::begin(reads);
@@ -54,7 +53,7 @@ fn leaves(reads: Reads, leave: impl Fn(), report: &mut Report) {
     }
 }
 
-/// While the OS clocks are as quick to read as ever, nobody asks the kernel.
+/// Checks that nothing asks the kernel while the OS clocks are as fast as before.
 fn without_evidence(disturb: impl Fn(), report: &mut Report) {
     settle();
     let mut watch = Watch::<Tach>::begin(Reads::Plain);

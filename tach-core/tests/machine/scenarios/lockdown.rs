@@ -1,4 +1,5 @@
-//! A real seccomp filter kills the process for what a read or a conversion must not do.
+//! A real seccomp filter kills the process for system calls that reads and conversions must not
+//! make.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -17,7 +18,7 @@ use crate::linux::machine::{self, HOUR, REALTIME};
 use crate::linux::report::Report;
 use crate::linux::seccomp;
 
-/// What happens in the middle of the minute.
+/// The events in the middle of the minute.
 const EVENTS: [(&str, fn()); 5] = [
     ("calm", || ()),
     ("step", || REALTIME.shift(10_000_000_000)),
@@ -49,7 +50,6 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     opening.chain(calling).collect()
 }
 
-/// Reads the clock and converts in every way.
 fn read_all(start: Instant, budget: Budget) {
     black_box((UnixTime::now(), unix_nanos(), uptime(), epoch()));
     black_box((Instant::now(), MonotonicInstant::now(), OrderedInstant::now()));
@@ -57,7 +57,7 @@ fn read_all(start: Instant, budget: Budget) {
     black_box((budget.check().is_ok(), UnixTime::now_with_uncertainty()));
 }
 
-/// A busy minute.
+/// Reads and converts for a minute, with `at_half` in the middle.
 fn minute(mut at_half: impl FnMut()) {
     const ROUNDS: u32 = 60_000;
     let (start, budget) = (Instant::now(), Budget::new(HOUR));
@@ -89,7 +89,7 @@ fn opens_nothing(source: Option<&str>, event: fn(), disturb: fn(), report: &mut 
     calls.check_none_since(report);
 }
 
-/// No system call at all. The simulated clocks need none, as the kernel's vDSO does not.
+/// Checks that no system call is made. Like the kernel's vDSO, the simulated clocks need none.
 fn calls_nothing(disturb: fn()) {
     read_all(Instant::now(), Budget::new(HOUR));
     seccomp::kill_on_any_call();

@@ -1,4 +1,4 @@
-//! The machine moves to a host where the counter has another rate.
+//! The machine moves to a host whose counter has another rate.
 
 use core::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// The error 200 ms after the move.
+/// The allowed error 200 ms after the move.
 const BAR_NS: u64 = 1_000_000;
-/// The error of a duration across the move, which stays: a tenth of the 100 ms in which the move is found.
+/// The allowed error of a duration across the move: a tenth of the 100 ms until the move is found.
 const ACROSS_NS: u64 = 10_000_000;
 const FOUND: Duration = Duration::from_millis(101);
 
@@ -38,7 +38,7 @@ fn migration<S: Subject>(speed: f64, reads: Reads, report: &mut Report) {
     let first = watch.busy(FOUND);
     report.at_least("events counted in 100 ms", epoch() - events, 1);
     let second = watch.busy(Duration::from_millis(100));
-    // Durations that begin after the discovery, beside those that began before the move.
+    // Measures durations that begin after the move was found.
     let mut fresh = Watch::<S>::begin(Reads::Plain);
     let after = watch.busy(5 * SECOND);
     if reads != Reads::Unix {

@@ -9,20 +9,19 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Os, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// The interval between two looks, by which a duration may be wrong.
+/// The allowed error of a duration: the time within which an event is found.
 const LOOK_NS: u64 = 100_000_000;
 const FOUND: Duration = Duration::from_millis(101);
-/// The error of a second that begins after the event.
+/// The allowed error of a second that begins after the event.
 const SECOND_BAR_NS: u64 = 1_000_000;
 
-/// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// An hour in which the counter runs on.
+    /// A suspend of an hour, during which the counter runs.
     Suspend,
-    /// An hour in which the counter stands.
+    /// A suspend of an hour, during which the counter stands.
     SuspendWithCounter,
-    /// `CLOCK_MONOTONIC` moves by so many seconds.
+    /// A jump of `CLOCK_MONOTONIC`, in seconds.
     Jump(i64),
 }
 
@@ -47,11 +46,11 @@ impl Event {
         }
     }
 
-    /// The allowed error of Unix time in the 100 ms after the event, and afterwards. Only in a
-    /// suspend with the counter is the wall clock disturbed.
+    /// Returns the allowed error of Unix time in the first 100 ms, and afterwards. Only a suspend
+    /// with the counter disturbs the wall clock.
     fn unix_bars_ns(self) -> (Option<u64>, u64) {
         match self {
-            // An hour without a sample, at the error of a settled rate.
+            // The error of a settled rate, after an hour without a sample.
             Self::Suspend => (Some(1_000_000), 1_000),
             Self::SuspendWithCounter => (None, 1_000),
             Self::Jump(_) => (Some(1_000), 1_000),
@@ -62,8 +61,7 @@ impl Event {
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let events =
         [Event::Suspend, Event::SuspendWithCounter, Event::Jump(-1_000), Event::Jump(1_000)];
-    // Unix time is undisturbed but in one, and elapsed time in that one: no control of it would
-    // fail.
+    // Elsewhere the time that is read is undisturbed, so no control could fail.
     let shows = |&(event, reads): &(Event, Reads)| match reads {
         Reads::Plain | Reads::Bounds => true,
         Reads::Unix => event == Event::SuspendWithCounter,
@@ -75,8 +73,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario::new(
             format!("{}/{}", event.name(), reads.name()),
             move |report| pause::<Tach>(event, reads, report),
-            // An anchored clock knows nothing of a jump, and passes; a clock that is the OS's does
-            // not.
+            // An anchored clock ignores a jump and passes. The OS clock does not.
             move |report| match event {
                 Event::Jump(_) => pause::<Os>(event, reads, report),
                 _ => pause::<Anchored>(event, reads, report),
@@ -91,7 +88,7 @@ fn pause<S: Subject>(event: Event, reads: Reads, report: &mut Report) {
     let mut watch = Watch::<S>::begin(reads);
     watch.busy(2 * SECOND).check_claims("before", report);
     event.happen();
-    // A second that begins before anything has looked at the OS clock.
+    // This second begins before any look at the OS clock.
     let fresh = Watch::<S>::begin(Reads::Plain);
     let first = watch.busy(FOUND);
     let mut later = watch.busy(SECOND.saturating_sub(FOUND));

@@ -1,4 +1,4 @@
-//! The OS clocks are slewed, as NTP does it.
+//! The OS clocks are slewed, as by NTP.
 
 use super::Scenario;
 use crate::linux::child::settle;
@@ -7,9 +7,9 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// The error one second after a slew.
+/// The allowed error one second after a slew.
 const AFTERWARDS_NS: u64 = 1_000;
-/// Rates in ppm, and the error allowed until a second after their end.
+/// Rates in ppm, and the allowed errors until a second after their end.
 const SLEWS: [(i32, u64); 4] = [(1, 1_000), (100, 15_000), (500, 60_000), (-500, 60_000)];
 
 pub(crate) fn scenarios() -> Vec<Scenario> {

@@ -11,9 +11,9 @@ use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
-/// The error once the step is found, and the one of durations throughout.
+/// The allowed error of durations, and of Unix time after the step is found.
 const BAR_NS: u64 = 1_000;
-/// Within 100 ms of use, which a process notices by its next read.
+/// The time within which a step is found: 100 ms of use, and the next read.
 const FOUND: Duration = Duration::from_millis(101);
 
 pub(crate) fn scenarios() -> Vec<Scenario> {

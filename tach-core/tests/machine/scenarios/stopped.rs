@@ -12,9 +12,9 @@ use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
 
 const FOUND: Duration = Duration::from_millis(101);
-/// The interval between two looks, by which a duration may be wrong.
+/// The allowed error of a duration: the time within which an event is found.
 const LOOK_NS: u64 = 100_000_000;
-/// The error 100 ms after the counter goes on.
+/// The allowed error 100 ms after the counter runs again.
 const BAR_NS: u64 = 1_000_000;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -33,13 +33,13 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     let for_ever = Scenario::new(
         "stopped/found-by-sync".to_owned(),
         |report| found_by_sync(0.0, report),
-        // Nothing stops, so there is nothing to find.
+        // The counter runs, so there is nothing to find.
         |report| found_by_sync(1.0, report),
     );
     Reads::BOTH.map(goes_on).into_iter().chain([found, for_ever]).collect()
 }
 
-/// It stands for two seconds and goes on.
+/// The counter stands for two seconds and runs again.
 fn goes_on<S: Subject>(reads: Reads, report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(reads);
@@ -54,7 +54,7 @@ fn goes_on<S: Subject>(reads: Reads, report: &mut Report) {
     after.check_claims("after 100 ms", report);
 }
 
-/// It stands for ever, and a process that measures an interval finds out: the interval is zero ticks long.
+/// The counter stops for good. A process that measures an interval of zero ticks finds it.
 fn found_by_use<S: Subject>(report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(Reads::Plain);
@@ -67,7 +67,7 @@ fn found_by_use<S: Subject>(report: &mut Report) {
     report.at_most_ns("elapsed off after 100 ms", after.elapsed_ns, LOOK_NS);
 }
 
-/// It stands for ever, and `sync` finds out.
+/// The counter stops for good, and `sync` finds it.
 fn found_by_sync(speed: f64, report: &mut Report) {
     settle();
     let mut watch = Watch::<Tach>::begin(Reads::Plain);
