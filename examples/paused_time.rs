@@ -13,7 +13,7 @@ use core::time::Duration;
 use std::thread;
 
 use tach_core::{Budget, Clock, Instant, MonotonicInstant, UnixTime};
-use tach_tracing::Utc;
+use tach_tracing::{Timer as _, Utc};
 use tokio::runtime::Handle;
 use tokio::time::{self, sleep};
 

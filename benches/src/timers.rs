@@ -5,7 +5,7 @@ use std::io;
 
 use tach_core::UnixTime;
 use tach_core::rfc3339::Offset;
-use tach_tracing::{FixedOffset, Local, Strftime, Ticks, UnixNanos, Uptime, Utc};
+use tach_tracing::{FixedOffset, Local, Strftime, Ticks, Timer as _, UnixNanos, Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::Writer;
@@ -56,7 +56,7 @@ fn uptime() -> Group {
         name: "format_time, uptime",
         subjects: vec![
             timer!("tracing-subscriber Uptime", time::Uptime::default()),
-            timer!("tach Uptime", Uptime),
+            timer!("tach Uptime", Uptime::default()),
         ],
     }
 }
@@ -80,7 +80,7 @@ fn events() -> Group {
             event!("tracing-subscriber SystemTime", SystemTime),
             event!("tach Utc<6>", Utc::<6>),
             event!("tracing-subscriber Uptime", time::Uptime::default()),
-            event!("tach Uptime", Uptime),
+            event!("tach Uptime", Uptime::default()),
             event!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
             event!("tach Local<6>", Local::<6>),
             event!("no time", ()),

@@ -6,7 +6,7 @@
 
 use std::thread;
 
-use tach_tracing::Utc;
+use tach_tracing::{Timer as _, Utc};
 
 fn main() {
     tracing_subscriber::fmt().with_timer(Utc::<6>.strictly_increasing()).init();

@@ -9,7 +9,7 @@
 
 use std::io::{self, Write as _};
 
-use tach_core::TickScale;
+use tach_tracing::TickScale;
 
 fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();

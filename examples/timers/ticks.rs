@@ -5,16 +5,15 @@
 //! cargo run --example render_ticks < ticks.log
 //! ```
 
-use tach_core::TickScale;
 use tach_tracing::Ticks;
 
 fn main() {
     tracing_subscriber::fmt().with_target(false).with_timer(Ticks).init();
-    tracing::info!("{}", TickScale::now());
+    tracing::info!("{}", Ticks.scale());
     for number in 1..=3 {
         tracing::info!(number, "request");
     }
     // A service does this once a minute, for instance.
-    tracing::info!("{}", TickScale::now());
+    tracing::info!("{}", Ticks.scale());
     tracing::info!("done");
 }

@@ -25,7 +25,6 @@
 //! | timestamps that no clock step can bend | [`Anchor`] |
 //! | one time for all that is written about an event | [`Stamp`] |
 //! | timestamps of which no two are equal | [`IncreasingClock`] |
-//! | to log raw ticks and read them later | [`TickScale`] |
 //! | to know how much time is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
@@ -132,8 +131,6 @@ mod system;
 #[cfg(not(all(test, loom)))]
 mod text;
 #[cfg(not(all(test, loom)))]
-mod tick_scale;
-#[cfg(not(all(test, loom)))]
 mod timeline;
 #[cfg(not(all(test, loom)))]
 mod unix_time;
@@ -161,7 +158,6 @@ mod exports {
         sync, uptime, uptime_at,
     };
     pub use crate::text::{decimal, seconds};
-    pub use crate::tick_scale::{TickScale, TickScaleError};
     pub use crate::timeline::BackwardStep;
     pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, UnixTimeError, rfc3339, unix_nanos};
 }

@@ -1,6 +1,7 @@
-//! Timers: what `with_timer` takes.
+//! The timers, each a text for the time.
 
-mod increasing;
+mod current;
+pub(crate) mod increasing;
 #[cfg(feature = "jiff")]
 mod local;
 mod offset;
@@ -13,13 +14,19 @@ mod unix;
 mod uptime;
 mod utc;
 
-pub(crate) use self::increasing::clock as increasing_clock;
+use tracing_subscriber::fmt::format::Writer;
+
 #[cfg(feature = "jiff")]
 pub use self::local::Local;
 pub use self::offset::FixedOffset;
 #[cfg(feature = "jiff")]
-pub use self::strftime::{PatternError, Strftime};
+pub use self::strftime::Strftime;
 pub use self::ticks::Ticks;
 pub use self::unix::{UnixMicros, UnixMillis, UnixNanos, UnixSeconds};
-pub use self::uptime::{Uptime, UptimeSince};
+pub use self::uptime::Uptime;
 pub use self::utc::Utc;
+
+/// Writes `text` and ignores errors, as [`Print::print`](crate::timer::sealed::Print::print) must.
+fn write(writer: &mut Writer<'_>, text: &str) {
+    let _ = writer.write_str(text);
+}

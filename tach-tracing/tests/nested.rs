@@ -1,5 +1,5 @@
-//! Events that are logged while another one is handled: only the global subscriber is told of those, so
-//! this is a process of its own.
+//! Events that are logged while another one is handled. Only the global subscriber receives them, so
+//! this test is a process of its own.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,7 +13,7 @@ use tracing_subscriber::prelude::*;
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
-/// Takes a second to be written, and logs that.
+/// A value that takes two seconds to write, and logs an event in between.
 struct Slow;
 
 impl fmt::Display for Slow {
@@ -25,7 +25,7 @@ impl fmt::Display for Slow {
     }
 }
 
-/// Logs, and then panics.
+/// A value that logs an event and then panics when it is written.
 struct Fragile;
 
 impl fmt::Display for Fragile {
@@ -36,7 +36,7 @@ impl fmt::Display for Fragile {
     }
 }
 
-/// Logs something that happened before.
+/// A value that logs an earlier event when it is written.
 struct Replayed(Stamp);
 
 impl fmt::Display for Replayed {
@@ -46,7 +46,7 @@ impl fmt::Display for Replayed {
     }
 }
 
-/// Logs something of the time that the event has in whose midst it is.
+/// A value that logs an event with the time of the event that contains it.
 struct SameTime;
 
 impl fmt::Display for SameTime {
@@ -59,7 +59,7 @@ impl fmt::Display for SameTime {
 }
 
 #[test]
-fn nested_events_have_their_own_time_and_leave_the_other_its_own() {
+fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
     let (one, other) = (Captured::default(), Captured::default());
     let [one_layer, other_layer] = [&one, &other].map(|captured| {
         let layer = layer().with_ansi(false).with_target(false).with_timer(Utc::<0>);
@@ -69,13 +69,13 @@ fn nested_events_have_their_own_time_and_leave_the_other_its_own() {
     tracing_subscriber::registry().with(EventTime::new(layers).with_clock(&CLOCK)).init();
 
     tracing::info!("outer {Slow}");
-    // Each layer writes the field, so each has a nested event, which both print.
+    // Each layer writes the field, and so logs a nested event, which both print.
     let nested = ["1970-01-01T00:00:01Z  INFO nested\n", "1970-01-01T00:00:03Z  INFO nested\n"];
     let outer = "1970-01-01T00:00:00Z  INFO outer slow\n";
     assert_eq!(one.text(), [nested[0], outer, nested[1]].concat());
     assert_eq!(other.text(), [nested[0], nested[1], outer].concat());
 
-    // A stamp that is pinned while an event is handled is meant for what is logged within.
+    // A time that is pinned while an event is handled is meant for the events logged within.
     let stamp = Stamp::by(&CLOCK);
     CLOCK.advance(Duration::from_secs(1));
     tracing::info!("outer {}", Replayed(stamp));
@@ -83,7 +83,7 @@ fn nested_events_have_their_own_time_and_leave_the_other_its_own() {
     let outer = "1970-01-01T00:00:05Z  INFO outer later\n";
     assert!(one.text().ends_with(&[replayed, outer, replayed].concat()), "{}", one.text());
 
-    // Also if it is equal to the one that the event has.
+    // Also if it equals the time of the outer event.
     tracing::info!("outer {SameTime}");
     let [replayed, outer] = ["replayed", "outer later"]
         .map(|message| format!("1970-01-01T00:00:05Z  INFO {message}\n"));

@@ -1,5 +1,5 @@
-//! A panic in the midst of a span stays one that can be caught. Where it doesn't the process ends, so each
-//! test is one of its own.
+//! A panic inside a span can be caught. If it can't, the process aborts, so each test is a process of its
+//! own.
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
@@ -21,11 +21,11 @@ impl fmt::Display for Fragile {
     }
 }
 
-/// Records the field while the span is entered: the `fmt` layer holds its extensions then. After the panic
-/// the span is exited and closed, and one of its own is used once more.
+/// Panics while a span records a field, when the `fmt` layer holds the span's extensions: once inside
+/// the span, which then exits and closes, and once in a span that is used again.
 fn assert_caught(subscriber: impl Subscriber + Send + Sync) {
     with_default(subscriber, || {
-        // Made before, as tracing-subscriber gives a poisoned lock to the next span.
+        // Created first, because tracing-subscriber reuses a poisoned lock for the next span.
         let kept = tracing::info_span!("kept", field = Empty);
         let caught = catch_unwind(AssertUnwindSafe(|| {
             let span = tracing::info_span!("span", field = Empty);
@@ -54,19 +54,19 @@ fn a_panic_of_a_timed_span_is_caught() {
 }
 
 #[test]
-#[ignore = "may end the process, and is run by another"]
+#[ignore = "may abort the process, and is run by another test"]
 fn timed() {
     assert_caught(registry().with(lines(&Captured::default())).with(SpanTiming::new()));
 }
 
 #[test]
-fn a_panic_of_a_span_whose_times_are_told_is_caught() {
-    assert_test_passes("told", &[]);
+fn a_panic_of_a_span_whose_times_are_printed_is_caught() {
+    assert_test_passes("printed", &[]);
 }
 
 #[test]
-#[ignore = "may end the process, and is run by another"]
-fn told() {
+#[ignore = "may abort the process, and is run by another test"]
+fn printed() {
     let captured = Captured::default();
     assert_caught(registry().with(CloseTimes::new(lines(&captured))));
     assert_eq!(captured.text(), "");

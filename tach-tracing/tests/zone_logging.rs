@@ -1,13 +1,13 @@
-//! jiff logs how it looks for the system's zone: a timer that looks for it is asked for the time of that,
-//! too. Only the global subscriber is told, so each test is a process of its own, which has a zone that
-//! can't be found.
+//! jiff logs its search for the system's zone, and the timer that searches must print the time of those
+//! lines, too. Only the global subscriber receives them, so each test is a process of its own, with a
+//! zone that can't be found.
 
 #![cfg(feature = "jiff")]
 
 use core::time::Duration;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_tracing::{Local, Strftime};
+use tach_tracing::{Local, Strftime, Timer as _};
 use test_support::{Captured, assert_test_passes};
 use tracing::level_filters::LevelFilter;
 use tracing_log::LogTracer;
@@ -17,13 +17,13 @@ const NOWHERE: &[(&str, &str)] = &[("TZ", "Nowhere/Land")];
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
-/// Asserts that lines by `timer` have this time at the epoch, and that the zone is sought once a minute.
+/// Asserts that lines have this time at the epoch, and that the zone is sought once a minute.
 fn assert_sought_once_a_minute(timer: impl FormatTime + Send + Sync + 'static, time: &str) {
     let captured = Captured::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
     let subscriber = subscriber.with_writer(captured.clone()).with_timer(timer).finish();
     tracing::subscriber::set_global_default(subscriber).expect("the first one");
-    // As tracing-subscriber's feature of that name does, which the other tests must be without.
+    // tracing-subscriber's feature `tracing-log` would do this in the other tests as well.
     LogTracer::init().expect("the first one");
     let lines_of_jiff = || captured.text().lines().filter(|line| line.contains("jiff")).count();
 
@@ -46,7 +46,7 @@ fn local_ends() {
 }
 
 #[test]
-#[ignore = "needs a zone that can't be found, and is run by another"]
+#[ignore = "needs a zone that can't be found, and is run by another test"]
 fn local() {
     assert_sought_once_a_minute(Local::<0>.with_clock(&CLOCK), "1970-01-01T00:00:00+00:00 ");
 }
@@ -57,7 +57,7 @@ fn strftime_ends() {
 }
 
 #[test]
-#[ignore = "needs a zone that can't be found, and is run by another"]
+#[ignore = "needs a zone that can't be found, and is run by another test"]
 fn strftime() {
     let timer = Strftime::local("%T").unwrap().with_clock(&CLOCK);
     assert_sought_once_a_minute(timer, "00:00:00 ");

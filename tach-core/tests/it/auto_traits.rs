@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tach_core::{
     Anchor, AtomicInstant, Budget, BudgetExhausted, Clock, ForceError, IncreasingClock, Instant,
     ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source, Stamp, Status,
-    SystemClock, TickScale, TickScaleError, TimelineStatus, UnixTime, UnixTimeError,
+    SystemClock, TimelineStatus, UnixTime, UnixTimeError,
     rfc3339::{Formatter, Offset, OffsetError, ParseError},
 };
 
@@ -33,8 +33,6 @@ fn every_type_is_a_plain_value() {
     assert_free::<Stamp>();
     assert_free::<Status>();
     assert_free::<SystemClock>();
-    assert_free::<TickScale>();
-    assert_free::<TickScaleError>();
     assert_free::<TimelineStatus>();
     assert_free::<UnixTime>();
     assert_free::<UnixTimeError>();

@@ -1,6 +1,6 @@
-//! Patterns of one's own.
+//! Patterns of `strftime`.
 
-mod error;
+mod pattern;
 
 use jiff::Timestamp;
 use jiff::fmt::StdFmtWrite;
@@ -10,22 +10,21 @@ use tach_core::rfc3339::Offset;
 use tach_core::{Clock, UnixTime};
 use tracing_subscriber::fmt::format::Writer;
 
-pub use self::error::PatternError;
-use super::system_zone;
-use crate::form::{Form, impl_timer};
-use crate::moment;
+use super::{current, system_zone};
+use crate::error::Error;
+use crate::timer::sealed::Print;
+use crate::timer::{Timer, impl_format_time};
 
-/// Prints the time by a pattern of `strftime`, such as `%d %b %H:%M:%S%.3f`: in UTC, at an offset, or in the
-/// system's zone.
+/// A timer that prints the time by a pattern of `strftime`, such as `%d %b %H:%M:%S%.3f`.
 ///
-/// [jiff's documentation](jiff::fmt::strtime) lists what a pattern may hold. The pattern is checked when the
-/// timer is made, so that nothing is amiss when it prints. For RFC 3339 take [`Utc`](crate::Utc),
-/// [`FixedOffset`](crate::FixedOffset) or [`Local`](crate::Local), which are faster.
+/// [jiff's documentation](jiff::fmt::strtime) lists the directives. The constructors check the pattern,
+/// so that printing can't fail. For RFC 3339 use [`Utc`](crate::Utc), [`FixedOffset`](crate::FixedOffset)
+/// or [`Local`](crate::Local), which are faster.
 ///
 /// # Cost
 ///
-/// The pattern is interpreted each time. No allocation, no lock; [`local`](Self::local) finds the zone once a
-/// minute on each thread, which costs what it costs [`Local`](crate::Local).
+/// Each text interprets the pattern. No allocation, no lock, except that [`local`](Self::local) looks for
+/// the zone as [`Local`](crate::Local#cost) does.
 ///
 /// # Examples
 ///
@@ -34,7 +33,7 @@ use crate::moment;
 ///
 /// tracing_subscriber::fmt().with_timer(Strftime::utc("%a %d %b %Y, %H:%M:%S%.3f")?).init();
 /// tracing::info!("ready");
-/// # Ok::<(), tach_tracing::PatternError>(())
+/// # Ok::<(), tach_tracing::Error>(())
 /// ```
 ///
 /// `cargo run --example timer_strftime` prints
@@ -64,7 +63,7 @@ impl Zone {
 }
 
 impl Strftime {
-    /// Prints UTC by `pattern`.
+    /// Creates a timer that prints UTC.
     ///
     /// # Errors
     ///
@@ -77,13 +76,13 @@ impl Strftime {
     ///
     /// let timer = Strftime::utc("%H:%M:%S")?;
     /// assert_eq!(Strftime::utc("%H:%M:%!").unwrap_err().position(), 6);
-    /// # Ok::<(), tach_tracing::PatternError>(())
+    /// # Ok::<(), tach_tracing::Error>(())
     /// ```
-    pub fn utc(pattern: &str) -> Result<Self, PatternError> {
+    pub fn utc(pattern: &str) -> Result<Self, Error> {
         Self::new(pattern, Zone::Fixed(TimeZone::UTC))
     }
 
-    /// Prints local time at `offset` by `pattern`.
+    /// Creates a timer that prints local time at `offset`.
     ///
     /// # Errors
     ///
@@ -97,15 +96,15 @@ impl Strftime {
     /// let timer = Strftime::fixed_offset("%H:%M:%S %:z", "+01:00".parse()?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fixed_offset(pattern: &str, offset: Offset) -> Result<Self, PatternError> {
-        // jiff knows all offsets that RFC 3339 does.
+    pub fn fixed_offset(pattern: &str, offset: Offset) -> Result<Self, Error> {
+        // jiff has every offset of RFC 3339.
         let offset = jiff::tz::Offset::from_seconds(offset.as_minutes() * 60);
         let zone = offset.map_or(TimeZone::UTC, TimeZone::fixed);
         Self::new(pattern, Zone::Fixed(zone))
     }
 
-    /// Prints local time in the system's zone by `pattern`. [`Local`](crate::Local) tells how the zone is
-    /// found, and when a zone that is set anew is honoured.
+    /// Creates a timer that prints local time in the system's zone, which it finds as
+    /// [`Local`](crate::Local) does.
     ///
     /// # Errors
     ///
@@ -117,31 +116,30 @@ impl Strftime {
     /// use tach_tracing::Strftime;
     ///
     /// let timer = Strftime::local("%a %H:%M:%S %Z")?;
-    /// # Ok::<(), tach_tracing::PatternError>(())
+    /// # Ok::<(), tach_tracing::Error>(())
     /// ```
-    pub fn local(pattern: &str) -> Result<Self, PatternError> {
+    pub fn local(pattern: &str) -> Result<Self, Error> {
         Self::new(pattern, Zone::System)
     }
 
-    fn new(pattern: &str, zone: Zone) -> Result<Self, PatternError> {
+    fn new(pattern: &str, zone: Zone) -> Result<Self, Error> {
         let sample =
             BrokenDownTime::from(&Timestamp::UNIX_EPOCH.to_zoned(zone.at(UnixTime::now())));
-        error::check(pattern, &sample)?;
+        pattern::check(pattern, &sample)?;
         Ok(Self { pattern: pattern.into(), zone })
     }
 }
 
-impl_timer!(
-    [] Strftime,
-    "Strftime::utc(\"%d %b %Y, %H:%M\").unwrap()",
-    "assert_eq!(text, \"01 Jan 1970, 00:00\")"
-);
+impl_format_time!([] Strftime);
 
-impl Form for Strftime {
+impl Timer for Strftime {}
+
+impl Print for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
-        let time = moment::unix_time(clock);
+        let time = current::unix_time(clock);
         let time = Timestamp::from(time).to_zoned(self.zone.at(time));
-        // A zone that is set later may lack what the pattern was checked for: that is printed as it stands.
+        // The system's zone may change to one that lacks something which the pattern prints, such as a
+        // name. Lenient printing repeats that directive as it stands.
         let config = Config::new().lenient(true);
         let mut writer = StdFmtWrite(writer);
         let time = BrokenDownTime::from(&time);

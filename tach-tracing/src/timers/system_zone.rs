@@ -1,4 +1,4 @@
-//! The system's zone, as each thread last found it.
+//! The system's zone, kept by each thread for a minute.
 
 use core::cell::{Cell, RefCell};
 use std::thread_local;
@@ -6,12 +6,12 @@ use std::thread_local;
 use jiff::tz::TimeZone;
 use tach_core::UnixTime;
 
-use crate::during::during;
+use crate::thread_cell::during;
 
-/// So long a thread goes by what it has found.
+/// The time for which a thread keeps the zone.
 pub(super) const KEPT_S: u64 = 60;
 
-/// A zone, and the minute for which it was found.
+/// A zone, and the minute in which it was found.
 #[derive(Debug, Clone)]
 struct Found {
     zone: TimeZone,
@@ -27,26 +27,26 @@ thread_local! {
     static IS_SOUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The system's zone at `time`, or UTC where it can't be found.
+/// Returns the system's zone at `time`, or UTC if it can't be found.
 ///
-/// jiff keeps no failure, and would look into files anew each time: this is kept for the minute as well.
+/// A failure is kept for the minute as well, since jiff would search the file system each time.
 #[inline]
 pub(super) fn at(time: UnixTime) -> TimeZone {
-    zone_by(time, TimeZone::system)
+    find_with(time, TimeZone::system)
 }
 
-/// Whether this thread is looking for the zone, so that [`at`] gives the one from before.
+/// Returns whether this thread is looking for the zone, so that [`at`] returns the previous one.
 ///
-/// jiff may log what it does, and a line needs a timestamp: were the zone sought for that one too, there
-/// would be no end.
+/// jiff may log the search, and that line needs a timestamp. Without this check the timer would look for
+/// the zone again, without end.
 #[inline]
 pub(super) fn is_sought() -> bool {
     IS_SOUGHT.try_with(Cell::get).unwrap_or(true)
 }
 
-/// The zone that was found for the minute of `time`, or the one that `find` gives.
+/// Returns the zone that was found for the minute of `time`, or calls `find`.
 #[inline]
-pub(super) fn zone_by(time: UnixTime, find: impl FnOnce() -> TimeZone) -> TimeZone {
+pub(super) fn find_with(time: UnixTime, find: impl FnOnce() -> TimeZone) -> TimeZone {
     let minute = Some(time.as_secs() / KEPT_S);
     let last = FOUND.try_with(|found| found.borrow().clone()).unwrap_or(Found::NOTHING);
     if last.minute == minute || is_sought() {
@@ -54,7 +54,7 @@ pub(super) fn zone_by(time: UnixTime, find: impl FnOnce() -> TimeZone) -> TimeZo
     }
     let zone = during(&IS_SOUGHT, true, find);
     let found = Found { zone: zone.clone(), minute };
-    // Where the thread's memory is gone, it is sought each time.
+    // Once the thread's memory has been freed, nothing is kept.
     let _ = FOUND.try_with(|cell| cell.replace(found));
     zone
 }

@@ -1,16 +1,18 @@
 //! The counter itself.
 
-use tach_core::{Clock, decimal};
+use tach_core::{Clock, SystemClock, decimal};
 use tracing_subscriber::fmt::format::Writer;
 
-use crate::form::{Form, impl_timer, write};
-use crate::moment;
+use super::{current, write};
+use crate::tick_scale::TickScale;
+use crate::timer::sealed::Print;
+use crate::timer::{Timer, impl_format_time};
 
-/// Prints the tick of the CPU's counter, as it is: `81234567890`.
+/// A timer that prints the tick of the CPU's counter: `81234567890`.
 ///
-/// Nothing is converted, and nothing is lost: whoever reads the log later turns ticks into times, to within
-/// a tick of each other. For that the program logs a [`TickScale`](tach_core::TickScale) at its start and now
-/// and then. The example `render_ticks` is a program that reads such a log.
+/// A program that reads the log later converts ticks to times, to within a tick of each other. It needs
+/// [scales](Self::scale), logged at the start and now and then. The example `render_ticks` is such a
+/// program.
 ///
 /// # Cost
 ///
@@ -19,10 +21,10 @@ use crate::moment;
 /// # Examples
 ///
 /// ```
-/// use tach_core::TickScale;
+/// use tach_tracing::Ticks;
 ///
-/// tracing_subscriber::fmt().with_timer(tach_tracing::Ticks).init();
-/// tracing::info!("{}", TickScale::now());
+/// tracing_subscriber::fmt().with_timer(Ticks).init();
+/// tracing::info!("{}", Ticks.scale());
 /// tracing::info!("ready");
 /// ```
 ///
@@ -34,7 +36,7 @@ use crate::moment;
 /// 92252974350160  INFO request number=2
 /// ```
 ///
-/// and `cargo run --example render_ticks` makes of the last two lines
+/// and `cargo run --example render_ticks` converts the last two lines to
 ///
 /// ```text
 /// 2026-11-21T13:53:49.643345340Z  INFO request number=1
@@ -43,12 +45,32 @@ use crate::moment;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ticks;
 
-impl_timer!([] Ticks, "Ticks", "assert_eq!(text, \"0\")");
+impl Ticks {
+    /// Returns the meaning of ticks at this moment, to be logged beside them.
+    ///
+    /// # Cost
+    ///
+    /// Three conversions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// tracing::info!("{}", tach_tracing::Ticks.scale());
+    /// ```
+    #[must_use]
+    pub fn scale(self) -> TickScale {
+        TickScale::now(&SystemClock)
+    }
+}
 
-impl Form for Ticks {
+impl_format_time!([] Ticks);
+
+impl Timer for Ticks {}
+
+impl Print for Ticks {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
-        let tick = moment::instant(clock).as_ticks();
+        let tick = current::instant(clock).as_ticks();
         decimal::with_text(tick, |text| write(writer, text));
     }
 }

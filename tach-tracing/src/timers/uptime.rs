@@ -1,20 +1,18 @@
 //! Time since a start.
 
-use core::fmt;
-
-use tach_core::{Clock, Instant, SystemClock, seconds, uptime_at};
+use tach_core::{Clock, Instant, seconds, uptime_at};
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::FormatTime;
 
-use crate::WithClock;
-use crate::form::{Form, impl_format_time, write};
-use crate::moment;
+use super::{current, write};
+use crate::timer::sealed::Print;
+use crate::timer::{Timer, WithClock, impl_format_time};
 
-/// Prints the time since this process first used tach: `   0.000042000s`.
+/// A timer that prints the time since a start: `   0.000042000s`.
 ///
-/// The text is that of tracing-subscriber's `Uptime`, which counts from its own construction. Call
-/// [`tach_core::uptime`] where the count shall begin, at the start of `main` for instance; without
-/// that it begins with the first event. To count from elsewhere, see [`since`](Self::since).
+/// The default start is this process's first use of tach. Call [`tach_core::uptime`] at the start of
+/// `main` to begin there; otherwise the first event begins the count. With another
+/// [clock](Timer::with_clock), the default start is the creation of the timer. The text has the form of
+/// tracing-subscriber's `Uptime`.
 ///
 /// # Cost
 ///
@@ -23,8 +21,10 @@ use crate::moment;
 /// # Examples
 ///
 /// ```
+/// use tach_tracing::Uptime;
+///
 /// tach_core::uptime();
-/// tracing_subscriber::fmt().with_timer(tach_tracing::Uptime).init();
+/// tracing_subscriber::fmt().with_timer(Uptime::default()).init();
 /// tracing::info!("starting");
 /// std::thread::sleep(std::time::Duration::from_millis(42));
 /// tracing::info!("ready");
@@ -37,10 +37,14 @@ use crate::moment;
 ///    0.042454886s  INFO timer_uptime: ready
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Uptime;
+pub struct Uptime {
+    start: Option<Instant>,
+}
 
 impl Uptime {
-    /// The timer that prints the time since `start`, and no time before it.
+    /// Creates a timer that prints the time since `start`, or zero for an earlier event.
+    ///
+    /// With another [clock](Timer::with_clock), `start` must have been read from that clock.
     ///
     /// # Examples
     ///
@@ -53,79 +57,29 @@ impl Uptime {
     /// tracing::info!("ready");
     /// ```
     #[must_use]
-    pub fn since(start: impl Into<Instant>) -> UptimeSince {
-        UptimeSince { start: start.into() }
-    }
-
-    /// This timer by `clock`, from now on: it prints the time since this call.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::time::Duration;
-    /// use tach_core::ManualClock;
-    /// use tach_tracing::Uptime;
-    ///
-    /// let clock = Arc::new(ManualClock::default());
-    /// let subscriber = tracing_subscriber::fmt().with_timer(Uptime.with_clock(clock.clone())).finish();
-    /// clock.advance(Duration::from_millis(42));
-    /// tracing::subscriber::with_default(subscriber, || tracing::info!("   0.042000000s, in a test"));
-    /// ```
-    #[must_use]
-    pub fn with_clock<C: Clock>(self, clock: C) -> WithClock<UptimeSince, C> {
-        Self::since(clock.now()).with_clock(clock)
+    pub fn since(start: impl Into<Instant>) -> Self {
+        Self { start: Some(start.into()) }
     }
 }
 
-impl FormatTime for Uptime {
-    #[inline]
-    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        seconds::with_text(uptime_at(moment::instant(&SystemClock)), |text| write(writer, text));
-        Ok(())
+impl_format_time!([] Uptime);
+
+impl Timer for Uptime {
+    fn with_clock<C: Clock>(self, clock: C) -> WithClock<Self, C> {
+        let start = self.start.unwrap_or_else(|| clock.now());
+        WithClock::new(Self::since(start), clock)
     }
 }
 
-/// Prints the time since an instant, as [`Uptime`] does: made by [`Uptime::since`].
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::Instant;
-/// use tach_tracing::{Uptime, UptimeSince};
-///
-/// let timer: UptimeSince = Uptime::since(Instant::now());
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct UptimeSince {
-    start: Instant,
-}
-
-impl UptimeSince {
-    /// This timer by `clock`, of which the instant must be.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{Clock, ManualClock, UnixTime};
-    /// use tach_tracing::Uptime;
-    ///
-    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-    ///
-    /// let timer = Uptime::since(CLOCK.now()).with_clock(&CLOCK);
-    /// ```
-    #[must_use]
-    pub fn with_clock<C: Clock>(self, clock: C) -> WithClock<Self, C> {
-        WithClock::new(self, clock)
-    }
-}
-
-impl_format_time!([] UptimeSince);
-
-impl Form for UptimeSince {
+impl Print for Uptime {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
-        let uptime = clock.duration_between(self.start, moment::instant(clock));
+        let now = current::instant(clock);
+        let uptime = match self.start {
+            // Only the system's clock is read without a start.
+            None => uptime_at(now),
+            Some(start) => clock.duration_between(start, now),
+        };
         seconds::with_text(uptime, |text| write(writer, text));
     }
 }

@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 use crate::timers;
 
-/// How often `timer` allocates while it formats a few times into a string that is large enough.
+/// Counts the allocations of `timer` while it writes a few times into a string that is large enough.
 fn allocations(timer: &impl FormatTime) -> u64 {
     let mut text = String::with_capacity(1024);
     let counted = measure(|| {
@@ -21,7 +21,7 @@ fn allocations(timer: &impl FormatTime) -> u64 {
 #[test]
 fn no_timer_allocates() {
     for (i, timer) in timers::system().iter().enumerate() {
-        // The first use of a process finds the system's zone, and has the clock's environment read.
+        // The first use in a process finds the system's zone and reads the environment.
         let first = allocations(timer);
         assert_eq!(allocations(timer), 0, "timer {i}, after {first} at first");
     }
@@ -30,9 +30,9 @@ fn no_timer_allocates() {
     }
 }
 
-/// The positive control: a timer that does allocate is found.
+/// The positive control.
 #[test]
-fn a_timer_that_makes_a_string_is_found() {
+fn a_timer_that_allocates_is_found() {
     let timer: fn(&mut Writer<'_>) -> core::fmt::Result = |writer| {
         let mut text = String::new();
         SystemTime.format_time(&mut Writer::new(&mut text))?;

@@ -1,10 +1,10 @@
-//! The lines are those of `FmtSpan::CLOSE`.
+//! The lines equal those of `FmtSpan::CLOSE`.
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+use tach_tracing::{CloseTimes, EventTime, SpanTiming, Timer as _, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::filter::LevelFilter;
@@ -15,7 +15,7 @@ use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Prints a time that is always the same.
+/// A timer that always prints the same.
 struct Noon;
 
 impl FormatTime for Noon {
@@ -24,7 +24,7 @@ impl FormatTime for Noon {
     }
 }
 
-/// A span of each level, with fields, in others.
+/// Opens and closes a span of each level, some with fields, some nested.
 fn spans() {
     let outer = tracing::error_span!("outer", request = 7, path = "/");
     let _outer = outer.enter();
@@ -38,13 +38,13 @@ fn spans() {
     drop(tracing::debug_span!("never entered"));
 }
 
-/// What a layer prints of the spans, with every duration replaced.
+/// Returns the output of the layers for these spans, with every duration replaced.
 fn printed(captured: &Captured, layers: Vec<Boxed>) -> String {
     with_default(registry().with(layers), spans);
     without_durations(&captured.text())
 }
 
-/// Replaces what comes after `time.busy` and `time.idle`: `12.3µs`, with quotes or colours around it.
+/// Replaces the durations, such as `12.3µs`, which may have quotes or colours around them.
 fn without_durations(text: &str) -> String {
     let mut parts = text.split("time.");
     let mut result = parts.next().unwrap().to_owned();
@@ -55,7 +55,7 @@ fn without_durations(text: &str) -> String {
     result
 }
 
-/// What stands before and after the first number with a unit.
+/// Returns the text before and after the first number with a unit.
 fn around_duration(text: &str) -> Option<(&str, &str)> {
     let mut starts = text.match_indices(|c: char| c.is_ascii_digit());
     starts.find_map(|(start, _)| {
@@ -65,7 +65,7 @@ fn around_duration(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Asserts that a format prints the same of both.
+/// Asserts that a format prints the same lines with `FmtSpan::CLOSE` and with `CloseTimes`.
 macro_rules! assert_same_lines {
     ($layer:ident => $format:expr) => {{
         let captured = Captured::default();
@@ -92,7 +92,7 @@ fn lines_are_those_of_fmt_span_in_every_format() {
     assert_same_lines!(layer => layer.with_ansi(false).with_file(true).with_thread_ids(true));
 }
 
-/// Beside other span events of the layer within, the line comes last, as theirs does.
+/// After the other span events of the inner layer, the line comes last, like theirs.
 #[test]
 fn other_span_events_are_printed_as_before() {
     let layer = |captured: &Captured| fmt::layer().with_ansi(false).with_writer(captured.clone());
@@ -105,7 +105,7 @@ fn other_span_events_are_printed_as_before() {
     assert_eq!(printed(&captured, ours), theirs);
 }
 
-/// Without times, the line is that of a `fmt` layer that has none.
+/// Without durations, the line equals that of a `fmt` layer without time.
 #[test]
 fn without_span_timing_only_the_message_is_printed() {
     let layer = |captured: &Captured| fmt::layer().with_ansi(false).with_writer(captured.clone());
@@ -119,19 +119,18 @@ fn without_span_timing_only_the_message_is_printed() {
     assert_eq!(theirs.matches(": close").count(), 4, "{theirs}");
 }
 
-/// A clock that stands at the start of a year, and whole lines by it.
+/// Returns a clock that stands at the start of a year.
 fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(UnixTime::from_secs(1_767_225_600).unwrap()))
 }
 
 #[test]
-fn the_times_are_those_that_span_timing_measured() {
+fn span_timing_measures_the_printed_durations() {
     let (clock, captured) = (clock(), Captured::default());
     let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
-    let subscriber = registry().with(SpanTiming::new().with_clock(clock.clone())).with(
-        CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone())))
-            .with_clock(clock.clone()),
-    );
+    let subscriber = registry()
+        .with(SpanTiming::new().with_clock(clock.clone()))
+        .with(CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone()))));
     with_default(subscriber, || {
         let span = tracing::info_span!("work", id = 7);
         span.in_scope(|| clock.advance(Duration::from_nanos(12_345)));
@@ -147,10 +146,9 @@ fn the_times_are_those_that_span_timing_measured() {
 fn json_has_the_times_as_fields() {
     let (clock, captured) = (clock(), Captured::default());
     let layer = fmt::layer().json().with_writer(captured.clone());
-    let subscriber = registry().with(SpanTiming::new().with_clock(clock.clone())).with(
-        CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone())))
-            .with_clock(clock.clone()),
-    );
+    let subscriber = registry()
+        .with(SpanTiming::new().with_clock(clock.clone()))
+        .with(CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone()))));
     with_default(subscriber, || {
         tracing::info_span!("work").in_scope(|| clock.advance(Duration::from_secs(90)));
     });
@@ -162,7 +160,7 @@ fn json_has_the_times_as_fields() {
     assert_eq!(event["span"]["name"], "work");
 }
 
-/// Either way round, the lines of two layers have one time.
+/// The lines of two layers have one time, whichever layer is around the other.
 #[test]
 fn with_event_time_all_lines_of_a_closed_span_have_one_time() {
     type Stack = fn(Boxed, Boxed) -> Boxed;
@@ -187,7 +185,7 @@ fn with_event_time_all_lines_of_a_closed_span_have_one_time() {
     }
 }
 
-/// The stack of the crate's documentation: a filter of one layer hides spans from that, and from no other.
+/// The stack of the crate's documentation: the filter of one layer hides no spans from the other.
 #[test]
 fn each_layer_has_a_filter_of_its_own_within_event_time() {
     let captured = <[Captured; 2]>::default();
@@ -199,7 +197,7 @@ fn each_layer_has_a_filter_of_its_own_within_event_time() {
     let layers = EventTime::new(layers).with_span_events();
     with_default(registry().with(SpanTiming::new()).with(layers), spans);
     let [one, other] = captured.map(|captured| captured.text());
-    // Of the others each line has a span that is hidden, or its level.
+    // Every other line has a hidden span, or a hidden level.
     let hidden = |line: &&str| [" TRACE ", " DEBUG "].iter().any(|level| line.contains(level));
     let shown: Vec<_> = other.lines().filter(|line| !hidden(line)).collect();
     assert_eq!(one.lines().collect::<Vec<_>>(), shown);
@@ -207,7 +205,7 @@ fn each_layer_has_a_filter_of_its_own_within_event_time() {
     assert!(one.contains("inner{later=") && one.contains("outer{request=7"), "{one}");
 }
 
-/// A filter around it hides the lines of spans that it hides.
+/// A filter around the layer hides the lines of the spans that it hides.
 #[test]
 fn filters_go_around_it() {
     let captured = Captured::default();

@@ -16,7 +16,7 @@ use tracing_subscriber::{Layer, Registry, fmt};
 /// A layer of any type.
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// What a text layer and a JSON layer print.
+/// The output of a text layer and of a JSON layer.
 #[derive(Debug, Default)]
 struct Pair {
     text: Captured,
@@ -24,28 +24,28 @@ struct Pair {
 }
 
 impl Pair {
-    /// The layer that prints text.
+    /// Returns the layer that prints text.
     fn text_layer(&self) -> Boxed {
         let layer = fmt::layer().with_ansi(false).with_writer(self.text.clone());
         layer.with_timer(Utc::<9>).boxed()
     }
 
-    /// The layer that prints JSON.
+    /// Returns the layer that prints JSON.
     fn json_layer(&self) -> Boxed {
         fmt::layer().json().with_writer(self.json.clone()).with_timer(Utc::<9>).boxed()
     }
 
-    /// The times of the events in the text, by their number.
+    /// Returns the times of the events in the text.
     fn text_times(&self) -> Times {
         text_times(&self.text.text())
     }
 
-    /// The times of the events in the JSON, by their number.
+    /// Returns the times of the events in the JSON.
     fn json_times(&self) -> Times {
         json_times(&self.json.text())
     }
 
-    /// Asserts that both have printed these events, each with one time; their times.
+    /// Asserts that both have printed these events, each with one time, and returns the times.
     #[track_caller]
     fn assert_same(&self, numbers: impl IntoIterator<Item = u64>) -> Times {
         let times = self.text_times();
@@ -58,10 +58,10 @@ impl Pair {
     }
 }
 
-/// Timestamps by the number of the event, which is its field `n`.
+/// Timestamps by the number of the event, its field `n`.
 type Times = BTreeMap<u64, String>;
 
-/// `TIME LEVEL target: n=7`.
+/// Parses lines such as `TIME LEVEL target: n=7`.
 fn text_times(text: &str) -> Times {
     let time = |line: &str| {
         let (time, rest) = line.split_once(' ')?;

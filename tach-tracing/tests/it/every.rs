@@ -1,4 +1,4 @@
-//! What holds of every timer.
+//! Properties of every timer.
 
 use core::fmt;
 use core::time::Duration;
@@ -15,10 +15,9 @@ fn text(timer: &Boxed) -> String {
     text
 }
 
-/// By whatever clock, and also if it is to print no time twice: within a stamp it prints that time, and
-/// within another one another.
+/// Whatever its clock, and also if it is strictly increasing.
 #[test]
-fn within_a_stamp_it_prints_the_stamps_time() {
+fn it_prints_the_pinned_event_time() {
     let (instant, later) = (Instant::now(), Duration::new(3661, 100_000_001));
     let one = Stamp::new(instant, NOW);
     let other = Stamp::new(instant + later, NOW.saturating_add(later));
@@ -30,7 +29,7 @@ fn within_a_stamp_it_prints_the_stamps_time() {
     }
 }
 
-/// JSON would lose the event.
+/// The JSON format would lose the event.
 #[test]
 fn it_never_fails() {
     struct Full;

@@ -1,4 +1,4 @@
-//! Every timer in every format, to real files that are read back.
+//! Every timer in every format, written to real files and read back.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tracing_subscriber::registry;
 
 use crate::timers;
 
-/// A new file of this name, and where it is.
+/// Creates a file of this name, and returns it with its path.
 fn create(name: &str) -> (Arc<File>, PathBuf) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     (Arc::new(File::create(&path).unwrap()), path)
@@ -75,9 +75,9 @@ fn json_has_the_time_as_a_string() {
     }
 }
 
-/// One layer in each format, and one that is told by its event format, not by itself.
+/// One layer in each format, and one whose event format has the timer.
 #[test]
-fn layers_print_the_time_each_in_its_format() {
+fn each_layer_prints_the_time_in_its_format() {
     let all = [timers::still(), timers::still(), timers::still()];
     let [texts, jsons, formats] = all.map(Vec::into_iter);
     for (i, (((text, expected), (json, _)), (format, _))) in
@@ -103,7 +103,7 @@ fn layers_print_the_time_each_in_its_format() {
 }
 
 #[test]
-fn without_time_there_is_none() {
+fn without_time_prints_none() {
     for (i, (timer, _)) in timers::still().into_iter().enumerate() {
         let (file, path) = create(&format!("without-{i}.log"));
         let builder = fmt().with_ansi(false).with_writer(file).with_timer(timer);

@@ -13,7 +13,7 @@ use tracing_subscriber::registry;
 
 use crate::support::{bracketed, parse};
 
-/// The first word of what the full format prints.
+/// Logs an event in the full format, and returns the line and the Unix times around it.
 fn full<T: FormatTime + Send + Sync + 'static>(timer: T) -> (UnixTime, String, UnixTime) {
     bracketed(|captured| {
         let subscriber =
@@ -64,7 +64,7 @@ fn every_number_of_digits_has_its_width() {
 }
 
 #[test]
-fn compact_pretty_and_json_print_it_too() {
+fn compact_pretty_and_json_print_the_time_of_the_event() {
     let (before, line, after) = bracketed(|captured| {
         let builder = fmt().with_ansi(false).with_writer(captured.clone());
         with_default(builder.compact().with_timer(Utc::<9>).finish(), || tracing::info!("event"));
@@ -94,9 +94,9 @@ fn timers_work_in_layers() {
 }
 
 #[test]
-fn uptime_prints_what_tracing_subscribers_prints() {
+fn uptime_has_the_form_of_tracing_subscribers() {
     let before = tach_core::uptime();
-    let (_, line, _) = full(Uptime);
+    let (_, line, _) = full(Uptime::default());
     let after = tach_core::uptime();
     let (text, rest) = line.split_once("s ").unwrap();
     assert_eq!(rest, " INFO it::formats: event\n");

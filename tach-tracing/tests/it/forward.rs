@@ -1,4 +1,4 @@
-//! A layer around another passes on all that it is told.
+//! A layer around another one forwards every method.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::{Registry, registry};
 
-/// Writes down which of its methods are called.
+/// A layer that records the calls of its methods.
 #[derive(Debug, Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<&'static str>>>);
 
@@ -81,8 +81,10 @@ impl Layer<Registry> for Recorder {
     }
 }
 
-/// What a recorder is told within a layer.
-fn told<L: Layer<Registry> + Send + Sync>(around: impl FnOnce(Recorder) -> L) -> Vec<&'static str> {
+/// Returns the calls that a recorder inside a layer receives.
+fn calls<L: Layer<Registry> + Send + Sync>(
+    around: impl FnOnce(Recorder) -> L,
+) -> Vec<&'static str> {
     let recorder = Recorder::default();
     let layer = around(recorder.clone());
     assert_eq!(layer.max_level_hint(), Some(LevelFilter::DEBUG));
@@ -99,30 +101,30 @@ fn told<L: Layer<Registry> + Send + Sync>(around: impl FnOnce(Recorder) -> L) ->
         span.in_scope(|| ());
     });
     drop(dispatch);
-    let told = recorder.0.lock().unwrap();
-    told.clone()
+    let calls = recorder.0.lock().unwrap();
+    calls.clone()
 }
 
 #[test]
-fn all_is_passed_on() {
-    let directly = told(|recorder| recorder);
+fn every_call_is_forwarded() {
+    let directly = calls(|recorder| recorder);
     assert_eq!(directly.iter().filter(|method| **method == "on_close").count(), 2);
     for method in ["on_register_dispatch", "on_layer", "on_record", "on_follows_from", "on_exit"] {
         assert!(directly.contains(&method), "{method}");
     }
-    assert_eq!(told(EventTime::new), directly);
-    assert_eq!(told(|recorder| EventTime::new(recorder).with_span_events()), directly);
+    assert_eq!(calls(EventTime::new), directly);
+    assert_eq!(calls(|recorder| EventTime::new(recorder).with_span_events()), directly);
 
-    // Beside that, an event for each span that is closed.
+    // In addition, an event for each closed span.
     let mut with_events = directly;
     let closed: Vec<_> = (0..with_events.len()).filter(|i| with_events[*i] == "on_close").collect();
     for position in closed.into_iter().rev() {
         with_events.insert(position, "on_event");
     }
-    assert_eq!(told(CloseTimes::new), with_events);
+    assert_eq!(calls(CloseTimes::new), with_events);
 }
 
-/// Tells the layer within that a span has another number: no subscriber of tracing-subscriber does that.
+/// A layer that reports a changed span number to the inner one. tracing-subscriber never does.
 struct Changing<L>(L);
 
 impl<L: Layer<Registry>> Layer<Registry> for Changing<L> {
@@ -132,8 +134,8 @@ impl<L: Layer<Registry>> Layer<Registry> for Changing<L> {
 }
 
 #[test]
-fn a_change_of_a_span_s_number_is_passed_on() {
-    fn assert_passed_on<L>(around: impl FnOnce(Recorder) -> L)
+fn a_change_of_a_span_s_number_is_forwarded() {
+    fn assert_forwarded<L>(around: impl FnOnce(Recorder) -> L)
     where
         L: Layer<Registry> + Send + Sync,
     {
@@ -142,6 +144,6 @@ fn a_change_of_a_span_s_number_is_passed_on() {
         with_default(&dispatch, || tracing::info!("event"));
         assert_eq!(*recorder.0.lock().unwrap(), ["on_id_change"]);
     }
-    assert_passed_on(EventTime::new);
-    assert_passed_on(CloseTimes::new);
+    assert_forwarded(EventTime::new);
+    assert_forwarded(CloseTimes::new);
 }

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::thread;
 
 use tach_core::{IncreasingClock, ManualClock, Stamp, UnixTime};
-use tach_tracing::{EventTime, FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc};
+use tach_tracing::{
+    EventTime, FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc,
+};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, dispatcher};
@@ -19,7 +21,7 @@ use tracing_subscriber::registry;
 const THREADS: usize = 4;
 const EVENTS: usize = 500;
 
-/// The times that threads print who log at once, in two layers, which have these timers.
+/// Returns the times that several threads print at once, in two layers with these timers.
 fn times(
     one: impl FormatTime + Send + Sync + 'static,
     other: impl FormatTime + Send + Sync + 'static,
@@ -51,7 +53,7 @@ fn no_two_lines_of_any_thread_and_layer_have_the_same_time() {
     assert_eq!(different(&times), times.len());
 }
 
-/// A thousand times, printed faster than the last digit tells apart.
+/// Returns a thousand texts, printed faster than the last digit changes.
 fn texts(timer: &impl FormatTime) -> Vec<String> {
     let mut texts = vec![String::with_capacity(64); 1000];
     for text in &mut texts {
@@ -61,7 +63,7 @@ fn texts(timer: &impl FormatTime) -> Vec<String> {
 }
 
 #[test]
-fn every_timer_knows_what_its_last_digit_stands_for() {
+fn every_timer_knows_its_resolution() {
     fn assert_different(timer: &impl FormatTime) {
         let texts = texts(timer);
         assert_eq!(different(&texts), texts.len(), "{texts:?}");
@@ -85,9 +87,9 @@ fn every_timer_knows_what_its_last_digit_stands_for() {
     assert_different(&UnixNanos.strictly_increasing());
 }
 
-/// Within a stamp a timer prints the stamp's time, so that it is up to who stamps.
+/// Inside `EventTime`, timers print its time, so it must increase.
 #[test]
-fn events_of_one_time_each_are_strictly_increasing_if_that_is_asked_for() {
+fn event_times_are_strictly_increasing_if_asked_for() {
     let captured = Captured::default();
     let layer = || {
         let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
@@ -99,7 +101,7 @@ fn events_of_one_time_each_are_strictly_increasing_if_that_is_asked_for() {
     printed(Dispatch::new(
         registry().with(EventTime::new(layer().and_then(layer())).strictly_increasing::<3>()),
     ));
-    // By the same clock as the timers are when no stamp is pinned.
+    // Without an event time, the timers use the same clock.
     printed(Dispatch::new(registry().with(layer())));
     let text = captured.text();
     let times: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap().0).collect();
@@ -109,9 +111,9 @@ fn events_of_one_time_each_are_strictly_increasing_if_that_is_asked_for() {
     assert_eq!(different.len(), 2 * EVENTS);
 }
 
-/// The positive control: a thousand texts take less than a second each.
+/// The positive control: a thousand texts take less than a second.
 #[test]
-fn the_others_print_a_time_twice() {
+fn other_timers_repeat_a_time() {
     assert!(different(&texts(&Utc::<0>)) < 1000);
     assert!(different(&texts(&UnixSeconds)) < 1000);
 }
@@ -129,15 +131,15 @@ fn timers_of_as_many_digits_share_one_clock() {
 
 /// The positive control.
 #[test]
-fn by_a_clock_that_stands_still_all_others_print_the_same() {
+fn with_a_clock_that_stands_still_other_timers_print_one_time() {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     let times = times(Utc::<6>.with_clock(&CLOCK), Utc::<6>.with_clock(&CLOCK));
     assert_eq!(different(&times), 1);
 }
 
-/// Any clock will do, and whoever stamps by such a clock has stamps that increase.
+/// An `IncreasingClock` around any clock has the same effect, also on event times that it gives.
 #[test]
-fn lines_are_a_unit_apart_and_a_stamp_is_one_of_them() {
+fn lines_and_event_times_are_a_unit_apart() {
     let clock = IncreasingClock::new(ManualClock::default(), Duration::from_millis(1));
     let clock: &'static IncreasingClock<ManualClock> = Box::leak(Box::new(clock));
     let captured = Captured::default();

@@ -1,4 +1,4 @@
-//! Of the layers one allocates, once a span.
+//! Only `SpanTiming` allocates, once a span.
 
 use allocation_counter::measure;
 use tach_tracing::{EventTime, SpanTiming};
@@ -7,7 +7,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Identity, SubscriberExt as _};
 use tracing_subscriber::{Layer, registry};
 
-/// How often it allocates to log ten events and to have ten spans, once memory that is kept was taken.
+/// Counts the allocations for ten events and ten spans, after a first round.
 fn allocations_of(subscriber: impl Subscriber + Send + Sync) -> u64 {
     let run = || {
         for n in 0..10 {
@@ -21,7 +21,7 @@ fn allocations_of(subscriber: impl Subscriber + Send + Sync) -> u64 {
     })
 }
 
-/// Allocates at every event.
+/// A layer that allocates at every event.
 struct Boxing;
 
 impl<S: Subscriber> Layer<S> for Boxing {
@@ -31,7 +31,7 @@ impl<S: Subscriber> Layer<S> for Boxing {
 }
 
 #[test]
-fn the_layers_allocate_no_more_than_an_extension_a_span() {
+fn the_layers_allocate_only_an_extension_a_span() {
     let nothing = allocations_of(registry());
     let event_time = EventTime::new(Identity::new());
     assert_eq!(allocations_of(registry().with(event_time.with_span_events())), nothing);

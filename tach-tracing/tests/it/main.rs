@@ -1,4 +1,4 @@
-//! The timers and layers under real subscribers.
+//! The timers and layers in real subscribers.
 
 mod allocation;
 mod auto_traits;

@@ -1,10 +1,10 @@
-//! Whole lines, compared without a pattern for the time: by a clock that the test moves.
+//! Whole lines, compared byte for byte, with a clock that the test moves.
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::{Clock, ManualClock, Stamp, UnixTime};
-use tach_tracing::{Uptime, Utc};
+use tach_tracing::{Timer as _, Uptime, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// 2023-11-14T22:13:20Z.
 const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_000_000);
 
-/// What a subscriber with `timer` prints for `log`.
+/// Returns the output of a subscriber with `timer` for `log`.
 fn printed(timer: impl FormatTime + Send + Sync + 'static, log: impl FnOnce()) -> String {
     let captured = Captured::default();
     let subscriber = fmt()
@@ -27,7 +27,7 @@ fn printed(timer: impl FormatTime + Send + Sync + 'static, log: impl FnOnce()) -
 }
 
 #[test]
-fn utc_is_the_clock_s() {
+fn utc_comes_from_the_clock() {
     let clock = Arc::new(ManualClock::new(START));
     let lines = printed(Utc::<6>.with_clock(clock.clone()), || {
         tracing::info!("one");
@@ -45,10 +45,10 @@ fn utc_is_the_clock_s() {
 }
 
 #[test]
-fn uptime_counts_from_where_the_timer_was_made_and_knows_no_steps() {
+fn uptime_counts_from_the_creation_of_the_timer_and_ignores_steps() {
     let clock = Arc::new(ManualClock::new(START));
     clock.advance(Duration::from_secs(100));
-    let lines = printed(Uptime.with_clock(clock.clone()), || {
+    let lines = printed(Uptime::default().with_clock(clock.clone()), || {
         tracing::info!("one");
         clock.advance(Duration::from_nanos(42));
         clock.step_forward(Duration::from_secs(3600));
@@ -57,7 +57,7 @@ fn uptime_counts_from_where_the_timer_was_made_and_knows_no_steps() {
     assert_eq!(lines, "   0.000000000s  INFO one\n   0.000000042s  INFO two\n");
 }
 
-/// A clock comes by value, by reference, shared, or as what it can do.
+/// A clock may be owned, borrowed, shared or dynamic.
 #[test]
 fn any_pointer_to_a_clock_is_a_clock() {
     static CLOCK: ManualClock = ManualClock::new(START);
@@ -71,22 +71,22 @@ fn any_pointer_to_a_clock_is_a_clock() {
     assert_eq!(printed(Utc::<0>.with_clock(owned), || tracing::info!("one")), line);
 }
 
-/// Whatever clock a timer has, within a stamp it tells the stamp's time.
+/// Whatever the clock of a timer.
 #[test]
-fn within_a_stamp_every_timer_tells_its_time() {
+fn timers_print_the_pinned_event_time() {
     let clock = Arc::new(ManualClock::new(START));
-    let uptime = Uptime.with_clock(clock.clone());
+    let uptime = Uptime::default().with_clock(clock.clone());
     clock.advance(Duration::from_millis(1500));
     let stamp = Stamp::by(&clock);
     clock.advance(Duration::from_secs(3600));
-    let stamped = || stamp.during(|| tracing::info!("one"));
+    let log = || stamp.during(|| tracing::info!("one"));
     let line = "2023-11-14T22:13:21.500Z  INFO one\n";
-    assert_eq!(printed(Utc::<3>.with_clock(clock.clone()), stamped), line);
-    assert_eq!(printed(Utc::<3>, stamped), line);
-    assert_eq!(printed(uptime, stamped), "   1.500000000s  INFO one\n");
+    assert_eq!(printed(Utc::<3>.with_clock(clock.clone()), log), line);
+    assert_eq!(printed(Utc::<3>, log), line);
+    assert_eq!(printed(uptime, log), "   1.500000000s  INFO one\n");
 
     let stamp = Stamp::now();
     let expected = tach_core::uptime_at(stamp.instant());
     let line = tach_core::seconds::with_text(expected, |text| format!("{text}  INFO one\n"));
-    assert_eq!(printed(Uptime, || stamp.during(|| tracing::info!("one"))), line);
+    assert_eq!(printed(Uptime::default(), || stamp.during(|| tracing::info!("one"))), line);
 }

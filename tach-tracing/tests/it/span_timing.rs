@@ -1,4 +1,4 @@
-//! How long spans were busy and idle, to the nanosecond.
+//! Busy and idle times of spans, to the nanosecond.
 
 mod fmt_span;
 mod threads;
@@ -19,19 +19,14 @@ const fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// Reads the times of each span that is closed.
-#[derive(Debug, Clone)]
-struct Reader<C> {
-    clock: C,
+/// A layer that reads the times of each closed span.
+#[derive(Debug, Clone, Default)]
+struct Reader {
     read: Arc<Mutex<Vec<(SpanTimes, SpanDurations)>>>,
 }
 
-impl<C> Reader<C> {
-    fn new(clock: C) -> Self {
-        Self { clock, read: Arc::default() }
-    }
-
-    /// The durations of the one span that was closed.
+impl Reader {
+    /// Returns the durations of the only closed span.
     fn only(&self) -> SpanDurations {
         self.only_with_times().1
     }
@@ -43,25 +38,22 @@ impl<C> Reader<C> {
     }
 }
 
-impl<S, C> Layer<S> for Reader<C>
+impl<S> Layer<S> for Reader
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
-    C: Clock + 'static,
 {
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let span = context.span(&id).unwrap();
         if let Some(times) = span.extensions().get::<SpanTimes>() {
-            let durations = times.durations_by(&self.clock);
+            let durations = times.durations();
             self.read.lock().unwrap().push((times.clone(), durations));
         }
     }
 }
 
-/// A subscriber with spans timed by `clock`, and what reads their times.
-fn timed<C: Clock + Clone + 'static>(
-    clock: C,
-) -> (impl Subscriber + for<'a> LookupSpan<'a>, Reader<C>) {
-    let reader = Reader::new(clock.clone());
+/// Returns a subscriber that measures spans with `clock`, and the reader of their times.
+fn timed(clock: impl Clock + 'static) -> (impl Subscriber + for<'a> LookupSpan<'a>, Reader) {
+    let reader = Reader::default();
     let timing = SpanTiming::new().with_clock(clock);
     (Registry::default().with(timing).with(reader.clone()), reader)
 }
@@ -94,7 +86,7 @@ fn a_span_is_busy_while_it_is_entered() {
 }
 
 #[test]
-fn a_step_of_the_wall_clock_is_not_seen() {
+fn a_step_of_the_wall_clock_changes_nothing() {
     let clock = Arc::new(ManualClock::default());
     let (subscriber, reader) = timed(clock.clone());
     with_default(subscriber, || {
@@ -122,9 +114,9 @@ fn entering_again_counts_once() {
     assert_durations(reader.only(), 1111, 111, 111);
 }
 
-/// Two of the layers are as one.
+/// Two of the layers have the effect of one.
 #[test]
-fn it_may_be_there_twice() {
+fn the_layer_may_be_there_twice() {
     let clock = Arc::new(ManualClock::default());
     let (subscriber, reader) = timed(clock.clone());
     let subscriber = subscriber.with(SpanTiming::new().with_clock(clock.clone()));
@@ -137,7 +129,7 @@ fn it_may_be_there_twice() {
 }
 
 #[test]
-fn a_span_that_never_was_entered_was_idle() {
+fn a_span_that_was_never_entered_was_idle() {
     let clock = Arc::new(ManualClock::default());
     let (subscriber, reader) = timed(clock.clone());
     with_default(subscriber, || {
@@ -147,9 +139,9 @@ fn a_span_that_never_was_entered_was_idle() {
     assert_durations(reader.only(), 10, 0, 0);
 }
 
-/// Whoever reads before the span is closed gets the times until then, and changes nothing.
+/// Reading the durations of an open span changes nothing.
 #[test]
-fn an_open_span_tells_its_times_so_far() {
+fn an_open_span_has_durations_until_now() {
     let clock = Arc::new(ManualClock::default());
     let (subscriber, reader) = timed(clock.clone());
     let dispatch = tracing::Dispatch::new(subscriber);
@@ -158,7 +150,7 @@ fn an_open_span_tells_its_times_so_far() {
             let registry = dispatch.downcast_ref::<Registry>().unwrap();
             let data = registry.span(&span.id().unwrap()).unwrap();
             let times = data.extensions().get::<SpanTimes>().unwrap().clone();
-            (times.threads(), times.durations_by(&clock))
+            (times.threads(), times.durations())
         };
         let span = tracing::info_span!("span");
         clock.advance(ns(10));
@@ -176,11 +168,10 @@ fn an_open_span_tells_its_times_so_far() {
     assert_durations(reader.only(), 1110, 1100, 1100);
 }
 
-/// The order of the layers does not matter.
 #[test]
 fn layers_before_it_read_the_same() {
     let clock = Arc::new(ManualClock::default());
-    let before = Reader::new(clock.clone());
+    let before = Reader::default();
     let (timing, after) = (SpanTiming::new().with_clock(clock.clone()), before.clone());
     with_default(Registry::default().with(before.clone()).with(timing).with(after), || {
         tracing::info_span!("span").in_scope(|| clock.advance(ns(10)));
@@ -191,9 +182,9 @@ fn layers_before_it_read_the_same() {
     assert_durations(read[0].1, 10, 10, 10);
 }
 
-/// A stamp may be that of an event in whose midst the span is closed.
+/// It may belong to an event during which the span closes.
 #[test]
-fn a_stamp_changes_nothing() {
+fn a_pinned_event_time_changes_nothing() {
     let clock = Arc::new(ManualClock::default());
     let (subscriber, reader) = timed(clock.clone());
     with_default(subscriber, || {
@@ -206,9 +197,9 @@ fn a_stamp_changes_nothing() {
     assert_durations(reader.only(), 110, 10, 10);
 }
 
-/// By the system's clock, against the standard library's, read closely around.
+/// With the system's clock, against the standard library's.
 #[test]
-fn busy_and_idle_are_as_long_as_another_clock_says() {
+fn busy_and_idle_agree_with_another_clock() {
     let (subscriber, reader) = timed(tach_core::SystemClock);
     let pause = Duration::from_millis(20);
     let (mut most, mut busy, mut most_busy) = <(Duration, Duration, Duration)>::default();
@@ -232,8 +223,8 @@ fn busy_and_idle_are_as_long_as_another_clock_says() {
     assert_eq!(durations.thread_time(), durations.busy());
 }
 
-/// Asserts that a duration is one between two that the standard library's clock measured within it and around
-/// it, but for a thousandth: the clocks need not agree on the rate at once.
+/// Asserts that a duration lies between two that the standard library's clock measured inside it and
+/// around it, to a thousandth: at first the clocks may disagree on the rate.
 #[track_caller]
 fn assert_within(duration: Duration, least: Duration, most: Duration) {
     let error = most / 1000 + ns(1000);
@@ -241,10 +232,10 @@ fn assert_within(duration: Duration, least: Duration, most: Duration) {
     assert!(range.contains(&duration), "{duration:?} is not in {range:?}");
 }
 
-/// A span that was there before has no times; nothing is made of its exit, or its end.
+/// Its exit and its end are ignored.
 #[test]
-fn a_span_from_before_it_was_loaded_has_no_times() {
-    let reader = Reader::new(tach_core::SystemClock);
+fn a_span_older_than_the_layer_has_no_times() {
+    let reader = Reader::default();
     let (layer, handle) = tracing_subscriber::reload::Layer::new(None::<SpanTiming>);
     with_default(Registry::default().with(layer).with(reader.clone()), || {
         let span = tracing::info_span!("from before");
@@ -259,14 +250,14 @@ fn a_span_from_before_it_was_loaded_has_no_times() {
     reader.only();
 }
 
-/// A clock that gives these ticks one after the other, two of which last a nanosecond; rounded up, as none
-/// should.
+/// A clock that returns these ticks in turn. Two ticks last a nanosecond. Durations are rounded up, as
+/// no clock should.
 #[derive(Debug)]
 struct Scripted(Mutex<Vec<u64>>);
 
 impl Scripted {
-    /// The durations of a span that is entered and left, again and again, as the ticks come: when it is
-    /// created, entered, left, and in the end read.
+    /// Returns the durations of a span that is created at the first tick, entered and left at the next
+    /// ones, and read at the last.
     fn durations(ticks: &[u64]) -> SpanDurations {
         let reversed = ticks.iter().rev().copied().collect();
         let (subscriber, reader) = timed(Arc::new(Self(Mutex::new(reversed))));
@@ -292,15 +283,15 @@ impl Clock for Scripted {
     }
 }
 
-/// As by a CPU's counter that is behind that of the CPU which was read before.
+/// As from the counters of two CPUs that are not synchronized.
 #[test]
-fn reads_that_come_the_wrong_way_round_make_no_time() {
+fn reads_in_the_wrong_order_count_as_no_time() {
     assert_durations(Scripted::durations(&[100, 90, 80, 70]), 0, 0, 0);
-    // Left before it was entered, and entered again.
+    // Left before it was entered, then entered again.
     assert_durations(Scripted::durations(&[100, 200, 150, 160, 220, 240]), 70, 10, 10);
 }
 
 #[test]
-fn parts_that_are_rounded_up_are_no_more_than_the_whole() {
+fn parts_that_are_rounded_up_do_not_exceed_the_whole() {
     assert_durations(Scripted::durations(&[0, 0, 1, 1, 2, 2, 3, 3]), 2, 2, 2);
 }

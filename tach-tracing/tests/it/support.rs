@@ -1,9 +1,9 @@
-//! A bracket around what is logged.
+//! Captured output, and the times around it.
 
 use tach_core::UnixTime;
 use test_support::Captured;
 
-/// What `log` wrote to the subscriber that it was given, with the Unix times around it.
+/// Calls `log`, and returns the captured text with the Unix times around the call.
 pub(crate) fn bracketed(log: impl FnOnce(&Captured)) -> (UnixTime, String, UnixTime) {
     let captured = Captured::default();
     let before = UnixTime::now();
@@ -11,7 +11,7 @@ pub(crate) fn bracketed(log: impl FnOnce(&Captured)) -> (UnixTime, String, UnixT
     (before, captured.text(), UnixTime::now())
 }
 
-/// Parses RFC 3339 text by another library.
+/// Parses RFC 3339 text with another library.
 pub(crate) fn parse(text: &str) -> UnixTime {
     let parsed: jiff::Timestamp = text.parse().unwrap_or_else(|e| panic!("{text:?}: {e}"));
     UnixTime::from_nanos(u64::try_from(parsed.as_nanosecond()).unwrap())

@@ -1,4 +1,4 @@
-//! What timers print, against tracing-subscriber's own and against jiff.
+//! The texts of timers, against tracing-subscriber's timers and jiff.
 
 use core::time::Duration;
 use std::time::Instant as StdInstant;
@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use tach_core::rfc3339::Offset;
 use tach_core::{Clock as _, ManualClock, UnixTime};
-use tach_tracing::{FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc};
+use tach_tracing::{
+    FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
+};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, FormatTime, SystemTime};
 
@@ -19,19 +21,18 @@ fn text(timer: &impl FormatTime) -> String {
     text
 }
 
-/// Theirs is read, and what we print for the same time is the same bytes.
 #[test]
-fn uptime_is_theirs_byte_for_byte() {
+fn uptime_equals_theirs_byte_for_byte() {
     for seconds in [0, 1, 59, 9_999, 10_000, 123_456] {
         let Some(start) = StdInstant::now().checked_sub(Duration::from_secs(seconds)) else {
-            continue; // This machine has not been up for so long.
+            continue; // The machine started later.
         };
         for _ in 0..100 {
             let theirs = text(&time::Uptime::from(start));
             let (whole, nanos) = theirs.trim().trim_end_matches('s').split_once('.').unwrap();
             let uptime = Duration::new(whole.parse().unwrap(), nanos.parse().unwrap());
             let clock = ManualClock::default();
-            let timer = Uptime.with_clock(&clock);
+            let timer = Uptime::default().with_clock(&clock);
             clock.advance(uptime);
             assert_eq!(text(&timer), theirs);
         }
@@ -43,7 +44,7 @@ fn uptime_since_an_instant_is_the_time_from_there() {
     let start = StdInstant::now();
     let timer = Uptime::since(start);
     let theirs = time::Uptime::from(start);
-    // Both clocks are the OS's, to far less than a millisecond.
+    // The two clocks agree to far less than a millisecond.
     let (before, ours, after) = (text(&theirs), text(&timer), text(&theirs));
     let ns = |text: &str| text.replace(['.', 's', ' '], "").parse::<u64>().unwrap();
     assert!(ns(&ours) + 1_000_000 >= ns(&before), "{ours} is before {before}");
@@ -51,7 +52,7 @@ fn uptime_since_an_instant_is_the_time_from_there() {
 }
 
 #[test]
-fn utc_is_their_system_time_byte_for_byte() {
+fn utc_equals_their_system_time_byte_for_byte() {
     for _ in 0..1000 {
         let theirs = text(&SystemTime);
         let clock = ManualClock::new(parse(&theirs));
@@ -59,9 +60,9 @@ fn utc_is_their_system_time_byte_for_byte() {
     }
 }
 
-/// Unix time has no leap seconds: 23:59:60 is never printed.
+/// Unix time has no leap seconds, so 23:59:60 is never printed.
 #[test]
-fn the_second_after_the_last_of_a_day_is_the_first_of_the_next() {
+fn midnight_follows_the_last_second_of_a_day() {
     for midnight in ["2017-01-01T00:00:00Z", "2015-07-01T00:00:00Z", "2016-03-01T00:00:00Z"] {
         let clock = ManualClock::new(midnight.parse().unwrap());
         clock.step_back(Duration::from_nanos(1));
@@ -75,7 +76,7 @@ fn the_second_after_the_last_of_a_day_is_the_first_of_the_next() {
 
 proptest! {
     #[test]
-    fn utc_is_jiffs(times in prop::collection::vec(any::<u64>(), 1..20)) {
+    fn utc_equals_jiffs(times in prop::collection::vec(any::<u64>(), 1..20)) {
         let clock = ManualClock::default();
         for ns in times {
             clock.set(UnixTime::from_nanos(ns));
@@ -94,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn an_offset_is_jiffs(ns: u64, minutes in -1439..=1439) {
+    fn an_offset_equals_jiffs(ns: u64, minutes in -1439..=1439) {
         let clock = ManualClock::new(UnixTime::from_nanos(ns));
         let offset = Offset::from_minutes(minutes).unwrap();
         let timestamp = Timestamp::from_nanosecond(ns.into()).unwrap();
@@ -107,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_are_jiffs(ns: u64) {
+    fn numbers_equal_jiffs(ns: u64) {
         let clock = ManualClock::new(UnixTime::from_nanos(ns));
         let theirs = Timestamp::from_nanosecond(ns.into()).unwrap();
         let ours = [
@@ -125,9 +126,9 @@ proptest! {
     }
 
     #[test]
-    fn uptime_is_their_format(ns: u64) {
+    fn uptime_has_their_format(ns: u64) {
         let clock = ManualClock::default();
-        let timer = Uptime.with_clock(&clock);
+        let timer = Uptime::default().with_clock(&clock);
         clock.advance(Duration::from_nanos(ns));
         let uptime = clock.elapsed(tach_core::Instant::from_ticks(0));
         let theirs = format!("{:4}.{:09}s", uptime.as_secs(), uptime.subsec_nanos());
@@ -145,7 +146,7 @@ mod with_jiff {
     const RFC3339: &str = "%FT%T%.6f%:z";
 
     #[test]
-    fn a_bad_pattern_is_told_with_its_place_and_what_would_be_right() {
+    fn the_error_of_a_pattern_has_its_position_and_a_remedy() {
         let error = Strftime::utc("at %H:%M:%!").unwrap_err();
         assert_eq!(error.position(), 9);
         let message = error.to_string();
@@ -155,9 +156,9 @@ mod with_jiff {
     }
 
     proptest! {
-        /// In the zone that this process is in.
+        /// In the zone of this process.
         #[test]
-        fn local_time_is_jiffs(ns: u64) {
+        fn local_time_equals_jiffs(ns: u64) {
             let clock = ManualClock::new(UnixTime::from_nanos(ns));
             let timestamp = Timestamp::from_nanosecond(ns.into()).unwrap();
             let theirs = timestamp.display_with_offset(TimeZone::system().to_offset(timestamp));
@@ -168,7 +169,7 @@ mod with_jiff {
         }
 
         #[test]
-        fn patterns_are_jiffs(ns: u64) {
+        fn patterns_equal_jiffs(ns: u64) {
             let clock = ManualClock::new(UnixTime::from_nanos(ns));
             let timestamp = Timestamp::from_nanosecond(ns.into()).unwrap();
             for pattern in ["%A %-d %B %Y, %I:%M:%S%.9f %p", "%y %j %U %s %%", "%Q %Z %:z", ""] {

@@ -1,10 +1,10 @@
-//! Every timer, by a clock that the tests move.
+//! Every timer.
 
 use core::fmt;
 
 use tach_core::{Clock as _, ManualClock, UnixTime};
 use tach_tracing::{
-    FixedOffset, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
+    FixedOffset, Ticks, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
 };
 #[cfg(feature = "jiff")]
 use tach_tracing::{Local, Strftime};
@@ -14,10 +14,10 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// 2023-11-14T22:13:20.123456789Z.
 pub(crate) const NOW: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789);
 
-/// It stands still.
+/// A clock that stands still.
 static CLOCK: ManualClock = ManualClock::new(NOW);
 
-/// A timer that was chosen at run time. `FormatTime` is not implemented for boxes.
+/// Any timer. tracing-subscriber does not implement `FormatTime` for boxes.
 pub(crate) struct Boxed(pub(crate) Box<dyn FormatTime + Send + Sync>);
 
 impl FormatTime for Boxed {
@@ -26,7 +26,7 @@ impl FormatTime for Boxed {
     }
 }
 
-/// Every timer, and what it prints: always the same.
+/// Returns every timer with a clock that stands still, and its text.
 pub(crate) fn still() -> Vec<(Boxed, String)> {
     fn entry(
         timer: impl FormatTime + Send + Sync + 'static,
@@ -35,9 +35,9 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
         (Boxed(Box::new(timer)), text.into())
     }
     let offset = || "-03:30".parse().unwrap();
-    #[allow(unused_mut, reason = "some are there by a feature")]
+    #[allow(unused_mut, reason = "a feature adds some")]
     let mut timers = vec![
-        entry(Uptime.with_clock(&CLOCK), "   0.000000000s"),
+        entry(Uptime::default().with_clock(&CLOCK), "   0.000000000s"),
         entry(Uptime::since(CLOCK.now()).with_clock(&CLOCK), "   0.000000000s"),
         entry(Utc::<0>.with_clock(&CLOCK), "2023-11-14T22:13:20Z"),
         entry(Utc::<3>.with_clock(&CLOCK), "2023-11-14T22:13:20.123Z"),
@@ -72,15 +72,15 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
     timers
 }
 
-/// Every timer by the system's clock, in every way that it is made.
+/// Returns every timer with the system's clock.
 pub(crate) fn system() -> Vec<Boxed> {
     fn boxed(timer: impl FormatTime + Send + Sync + 'static) -> Boxed {
         Boxed(Box::new(timer))
     }
     let offset = || "-03:30".parse().unwrap();
-    #[allow(unused_mut, reason = "some are there by a feature")]
+    #[allow(unused_mut, reason = "a feature adds some")]
     let mut timers = vec![
-        boxed(Uptime),
+        boxed(Uptime::default()),
         boxed(Uptime::since(std::time::Instant::now())),
         boxed(Utc::<0>),
         boxed(Utc::<6>),

@@ -1,4 +1,4 @@
-//! The offset of the system's zone, as each thread last learned it.
+//! The offset of the system's zone, kept by each thread.
 
 use core::cell::Cell;
 use core::time::Duration;
@@ -11,7 +11,7 @@ use tach_core::rfc3339::Offset;
 
 use crate::timers::system_zone::{self, KEPT_S};
 
-/// An offset, and the seconds for which it is known: from the first, and until before the last.
+/// An offset, and the seconds in which it holds: `from_s..until_s`.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     offset: Offset,
@@ -23,24 +23,23 @@ thread_local! {
     static KNOWN: Cell<Known> = const { Cell::new(Known::NOTHING) };
 }
 
-/// The offset of the system's zone at `time`.
+/// Returns the offset of the system's zone at `time`.
 #[inline]
 pub(super) fn offset_at(time: UnixTime) -> Offset {
-    let offset = |known: &Cell<Known>| offset_by(known, time, || system_zone::at(time));
-    // What is dropped with the thread may log too, when this is gone.
+    let offset = |known: &Cell<Known>| offset_with(known, time, || system_zone::at(time));
+    // Destructors of other thread-locals may log after this one has been destroyed.
     KNOWN.try_with(offset).unwrap_or_else(|_| offset(&Cell::new(Known::NOTHING)))
 }
 
-/// The offset at `time` as it is known, or as it is learned from `zone`.
+/// Returns the known offset at `time`, or learns it from `zone`.
 #[inline]
-fn offset_by(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZone) -> Offset {
+fn offset_with(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZone) -> Offset {
     let Known { offset, from_s, until_s } = known.get();
     if (from_s..until_s).contains(&time.as_secs()) {
         return offset;
     }
     let learned = Known::learn(&zone(), time);
-    // A line that is logged while the zone is sought tells the time by the zone from before; the next one
-    // shall not.
+    // During the search for the zone this is the previous zone's offset, which must not be kept.
     if !system_zone::is_sought() {
         known.set(learned);
     }
@@ -50,13 +49,13 @@ fn offset_by(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZon
 impl Known {
     const NOTHING: Self = Self { offset: Offset::UTC, from_s: 0, until_s: 0 };
 
-    /// What holds at `time`: for its minute, unless the zone has a transition within.
+    /// Learns the offset at `time`, for its minute or up to a transition within the minute.
     #[cold]
     fn learn(zone: &TimeZone, time: UnixTime) -> Self {
         let now = Timestamp::from(time);
         let minute_s = time.as_secs() / KEPT_S * KEPT_S;
         let (mut from_s, mut until_s) = (minute_s, minute_s + KEPT_S);
-        // Those before a time, and those after it, leave out one at the time itself.
+        // `preceding` and `following` leave out a transition at the time itself.
         let next_ns = Timestamp::from(time.saturating_add(Duration::from_nanos(1)));
         if let Some(last) = zone.preceding(next_ns).next() {
             from_s = from_s.max(second_of(last.timestamp()));
@@ -64,13 +63,13 @@ impl Known {
         if let Some(next) = zone.following(now).next() {
             until_s = until_s.min(second_of(next.timestamp()));
         }
-        // RFC 3339 has no seconds in its offsets, and none of a day or more.
+        // An offset of RFC 3339 has no seconds, and is less than a day.
         let offset = Offset::from_minutes(zone.to_offset(now).seconds() / 60);
         Self { offset: offset.unwrap_or(Offset::UTC), from_s, until_s }
     }
 }
 
-/// 0 before the epoch.
+/// Returns the Unix second, or 0 before the epoch.
 fn second_of(timestamp: Timestamp) -> u64 {
     u64::try_from(timestamp.as_second()).unwrap_or(0)
 }

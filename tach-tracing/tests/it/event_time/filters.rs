@@ -1,4 +1,4 @@
-//! What is printed with the layer in a stack is what is printed without it.
+//! A stack prints the same events with and without the layer.
 
 use tach_tracing::{CloseTimes, EventTime};
 use tracing::subscriber::with_default;
@@ -19,7 +19,7 @@ fn log_every_level<const FIRST: u64>() {
     tracing::error!(n = FIRST + 4);
 }
 
-/// Logs an event of each level, in spans and outside of them. The spans come back open.
+/// Logs an event of each level, inside and outside spans, and returns the open spans.
 fn log_everything() -> [Span; 2] {
     log_every_level::<0>();
     let inner = tracing::debug_span!("inner");
@@ -32,7 +32,7 @@ fn log_everything() -> [Span; 2] {
     [inner, outer]
 }
 
-/// The numbers that a stack prints as text and as JSON.
+/// Returns the numbers that a stack prints as text and as JSON.
 fn printed(stack: impl FnOnce(Boxed, Boxed) -> Boxed) -> (Vec<u64>, Vec<u64>) {
     let pair = Pair::default();
     let layers = stack(pair.text_layer(), pair.json_layer());
@@ -40,7 +40,7 @@ fn printed(stack: impl FnOnce(Boxed, Boxed) -> Boxed) -> (Vec<u64>, Vec<u64>) {
     (pair.text_times().into_keys().collect(), pair.json_times().into_keys().collect())
 }
 
-/// Asserts that what a stack prints does not depend on what `around` puts around each of its parts.
+/// Asserts that a stack prints the same whether or not `around` is applied to its parts.
 #[track_caller]
 fn assert_unseen(around: fn(Boxed) -> Boxed) {
     type Stack = fn(Boxed, Boxed, fn(Boxed) -> Boxed) -> Boxed;
@@ -99,14 +99,14 @@ fn event_time_lets_every_filter_work() {
     assert_unseen(|layer| EventTime::new(layer).with_span_events().boxed());
 }
 
-/// The lines of closed spans have no number; here none is closed before all is read.
+/// The lines of closed spans have no number, so no span closes before the output is read.
 #[test]
 fn close_times_lets_every_filter_work() {
     assert_unseen(|layer| CloseTimes::new(layer).boxed());
 }
 
-/// Upon other layers, a filter or a layer that is not there is known for what it is: it does not speak for
-/// the layers below, which want events of every level.
+/// tracing-subscriber recognizes a per-layer filter, or a layer that is `None`, through the layer around
+/// it, and does not let its level limit the layers below.
 #[test]
 fn layers_below_keep_their_levels() {
     let below = || registry().with(fmt::layer());
@@ -118,7 +118,7 @@ fn layers_below_keep_their_levels() {
     assert_eq!(below().with(none()).max_level_hint(), None);
     assert_eq!(below().with(EventTime::new(none())).max_level_hint(), None);
     assert_eq!(below().with(CloseTimes::new(none())).max_level_hint(), None);
-    // The control: a filter for the whole subscriber does speak for them.
+    // The control: a filter for the whole subscriber does limit them.
     let global = below().with(EventTime::new(LevelFilter::WARN));
     assert_eq!(global.max_level_hint(), Some(LevelFilter::WARN));
 }

@@ -1,4 +1,4 @@
-//! OpenTelemetry's layer within a stack.
+//! OpenTelemetry's layer in a stack.
 
 use opentelemetry::trace::{
     SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState, TracerProvider as _,
@@ -12,7 +12,7 @@ use tracing_subscriber::{Layer as _, registry};
 
 use super::Pair;
 
-/// `set_parent` finds the layer's context by `downcast_raw`, through all that is around the layer.
+/// `set_parent` finds the layer's context with `downcast_raw`, through all layers around it.
 #[test]
 fn a_span_gets_its_parent_through_the_layers_around() {
     let exporter = InMemorySpanExporter::default();
@@ -40,6 +40,6 @@ fn a_span_gets_its_parent_through_the_layers_around() {
     assert_eq!(spans.len(), 1);
     assert_eq!(spans[0].span_context.trace_id(), trace);
     assert_eq!(spans[0].parent_span_id, SpanId::from_bytes([8; 8]));
-    // The line of the closed span is an event to this layer as well.
+    // For this layer, too, the line of the closed span is an event.
     assert_eq!(spans[0].events.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Whose time counts.
+//! Which time an event has.
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
@@ -22,7 +22,7 @@ fn text(seconds: u64) -> String {
     format!("{:.9}", UnixTime::from_secs(seconds).unwrap())
 }
 
-/// Lets a clock go on a second with each event.
+/// A layer that advances a clock by a second at each event.
 struct Advance(Arc<ManualClock>);
 
 impl<S: Subscriber> Layer<S> for Advance {
@@ -32,7 +32,7 @@ impl<S: Subscriber> Layer<S> for Advance {
 }
 
 #[test]
-fn the_time_is_the_clock_s_when_the_event_came() {
+fn the_clock_is_read_when_the_event_comes() {
     let (pair, clock) = (Pair::default(), clock_at(100));
     let layers = pair.text_layer().and_then(Advance(clock.clone())).and_then(pair.json_layer());
     with_default(registry().with(EventTime::new(layers).with_clock(clock)), || {
@@ -44,7 +44,7 @@ fn the_time_is_the_clock_s_when_the_event_came() {
 }
 
 #[test]
-fn the_outermost_gives_the_time() {
+fn the_outermost_layer_gives_the_time() {
     let (pair, outer, inner) = (Pair::default(), clock_at(100), clock_at(200));
     let within = EventTime::new(pair.text_layer()).with_clock(inner);
     let layers = EventTime::new(within.and_then(pair.json_layer())).with_clock(outer);
@@ -53,7 +53,7 @@ fn the_outermost_gives_the_time() {
 }
 
 #[test]
-fn side_by_side_each_gives_its_own() {
+fn side_by_side_each_layer_gives_its_own_time() {
     let (pair, one, other) = (Pair::default(), clock_at(100), clock_at(200));
     let layers = EventTime::new(pair.text_layer())
         .with_clock(one)
@@ -63,7 +63,7 @@ fn side_by_side_each_gives_its_own() {
 }
 
 #[test]
-fn a_stamp_from_before_is_kept() {
+fn a_time_that_was_pinned_before_is_kept() {
     let (pair, clock) = (Pair::default(), clock_at(100));
     let layers = EventTime::new(pair.text_layer().and_then(pair.json_layer()));
     let happened = clock.stamp();
@@ -76,7 +76,7 @@ fn a_stamp_from_before_is_kept() {
     assert_eq!((&times[&0], &times[&1]), (&text(100), &text(200)));
 }
 
-/// Panics at events of this target.
+/// A layer that panics at events with this target.
 struct Fragile;
 
 impl<S: Subscriber> Layer<S> for Fragile {
@@ -86,7 +86,7 @@ impl<S: Subscriber> Layer<S> for Fragile {
 }
 
 #[test]
-fn a_panic_leaves_no_stamp_behind() {
+fn after_a_panic_no_time_is_pinned() {
     let (pair, clock) = (Pair::default(), clock_at(100));
     let layers = pair.text_layer().and_then(Fragile).and_then(pair.json_layer());
     let stack = registry().with(EventTime::new(layers).with_clock(clock.clone()));
@@ -103,7 +103,7 @@ fn a_panic_leaves_no_stamp_behind() {
     assert_eq!(pair.text_times()[&1], text(101));
 }
 
-/// Keeps the stamp of the last event.
+/// A layer that keeps the time of the last event.
 #[derive(Clone, Default)]
 struct Keeper(Arc<Mutex<Option<Stamp>>>);
 
@@ -113,9 +113,9 @@ impl<S: Subscriber> Layer<S> for Keeper {
     }
 }
 
-/// Also if it is the very stamp that the layer gave to an event before.
+/// Also the time that the layer itself gave to an earlier event.
 #[test]
-fn a_stamp_that_was_kept_can_be_pinned_again() {
+fn a_kept_time_can_be_pinned_again() {
     let (pair, clock, keeper) = (Pair::default(), clock_at(100), Keeper::default());
     let layers = pair.text_layer().and_then(keeper.clone()).and_then(pair.json_layer());
     with_default(registry().with(EventTime::new(layers).with_clock(clock.clone())), || {

@@ -1,4 +1,4 @@
-//! What happens to spans.
+//! The times of span events.
 
 use core::cell::Cell;
 use core::fmt::{Display, Formatter, Result};
@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::{ManualClock, Stamp, UnixTime};
-use tach_tracing::{EventTime, Utc};
+use tach_tracing::{EventTime, Timer as _, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -15,7 +15,7 @@ use tracing_subscriber::{Layer as _, fmt, registry};
 
 use super::Boxed;
 
-/// The times of 400 lines about spans: those of one layer, and of another.
+/// Returns the times of 400 lines about spans, for each of two layers.
 fn times(around: impl FnOnce(Boxed) -> Boxed) -> [Vec<String>; 2] {
     let captured = <[Captured; 2]>::default();
     let [one, other] = captured.each_ref().map(|captured| {
@@ -38,12 +38,12 @@ fn with_span_events_they_have_one_time() {
     let [one, other] = times(|layers| EventTime::new(layers).with_span_events().boxed());
     assert_eq!(one, other);
     assert_eq!(one.len(), 400);
-    // Each is a moment of its own.
+    // Each span event has a time of its own.
     assert!(one.iter().collect::<std::collections::BTreeSet<_>>().len() > 100);
 }
 
 #[test]
-fn several_within_each_other_give_one_time_too() {
+fn nested_layers_give_one_time_too() {
     let [one, other] = times(|layers| {
         let within = EventTime::new(layers).with_span_events();
         EventTime::new(within).with_span_events().boxed()
@@ -52,12 +52,12 @@ fn several_within_each_other_give_one_time_too() {
 }
 
 #[test]
-fn unless_asked_for_they_are_left_alone() {
+fn by_default_they_have_several_times() {
     let [one, other] = times(|layers| EventTime::new(layers).boxed());
     assert_ne!(one, other);
 }
 
-/// Closes a span when it is written, a second later.
+/// A value that closes a span, a second later, when it is written.
 struct Closing {
     span: Cell<Option<tracing::Span>>,
     clock: Arc<ManualClock>,
@@ -71,7 +71,7 @@ impl Display for Closing {
     }
 }
 
-/// What is printed of a span that is closed while an event is handled.
+/// Returns the lines of a span that closes while an event is handled.
 fn closed_within(
     around: impl FnOnce(EventTime<Boxed>) -> EventTime<Boxed>,
     pinned: Option<Stamp>,
@@ -79,7 +79,7 @@ fn closed_within(
     let (captured, clock) = (Captured::default(), Arc::new(ManualClock::new(UnixTime::EPOCH)));
     let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
     let layer = layer.with_span_events(FmtSpan::CLOSE);
-    // Busy and idle times are the standard library's.
+    // Busy and idle times come from the standard library's clock.
     let layer = layer.with_timer(Utc::<0>.with_clock(clock.clone())).boxed();
     let layers = around(EventTime::new(layer)).with_clock(clock.clone());
     with_default(registry().with(layers), || {
@@ -95,23 +95,23 @@ fn closed_within(
 }
 
 #[test]
-fn within_an_event_they_do_not_have_its_time() {
+fn during_an_event_they_do_not_have_its_time() {
     let own = "1970-01-01T00:00:01Z  INFO span: close\n1970-01-01T00:00:00Z  INFO closing";
     assert_eq!(closed_within(|layers| layers, None), own);
     assert_eq!(closed_within(EventTime::with_span_events, None), own);
 }
 
 #[test]
-fn a_stamp_that_was_pinned_before_is_theirs_too() {
+fn a_time_that_was_pinned_before_is_theirs_too() {
     let pinned = "1970-01-01T00:01:40Z  INFO span: close\n1970-01-01T00:01:40Z  INFO closing";
     let stamp = Stamp::by(&ManualClock::new(UnixTime::from_secs(100).unwrap()));
     assert_eq!(closed_within(|layers| layers, Some(stamp)), pinned);
     assert_eq!(closed_within(EventTime::with_span_events, Some(stamp)), pinned);
 }
 
-/// An outer one may have given them a time that the inner one would not.
+/// The outer layer gives span events a time, and the inner one does not.
 #[test]
-fn one_within_that_leaves_them_alone_leaves_them_the_time_they_have() {
+fn an_inner_layer_keeps_the_time_of_the_outer_one() {
     let [one, other] = times(|layers| {
         let within = EventTime::new(layers);
         EventTime::new(within).with_span_events().boxed()

@@ -1,4 +1,4 @@
-//! Around and within all that makes a stack.
+//! The layer around and inside every kind of stack.
 
 use tach_tracing::EventTime;
 use tracing::subscriber::with_default;
@@ -10,7 +10,7 @@ use super::{Boxed, Pair};
 
 const EVENTS: u64 = 100;
 
-/// Asserts that both layers print every event at one time in a stack.
+/// Asserts that both layers of a stack print one time for each event.
 #[track_caller]
 fn assert_one_time(stack: impl FnOnce(Boxed, Boxed) -> Boxed) {
     let pair = Pair::default();
@@ -42,7 +42,7 @@ fn options() {
 }
 
 #[test]
-fn a_level_filter_a_function_and_an_env_filter_within() {
+fn a_level_filter_a_function_and_an_env_filter_inside() {
     assert_one_time(|text, json| {
         let text = text.with_filter(LevelFilter::INFO);
         EventTime::new(text.and_then(json.with_filter(everything()))).boxed()
@@ -71,14 +71,14 @@ fn filters_around_it() {
 }
 
 #[test]
-fn several_within_each_other() {
+fn nested_layers() {
     assert_one_time(|text, json| {
         EventTime::new(EventTime::new(text).and_then(EventTime::new(json))).boxed()
     });
 }
 
 #[test]
-fn reloaded_within_and_around() {
+fn reloaded_inside_and_around() {
     let pair = Pair::default();
     let (layer, handle) = reload::Layer::new(pair.text_layer());
     let stack = EventTime::new(layer.and_then(pair.json_layer()));
@@ -100,7 +100,7 @@ fn reloaded_within_and_around() {
     pair.assert_same(0..2 * EVENTS);
 }
 
-/// A filter that is changed while the program runs, within.
+/// A filter inside the layer that changes while the program runs.
 #[test]
 fn a_reloaded_filter() {
     let pair = Pair::default();
@@ -117,7 +117,7 @@ fn a_reloaded_filter() {
     assert_eq!(text, json);
 }
 
-/// None of this can fail unless the times differ without the layer: the positive control.
+/// The positive control.
 #[test]
 fn without_it_times_differ() {
     let pair = Pair::default();

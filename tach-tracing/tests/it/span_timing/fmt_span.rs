@@ -1,4 +1,4 @@
-//! What `FmtSpan::CLOSE` tells of the same spans.
+//! Spans that `FmtSpan::CLOSE` gets wrong.
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -18,7 +18,7 @@ use tracing_subscriber::{fmt, registry};
 
 use super::{assert_durations, ns, timed};
 
-/// A span that is busy until it is closed, since the guard that would end that is forgotten.
+/// Forgets the guard of a span, which then is busy until it closes.
 fn forget_the_guard(work: impl FnOnce()) {
     let span = tracing::info_span!("span");
     mem::forget(span.enter());
@@ -33,7 +33,7 @@ fn a_span_that_is_closed_while_entered_was_busy() {
     assert_durations(reader.only(), 10, 10, 10);
 }
 
-/// What is printed of such a span that works for a millisecond; an error if that panics.
+/// Returns the output for such a span that works for a millisecond, or an error if that panics.
 fn printed(
     subscriber: impl Subscriber + Send + Sync + 'static,
     captured: &Captured,
@@ -44,7 +44,7 @@ fn printed(
 }
 
 #[test]
-fn where_fmt_span_panics_or_tells_it_was_idle() {
+fn its_line_has_the_busy_time_where_fmt_span_panics_or_prints_none() {
     let captured = Captured::default();
     let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
     let theirs = registry().with(layer.with_span_events(FmtSpan::CLOSE));
@@ -56,7 +56,7 @@ fn where_fmt_span_panics_or_tells_it_was_idle() {
     let (captured, clock) = (Captured::default(), Arc::new(ManualClock::default()));
     let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
     let timing = SpanTiming::new().with_clock(clock.clone());
-    let lines = CloseTimes::new(layer).with_clock(clock.clone());
+    let lines = CloseTimes::new(layer);
     with_default(registry().with(timing).with(lines), || {
         forget_the_guard(|| clock.advance(Duration::from_millis(1)));
     });

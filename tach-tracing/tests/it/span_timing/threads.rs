@@ -1,4 +1,4 @@
-//! Spans that are entered on several threads at once.
+//! Spans that several threads enter at once.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tracing::{Dispatch, Span, dispatcher};
 
 use super::{assert_durations, assert_within, ns, timed};
 
-/// What a thread is told to do; it answers when it has.
+/// An order to a thread, which answers when it has carried it out.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Enter,
     Exit,
 }
 
-/// Threads that enter and exit a span by command.
+/// Threads that enter and exit a span on order.
 struct Workers<'scope> {
     orders: Vec<Sender<(Act, Sender<()>)>>,
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
@@ -85,7 +85,7 @@ fn busy_is_when_at_least_one_thread_is_inside() {
     assert_durations(reader.only(), 11_111, 1110, 1210);
 }
 
-/// A random sequence of numbers below `below`: xorshift.
+/// Returns the next number of a random sequence (xorshift), below `below`.
 fn random(seed: &mut u64, below: u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -93,7 +93,7 @@ fn random(seed: &mut u64, below: u64) -> u64 {
     *seed % below
 }
 
-/// Three threads that enter, enter again, and exit at random, against a plain count.
+/// Three threads that enter, enter again and exit at random, against a plain count.
 #[test]
 fn any_order_of_enters_and_exits_adds_up() {
     for mut seed in 1..=20_u64 {
@@ -134,10 +134,10 @@ fn any_order_of_enters_and_exits_adds_up() {
     }
 }
 
-/// By the system's clock, as fast as threads can, against the time that each thread measures by the standard
-/// library's: inside, and around.
+/// With the system's clock, as fast as threads can, against the times that each thread measures inside
+/// and around with the standard library's clock.
 #[test]
-fn threads_that_race_have_the_time_that_they_measure() {
+fn racing_threads_agree_with_their_own_measurements() {
     let (subscriber, reader) = timed(tach_core::SystemClock);
     let dispatch = Dispatch::new(subscriber);
     let span = dispatcher::with_default(&dispatch, || tracing::info_span!("span"));
@@ -169,7 +169,7 @@ fn threads_that_race_have_the_time_that_they_measure() {
         inside.iter().sum(),
         visits.iter().map(|visit| visit.1).sum(),
     );
-    // No shorter than any thread was inside, and no longer than all threads were.
+    // At least the longest time of a thread, and at most the time of all threads.
     let least = *inside.iter().max().unwrap();
     assert_within(
         durations.busy(),

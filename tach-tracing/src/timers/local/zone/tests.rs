@@ -1,4 +1,4 @@
-//! Offsets as they are kept, against jiff's.
+//! Kept offsets, against jiff's.
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use tach_core::rfc3339;
 
 use super::*;
 
-/// Summer time from the last Sunday of March, 01:00 UTC, to that of October, 01:00 UTC.
+/// Summer time from the last Sunday of March to the last one of October, at 01:00 UTC.
 fn berlin() -> TimeZone {
     TimeZone::get("Europe/Berlin").unwrap()
 }
@@ -15,11 +15,11 @@ fn at(text: &str) -> UnixTime {
     text.parse().unwrap()
 }
 
-/// What a thread prints that asks for times in this order.
+/// Returns the texts of a thread that prints these times in this order.
 fn printed<const N: usize>(zone: &TimeZone, times: [&str; N]) -> [String; N] {
     let known = Cell::new(Known::NOTHING);
     times.map(|time| {
-        let offset = offset_by(&known, at(time), || zone.clone());
+        let offset = offset_with(&known, at(time), || zone.clone());
         rfc3339::with_offset_text::<9, _>(at(time), offset, str::to_owned)
     })
 }
@@ -61,9 +61,9 @@ fn a_transition_within_a_minute_is_honoured() {
     );
 }
 
-/// POSIX allows offsets of a day, RFC 3339 does not.
+/// POSIX allows an offset of a day, RFC 3339 does not.
 #[test]
-fn an_offset_of_a_day_is_told_as_utc() {
+fn an_offset_of_a_day_is_printed_as_utc() {
     let zone = TimeZone::posix("FAR-24:30").unwrap();
     assert_eq!(zone.to_offset(Timestamp::UNIX_EPOCH).seconds(), 24 * 3600 + 1800);
     assert_eq!(printed(&zone, ["1970-01-02T00:00:00Z"]), ["1970-01-02T00:00:00.000000000+00:00"]);
@@ -80,7 +80,7 @@ fn the_zone_is_asked_for_once_a_minute_and_a_new_one_is_honoured() {
     let known = Cell::new(Known::NOTHING);
     let offset = |time: &str, zone: &str| {
         let mut asked = false;
-        let offset = offset_by(&known, at(time), || {
+        let offset = offset_with(&known, at(time), || {
             asked = true;
             TimeZone::get(zone).unwrap()
         });
@@ -90,18 +90,18 @@ fn the_zone_is_asked_for_once_a_minute_and_a_new_one_is_honoured() {
     assert_eq!(offset("2026-11-21T09:30:00Z", "Asia/Kolkata"), (false, 60));
     assert_eq!(offset("2026-11-21T09:30:59.999999999Z", "Asia/Kolkata"), (false, 60));
     assert_eq!(offset("2026-11-21T09:31:00Z", "Asia/Kolkata"), (true, 330));
-    // Also when the wall clock was stepped back.
+    // Also after a step back of the wall clock.
     assert_eq!(offset("2026-11-21T09:30:59Z", "Europe/Berlin"), (true, 60));
 }
 
-/// jiff may log that it looks for the zone, and this thread's timers are asked for the time of that.
+/// jiff may log its search for the zone, and this thread's timers print the time of that line.
 #[test]
-fn lines_within_the_search_have_the_zone_from_before_and_no_line_after() {
+fn lines_during_the_search_have_the_previous_zone_and_later_lines_the_new_one() {
     let offset = |time: &str| offset_at(at(time)).as_minutes();
     let search = |time, zone: &str| {
-        system_zone::zone_by(at(time), || {
+        system_zone::find_with(at(time), || {
             let within = offset(time);
-            // Also if the minute is another one by then.
+            // Also in another minute.
             assert_eq!(offset("2040-01-01T00:00:00Z"), within);
             assert_eq!(
                 system_zone::at(at(time)).to_offset(Timestamp::UNIX_EPOCH).seconds(),
@@ -119,7 +119,7 @@ fn lines_within_the_search_have_the_zone_from_before_and_no_line_after() {
 fn timers_share_the_zone_that_was_found_for_the_minute() {
     let mut searches = 0;
     for time in ["2026-11-21T09:30:00Z", "2026-11-21T09:30:59.9Z", "2026-11-21T09:31:00Z"] {
-        system_zone::zone_by(at(time), || {
+        system_zone::find_with(at(time), || {
             searches += 1;
             TimeZone::unknown()
         });
@@ -141,7 +141,7 @@ fn zones() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// A time, more often than not near one of the zone's transitions.
+/// Returns a time, which often lies near one of the zone's transitions.
 fn near(zone: &TimeZone, ns: u64, apart_ns: i64) -> UnixTime {
     let time = UnixTime::from_nanos(ns);
     let next = zone.following(Timestamp::from(time)).next();
@@ -159,7 +159,7 @@ proptest! {
         let known = Cell::new(Known::NOTHING);
         for (ns, apart_ns) in times {
             for time in [UnixTime::from_nanos(ns), near(&zone, ns, apart_ns), near(&zone, ns, 0)] {
-                let offset = offset_by(&known, time, || zone.clone());
+                let offset = offset_with(&known, time, || zone.clone());
                 let timestamp = Timestamp::from(time);
                 let theirs = timestamp.display_with_offset(zone.to_offset(timestamp));
                 let ours = rfc3339::with_offset_text::<9, _>(time, offset, str::to_owned);

@@ -1,11 +1,11 @@
-//! What a cell of the thread holds for a while.
+//! Values that a thread keeps for the length of a call.
 
 use core::cell::Cell;
 use std::thread::LocalKey;
 
-/// Calls `f` while `cell` holds `value`, and then puts back what it held before, also on unwinding.
+/// Calls `f` while `cell` holds `value`, then restores the previous value, also on unwinding.
 ///
-/// Should the thread's memory be gone already, `f` is called and nothing else is done.
+/// If the thread's memory has been freed already, only calls `f`.
 #[inline]
 pub(crate) fn during<T: Copy, R>(
     cell: &'static LocalKey<Cell<T>>,

@@ -1,17 +1,17 @@
-//! What is known of a span's time.
+//! The times of a span.
 
 use core::time::Duration;
 
-use tach_core::{Clock, Instant, MonotonicInstant, SystemClock};
+use tach_core::{Instant, MonotonicInstant};
 
+use super::clock::SpanClock;
 use super::inside::{Inside, Thread};
 
-/// When a span was created and how long threads were inside: an extension of each span that
-/// [`SpanTiming`](crate::SpanTiming) measures.
+/// The times of a span, an extension of each span that [`SpanTiming`](crate::SpanTiming) measures.
 ///
 /// # Examples
 ///
-/// A layer that reads it when a span is closed:
+/// A layer that reads them when a span closes:
 ///
 /// ```
 /// use tach_tracing::SpanTimes;
@@ -32,25 +32,27 @@ use super::inside::{Inside, Thread};
 /// ```
 #[derive(Debug, Clone)]
 pub struct SpanTimes {
+    clock: SpanClock,
     created: MonotonicInstant,
-    /// Up to when the durations are counted, if any thread is inside.
+    /// The end of the time that `busy` and `beside` count.
     ///
-    /// The reads are bare, and those of several threads may come the wrong way round by some ns. The lock of
-    /// the extensions puts them in order, and each is taken for no earlier than the one before.
+    /// The reads are unordered, so a thread may read a time some ns before that of another thread. The
+    /// lock of the extensions orders the reads, and none counts as earlier than the one before.
     counted: Instant,
-    /// When it was closed, as the first one found who told of that.
+    /// The time at which the first `CloseTimes` read the durations of the closed span.
     closed: Option<Instant>,
     busy: Duration,
-    /// The time of the threads beside the first.
+    /// The time of all threads inside but the first, added up.
     beside: Duration,
     inside: Inside,
 }
 
 impl SpanTimes {
     #[inline]
-    pub(super) fn new(clock: &impl Clock) -> Self {
+    pub(super) fn new(clock: SpanClock) -> Self {
         let now = clock.monotonic_now();
         Self {
+            clock,
             created: now,
             counted: now.into(),
             closed: None,
@@ -61,41 +63,36 @@ impl SpanTimes {
     }
 
     #[inline]
-    pub(super) fn enter(&mut self, clock: &impl Clock) {
+    pub(super) fn enter(&mut self) {
         let threads = self.inside.count();
         if self.inside.enter(Thread::current()) {
-            self.count(threads, clock);
+            self.count(threads);
         }
     }
 
     #[inline]
-    pub(super) fn exit(&mut self, clock: &impl Clock) {
+    pub(super) fn exit(&mut self) {
         let threads = self.inside.count();
         if self.inside.exit(Thread::current()) {
-            self.count(threads, clock);
+            self.count(threads);
         }
     }
 
-    /// Counts the time until now, while so many threads were inside.
+    /// Counts the time until now, with `threads` inside.
     #[inline]
-    fn count(&mut self, threads: u32, clock: &impl Clock) {
-        let now = clock.now().max(self.counted);
-        (self.busy, self.beside) = self.counted_until(now, threads, clock);
+    fn count(&mut self, threads: u32) {
+        let now = self.clock.now().max(self.counted);
+        (self.busy, self.beside) = self.counted_until(now, threads);
         self.counted = now;
     }
 
-    /// `busy` and `beside` until `now`, if so many threads were inside.
+    /// Returns `busy` and `beside` until `now`, with `threads` inside.
     #[inline]
-    fn counted_until(
-        &self,
-        now: Instant,
-        threads: u32,
-        clock: &impl Clock,
-    ) -> (Duration, Duration) {
+    fn counted_until(&self, now: Instant, threads: u32) -> (Duration, Duration) {
         if threads == 0 {
             return (self.busy, self.beside);
         }
-        let passed = clock.duration_between(self.counted, now);
+        let passed = self.clock.duration_between(self.counted, now);
         let busy = self.busy.saturating_add(passed);
         if threads == 1 {
             return (busy, self.beside);
@@ -103,13 +100,13 @@ impl SpanTimes {
         (busy, self.beside.saturating_add(passed.saturating_mul(threads - 1)))
     }
 
-    /// The durations of a span that is being closed: the same for all who ask.
-    pub(crate) fn close(&mut self, clock: &impl Clock) -> SpanDurations {
-        self.closed.get_or_insert_with(|| clock.now());
-        self.durations_by(clock)
+    /// Returns the durations of a span that is being closed: the same for every caller.
+    pub(in crate::layers) fn close(&mut self) -> SpanDurations {
+        self.closed.get_or_insert_with(|| self.clock.now());
+        self.durations()
     }
 
-    /// When the span was created.
+    /// Returns the time at which the span was created.
     ///
     /// # Examples
     ///
@@ -126,7 +123,7 @@ impl SpanTimes {
         self.created
     }
 
-    /// How many threads are inside now.
+    /// Returns the number of threads inside now.
     ///
     /// # Examples
     ///
@@ -142,11 +139,11 @@ impl SpanTimes {
         self.inside.count()
     }
 
-    /// How long the span has lasted and was busy until now: when it is closed, all in all. Once
-    /// [`CloseTimes`](crate::CloseTimes) has told of that, these are the durations that it told.
+    /// Returns the durations until now, which for a closing span are its final ones.
     ///
-    /// A [`Stamp`](tach_core::Stamp) that is pinned to the thread changes nothing: it may be that of an event
-    /// in whose midst the span is closed, or by another clock.
+    /// Once [`CloseTimes`](crate::CloseTimes) has printed them, returns the same durations. The clock is
+    /// that of [`SpanTiming`](crate::SpanTiming). A pinned event time changes nothing: it may belong to
+    /// an event during which the span closes.
     ///
     /// # Cost
     ///
@@ -164,35 +161,16 @@ impl SpanTimes {
     /// ```
     #[must_use]
     pub fn durations(&self) -> SpanDurations {
-        self.durations_by(&SystemClock)
-    }
-
-    /// As [`durations`](Self::durations) by `clock`, which must be that of the span's
-    /// [`SpanTiming`](crate::SpanTiming).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::Clock;
-    /// use tach_tracing::SpanTimes;
-    ///
-    /// fn is_slow(times: &SpanTimes, clock: &dyn Clock) -> bool {
-    ///     times.durations_by(&clock).age() > Duration::from_secs(1)
-    /// }
-    /// ```
-    #[must_use]
-    pub fn durations_by(&self, clock: &impl Clock) -> SpanDurations {
-        let now = self.closed.unwrap_or_else(|| clock.now()).max(self.counted);
-        let age = clock.duration_between(self.created.into(), now);
-        let (busy, beside) = self.counted_until(now, self.inside.count(), clock);
-        // Each part was rounded to a nanosecond by itself.
+        let now = self.closed.unwrap_or_else(|| self.clock.now()).max(self.counted);
+        let age = self.clock.duration_between(self.created.into(), now);
+        let (busy, beside) = self.counted_until(now, self.inside.count());
+        // Each part was rounded to a nanosecond, so that the sum may exceed the age.
         let busy = busy.min(age);
         SpanDurations { age, busy, thread_time: busy.saturating_add(beside) }
     }
 }
 
-/// How long a span has lasted, and how much of that it was busy.
+/// The age of a span, and the part of it in which the span was busy.
 ///
 /// # Guarantees
 ///
@@ -216,7 +194,7 @@ pub struct SpanDurations {
 }
 
 impl SpanDurations {
-    /// The time since the span was created.
+    /// Returns the time since the span was created.
     ///
     /// # Examples
     ///
@@ -232,7 +210,7 @@ impl SpanDurations {
         self.age
     }
 
-    /// The time in which at least one thread was inside.
+    /// Returns the time in which at least one thread was inside.
     ///
     /// # Examples
     ///
@@ -242,7 +220,7 @@ impl SpanDurations {
         self.busy
     }
 
-    /// The time in which no thread was inside.
+    /// Returns the time in which no thread was inside.
     ///
     /// # Examples
     ///
@@ -259,8 +237,10 @@ impl SpanDurations {
         self.age.saturating_sub(self.busy)
     }
 
-    /// The time that threads were inside, added up over the threads: equal to [`busy`](Self::busy) where no
-    /// two were inside at once, twice that where two were inside all the time.
+    /// Returns the time inside, added up over the threads.
+    ///
+    /// It equals [`busy`](Self::busy) if no two threads were inside at once, and is twice that if two
+    /// threads were inside all the time.
     ///
     /// # Examples
     ///

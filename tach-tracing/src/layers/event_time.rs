@@ -1,6 +1,6 @@
 //! One event, one time.
 
-mod occasion;
+mod callback;
 
 use tach_core::{Clock, IncreasingClock, SystemClock};
 use tracing_core::span::{Attributes, Id};
@@ -8,60 +8,54 @@ use tracing_core::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use self::occasion::Occasion;
-use crate::forward::forward_to;
-use crate::timers::increasing_clock;
+use self::callback::Callback;
+use super::forward::forward_to;
+use crate::timers::increasing;
 
 /// A layer around others that gives each event one time, which all of them print.
 ///
-/// Two `fmt` layers ask their timers one after the other, so that the lines of one event differ. Around both
-/// of them this layer reads the clock once an event, as a [`Stamp`](tach_core::Stamp), and keeps that pinned
-/// to the thread while they handle the event. Every timer of this crate tells the stamp's time, and so does
-/// all else that goes by [`Stamp::current`](tach_core::Stamp::current). Other timers don't know of it.
+/// Each `fmt` layer asks its own timer, so the lines of one event differ. This layer reads the clock once
+/// an event and pins that time to the thread, as a [`Stamp`](tach_core::Stamp), while the layers inside
+/// it handle the event. Every timer of this crate prints the pinned time. Timers of other crates don't.
 ///
-/// It takes any layer, or a stack of them: `a.and_then(b)`, an `Option`, a `Vec` of boxed layers, those with
-/// filters of their own, and those that are reloaded. Filters may be within and around it. Layers of which
-/// each has a filter go into a `Vec`: for `a.and_then(b)` right above the registry, tracing-subscriber 0.3.23
-/// asks only `b` for the most verbose level that is wanted, with or without this layer around them.
+/// The inner layer may be any layer or stack: `a.and_then(b)`, an `Option`, a `Vec` of boxed layers,
+/// layers with filters, reloaded layers. Filters may be inside and around. If each layer has a filter of
+/// its own, put them into a `Vec`: for `a.and_then(b)` right above the registry, tracing-subscriber
+/// 0.3.23 asks only `b` for the most verbose level, with or without this layer around them.
 ///
 /// # Guarantees
 ///
-/// - All layers within see one time for an event, however long each of them takes.
-/// - An event that is logged while another one is handled, by a field's `Display` for instance, has its own,
-///   which is not earlier; the other one keeps the one that it had.
-/// - Of several of these layers within each other the outermost gives the time. Side by side, each
-///   gives its own.
-/// - Where a stamp was pinned before the event came, by [`Stamp::during`](tach_core::Stamp::during), it is
-///   kept: events that are told later than they happened have the time at which they did.
-/// - After a panic of a layer within, no stamp is left behind.
+/// - All inner layers see one time for an event, however long each of them takes.
+/// - A nested event, logged by a field's `Display` for instance, has its own time, which is not earlier.
+///   The outer event keeps its time.
+/// - If several of these layers are nested, the outermost one gives the time. Side by side, each gives
+///   its own.
+/// - A time that the program pinned with [`Stamp::during`](tach_core::Stamp::during) is kept: an event
+///   that is logged after it happened has the time at which it happened.
+/// - After a panic of an inner layer, no time stays pinned.
 ///
-/// Only events are stamped, unless [`with_span_events`](Self::with_span_events) asks for more: a line about a
-/// span that is closed while an event is handled has the time at which it is printed.
+/// Span events have no such time unless [`with_span_events`](Self::with_span_events) asks for it: the
+/// line of a span that closes while an event is handled has the time at which it is printed.
 ///
-/// # All layers within
+/// # Layers beside this one
 ///
-/// A layer beside this one is told of nested events within the stamp of the outer one, and its timer prints
-/// that. Put all layers that print within one `EventTime`.
-///
-/// # Timers that are strictly increasing
-///
-/// Within a stamp they print the stamp's time as all others do, so that two events may have the same: ask for
-/// it here, by [`strictly_increasing`](Self::strictly_increasing), rather than of the timers.
+/// A layer outside this one receives nested events while the time of the outer event is pinned, and
+/// prints that time. Put all layers that print inside one `EventTime`.
 ///
 /// # Two layers of text
 ///
-/// Text layers keep a span's fields formatted in its extensions, by the type of their field formatter: of two
-/// that have the same, the second prints what the first one formatted, with colours if that has them. Give
-/// one of them [`fmt_fields`](tracing_subscriber::fmt::Layer::fmt_fields) of a type of its own.
+/// A text layer keeps the formatted fields of a span in its extensions, by the type of the field
+/// formatter. Two layers with the same type share them: the second prints the text of the first, colours
+/// included, and a field that is recorded later appears twice. Give one of them
+/// [`fmt_fields`](tracing_subscriber::fmt::Layer::fmt_fields) of another type.
 ///
 /// # Cost
 ///
-/// One read of the clock an event, instead of one for each layer, and some memory of the thread. No
-/// allocation, no lock.
+/// One read of the clock an event, instead of one a layer. No allocation, no lock.
 ///
 /// # Examples
 ///
-/// Text for people and JSON for machines, of the same time (`cargo run --example event_time`):
+/// Text for people and JSON for machines, with the same time (`cargo run --example event_time`):
 ///
 /// ```
 /// use tach_tracing::{EventTime, Utc};
@@ -92,7 +86,7 @@ pub struct EventTime<L, C = SystemClock> {
 }
 
 impl<L> EventTime<L> {
-    /// Around `layer`, by the system's clock.
+    /// Puts this layer around `layer`, with the system's clock.
     ///
     /// # Examples
     ///
@@ -109,9 +103,9 @@ impl<L> EventTime<L> {
 }
 
 impl<L, C> EventTime<L, C> {
-    /// The same by `clock`, whatever clocks the timers within have.
+    /// Returns this layer with `clock` in place of the system's, whatever the clocks of the timers.
     ///
-    /// A timer that counts from a start, as [`Uptime`](crate::Uptime) does, needs the same clock.
+    /// An [`Uptime`](crate::Uptime) inside it needs the same clock.
     ///
     /// # Examples
     ///
@@ -131,12 +125,13 @@ impl<L, C> EventTime<L, C> {
         EventTime { layer: self.layer, clock, span_events: self.span_events }
     }
 
-    /// The same, of which no two events have the same time, and of two the later one the later time: for
-    /// those who key on timestamps.
+    /// Returns this layer with a clock whose times never repeat, for programs that use timestamps as
+    /// keys: no two events have the same time, and the later event has the later time.
     ///
-    /// `DIGITS` is the number of digits of a second (0 to 9) that the timers within print, or the least of
-    /// several. It shares its clock with all timers of this process that print as many digits and are made by
-    /// `strictly_increasing`, such as [`Utc::strictly_increasing`](crate::Utc::strictly_increasing).
+    /// `DIGITS` is the number of digits of a second (0 to 9) that the inner timers print, or the least
+    /// one if they differ. The clock is the one that
+    /// [`Timer::strictly_increasing`](crate::Timer::strictly_increasing) gives to timers of as many
+    /// digits.
     ///
     /// # Cost
     ///
@@ -158,12 +153,13 @@ impl<L, C> EventTime<L, C> {
     pub fn strictly_increasing<const DIGITS: usize>(
         self,
     ) -> EventTime<L, &'static IncreasingClock> {
-        self.with_clock(increasing_clock::<DIGITS>())
+        const { increasing::assert_digits(DIGITS) };
+        self.with_clock(increasing::clock(DIGITS))
     }
 
-    /// The same, and what happens to a span has one time too: that it is new, entered, exited, closed.
+    /// Returns this layer so that each span event has one time as well: new, enter, exit and close.
     ///
-    /// For layers that print it, such as `fmt` layers with
+    /// For layers that print span events, such as `fmt` layers with
     /// [`FmtSpan`](tracing_subscriber::fmt::format::FmtSpan).
     ///
     /// # Cost
@@ -188,13 +184,13 @@ impl<L, C> EventTime<L, C> {
 }
 
 impl<L, C: Clock> EventTime<L, C> {
-    /// Calls `f` at one time if what happens to spans is to have one, and else at none.
+    /// Calls `f` at one time if span events are to have one.
     #[inline]
-    fn at_span_event(&self, occasion: Occasion, f: impl FnOnce()) {
+    fn at_span_event(&self, callback: Callback, f: impl FnOnce()) {
         if self.span_events {
-            occasion.at_one_time(&self.clock, f);
+            callback.at_one_time(&self.clock, f);
         } else {
-            occasion.at_no_other_s_time(f);
+            callback.at_own_time(f);
         }
     }
 }
@@ -209,28 +205,28 @@ where
 
     #[inline]
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        Occasion::of_event(event).at_one_time(&self.clock, || self.layer.on_event(event, context));
+        Callback::event(event).at_one_time(&self.clock, || self.layer.on_event(event, context));
     }
 
     #[inline]
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        self.at_span_event(Occasion::New(id.into_u64()), || {
+        self.at_span_event(Callback::NewSpan(id.into_u64()), || {
             self.layer.on_new_span(attributes, id, context);
         });
     }
 
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        self.at_span_event(Occasion::Enter(id.into_u64()), || self.layer.on_enter(id, context));
+        self.at_span_event(Callback::Enter(id.into_u64()), || self.layer.on_enter(id, context));
     }
 
     #[inline]
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        self.at_span_event(Occasion::Exit(id.into_u64()), || self.layer.on_exit(id, context));
+        self.at_span_event(Callback::Exit(id.into_u64()), || self.layer.on_exit(id, context));
     }
 
     #[inline]
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        self.at_span_event(Occasion::Close(id.into_u64()), || self.layer.on_close(id, context));
+        self.at_span_event(Callback::Close(id.into_u64()), || self.layer.on_close(id, context));
     }
 }

@@ -1,11 +1,11 @@
-//! What a layer around another passes on unchanged.
+//! Methods that a layer around another one forwards unchanged.
 
 mod downcast;
 
-pub(crate) use self::downcast::downcast_to;
+pub(super) use self::downcast::downcast_to;
 
-/// The methods of [`Layer`](tracing_subscriber::Layer) that tell of no moment, each passed on to the layer
-/// in the given field.
+/// Forwards every method of [`Layer`](tracing_subscriber::Layer) that reports no moment to the layer in
+/// the given field.
 macro_rules! forward_to {
     ($layer:ident) => {
         fn on_register_dispatch(&self, subscriber: &tracing_core::Dispatch) {
@@ -77,8 +77,8 @@ macro_rules! forward_to {
             self.$layer.on_id_change(old, new, context);
         }
 
-        $crate::forward::downcast_to!($layer);
+        $crate::layers::forward::downcast_to!($layer);
     };
 }
 
-pub(crate) use forward_to;
+pub(super) use forward_to;

@@ -1,9 +1,9 @@
-//! Durations as tracing-subscriber prints those of spans: three digits and a unit.
+//! Durations in the form in which tracing-subscriber prints them: three digits and a unit.
 
 use core::fmt;
 use core::time::Duration;
 
-/// Prints `12.3µs`: in the largest unit of which it is one or more, with the decimals that make three digits.
+/// A duration that prints as `12.3µs`: three digits, in the largest unit that it reaches.
 pub(super) struct Rounded(pub(super) Duration);
 
 impl fmt::Display for Rounded {

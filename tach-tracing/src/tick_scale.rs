@@ -1,53 +1,48 @@
-//! What ticks mean, written down beside them.
+//! The meaning of logged ticks.
 
 mod parse;
 
 use core::fmt;
 use core::time::Duration;
 
-pub use self::parse::TickScaleError;
-use crate::clock::{Clock, SystemClock};
-use crate::instants::Instant;
-use crate::unix_time::UnixTime;
+use tach_core::{Clock, Instant, UnixTime};
 
-/// Over so many ticks the rate is measured: six minutes of a counter of 3 GHz, so that a nanosecond of
-/// rounding is 3 millionths of a ppm.
+/// The number of ticks over which the rate is measured: six minutes of a counter of 3 GHz, so that
+/// rounding to a nanosecond is an error of 3 millionths of a ppm.
 const SPAN_TICKS: u64 = 1 << 40;
 
-/// What a tick was at one moment: a tick, its Unix time, and how long ticks last.
+/// The Unix time of one tick, and the duration of a tick at that moment.
 ///
-/// A program that logs raw [ticks](Instant::as_ticks), to save the conversion or to be as exact as the
-/// counter, logs a scale beside them: once at its start, and now and then. Who reads the log later turns
-/// ticks into times by the scales that stand before and after them, see [`until`](Self::until). By the one
-/// before alone they are as exact as the rate that was known then: to a hundred ppm or so when the process
-/// has just started, and far better after minutes. As text a scale is
+/// A program that logs raw [ticks](Instant::as_ticks) saves the conversion and keeps the counter's
+/// precision. It logs a scale at its start and now and then, which [`Ticks::scale`] takes. A reader of
+/// the log converts each tick with the scales before and after it, see [`until`](Self::until). With the
+/// scale before it alone, the error is that of the rate known then: about a hundred ppm when the process
+/// has just started, and far less after minutes. The text of a scale is
 /// `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.3999368106014762`.
 ///
 /// # Guarantees
 ///
 /// The text of a scale parses back to an equal scale.
 ///
-/// The times of two ticks by one scale are in their order. *Not* promised: that they are those which
-/// [`Instant::unix_time`] told, when the OS's clock was steered or stepped in between: a scale knows nothing
-/// of what came after it.
-///
-/// # Cost
-///
-/// To take one is three conversions; use it now and then.
+/// A scale keeps the order of ticks. *Not* promised: that it converts a tick to the same time as
+/// [`Instant::unix_time`] did. The OS clock may have been steered or stepped since the scale was taken.
 ///
 /// # Examples
 ///
 /// ```
-/// use tach_core::{Instant, TickScale};
+/// use tach_core::Instant;
+/// use tach_tracing::{TickScale, Ticks};
 ///
-/// let line = TickScale::now().to_string();
+/// let line = Ticks.scale().to_string();
 /// let tick = Instant::now().as_ticks();
 ///
 /// // Later, elsewhere:
 /// let scale: TickScale = line.parse()?;
 /// println!("{}", scale.unix_time(tick));
-/// # Ok::<(), tach_core::TickScaleError>(())
+/// # Ok::<(), tach_tracing::Error>(())
 /// ```
+///
+/// [`Ticks::scale`]: crate::Ticks::scale
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TickScale {
     tick: u64,
@@ -56,53 +51,33 @@ pub struct TickScale {
 }
 
 impl TickScale {
-    /// The scale of this moment.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// println!("{}", tach_core::TickScale::now());
-    /// ```
-    #[must_use]
-    pub fn now() -> Self {
-        Self::by(&SystemClock)
-    }
-
-    /// The scale of this moment, by `clock`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{ManualClock, TickScale, UnixTime};
-    ///
-    /// let clock = ManualClock::new(UnixTime::EPOCH);
-    /// let scale = TickScale::by(&clock).to_string();
-    /// assert_eq!(scale, "tick=0 time=1970-01-01T00:00:00.000000000Z ns_per_tick=1");
-    /// ```
-    #[must_use]
-    pub fn by(clock: &(impl Clock + ?Sized)) -> Self {
+    /// Takes the scale of `clock` at this moment.
+    pub(crate) fn now(clock: &impl Clock) -> Self {
         let stamp = clock.stamp();
         let tick = stamp.instant().as_ticks();
-        // Near the last tick there are too few ticks ahead: the span ends there and begins before.
+        // Near the last tick too few ticks lie ahead: the span ends at the last one.
         let start = tick.min(u64::MAX - SPAN_TICKS);
         let end = Instant::from_ticks(start + SPAN_TICKS);
         let span = clock.duration_between(Instant::from_ticks(start), end);
         Self { tick, time: stamp.unix_time(), ns_per_tick: ns_per_tick(span, SPAN_TICKS) }
     }
 
-    /// The scale for the ticks from this one's to that of `later`, at which it tells the time of `later`, or
-    /// a nanosecond less: so nothing jumps from one scale to the next. If `later` is not later by its tick, or
-    /// not by its time since the OS's clock was stepped back in between, it is this scale as it is.
+    /// Returns the scale for the ticks between `self` and `later`, so that times don't jump from one
+    /// scale to the next.
+    ///
+    /// It converts the tick of `later` to the time of `later` or to a nanosecond less. If the tick or the
+    /// time of `later` is not later (the OS clock may have been stepped back), returns `self` unchanged.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_core::{TickScale, UnixTime};
+    /// use tach_core::UnixTime;
+    /// use tach_tracing::TickScale;
     ///
     /// let start: TickScale = "tick=1000 time=1970-01-01T00:00:01Z ns_per_tick=0.4".parse()?;
     /// let end: TickScale = "tick=3000 time=1970-01-01T00:00:01.000001Z ns_per_tick=0.5".parse()?;
     /// assert_eq!(start.until(&end).unix_time(2000), UnixTime::from_nanos(1_000_000_500));
-    /// # Ok::<(), tach_core::TickScaleError>(())
+    /// # Ok::<(), tach_tracing::Error>(())
     /// ```
     #[must_use]
     pub fn until(&self, later: &Self) -> Self {
@@ -113,18 +88,18 @@ impl TickScale {
         Self { ns_per_tick: ns_per_tick(apart, later.tick - self.tick), ..*self }
     }
 
-    /// The Unix time of `tick`, if ticks lasted as long as they did at this scale's; not before the epoch,
-    /// nor after [`UnixTime::MAX`].
+    /// Converts `tick` to Unix time at this scale's rate, clamped to the range of [`UnixTime`].
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_core::{TickScale, UnixTime};
+    /// use tach_core::UnixTime;
+    /// use tach_tracing::TickScale;
     ///
     /// let scale = "tick=1000 time=1970-01-01T00:00:01Z ns_per_tick=0.5";
     /// let scale: TickScale = scale.parse()?;
     /// assert_eq!(scale.unix_time(1200), UnixTime::from_nanos(1_000_000_100));
-    /// # Ok::<(), tach_core::TickScaleError>(())
+    /// # Ok::<(), tach_tracing::Error>(())
     /// ```
     #[must_use]
     pub fn unix_time(&self, tick: u64) -> UnixTime {
@@ -146,7 +121,7 @@ impl TickScale {
 
 /// Returns the rate at which `ticks`, at least one, last `duration`.
 ///
-/// A duration of 0 counts as a nanosecond, the least that is measured: the rate in a scale's text
+/// A duration of 0 counts as a nanosecond, the least measurable one: the rate in the text of a scale
 /// must be above 0.
 #[expect(clippy::cast_precision_loss, reason = "exact for a hundred days")]
 fn ns_per_tick(duration: Duration, ticks: u64) -> f64 {
@@ -156,18 +131,18 @@ fn ns_per_tick(duration: Duration, ticks: u64) -> f64 {
 impl fmt::Display for TickScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tick, time, ns_per_tick } = self;
-        // Without a precision a float prints as many digits as parsing it back needs, no exponent.
+        // Without a precision a float prints as many digits as parsing needs, and no exponent.
         write!(f, "tick={tick} time={time} ns_per_tick={ns_per_tick}")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::clock::ManualClock;
-    use crate::instants::MonotonicInstant;
+    use tach_core::{ManualClock, MonotonicInstant, SystemClock};
 
-    /// A clock that is read at `tick`, and by which every `ticks` ticks last `ns`.
+    use super::*;
+
+    /// A clock that stands at `tick`, and whose every `ticks` ticks last `ns`.
     struct Steady {
         tick: u64,
         ns: u64,
@@ -203,15 +178,15 @@ mod tests {
         let clock = ManualClock::new(UnixTime::EPOCH);
         clock.advance(Duration::from_nanos(u64::MAX - 1));
         for last in [u64::MAX - 1, u64::MAX] {
-            let scale = TickScale::by(&clock);
+            let scale = TickScale::now(&clock);
             assert_eq!((scale.tick, scale.ns_per_tick), (last, 1.0));
             assert_is_read_back(scale);
             assert_eq!(scale.unix_time(last - 7), UnixTime::from_nanos(last - 7));
             clock.advance(Duration::from_nanos(1));
         }
-        // Of 2.5 GHz: the last tick alone lasts no nanosecond.
+        // At 2.5 GHz the last tick alone lasts less than a nanosecond.
         for tick in [u64::MAX - SPAN_TICKS, u64::MAX - 2, u64::MAX - 1, u64::MAX] {
-            let scale = TickScale::by(&Steady { tick, ns: 2, ticks: 5 });
+            let scale = TickScale::now(&Steady { tick, ns: 2, ticks: 5 });
             assert!((scale.ns_per_tick - 0.4).abs() < 1e-12, "{scale}");
             assert_is_read_back(scale);
         }
@@ -220,14 +195,14 @@ mod tests {
     #[test]
     fn clocks_that_stand_still_crawl_or_fly_have_scales_that_are_read_back() {
         let clock = |ns, ticks| Steady { tick: 0, ns, ticks };
-        let least = TickScale::by(&clock(0, 1));
+        let least = TickScale::now(&clock(0, 1));
         assert_is_read_back(least);
         assert_eq!(least.unix_time(SPAN_TICKS - 1), least.time);
         for clock in [clock(1, u64::MAX), clock(1, SPAN_TICKS), clock(3, 1 << 41), clock(1, 3)] {
-            assert_is_read_back(TickScale::by(&clock));
+            assert_is_read_back(TickScale::now(&clock));
         }
         for clock in [clock(125, 3), clock(9_007_199_254_740_993, 1), clock(u64::MAX, 1)] {
-            assert_is_read_back(TickScale::by(&clock));
+            assert_is_read_back(TickScale::now(&clock));
         }
     }
 
@@ -243,11 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_told_as_the_clock_tells_them() {
+    fn a_scale_converts_ticks_as_the_clock_does() {
         let clock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_000_000_000));
         clock.advance(Duration::from_secs(60));
-        let scale: TickScale = TickScale::by(&clock).to_string().parse().unwrap();
-        assert_eq!(scale, TickScale::by(&clock));
+        let scale: TickScale = TickScale::now(&clock).to_string().parse().unwrap();
+        assert_eq!(scale, TickScale::now(&clock));
         for tick in [0, 1, 59_999_999_999, 60_000_000_000, 3_600_000_000_000] {
             assert_eq!(scale.unix_time(tick), clock.unix_time_at(Instant::from_ticks(tick)));
         }
@@ -255,20 +230,20 @@ mod tests {
 
     #[test]
     fn the_systems_scale_is_read_back() {
-        assert_is_read_back(TickScale::now());
+        assert_is_read_back(TickScale::now(&SystemClock));
     }
 
-    /// Both are predictions of one line, and one is rounded 10^11 ticks later.
+    /// Both predict from one line, and one rounds 10^11 ticks later.
     #[test]
-    fn the_systems_ticks_are_told_as_they_are_converted() {
-        let (scale, instant) = (TickScale::now(), Instant::now());
-        let (told, converted) = (scale.unix_time(instant.as_ticks()), instant.unix_time());
-        let apart = told.as_nanos().abs_diff(converted.as_nanos());
-        assert!(apart < 1_000_000, "{told} and {converted}");
+    fn a_scale_converts_the_systems_ticks_as_the_system_does() {
+        let (scale, instant) = (TickScale::now(&SystemClock), Instant::now());
+        let (scaled, converted) = (scale.unix_time(instant.as_ticks()), instant.unix_time());
+        let apart = scaled.as_nanos().abs_diff(converted.as_nanos());
+        assert!(apart < 1_000_000, "{scaled} and {converted}");
     }
 
     #[test]
-    fn between_two_scales_ticks_lead_from_one_to_the_other() {
+    fn between_two_scales_times_lead_from_one_to_the_other() {
         let scale = |tick, secs| TickScale {
             tick,
             time: UnixTime::from_secs(secs).unwrap(),
@@ -290,14 +265,13 @@ mod tests {
         assert_eq!(scale.unix_time(u64::MAX), UnixTime::MAX);
     }
 
-    #[cfg(not(tach_same_arithmetic))]
     mod properties {
         use proptest::num::f64::{NORMAL, POSITIVE, SUBNORMAL};
         use proptest::prelude::*;
 
         use super::*;
 
-        /// Any tick, one of those whose span would pass the last, and one of the last three.
+        /// Any tick, one whose span would pass the last tick, or one of the last three.
         fn ticks() -> impl Strategy<Value = u64> {
             let last = (0..2 * SPAN_TICKS).prop_map(|before| u64::MAX - before);
             prop_oneof![any::<u64>(), last, (0..3_u64).prop_map(|before| u64::MAX - before)]
@@ -324,8 +298,8 @@ mod tests {
                 ns in magnitudes(),
                 ticks in magnitudes().prop_map(|ticks| ticks.max(1)),
             ) {
-                let scale = TickScale::by(&Steady { tick, ns, ticks });
-                let first = TickScale::by(&Steady { tick: 0, ns, ticks });
+                let scale = TickScale::now(&Steady { tick, ns, ticks });
+                let first = TickScale::now(&Steady { tick: 0, ns, ticks });
                 prop_assert_eq!(scale, TickScale { tick, ..first });
                 prop_assert_eq!(scale.to_string().parse(), Ok(scale));
             }
@@ -335,7 +309,7 @@ mod tests {
                 let clock = ManualClock::new(UnixTime::from_nanos(start));
                 clock.advance(Duration::from_nanos(tick));
                 clock.set(UnixTime::from_nanos(set));
-                let scale = TickScale::by(&clock);
+                let scale = TickScale::now(&clock);
                 let time = UnixTime::from_nanos(set);
                 prop_assert_eq!(scale, TickScale { tick, time, ns_per_tick: 1.0 });
                 prop_assert_eq!(scale.to_string().parse(), Ok(scale));

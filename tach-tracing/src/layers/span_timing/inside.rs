@@ -1,26 +1,28 @@
-//! Which threads are inside a span.
+//! The threads inside a span.
 
 use core::ptr;
 use std::thread_local;
 
-/// The threads inside a span, each with how often it has entered.
+/// The threads inside a span, each with the number of its visits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inside {
-    /// Most spans never have more, and need no memory for it. Its count is zero if nobody is inside.
+    /// The only thread in most spans, which so need no memory. Its count is zero if none is inside.
     one: Visits,
-    /// Empty unless somebody is inside.
+    /// Empty unless `one` is inside.
     more: Vec<Visits>,
 }
 
-/// How often a thread has entered without leaving again.
+/// A thread, and how often it has entered without leaving again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Visits {
     thread: Thread,
     count: usize,
 }
 
-/// A thread, by the address of some memory of its own. Another thread may get that address when this one has
-/// ended, and so has left all spans, but for those whose guards were forgotten.
+/// The address of a thread-local, which identifies the thread.
+///
+/// A later thread may get the same address, when this one has ended. By then it has left all spans except
+/// those whose guards were forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Thread(usize);
 
@@ -33,7 +35,7 @@ impl Thread {
 }
 
 impl Inside {
-    /// How many threads are inside.
+    /// Returns the number of threads inside.
     #[inline]
     pub(super) fn count(&self) -> u32 {
         if self.one.count == 0 {
@@ -42,7 +44,7 @@ impl Inside {
         u32::try_from(self.more.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// Has `thread` enter; whether it was outside before.
+    /// Enters `thread`, and returns whether it was outside before.
     #[inline]
     pub(super) fn enter(&mut self, thread: Thread) -> bool {
         if self.one.count == 0 {
@@ -52,7 +54,7 @@ impl Inside {
         self.enter_beside(thread)
     }
 
-    /// As [`enter`](Self::enter), where somebody is inside.
+    /// Like [`enter`](Self::enter), if a thread is inside.
     fn enter_beside(&mut self, thread: Thread) -> bool {
         if let Some(visits) = self.visits(thread) {
             visits.count += 1;
@@ -62,7 +64,7 @@ impl Inside {
         true
     }
 
-    /// Has `thread` leave; whether it is outside now and was not before.
+    /// Exits `thread`, and returns whether that was its last visit.
     #[inline]
     pub(super) fn exit(&mut self, thread: Thread) -> bool {
         if self.more.is_empty() && self.one == (Visits { thread, count: 1 }) {
@@ -72,7 +74,7 @@ impl Inside {
         self.exit_beside(thread)
     }
 
-    /// As [`exit`](Self::exit), where others are inside or the thread stays.
+    /// Like [`exit`](Self::exit), if other threads are inside or visits of this one remain.
     fn exit_beside(&mut self, thread: Thread) -> bool {
         let Some(visits) = self.visits(thread) else { return false };
         visits.count -= 1;
@@ -87,7 +89,7 @@ impl Inside {
         true
     }
 
-    /// The visits of `thread`, which is inside.
+    /// Returns the visits of `thread`, if it is inside.
     fn visits(&mut self, thread: Thread) -> Option<&mut Visits> {
         let one = (self.one.count > 0).then_some(&mut self.one);
         one.into_iter().chain(&mut self.more).find(|visits| visits.thread == thread)
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stays_is_known_after_others_have_left() {
+    fn a_thread_that_stays_is_known_after_others_have_left() {
         let [a, b] = [1, 2].map(Thread);
         let mut inside = Inside::default();
         assert!(inside.enter(a) && inside.enter(b) && inside.exit(a));
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_live_differ() {
+    fn live_threads_differ() {
         let here = Thread::current();
         assert_eq!(Thread::current(), here);
         assert_ne!(thread::spawn(Thread::current).join().unwrap(), here);

@@ -1,0 +1,143 @@
+//! Lines with the durations of closed spans.
+
+mod rounded;
+
+use tracing_core::field::{FieldSet, Value, display};
+use tracing_core::span::{Attributes, Id};
+use tracing_core::{Event, Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use self::rounded::Rounded;
+use super::forward::forward_to;
+use super::poison::unless_poisoned;
+use super::span_timing::SpanTimes;
+
+/// A layer around `fmt` layers, which then print a line when a span closes, with the durations that
+/// [`SpanTiming`](crate::SpanTiming) measured.
+///
+/// The line is the same as that of [`FmtSpan::CLOSE`], in every format: an event of the span's level and
+/// target with the message `close` and the fields `time.busy` and `time.idle`. Unlike there, the
+/// durations come from the clock of `SpanTiming`, and are printed even if lines have no timestamp. For a
+/// span that `SpanTiming` has not measured, only the message is printed. For a span with poisoned
+/// extensions (see [`SpanTiming`](crate::SpanTiming#guarantees)) nothing is printed, because a `fmt`
+/// layer would panic.
+///
+/// # Order of layers
+///
+/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer, never around
+/// a layer inside it: there they would be asked once for the closed span and its line, so that lines
+/// appeared for hidden spans, without the span's name.
+///
+/// ```
+/// use tach_tracing::{CloseTimes, SpanTiming, Utc};
+/// use tracing_subscriber::filter::LevelFilter;
+/// use tracing_subscriber::prelude::*;
+///
+/// let lines = CloseTimes::new(tracing_subscriber::fmt::layer().with_timer(Utc::<6>));
+/// tracing_subscriber::registry()
+///     .with(SpanTiming::new())
+///     .with(lines.with_filter(LevelFilter::INFO))
+///     .init();
+/// ```
+///
+/// Several of these layers side by side print the same durations of a span. For one timestamp in all
+/// lines of a closed span, put an [`EventTime`](crate::EventTime) with its span events around them:
+/// `EventTime::new(CloseTimes::new(a).with_filter(f).and_then(CloseTimes::new(b))).with_span_events()`.
+/// Without filters, `CloseTimes::new(EventTime::new(a.and_then(b)))` does the same.
+///
+/// # Cost
+///
+/// The line.
+///
+/// [`FmtSpan::CLOSE`]: tracing_subscriber::fmt::format::FmtSpan::CLOSE
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CloseTimes<L> {
+    layer: L,
+}
+
+impl<L> CloseTimes<L> {
+    /// Puts this layer around `layer`, which prints events: a `fmt` layer, or several joined by
+    /// `and_then`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tracing::{CloseTimes, SpanTiming, Uptime};
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// let lines = CloseTimes::new(tracing_subscriber::fmt::layer().with_timer(Uptime::default()));
+    /// tracing_subscriber::registry().with(SpanTiming::new()).with(lines).init();
+    /// ```
+    pub const fn new(layer: L) -> Self {
+        Self { layer }
+    }
+
+    /// Passes an event in the span `id`, with these fields, to the inner layer.
+    fn emit<S, const N: usize>(
+        &self,
+        id: Id,
+        metadata: &'static Metadata<'static>,
+        names: &'static [&'static str; N],
+        values: [&dyn Value; N],
+        context: Context<'_, S>,
+    ) where
+        S: Subscriber,
+        L: Layer<S>,
+    {
+        let fields = FieldSet::new(names, metadata.callsite());
+        let values = values.map(Some);
+        self.layer
+            .on_event(&Event::new_child_of(id, metadata, &fields.value_set_all(&values)), context);
+    }
+}
+
+impl<S, L> Layer<S> for CloseTimes<L>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    L: Layer<S>,
+{
+    forward_to!(layer);
+
+    #[inline]
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        self.layer.on_event(event, context);
+    }
+
+    #[inline]
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        self.layer.on_new_span(attributes, id, context);
+    }
+
+    #[inline]
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        self.layer.on_enter(id, context);
+    }
+
+    #[inline]
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        self.layer.on_exit(id, context);
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        // The span and its extensions are released before the inner layer uses them.
+        let closed = context.span(&id).and_then(|span| {
+            let mut extensions = unless_poisoned(|| span.extensions_mut())?;
+            let times = extensions.get_mut::<SpanTimes>();
+            Some((span.metadata(), times.map(SpanTimes::close)))
+        });
+        match closed {
+            None => {}
+            Some((metadata, None)) => {
+                self.emit(id.clone(), metadata, &["message"], [&"close"], context.clone());
+            }
+            Some((metadata, Some(times))) => {
+                let (busy, idle) = (display(Rounded(times.busy())), display(Rounded(times.idle())));
+                let names = &["message", "time.busy", "time.idle"];
+                self.emit(id.clone(), metadata, names, [&"close", &busy, &idle], context.clone());
+            }
+        }
+        self.layer.on_close(id, context);
+    }
+}

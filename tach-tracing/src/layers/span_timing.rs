@@ -1,0 +1,159 @@
+//! How long spans are busy and idle.
+
+mod clock;
+mod inside;
+mod times;
+
+use tach_core::Clock;
+use tracing_core::Subscriber;
+use tracing_core::span::{Attributes, Id};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use self::clock::SpanClock;
+pub use self::times::{SpanDurations, SpanTimes};
+use super::poison::unless_poisoned;
+
+/// A layer that measures spans: when each was created, how long it was busy, how long idle.
+///
+/// It keeps [`SpanTimes`] in the extensions of the span, where other layers read it.
+/// [`CloseTimes`](crate::CloseTimes) prints it like tracing-subscriber's
+/// [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE), which measures for itself only,
+/// with the standard library's clock.
+///
+/// # Guarantees
+///
+/// Busy and idle time are never negative and add up to the age, to the nanosecond, also for a span that
+/// several threads enter at once: see [`SpanDurations`]. A thread that enters a span again while inside
+/// changes nothing until it has left as often.
+///
+/// A span that existed before this layer, loaded later for instance, has no times. An exit without an
+/// enter is ignored. A span that closes while entered, because its guard was forgotten, was busy until
+/// then. Layers that read the times may come before or after this layer.
+///
+/// A panic of another layer that holds the span's extensions poisons them; a field's `Display` that
+/// panics inside the `fmt` layer does that. Such a span is not measured further, nor is a later span that
+/// reuses its memory, and the panic unwinds as it would without this layer. tracing-subscriber panics
+/// again whenever this layer asks for the extensions: this layer catches that panic, but the panic hook
+/// runs.
+///
+/// # Cost
+///
+/// A read of the clock, under the lock of the span's extensions, when a span is created, entered and
+/// left, but none when a thread enters again. One allocation a span for the extension, and another one if
+/// several threads are inside at once.
+///
+/// # Examples
+///
+/// Lines with the durations of two spans. Two threads enter the first one at once
+/// (`cargo run --example span_timing`):
+///
+/// ```
+/// use std::thread::{self, sleep};
+/// use std::time::Duration;
+///
+/// use tach_tracing::{CloseTimes, SpanTiming, Utc};
+/// use tracing_subscriber::fmt;
+/// use tracing_subscriber::prelude::*;
+///
+/// let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
+/// tracing_subscriber::registry().with(SpanTiming::new()).with(CloseTimes::new(lines)).init();
+///
+/// let shared = tracing::info_span!("shared");
+/// thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| shared.in_scope(|| sleep(Duration::from_millis(20))));
+///     }
+/// });
+/// drop(shared);
+///
+/// let waiting = tracing::info_span!("waiting");
+/// sleep(Duration::from_millis(20));
+/// waiting.in_scope(|| ());
+/// ```
+///
+/// It prints, for instance:
+///
+/// ```text
+/// 2026-11-21T14:10:03.414653Z  INFO shared: close time.busy=20.1ms time.idle=3.59ms
+/// 2026-11-21T14:10:03.434924Z  INFO waiting: close time.busy=11.6µs time.idle=20.1ms
+/// ```
+///
+/// [`SpanTimes`] has an example of a layer that reads the times.
+#[derive(Debug, Clone, Default)]
+pub struct SpanTiming {
+    clock: SpanClock,
+}
+
+impl SpanTiming {
+    /// Creates the layer, with the system's clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tracing::{CloseTimes, SpanTiming, Utc};
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// let lines = tracing_subscriber::fmt::layer().with_timer(Utc::<6>);
+    /// tracing_subscriber::registry().with(SpanTiming::new()).with(CloseTimes::new(lines)).init();
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { clock: SpanClock::SYSTEM }
+    }
+
+    /// Returns this layer with `clock` in place of the system's, which also measures the durations that
+    /// other layers read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_tracing::SpanTiming;
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// tracing_subscriber::registry().with(SpanTiming::new().with_clock(&CLOCK)).init();
+    /// ```
+    #[must_use]
+    pub fn with_clock(self, clock: impl Clock + 'static) -> Self {
+        Self { clock: SpanClock::new(clock) }
+    }
+}
+
+/// Calls `change` with the times of a span, if it has any.
+#[inline]
+fn change<S>(id: &Id, context: &Context<'_, S>, change: impl FnOnce(&mut SpanTimes))
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let Some(span) = context.span(id) else { return };
+    let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
+    if let Some(times) = extensions.get_mut::<SpanTimes>() {
+        change(times);
+    }
+}
+
+impl<S> Layer<S> for SpanTiming
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    #[inline]
+    fn on_new_span(&self, _: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
+        extensions.replace(SpanTimes::new(self.clock.clone()));
+    }
+
+    #[inline]
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        change(id, &context, SpanTimes::enter);
+    }
+
+    #[inline]
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        change(id, &context, SpanTimes::exit);
+    }
+}

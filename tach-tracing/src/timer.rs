@@ -1,0 +1,122 @@
+//! Timers: a text for the time, and the clock that gives the time.
+
+mod with_clock;
+
+use tach_core::{Clock, IncreasingClock};
+use tracing_subscriber::fmt::time::FormatTime;
+
+pub use self::with_clock::WithClock;
+use crate::timers::increasing;
+
+/// A timer of this crate, which takes another clock.
+///
+/// Every timer reads the system's clock unless it is given another one. The methods here replace the
+/// clock, and need `use tach_tracing::Timer`. The trait is sealed: only this crate implements it.
+pub trait Timer: FormatTime + sealed::Print + Sized {
+    /// Returns this timer with `clock` in place of the system's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_tracing::{Timer as _, Utc};
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// tracing_subscriber::fmt().with_timer(Utc::<3>.with_clock(&CLOCK)).init();
+    /// tracing::info!("1970-01-01T00:00:00.000Z, in a test");
+    /// ```
+    #[must_use]
+    fn with_clock<C: Clock>(self, clock: C) -> WithClock<Self, C> {
+        WithClock::new(self, clock)
+    }
+
+    /// Returns this timer with a clock whose times never repeat, for programs that use timestamps as
+    /// keys.
+    ///
+    /// [`Utc`], [`FixedOffset`], `Local` and the timers whose names begin with `Unix` have this method.
+    ///
+    /// # Guarantees
+    ///
+    /// No two texts are equal, and the later text is the later time. This holds across all strictly
+    /// increasing timers of the process that print the same number of digits: they share one
+    /// [`IncreasingClock`]. While an event time is pinned, a timer prints that time, in every line: use
+    /// [`EventTime::strictly_increasing`] there.
+    ///
+    /// # Cost
+    ///
+    /// A write to memory that all threads share. Choose enough digits: a timer that prints more often
+    /// than its last digit changes runs ahead of the time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tracing::{Timer as _, Utc};
+    ///
+    /// tracing_subscriber::fmt().with_timer(Utc::<6>.strictly_increasing()).init();
+    /// tracing::info!("one");
+    /// tracing::info!("another, later");
+    /// ```
+    ///
+    /// `cargo run --example timer_increasing` has two threads, and prints among others
+    ///
+    /// ```text
+    /// 2026-11-21T13:48:46.896252Z  INFO timer_increasing: done worker=1 job=3
+    /// 2026-11-21T13:48:46.896348Z  INFO timer_increasing: done worker=2 job=1
+    /// ```
+    ///
+    /// [`Utc`]: crate::Utc
+    /// [`FixedOffset`]: crate::FixedOffset
+    /// [`EventTime::strictly_increasing`]: crate::EventTime::strictly_increasing
+    #[must_use]
+    fn strictly_increasing(self) -> WithClock<Self, &'static IncreasingClock>
+    where
+        Self: sealed::Digits,
+    {
+        const { increasing::assert_digits(Self::DIGITS) };
+        WithClock::new(self, increasing::clock(Self::DIGITS))
+    }
+}
+
+/// The bounds of [`Timer`], which no other crate can name.
+pub(crate) mod sealed {
+    use tach_core::Clock;
+    use tracing_subscriber::fmt::format::Writer;
+
+    /// Writes the time as text.
+    pub trait Print {
+        /// Writes the current event time or, without one, the time of `clock`.
+        ///
+        /// An error of the writer is ignored: the JSON format drops an event whose timer fails, and a
+        /// line without its time is better than no line.
+        fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>);
+    }
+
+    /// Prints a fixed number of digits of a second.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` can't be strictly increasing",
+        note = "it prints no fixed number of digits of the Unix time's second"
+    )]
+    pub trait Digits {
+        /// From 0 to 9.
+        const DIGITS: usize;
+    }
+}
+
+/// Implements `FormatTime` for a timer, with the system's clock.
+macro_rules! impl_format_time {
+    ([$($generics:tt)*] $Timer:ty) => {
+        impl<$($generics)*> tracing_subscriber::fmt::time::FormatTime for $Timer {
+            #[inline]
+            fn format_time(
+                &self,
+                writer: &mut tracing_subscriber::fmt::format::Writer<'_>,
+            ) -> core::fmt::Result {
+                $crate::timer::sealed::Print::print(self, &tach_core::SystemClock, writer);
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use impl_format_time;

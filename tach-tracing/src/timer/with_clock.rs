@@ -1,0 +1,65 @@
+//! Timers with a clock of their own.
+
+use core::fmt;
+
+use tach_core::Clock;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+
+use super::Timer;
+use crate::tick_scale::TickScale;
+use crate::timers::Ticks;
+
+/// A [`Timer`] with a clock of its own.
+///
+/// [`Timer::with_clock`] and [`Timer::strictly_increasing`] return it.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use tach_core::ManualClock;
+/// use tach_tracing::{Timer as _, Utc, WithClock};
+///
+/// fn timer(clock: Arc<ManualClock>) -> WithClock<Utc<3>, Arc<ManualClock>> {
+///     Utc::<3>.with_clock(clock)
+/// }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct WithClock<T: Timer, C: Clock> {
+    timer: T,
+    clock: C,
+}
+
+impl<T: Timer, C: Clock> WithClock<T, C> {
+    pub(crate) const fn new(timer: T, clock: C) -> Self {
+        Self { timer, clock }
+    }
+}
+
+impl<C: Clock> WithClock<Ticks, C> {
+    /// Returns the meaning of the clock's ticks at this moment, to be logged beside them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_tracing::{Ticks, Timer as _};
+    ///
+    /// let timer = Ticks.with_clock(ManualClock::new(UnixTime::EPOCH));
+    /// let scale = timer.scale().to_string();
+    /// assert_eq!(scale, "tick=0 time=1970-01-01T00:00:00.000000000Z ns_per_tick=1");
+    /// ```
+    #[must_use]
+    pub fn scale(&self) -> TickScale {
+        TickScale::now(&self.clock)
+    }
+}
+
+impl<T: Timer, C: Clock> FormatTime for WithClock<T, C> {
+    #[inline]
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        self.timer.print(&self.clock, writer);
+        Ok(())
+    }
+}
