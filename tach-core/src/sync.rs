@@ -1,7 +1,7 @@
-//! The atomics everything else uses, in one place so that loom's can stand in for them.
+//! The atomics of all other modules. Under loom, loom's take their place.
 //!
-//! Loom's are made at run time only, so what is made of atomics goes by the two macros here:
-//! `const_fn!` around a constructor, `array_of!` in place of an array of constants.
+//! Loom's atomics have no `const` constructor. So a constructor of a type with atomics stands in
+//! `const_fn!`, and an array of them is built by `array_of!`.
 
 mod floor;
 mod history;
@@ -50,7 +50,7 @@ pub(crate) use {array_of, const_fn};
 
 /// A value alone on its cache lines.
 ///
-/// 128 bytes: the adjacent-line prefetcher of x86 fetches lines in pairs, and Apple's cores have
+/// 128 bytes, since x86's adjacent-line prefetcher fetches lines in pairs, and Apple's cores have
 /// lines of that size.
 #[derive(Debug)]
 #[repr(align(128))]

@@ -1,8 +1,8 @@
-//! The word by which no time is told twice.
+//! The lower limit that keeps an increasing clock from returning one time twice.
 
 use crate::sync::{AtomicU64, Ordering, const_fn};
 
-/// The least that may be told next.
+/// The lowest time that may be returned next, in ns.
 #[derive(Debug)]
 pub(crate) struct Floor(AtomicU64);
 
@@ -13,14 +13,14 @@ impl Floor {
         }
     }
 
-    /// `ns` or, if that is below the floor, the floor, which rises to the first multiple of `unit_ns` above
-    /// what is told.
+    /// Returns `ns` or, if that is below the floor, the floor. Raises the floor to the first
+    /// multiple of `unit_ns` above the returned time.
     #[inline]
     pub(crate) fn rise(&self, ns: u64, unit_ns: u64) -> u64 {
         let above = |told: u64| (told / unit_ns).saturating_add(1).saturating_mul(unit_ns);
         let raise = |floor: u64| Some(above(floor.max(ns)));
-        // ORDERING: Relaxed is enough for both: if one call happens before another, so do their exchanges
-        // in the modification order, and nothing but the time is published.
+        // ORDERING: Relaxed for both. If one call happens before another, so do their exchanges in
+        // the modification order, and nothing but the time is published.
         let floor = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise);
         floor.unwrap_or_else(|floor| floor).max(ns)
     }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_the_end_it_stands_still() {
+    fn the_floor_saturates() {
         let floor = Floor::new();
         assert_eq!(
             [(); 3].map(|()| floor.rise(u64::MAX - 1, 1)),
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_rises_by_whole_units_and_is_no_more_than_it_must(
+        fn times_rise_by_whole_units_and_no_more_than_they_must(
             unit_ns in 1..1000_u64,
             times in prop::collection::vec(0..10_000_u64, 1..50),
         ) {
@@ -66,9 +66,9 @@ mod loom_models {
 
     use super::*;
 
-    /// Two threads that tell the same time are told different ones, and each its own in order.
+    /// Two threads that read the same time get different ones, and each thread's own times rise.
     #[test]
-    fn loom_no_time_is_told_twice() {
+    fn loom_no_time_is_returned_twice() {
         loom::model(|| {
             let floor = Arc::new(Floor::new());
             let other = thread::spawn({

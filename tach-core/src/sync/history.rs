@@ -1,25 +1,26 @@
-//! Where records are published, and which of them are kept: fixed memory, without locks.
+//! The published records, in fixed memory and without locks.
 //!
-//! A record's piece lies in a [`Versioned`] slot under its id, which names its generation and its slot.
-//! The knowledge behind it is needed only while it is the newest, and lies in one of a few other
-//! slots. The head holds the id of the newest. Whoever has a successor for it writes that to free slots
-//! and moves the head by a compare-exchange; of several at once one wins, and nobody waits.
+//! A record's piece lies in a [`Versioned`] slot under the record's id, which consists of a
+//! generation and the slot's index. The knowledge behind the piece is needed only while the record
+//! is the newest, and lies in one of a few other slots. The head holds the newest record's id. A
+//! thread that has a successor for that record writes it to free slots and moves the head by a
+//! compare-exchange. Of several concurrent threads one wins, and none waits.
 //!
-//! A slot's mark says whether the record in it is kept. A record that lost its race was never kept,
-//! so its slot is free again; one that is given up is marked so, and readers pass over it.
+//! A slot's mark says whether its record is kept. A record that lost its race was never kept, so
+//! its slot is still free. A record that is given up is marked so, and readers skip it.
 
 use super::horizon::{Horizon, Reach};
 use crate::sync::Versioned;
 use crate::sync::{AtomicU64, Ordering, Padded, array_of, const_fn};
 
-/// A record's id: its generation, then its slot. It rises with every record.
+/// A record's id: its generation, then its slot's index. It rises with every record.
 pub(crate) type Id = u64;
 
 const SLOT_BITS: u32 = 8;
 
-/// `SLOTS` pieces of `PIECE` words, and `KNOWLEDGE` words behind each of the `NEWEST` ones: as many
-/// appenders at once less one, all stopped in the middle, make the next convert by a record that is not
-/// published.
+/// `SLOTS` pieces of `PIECE` words, and `NEWEST` slots of `KNOWLEDGE` words for the newest records.
+/// If `NEWEST - 1` concurrent appenders are all stopped in the middle, the next one converts by a
+/// record that is not published.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct History<
@@ -30,8 +31,8 @@ pub(crate) struct History<
 > {
     /// The id of the newest record; 0 before the first.
     head: Padded<AtomicU64>,
-    /// A record's is where its slot's index falls, modulo their number. It lies beside the first slots, so that a
-    /// process's first records touch few pages.
+    /// A record's knowledge is at its slot's index modulo `NEWEST`. It lies beside the first slots,
+    /// so that a process's first records touch few pages.
     knowledge: [Versioned<KNOWLEDGE>; NEWEST],
     slots: [Slot<PIECE>; SLOTS],
 }
@@ -45,12 +46,12 @@ struct Slot<const WORDS: usize> {
     note: AtomicU64,
 }
 
-/// There is no free slot.
+/// The reason why there is no free slot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// For the piece: some record must be given up.
+    /// No slot is free for the piece: some record must be given up.
     Pieces,
-    /// For the knowledge: so many appenders are stopped in the middle.
+    /// No slot is free for the knowledge: too many appenders are stopped in the middle.
     Knowledge,
 }
 
@@ -68,20 +69,22 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         }
     }
 
-    /// The id of the newest record; 0 before the first.
+    /// Returns the id of the newest record, or 0 before the first.
     pub(crate) fn head(&self) -> Id {
-        // ORDERING: Acquire, with the Release in `publish`: whoever sees an id finds its record.
+        // ORDERING: Acquire, pairs with the Release in `publish`: a thread that sees an id finds
+        // its record.
         self.head.0.load(Ordering::Acquire)
     }
 
-    /// The newest record's piece and knowledge; `None` before the first.
+    /// Returns the newest record's id, piece and knowledge, or `None` before the first record.
     pub(crate) fn newest(&self) -> Option<(Id, [u64; PIECE], [u64; KNOWLEDGE])> {
         loop {
             let id = self.head();
             if id == 0 {
                 return None;
             }
-            // Its slots are reused only after the head has moved on.
+            // The record's slots are reused only after the head has moved on: then the next round
+            // finds the new head.
             let knowledge = self.knowledge[slot_index(id) % NEWEST].read();
             if let (Some(piece), Some((version, knowledge))) = (self.read(id), knowledge) {
                 if version == id {
@@ -91,22 +94,23 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         }
     }
 
-    /// The first words of a record's piece; `None` if its slot has been reused.
+    /// Returns the first words of a record's piece, or `None` if its slot has been reused.
     pub(crate) fn read<const N: usize>(&self, id: Id) -> Option<[u64; N]> {
         let (version, words) = self.slot(id)?.piece.read()?;
         (version == id).then_some(words)
     }
 
-    /// Returns the tick up to which the record with this knee may be used; `None` if its slot has been
-    /// reused.
+    /// Returns the tick up to which the record with this knee may be used, or `None` if its slot
+    /// has been reused.
     #[inline(never)]
     pub(crate) fn reach(&self, id: Id, knee_tick: u64) -> Option<Reach> {
-        // The version is read after the horizon, which then was this record's.
+        // The version is read after the horizon: if it is this record's, so was the horizon.
         let reach = self.slot(id)?.horizon.reach(knee_tick);
         self.read(id).map(|[]| reach)
     }
 
-    /// Raises the tick up to which a record may be used, unless it has changed since `seen` was read.
+    /// Raises the tick up to which a record may be used, if it has not changed since `seen` was
+    /// read.
     #[inline(never)]
     pub(crate) fn raise(&self, id: Id, seen: Reach, until: u64) {
         if let Some(slot) = self.slot(id) {
@@ -120,7 +124,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         self.slot(id).map_or(knee_tick, |slot| slot.horizon.close(knee_tick))
     }
 
-    /// Makes a record the successor of `after`, unless that has one already.
+    /// Publishes a record as the successor of `after`, unless `after` already has one.
     pub(crate) fn publish(
         &self,
         after: Id,
@@ -132,7 +136,8 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         }
         let mut full = Full::Pieces;
         let first = slot_index(after) + 1;
-        // All slots but that of `after`, and those whose knowledge would take the place of its.
+        // All slots except `after`'s, and except those whose knowledge would overwrite `after`'s
+        // knowledge.
         for index in (first..first + SLOTS - 1).map(|index| index % SLOTS) {
             let slot = &self.slots[index];
             let id = successor(after, index);
@@ -143,22 +148,22 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             {
                 continue;
             }
-            // Another of this generation may be about to win: its knowledge stays.
+            // Another record of this generation may be about to win: its knowledge stays.
             if !knowledge_slot.try_write_below(first_of_generation(id), id, knowledge) {
                 full = Full::Knowledge;
                 continue;
             }
             slot.set_note(0);
-            // ORDERING: Release, with the Acquire in `head`. Relaxed on failure: the caller looks
-            // again.
+            // ORDERING: Release, pairs with the Acquire in `head`: publishes the record, and the
+            // mark that keeps its predecessor. Relaxed on failure: the caller reads the head again.
             let _ = self.head.0.compare_exchange(after, id, Ordering::Release, Ordering::Relaxed);
             return Ok(());
         }
         if self.head() == after { Err(full) } else { Ok(()) }
     }
 
-    /// The first words of every piece that is kept, with its id; in no order. The newest is among them
-    /// only if somebody has tried to publish its successor.
+    /// Returns the id and the first words of every kept piece, in no order. The newest is among
+    /// them only if a thread has tried to publish its successor.
     pub(crate) fn kept<const N: usize>(&self) -> impl Iterator<Item = (Id, [u64; N])> {
         self.slots.iter().filter_map(|slot| {
             let (id, words) = slot.piece.read()?;
@@ -166,27 +171,29 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         })
     }
 
-    /// Gives a record up, for its slot to be reused.
+    /// Gives up a record, so that its slot can be reused.
     pub(crate) fn give_up(&self, id: Id) {
         if let Some(slot) = self.slot(id) {
             slot.mark.give_up(id);
         }
     }
 
-    /// What was noted beside a record, 0 at first; another record's note if its slot was reused.
+    /// Returns the note beside a record, 0 at first. If the slot was reused, that is another
+    /// record's note.
     pub(crate) fn note(&self, id: Id) -> u64 {
-        // ORDERING: Relaxed, since a note only helps to choose what to give up.
+        // ORDERING: Relaxed. A note only helps to choose the record to give up.
         self.slot(id).map_or(0, |slot| slot.note.load(Ordering::Relaxed))
     }
 
-    /// Notes something beside a record.
+    /// Sets the note beside a record.
     pub(crate) fn set_note(&self, id: Id, note: u64) {
         if let Some(slot) = self.slot(id) {
             slot.set_note(note);
         }
     }
 
-    /// Leaves a slot as a writer does that was stopped in the middle, unless its record is kept.
+    /// Leaves a slot like a writer that was stopped in the middle of a write, unless its record is
+    /// kept. Returns whether it did.
     #[cfg(test)]
     pub(crate) fn stall(&self, index: usize) -> bool {
         let slot = &self.slots[index];
@@ -197,7 +204,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         free
     }
 
-    /// `None` for the id of no record.
+    /// Returns the slot of a record, or `None` if the id is 0.
     fn slot(&self, id: Id) -> Option<&Slot<PIECE>> {
         (id != 0).then(|| self.slots.get(slot_index(id)))?
     }
@@ -215,7 +222,7 @@ impl<const WORDS: usize> Slot<WORDS> {
         }
     }
 
-    /// Whether the record in it is kept; it may be the newest even if not.
+    /// Returns whether the slot's record is kept. A record that is not kept may be the newest.
     fn is_kept(&self) -> bool {
         self.piece.read().is_some_and(|(id, [])| self.mark.is_kept(id))
     }
@@ -226,8 +233,8 @@ impl<const WORDS: usize> Slot<WORDS> {
     }
 }
 
-/// Whether a slot's record is kept: twice the id of the last that was, and one more since that was
-/// given up. It only rises, so whoever comes late changes nothing.
+/// A slot's mark: twice the id of the last record that was kept, plus one once that was given up.
+/// It only rises, so a thread that comes late changes nothing.
 #[derive(Debug)]
 struct Mark(AtomicU64);
 
@@ -239,27 +246,27 @@ impl Mark {
     }
 
     fn is_kept(&self, id: Id) -> bool {
-        // ORDERING: Relaxed: the record is read and checked by its own version.
+        // ORDERING: Relaxed. A reader checks the record by its own version.
         id != 0 && self.0.load(Ordering::Relaxed) == id << 1
     }
 
     fn keep(&self, id: Id) {
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed, see `is_kept`.
         self.0.fetch_max(id << 1, Ordering::Relaxed);
     }
 
     fn give_up(&self, id: Id) {
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed, see `is_kept`.
         self.0.fetch_max(id << 1 | 1, Ordering::Relaxed);
     }
 }
 
-/// The id of the record after `after`, in the slot `index`.
+/// Returns the id of the successor of `after` in the slot `index`.
 fn successor(after: Id, index: usize) -> Id {
     ((after >> SLOT_BITS) + 1) << SLOT_BITS | index as u64
 }
 
-/// The least id of the same generation.
+/// Returns the lowest id of the same generation.
 fn first_of_generation(id: Id) -> Id {
     id >> SLOT_BITS << SLOT_BITS
 }
@@ -276,10 +283,10 @@ mod loom_models {
 
     use super::*;
 
-    /// Of its three free slots two share a slot for knowledge.
+    /// A small history. Two of its three free slots share a slot for knowledge.
     type Small = History<4, 2, 1, 3>;
 
-    /// A history of one record, and its id.
+    /// Returns a history of one record, and the record's id.
     fn begun() -> (Arc<Small>, Id) {
         let history = Small::new();
         history.publish(0, &[1, 1], &[1]).expect("there is room");
@@ -288,7 +295,7 @@ mod loom_models {
     }
 
     #[test]
-    fn whoever_sees_an_id_finds_its_record() {
+    fn a_thread_that_sees_an_id_finds_its_record() {
         model(|| {
             let (history, first) = begun();
             let reader = thread::spawn({
@@ -306,7 +313,7 @@ mod loom_models {
     }
 
     #[test]
-    fn whoever_sees_a_successor_finds_its_predecessor_kept() {
+    fn a_thread_that_sees_a_successor_finds_its_predecessor_kept() {
         model(|| {
             let (history, first) = begun();
             let reader = thread::spawn({
@@ -342,7 +349,7 @@ mod loom_models {
     }
 
     #[test]
-    fn what_is_newest_is_never_overwritten() {
+    fn the_newest_record_is_never_overwritten() {
         model(|| {
             let (history, first) = begun();
             let reader = thread::spawn({

@@ -1,15 +1,16 @@
 //! The tick up to which a record may be used.
 //!
-//! A tick below the horizon may have been converted, so it keeps its value. A tick at or above it has not:
-//! whoever needs one looks at the OS clock first. If the clock agrees with the record, the horizon is
-//! raised. If not, the horizon is closed, and the successor begins there.
+//! A tick below the horizon may have been converted, so it keeps its value. No tick at or above the
+//! horizon has been converted: a thread that needs one first compares the record with the OS clock.
+//! If they agree, it raises the horizon. If not, it closes the horizon, and the successor begins
+//! there.
 
 use crate::sync::{AtomicU64, Ordering, const_fn};
 
-/// A record's horizon: an even tick, and one more once it is closed.
+/// A record's horizon: an even tick, plus one once it is closed.
 ///
-/// A slot that is reused holds the horizon of its last record. That is closed and below the knee of the
-/// new record, so it counts as none.
+/// A reused slot holds its last record's horizon. That is closed and below the new record's knee,
+/// so it counts as none.
 #[derive(Debug)]
 pub(crate) struct Horizon(AtomicU64);
 
@@ -22,10 +23,10 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Of a record that is never followed.
+    /// The reach of a record that never gets a successor.
     pub(crate) const EVERYWHERE: Self = Self { until: u64::MAX, word: u64::MAX };
 
-    /// Whether the horizon can't be raised any more.
+    /// Returns whether the horizon can't be raised any more.
     pub(crate) const fn is_closed(self) -> bool {
         self.word & CLOSED != 0 && self.word & !CLOSED >= self.until
     }
@@ -40,20 +41,22 @@ impl Horizon {
         }
     }
 
-    /// The horizon of the record whose knee is `knee_tick`.
+    /// Returns the horizon of the record whose knee is `knee_tick`.
     pub(crate) fn reach(&self, knee_tick: u64) -> Reach {
-        // ORDERING: Relaxed. Whoever sees the horizon of a later record in this slot sees that record's
-        // version too, by the fences of `Versioned`: its Release fence comes before that horizon, and its
-        // Acquire fence after this load.
+        // ORDERING: Relaxed. The fences of `Versioned` order it: its Release fence comes before a
+        // later record's horizon is stored, and its Acquire fence after this load. So a thread that
+        // sees the horizon of a later record in this slot also sees that record's version.
         let word = self.0.load(Ordering::Relaxed);
         Reach { until: (word & !CLOSED).max(knee_tick), word }
     }
 
-    /// Raises the horizon to `until`, unless that is no higher or it has changed since `seen` was read.
+    /// Raises the horizon to `until`, if that is higher and the horizon has not changed since
+    /// `seen` was read.
     pub(crate) fn raise(&self, seen: Reach, until: u64) {
         let until = until & !CLOSED;
         if !seen.is_closed() && until > seen.until {
-            // ORDERING: Relaxed, see `reach`. None is raised after it was closed, since both change one word.
+            // ORDERING: Relaxed, see `reach`. A closed horizon is never raised, since raising and
+            // closing change the same word.
             let _ = self.0.compare_exchange(seen.word, until, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -131,7 +134,7 @@ mod loom_models {
         });
     }
 
-    /// The record of version 2 is replaced by that of version 3 in its slot.
+    /// Replaces the record of version 2 by one of version 3, while another thread reads.
     fn whoever_sees_the_later_horizon_sees_the_later_version(change: fn(&Horizon)) {
         loom::model(move || {
             let slot = Arc::new((Versioned::<1>::new(), Horizon::new()));
@@ -152,14 +155,14 @@ mod loom_models {
     }
 
     #[test]
-    fn a_raised_horizon_is_the_versions() {
+    fn a_raised_horizon_belongs_to_its_version() {
         whoever_sees_the_later_horizon_sees_the_later_version(|horizon| {
             horizon.raise(horizon.reach(50), 100);
         });
     }
 
     #[test]
-    fn a_horizon_closed_at_once_is_the_versions() {
+    fn a_horizon_closed_at_once_belongs_to_its_version() {
         whoever_sees_the_later_horizon_sees_the_later_version(|horizon| {
             horizon.close(50);
         });

@@ -2,7 +2,7 @@
 
 use crate::sync::{AtomicU64, Ordering, const_fn};
 
-/// The highest tick that was given, by which no later one is lower.
+/// The highest tick that was returned. No later one is lower.
 #[derive(Debug)]
 pub(crate) struct Maximum(AtomicU64);
 
@@ -13,17 +13,18 @@ impl Maximum {
         }
     }
 
-    /// The highest tick that [`raise`](Self::raise) has given; 0 if there was none.
+    /// Returns the highest tick that [`raise`](Self::raise) has returned, or 0 before its first
+    /// call.
     pub(crate) fn get(&self) -> u64 {
-        // ORDERING: Relaxed, since the tick publishes nothing but itself.
+        // ORDERING: Relaxed. The tick publishes nothing but itself.
         self.0.load(Ordering::Relaxed)
     }
 
-    /// `tick`, or a higher one that was given before.
+    /// Returns `tick`, or the highest tick returned before if that is higher.
     #[inline]
     pub(crate) fn raise(&self, tick: u64) -> u64 {
-        // ORDERING: Relaxed is enough: if one call happens before another, so do their exchanges in
-        // the modification order, and the later one gets a maximum that holds the earlier one.
+        // ORDERING: Relaxed. If one call happens before another, so do their exchanges in the
+        // modification order, and the later call gets a maximum that includes the earlier tick.
         self.0.fetch_max(tick, Ordering::Relaxed).max(tick)
     }
 }
@@ -50,8 +51,8 @@ mod loom_tests {
 
     use super::*;
 
-    /// A tick that was handed over is not above one that is read after that, by a counter that is
-    /// behind, whoever else raises the maximum meanwhile.
+    /// A tick that is read after a hand-off is not below the tick that was handed over, though its
+    /// counter is behind, and whichever threads raise the maximum meanwhile.
     #[test]
     fn loom_a_hand_off_is_in_order() {
         loom::model(|| {
@@ -76,7 +77,7 @@ mod loom_tests {
         });
     }
 
-    /// Threads that never meet elsewhere agree on the order of what they were given.
+    /// Each thread's ticks are in order, even if the threads synchronize nowhere else.
     #[test]
     fn loom_a_thread_is_in_order_with_itself() {
         loom::model(|| {

@@ -1,10 +1,10 @@
-//! The two words in which a reading is published, without a lock.
+//! A reading of the clock, published in two words without a lock.
 
 use core::num::NonZeroU64;
 
 use crate::sync::{AtomicU64, Ordering, const_fn};
 
-/// A tick, and the Unix time at it in ns. Neither is 0, which is published when there is none.
+/// A tick, and the Unix time at it in ns. Neither is 0, which stands for no reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) ticks: NonZeroU64,
@@ -12,17 +12,19 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// A value of 0 becomes 1, which is a unit late and then the nearest that can be told.
+    /// Creates a reading. A value of 0 becomes 1, one unit late, which is the nearest that can be
+    /// stored.
     pub(crate) fn new(ticks: u64, unix_ns: u64) -> Self {
         let or_one = |value| NonZeroU64::new(value).unwrap_or(NonZeroU64::MIN);
         Self { ticks: or_one(ticks), unix_ns: or_one(unix_ns) }
     }
 }
 
-/// A reading or none. Both words are on the same cache lines, since they are written together.
+/// A published reading, or none. Both words are on the same cache lines, since they are written
+/// together.
 ///
-/// The Unix time is written first. A tick is raised only by one whose Unix time was published, so
-/// the Unix time is never the older of the two.
+/// The Unix time is written first, and a thread raises the tick only after it has published its
+/// Unix time. So the Unix time is never the older of the two.
 #[derive(Debug)]
 pub(crate) struct Words {
     ticks: Word,
@@ -46,21 +48,21 @@ impl Words {
         self.unix_ns.get()
     }
 
-    /// The tick, and a Unix time that is not older.
+    /// Returns the tick, and a Unix time that is not older.
     pub(crate) fn reading(&self) -> Option<Reading> {
         let ticks = self.ticks.get_with_earlier_writes()?;
         Some(Reading { ticks, unix_ns: self.unix_ns()? })
     }
 
-    /// Publishes what `read` gives, unless there is none.
+    /// Publishes the reading that `read` returns, if there is a reading to replace.
     ///
-    /// `read` is called again if another refresh came between: what that one published may have been
-    /// read long before.
+    /// If another refresh published in between, calls `read` again: the other's reading may have
+    /// been taken long before.
     pub(crate) fn refresh(&self, read: impl Fn() -> Reading) {
         let Self { ticks, unix_ns } = self;
         let mut seen = unix_ns.get_with_earlier_writes();
-        // None is left as it is. So a refresh that the last drop overtakes publishes nothing, rather
-        // than something that nobody would ever refresh again.
+        // If there is no reading, this publishes none. Otherwise a refresh that loses the race
+        // against the last `clear` would leave a reading that no thread ever refreshes.
         while let Some(current) = seen {
             let now = read();
             match unix_ns.replace(current, now.unix_ns) {
@@ -70,13 +72,13 @@ impl Words {
         }
     }
 
-    /// Publishes `reading` where there is none. Only for one who holds the lock.
+    /// Publishes `reading` where there is none. The caller must hold the refreshers' lock.
     pub(crate) fn set(&self, reading: Reading) {
         self.unix_ns.set(reading.unix_ns);
         self.ticks.set(reading.ticks);
     }
 
-    /// Publishes that there is none. Only for one who holds the lock.
+    /// Removes the reading. The caller must hold the refreshers' lock.
     pub(crate) fn clear(&self) {
         self.ticks.clear();
         self.unix_ns.clear();
@@ -87,7 +89,7 @@ impl Words {
 #[derive(Debug)]
 struct Word(AtomicU64);
 
-/// What a [`Word`] holds if it holds no value.
+/// The content of a [`Word`] that has no value.
 const NONE: u64 = 0;
 
 impl Word {
@@ -99,48 +101,53 @@ impl Word {
 
     #[inline]
     fn get(&self) -> Option<NonZeroU64> {
-        // ORDERING: Relaxed, since the value is all that a reader wants. That values don't go back
-        // needs no more: of two loads of one word, the later never sees the earlier write.
+        // ORDERING: Relaxed. A reader uses only the value. Values don't go back, since of two loads
+        // of one word the later never sees the earlier write.
         NonZeroU64::new(self.0.load(Ordering::Relaxed))
     }
 
-    /// [`get`](Self::get) by one who also goes by what was done before the value was written.
+    /// Like [`get`](Self::get), and makes the writer's earlier stores visible.
     fn get_with_earlier_writes(&self) -> Option<NonZeroU64> {
-        // ORDERING: Acquire, with the Release in `replace`, `raise` and `set`. Whoever sees a Unix
-        // time reads the clock after its writer did, and gets no earlier a tick; whoever sees a tick
-        // sees its Unix time or a later one.
+        // ORDERING: Acquire, pairs with the Release in `replace`, `raise` and `set`. A thread that
+        // sees a Unix time reads the clock after that time's writer did, and gets no earlier tick.
+        // A thread that sees a tick sees its Unix time or a later one.
         NonZeroU64::new(self.0.load(Ordering::Acquire))
     }
 
-    /// Makes it `new` if it is `current`; otherwise what it is.
+    /// Changes the value from `current` to `new`. If the value is not `current`, returns the actual
+    /// one as the error.
     fn replace(&self, current: NonZeroU64, new: NonZeroU64) -> Result<(), Option<NonZeroU64>> {
         let (current, new) = (current.get(), new.get());
-        // ORDERING: Release, so that who sees the value has the clock's reading before its own. If
-        // it fails, Acquire for the sake of the reading that the caller then takes.
+        // ORDERING: Release, pairs with the Acquire here and in `get_with_earlier_writes`: a thread
+        // that sees the value reads the clock after this thread did. Acquire on failure, for the
+        // reading that the caller takes next.
         let result = self.0.compare_exchange(current, new, Ordering::Release, Ordering::Acquire);
         result.map(drop).map_err(NonZeroU64::new)
     }
 
-    /// Makes it at least `value`, unless it is none.
+    /// Raises the value to at least `value`, unless there is none.
     fn raise(&self, value: NonZeroU64) {
-        // ORDERING: Release, with the Acquire in `get_with_earlier_writes`: the Unix time of that
-        // reading was written before. Relaxed otherwise, since the exchange checks what was seen.
+        // ORDERING: Release, pairs with the Acquire in `get_with_earlier_writes`: publishes the
+        // reading's Unix time, which was written before. Relaxed otherwise: the exchange checks the
+        // value seen.
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |current| {
             (current != NONE && current < value.get()).then_some(value.get())
         });
     }
 
-    /// Makes it `value`. Only for one who holds the lock and knows that it is none.
+    /// Stores `value`. The caller must hold the refreshers' lock and know that there is none.
     fn set(&self, value: NonZeroU64) {
-        // ORDERING: Release, as in `replace` and `raise`.
+        // ORDERING: Release, pairs with the Acquire in `get_with_earlier_writes`: publishes the
+        // clock's reading and, if this is the tick, its Unix time.
         self.0.store(value.get(), Ordering::Release);
     }
 
-    /// Makes it none. Only for one who holds the lock.
+    /// Removes the value. The caller must hold the refreshers' lock.
     fn clear(&self) {
-        // An exchange like those of `raise` and `replace`, after one of which it comes: loom would let a
-        // store come between such a one and the value that it replaced.
-        // ORDERING: Relaxed: none publishes nothing, and who still sees a value is merely as early.
+        // An exchange, not a store: loom would let a plain store come between an exchange of
+        // `raise` or `replace` and the value that this replaced.
+        // ORDERING: Relaxed. The removal publishes nothing, and a reader that still sees a value
+        // merely read earlier.
         self.0.swap(NONE, Ordering::Relaxed);
     }
 }
@@ -182,12 +189,12 @@ mod loom_tests {
 
     use super::*;
 
-    /// A clock that two threads read: what happens after a reading reads no less.
+    /// A clock that two threads read: a read that happens after another returns no less.
     struct Clock(AtomicU64);
 
     impl Clock {
-        /// Time goes on by a store that nobody synchronizes with, as a counter does: a reader may be
-        /// late, unless it has seen another's reading.
+        /// Reads the clock. Like a counter, it advances by a store that synchronizes with nobody: a
+        /// read may be late, unless the reader has seen another thread's reading.
         fn read(&self) -> Reading {
             let n = self.0.load(Ordering::Relaxed);
             Reading::new(n, 100 + n)
@@ -200,7 +207,7 @@ mod loom_tests {
         words
     }
 
-    /// Whoever sees a tick sees its Unix time or a later one.
+    /// A thread that sees a tick sees its Unix time or a later one.
     #[test]
     fn loom_a_reading_is_not_torn() {
         loom::model(|| {
@@ -217,7 +224,7 @@ mod loom_tests {
         });
     }
 
-    /// The same of a reading that is published where there was none.
+    /// A thread that sees the first reading's tick sees a Unix time.
     #[test]
     fn loom_the_first_reading_is_not_torn() {
         loom::model(|| {
@@ -235,8 +242,8 @@ mod loom_tests {
         });
     }
 
-    /// Of two refreshes, the one that sees the other's Unix time reads the clock after it: Unix time
-    /// does not go back.
+    /// Unix time does not go back: of two refreshes, the one that sees the other's Unix time reads
+    /// the clock after it.
     #[test]
     fn loom_unix_time_does_not_go_back() {
         loom::model(|| {
@@ -256,12 +263,12 @@ mod loom_tests {
             });
             refresh(&shared);
             other.join().unwrap();
-            // The other one's clock read 3, and so did this one's if it came later.
+            // The other thread's read returned 3, and so did this thread's if it came later.
             assert_eq!(shared.0.reading(), Some(Reading::new(3, 103)));
         });
     }
 
-    /// A refresh that the clearing overtakes publishes nothing.
+    /// A refresh that a `clear` overtakes publishes nothing.
     #[test]
     fn loom_nothing_is_left_after_the_clearing() {
         loom::model(|| {

@@ -1,10 +1,10 @@
-//! A word that is replaced now and then, and the entry by which each replacement is read.
+//! A word that is replaced now and then, and the entry that belongs to each replacement.
 
 use super::versioned::{FIRST_VERSION, Versioned};
 use crate::sync::{AtomicU32, Ordering, array_of, const_fn};
 
-/// A word, 0 at first, and `N` entries of `W` words, each written once. An entry's last word is the word
-/// that it goes with.
+/// A word, 0 at first, and `N` entries of `W` words, each written once. An entry's last word is the
+/// word that it belongs to.
 #[derive(Debug)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
     word: AtomicU32,
@@ -18,39 +18,39 @@ impl<const W: usize, const N: usize> Succession<W, N> {
         }
     }
 
-    /// The word, where it is not one that an entry goes with.
+    /// Returns the word, for callers that do not read its entry.
     #[inline]
     pub(crate) fn word(&self) -> u32 {
-        // ORDERING: Relaxed: the word alone is used.
+        // ORDERING: Relaxed. Only the word itself is used.
         self.word.load(Ordering::Relaxed)
     }
 
-    /// The word, with the entries that were written before it was put in force.
+    /// Returns the word, and makes visible the entries that were written before it.
     pub(crate) fn word_with_entries(&self) -> u32 {
-        // ORDERING: Acquire, with the Release in `replace`: whoever sees a word sees its entry.
+        // ORDERING: Acquire, pairs with the Release in `replace` and `change`: a thread that sees a
+        // word sees its entry, and whatever else its writer did before.
         self.word.load(Ordering::Acquire)
     }
 
-    /// The entry, if it has been written.
+    /// Returns the entry, if it has been written.
     #[inline(never)]
     pub(crate) fn entry(&self, index: usize) -> Option<[u64; W]> {
         let (version, words) = self.entries.get(index)?.read()?;
         (version == FIRST_VERSION).then_some(words)
     }
 
-    /// Puts a word without an entry in force in the place of `seen`, if that is in force yet. Whether it
-    /// did.
+    /// Replaces `seen` by a word without an entry. Returns `false` if `seen` is no longer the word.
     pub(crate) fn change(&self, seen: u32, word: u32) -> bool {
-        // ORDERING: Release, with the Acquire in `word_with_entries`: whoever sees a word sees what its writer
-        // did before. Relaxed on failure: nothing is read by it.
+        // ORDERING: Release, pairs with the Acquire in `word_with_entries`: publishes the writer's
+        // earlier stores with the word. Relaxed on failure: no caller relies on the word found.
         self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Writes an entry, the first from `first` on that can be had, and puts its word in force in the place
-    /// of `seen`, if that is in force yet. `entry_at` makes the entry for an index.
+    /// Writes an entry and replaces `seen` by the entry's word, if `seen` is still the word. The
+    /// entry is the first available one from index `first` on, and `entry_at` makes its content.
     ///
-    /// Of several that do so at once all put the entry in force that one of them wrote, so that none is
-    /// wasted. One that somebody was stopped in the middle of, by a `fork`, is passed over.
+    /// Concurrent callers all use the entry that one of them wrote, so that none is wasted. An
+    /// entry whose writer was stopped in the middle, by a `fork`, is skipped.
     pub(crate) fn replace(&self, seen: u32, first: usize, entry_at: impl Fn(usize) -> [u64; W]) {
         let written = (first..N).find_map(|index| {
             self.entries[index].try_write(FIRST_VERSION, &entry_at(index));
@@ -59,8 +59,9 @@ impl<const W: usize, const N: usize> Succession<W, N> {
         let Some([.., word]) = written.as_ref().map(|words| &words[..]) else { return };
         #[expect(clippy::cast_possible_truncation, reason = "the entry's word has 32 bits")]
         let word = *word as u32;
-        // ORDERING: Release, with the Acquire in `word_with_entries`; an entry that another thread wrote
-        // was acquired by reading it. Relaxed on failure: nothing is done then.
+        // ORDERING: Release, pairs with the Acquire in `word_with_entries`: publishes the entry. An
+        // entry that another thread wrote was acquired by reading it. Relaxed on failure: nothing
+        // is done then.
         let _ = self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed);
     }
 }
@@ -71,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// The entry of an index: a value, and the word that tells where it is.
+    /// Returns a function that makes an index's entry: a value, and a word that names the index.
     fn entry(value: u64) -> impl Fn(usize) -> [u64; 2] {
         move |index| [value, 100 + index as u64]
     }
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_changes_and_wastes_nothing() {
+    fn a_late_replacement_changes_and_wastes_nothing() {
         let succession = Succession::<2, 2>::new();
         assert!(succession.change(0, 1));
         succession.replace(1, 0, entry(7));
@@ -127,7 +128,8 @@ mod tests {
                     scope.spawn(move || succession.replace(1, 0, entry(value)));
                 }
             });
-            // One that was being written when another looked may be passed over, not more.
+            // An entry that was being written when another thread looked may be skipped, but no
+            // more.
             assert!((100..102).contains(&succession.word()), "{}", succession.word());
             assert_eq!(succession.entry(2), None);
         }
@@ -141,7 +143,7 @@ mod loom_tests {
 
     use super::*;
 
-    /// The entry of an index: a value, and the word that tells where it is, and the value once more.
+    /// Returns a function that makes an index's entry: a value, and a word that names both.
     fn entry(value: u64) -> impl Fn(usize) -> [u64; 2] {
         move |index| [value, value << 8 | index as u64]
     }
@@ -154,7 +156,7 @@ mod loom_tests {
         }
     }
 
-    /// Whoever sees a word finds the entry that goes with it.
+    /// A thread that sees a word finds the entry that belongs to it.
     #[test]
     fn loom_a_words_entry_is_there() {
         loom::model(|| {
@@ -169,7 +171,7 @@ mod loom_tests {
         });
     }
 
-    /// Of two that replace a word at once, one does, and the entry is whole.
+    /// A thread that sees a word sees its writer's earlier stores.
     #[test]
     fn loom_a_words_writer_is_seen_with_it() {
         loom::model(|| {
@@ -187,6 +189,7 @@ mod loom_tests {
         });
     }
 
+    /// Of two threads that replace a word at once, one does, and the entry is whole.
     #[test]
     fn loom_a_word_is_replaced_once() {
         loom::model(|| {

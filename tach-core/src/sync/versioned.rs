@@ -1,11 +1,12 @@
-//! A few words that are written rarely and read often, without a torn read and without waiting.
+//! A few words that are written rarely and read often. Reads are never torn and never wait.
 //!
-//! This is a sequence lock whose readers do not spin: one that meets a write gets `None`, or a version
-//! that is no record's, and goes elsewhere. Writers do not wait either: of two at once, one is refused.
+//! This is a sequence lock whose readers do not spin: a read during a write returns `None`, or a
+//! version below [`FIRST_VERSION`], and the caller does without the words. Writers don't wait
+//! either: of two concurrent writers, one is refused.
 
 use crate::sync::{AtomicU64, Ordering, array_of, const_fn, fence};
 
-/// `W` words that change together, under a version that only rises.
+/// `W` words that change together, and their version, which only rises.
 #[derive(Debug)]
 pub(crate) struct Versioned<const W: usize> {
     /// The words' version, or [`WRITING`], or [`EMPTY`].
@@ -13,67 +14,69 @@ pub(crate) struct Versioned<const W: usize> {
     words: [AtomicU64; W],
 }
 
-/// The version before the first write: zero, so that a static takes no room in the program's file.
+/// The version before the first write: zero, so that a static takes no space in the program's file.
 const EMPTY: u64 = 0;
 /// The version while the words are being written.
 const WRITING: u64 = 1;
-/// The least version that can be written.
+/// The lowest version that can be written.
 pub(crate) const FIRST_VERSION: u64 = 2;
 
 impl<const W: usize> Versioned<W> {
     const_fn! {
-        /// Nothing has been written yet; the words are 0.
+        /// Creates a cell that was never written; the words are 0.
         pub(crate) const fn new() -> Self {
             Self { version: AtomicU64::new(EMPTY), words: array_of![AtomicU64::new(0); W] }
         }
     }
 
-    /// The version and the first `N` words; `None` if they were written meanwhile.
+    /// Returns the version and the first `N` words, or `None` if a write overlapped the read.
     ///
-    /// Only from [`FIRST_VERSION`] on do the words belong to the version. The callers compare it
-    /// with one that is at least that, so that it is not compared here once more.
+    /// The words belong to the version only if that is at least [`FIRST_VERSION`]. This function
+    /// does not check that, since callers compare the version with an expected one that is.
     #[inline]
     pub(crate) fn read<const N: usize>(&self) -> Option<(u64, [u64; N])> {
         const { assert!(N <= W) };
-        // ORDERING: Acquire, with the Release store that ends `try_write`: whoever sees a version
-        // sees its words.
+        // ORDERING: Acquire, pairs with the Release store that ends `try_write`: a reader that sees
+        // a version sees its words.
         let before = self.version.load(Ordering::Acquire);
-        // ORDERING: Relaxed loads; the fence below orders them before the second look.
+        // ORDERING: Relaxed. The fence below orders these loads before the second load of the
+        // version.
         let words = core::array::from_fn(|i| self.words[i].load(Ordering::Relaxed));
-        // ORDERING: Acquire, with the Release fence in `try_write`: if a load above saw a word of a
-        // later version, the load below sees that version's `WRITING` at least.
+        // ORDERING: Acquire, pairs with the Release fence in `try_write`: if a load above saw a
+        // word of a later version, the load below sees that version's `WRITING` or a later value.
         fence(Ordering::Acquire);
-        // ORDERING: Relaxed, ordered by the fence.
+        // ORDERING: Relaxed. The fence orders it after the loads of the words.
         let after = self.version.load(Ordering::Relaxed);
         (before == after).then_some((before, words))
     }
 
-    /// The version alone, which may be of words that are still being written.
+    /// Returns the version alone. Its words may still be being written.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
-        // ORDERING: Relaxed, since no words are read by it.
+        // ORDERING: Relaxed. No words are read on the strength of this version.
         self.version.load(Ordering::Relaxed)
     }
 
-    /// Writes the words unless somebody else is writing or the version has been reached.
+    /// Writes the words and returns `true`, unless another thread is writing or the cell's version
+    /// is at least `version`.
     pub(crate) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
         self.try_write_below(version, version, words)
     }
 
-    /// Writes the words unless somebody else is writing or the version has reached `limit`, which is
-    /// `version` or less.
+    /// Writes the words and returns `true`, unless another thread is writing or the cell's version
+    /// is at least `limit`, which must not exceed `version`.
     pub(crate) fn try_write_below(&self, limit: u64, version: u64, words: &[u64; W]) -> bool {
         try_write(&self.version, &self.words, limit, version, words)
     }
 
-    /// Leaves the words as a writer does that was stopped in the middle.
+    /// Leaves the cell like a writer that was stopped in the middle of a write.
     #[cfg(test)]
     pub(crate) fn stall(&self) {
         self.version.store(WRITING, Ordering::Relaxed);
     }
 }
 
-/// Writes the words, of any number: compiled once.
+/// Writes any number of words. It is not generic, so that it is compiled once.
 fn try_write(
     cell_version: &AtomicU64,
     cell_words: &[AtomicU64],
@@ -81,24 +84,25 @@ fn try_write(
     version: u64,
     words: &[u64],
 ) -> bool {
-    // ORDERING: Relaxed, since the exchange below checks it.
+    // ORDERING: Relaxed. The compare-exchange below checks the value.
     let seen = cell_version.load(Ordering::Relaxed);
     if seen == WRITING || seen >= limit {
         return false;
     }
-    // ORDERING: Acquire, with the Release store of the writer before, so that its words come
-    // before these in every word's modification order.
+    // ORDERING: Acquire, pairs with the previous writer's Release store, so that its words precede
+    // these in each word's modification order. Relaxed on failure: nothing is written then.
     let claim = cell_version.compare_exchange(seen, WRITING, Ordering::Acquire, Ordering::Relaxed);
     if claim.is_err() {
         return false;
     }
-    // ORDERING: Release, with the Acquire fence in `read`.
+    // ORDERING: Release, pairs with the Acquire fence in `read`: a reader that sees a word stored
+    // below sees the `WRITING` stored above, or a later value.
     fence(Ordering::Release);
     for (slot, &word) in cell_words.iter().zip(words) {
-        // ORDERING: Relaxed, between the fence above and the store below.
+        // ORDERING: Relaxed. The fence above and the Release store below order it.
         slot.store(word, Ordering::Relaxed);
     }
-    // ORDERING: Release, with the Acquire load in `read`.
+    // ORDERING: Release, pairs with the Acquire load in `read`: publishes the words.
     cell_version.store(version, Ordering::Release);
     true
 }
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn while_it_is_written_no_version_is_seen_and_writers_are_turned_away() {
+    fn a_cell_that_is_being_written_shows_no_version_and_refuses_writers() {
         let cell = Versioned::<1>::new();
         cell.stall();
         assert_eq!(cell.read(), Some((WRITING, [0])));
@@ -172,10 +176,11 @@ mod tests {
     }
 }
 
-/// Each `ORDERING` above is needed for one of these to hold: `cargo xtask loom` weakens them in turn.
+/// Each `ORDERING` above, if weakened, makes one of these models fail: `cargo xtask loom` weakens
+/// them in turn.
 ///
 /// The writer is on the model's main thread and the reader is spawned: the other way round, loom
-/// 0.7.2 does not notice when the Acquire load or the Release store is weakened.
+/// 0.7.2 does not notice a weakened Acquire load or Release store.
 #[cfg(all(test, loom))]
 mod loom_models {
     use loom::sync::Arc;
@@ -183,7 +188,7 @@ mod loom_models {
 
     use super::*;
 
-    /// A cell that has been written, and so has a version to be mistaken for the next.
+    /// Returns a cell that has been written, so that its version could be mistaken for the next.
     fn written() -> Arc<Versioned<2>> {
         let cell = Versioned::<2>::new();
         assert!(cell.try_write(FIRST_VERSION, &[FIRST_VERSION; 2]));
@@ -194,7 +199,7 @@ mod loom_models {
         cell.try_write(version, &[version; 2])
     }
 
-    /// The version and its words if it has any, as a reader may see them.
+    /// Reads the cell, checks that its words belong to the version, and returns the version.
     fn checked_read(cell: &Versioned<2>) -> Option<u64> {
         let (version, words) = cell.read()?;
         (version >= FIRST_VERSION).then(|| {
@@ -237,7 +242,7 @@ mod loom_models {
     #[test]
     fn two_writers_tear_no_read() {
         let mut model = loom::model::Builder::new();
-        // Three threads have too many interleavings to go through them all.
+        // Three threads have too many interleavings to explore all.
         model.preemption_bound = Some(2);
         model.check(|| {
             let cell = written();
