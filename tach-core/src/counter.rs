@@ -1,17 +1,18 @@
-//! The CPU's counter: what a back end gives, and which one this target has.
+//! The CPU's counter: the interface of the back ends, and the choice of this target's.
 //!
 //! A back end is one file with exactly these items. It keeps no state, converts no units and never
-//! calls the OS, but for Apple's, whose counter is a function of libSystem.
+//! calls the OS, except Apple's, whose counter is a function of libSystem.
 //!
 //! - `const CLOCKSOURCES: Clocksources`: the kernel's names for clocks that are this counter.
-//! - `fn features(capabilities: u64) -> Features`: what the CPU says of its counter. `capabilities` is what the OS says of the CPU, as `os::cpu_capabilities` has it.
-//! - `fn declared_hz() -> Option<u64>`: the counter's frequency as the CPU or the system declares it, where
-//!   it does; it may lie.
+//! - `fn features(capabilities: u64) -> Features`: the CPU's statements on its counter, given the
+//!   OS's statements on the CPU (`os::cpu_capabilities`).
+//! - `fn declared_hz() -> Option<u64>`: the counter's frequency as the CPU or the system declares
+//!   it, which may be wrong; `None` if neither does.
 //! - `fn ticks() -> u64`: the bare read. The CPU may execute it before earlier loads.
-//! - `fn ticks_fenced() -> u64`: a read behind a fence that holds it after every earlier load, as far as
-//!   the ISA can.
-//! - `fn ticks_self_ordered() -> u64`: an instruction that itself waits for every earlier load;
-//!   only where `Features::ordering` says that it exists.
+//! - `fn ticks_fenced() -> u64`: a read behind a fence that keeps it after every earlier load, as
+//!   far as the ISA can.
+//! - `fn ticks_self_ordered() -> u64`: one instruction that itself waits for every earlier load. It
+//!   may be called only if `Features::ordering` says that it exists.
 
 use cfg_if::cfg_if;
 
@@ -55,24 +56,25 @@ pub(crate) use back_end::{
     CLOCKSOURCES, declared_hz, features, ticks, ticks_fenced, ticks_self_ordered,
 };
 
-/// Whether a read has its value before any later store can be seen: on x86, where a store is committed when all
-/// instructions before it have completed (AMD APM 1, "Write Ordering"; Intel's CPUs retire in order too).
+/// Whether a read returns its value before any later store is visible. True on x86, where a store
+/// is committed after all earlier instructions have completed (AMD APM 1, "Write Ordering"; Intel's
+/// CPUs retire in order too).
 pub(crate) const IS_READ_BEFORE_STORES: bool =
     cfg!(any(target_arch = "x86", target_arch = "x86_64"));
 
-/// What the CPU says of its own counter.
+/// The CPU's statements on its own counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// It runs at one rate, whatever the core's frequency or sleep state.
+    /// The counter runs at one rate, whatever the core's frequency or sleep state.
     pub(crate) invariant: bool,
     pub(crate) ordering: Ordering,
 }
 
-/// What keeps a read of the counter behind earlier loads.
+/// The means that keeps a read of the counter after earlier loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "a back end has some of them")]
 pub(crate) enum Ordering {
-    /// Nothing that the ISA promises.
+    /// None that the ISA promises.
     Unordered,
     /// The fence of `ticks_fenced`.
     Fenced,
@@ -83,14 +85,14 @@ pub(crate) enum Ordering {
 /// Linux's names for clocks (`/sys/devices/system/clocksource`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocksources {
-    /// The counter itself; empty without one.
+    /// The counter itself; empty if there is none.
     pub(crate) counter: &'static str,
-    /// Paravirtual clocks that read the counter, where the kernel has that as well.
+    /// Paravirtual clocks that read the counter, if the kernel also lists the counter.
     pub(crate) built_on_it: &'static [&'static str],
 }
 
 impl Clocksources {
-    /// Whether tach reads a counter on this target.
+    /// Returns whether tach reads a counter on this target.
     pub(crate) const fn has_counter(&self) -> bool {
         !self.counter.is_empty()
     }
@@ -102,8 +104,8 @@ mod tests {
     use crate::os;
     use std::env;
 
-    /// Tach's names for the counters, by CPU and system: Linux's, where Linux has one. Everywhere else there is
-    /// none, but for Apple's systems.
+    /// The names of the counters by CPU and system: Linux's, if Linux has one. All other platforms
+    /// have none, except Apple's.
     const KNOWN: &[(&str, &str, &str)] = &[
         ("aarch64", "linux", "arch_sys_counter"),
         ("loongarch64", "linux", "Constant"),
@@ -116,8 +118,8 @@ mod tests {
         ("x86_64", "windows", "tsc"),
     ];
 
-    /// `cargo xtask cross` sets `TACH_EXPECTED_COUNTER` where an emulator fixes how the counter is ordered and what
-    /// frequency it declares.
+    /// `cargo xtask cross` sets `TACH_EXPECTED_COUNTER` if an emulator fixes the counter's ordering
+    /// and the frequency that it declares.
     #[test]
     fn the_counter_is_that_of_the_platform() {
         let here = (env::consts::ARCH, env::consts::OS);
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_read_that_features_names_rises_on_one_thread_and_all_share_one_domain() {
+    fn all_available_reads_share_one_domain_and_rise_on_one_thread() {
         if !CLOCKSOURCES.has_counter() {
             return;
         }

@@ -1,32 +1,33 @@
-//! The operating system: its clocks, and what it thinks of the counter.
+//! The operating system: its clocks, and its opinion of the counter.
 //!
-//! A back end is one file with the first two of these items, and others of them if it can give more than
-//! `unknown` does.
+//! A back end is one file with the first two of these items, and any others for which it has a
+//! better answer than `unknown`.
 //!
 //! - `fn monotonic_ns() -> u64`: the clock behind `std::time::Instant`, in ns.
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
-//! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: what the kernel says
-//!   of the counter.
-//! - `fn counter_readable() -> bool`: whether this process may read the counter. It is asked first of all.
-//! - `fn has_monotonic_clock() -> bool`: whether there is a clock that nobody sets; a JavaScript host
-//!   may lack it.
-//! - `fn cpu_capabilities() -> u64`: the extensions of the CPU that the kernel names (Linux on
-//!   `AArch64`: `AT_HWCAP2`); 0 where nobody asks.
+//! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: the kernel's
+//!   statements on the counter.
+//! - `fn counter_readable() -> bool`: whether this process may read the counter. Called before all
+//!   others.
+//! - `fn has_monotonic_clock() -> bool`: whether there is a clock that can't be set; a JavaScript
+//!   host may lack it.
+//! - `fn cpu_capabilities() -> u64`: the CPU's extensions that the kernel names (Linux on
+//!   `AArch64`: `AT_HWCAP2`); 0 if the counter's back end needs none.
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
-//!   1. Linux states 1 ns also where the hardware is coarser.
+//!   1. Linux states 1 ns even if the hardware is coarser.
 //! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
-//! - `fn suspended_ns() -> Option<u64>`: how long the system has been suspended since it started, to
-//!   about a microsecond; `None` where that can't be told. A wait between the readings is not
-//!   mistaken for a suspend.
-//! - `fn clock_error() -> Option<ClockError>`: how far the real-time clock may be off, as the kernel
-//!   reckons it; `None` where it does not tell.
+//! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
+//!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
+//!   count as a suspend.
+//! - `fn clock_error() -> Option<ClockError>`: the kernel's estimate of the real-time clock's
+//!   error; `None` if it has none.
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
-//!   restored this machine; `None` where there is none, or this process may not read it. Costs three
-//!   system calls: to be asked now and then.
-//! - `fn keeping_errno(f: impl FnOnce())`: runs `f` and leaves `errno` as it was.
+//!   restored this machine; `None` if there is none, or this process may not read it. Costs three
+//!   system calls, so it is called only now and then.
+//! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable.
-//! - `fn report(message: &str)`: tells the person who runs the process.
+//! - `fn report(message: &str)`: prints a message for the user.
 
 use cfg_if::cfg_if;
 
@@ -34,11 +35,11 @@ mod clock_error;
 mod supply_clock;
 mod unknown;
 pub use self::clock_error::ClockError;
-#[allow(unused_imports, reason = "what is named below takes the place of what it brings")]
+#[allow(unused_imports, reason = "the back ends' items below shadow its own")]
 pub(crate) use unknown::*;
 
 cfg_if! {
-    // The clocks that `std::time::Instant` reads: on Apple's systems it stands still in sleep.
+    // The clock that `std::time::Instant` reads. Apple's stops while the system sleeps.
     if #[cfg(target_vendor = "apple")] {
         use libc::CLOCK_UPTIME_RAW as MONOTONIC;
     } else if #[cfg(unix)] {
@@ -146,15 +147,15 @@ cfg_if! {
     }
 }
 
-/// Room for the names of the current and of the available clocksources.
+/// The size of a buffer for the names of the current and the available clocksources.
 pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
 
-/// What the kernel says of the counter.
+/// The kernel's statements on the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KernelView<'a> {
-    /// The clocksource in use; `None` where the kernel does not tell.
+    /// The clocksource in use; `None` if unknown.
     pub(crate) current: Option<&'a str>,
-    /// The clocksources that could be used, separated by blanks; `None` where it does not tell.
+    /// The available clocksources, separated by blanks; `None` if unknown.
     pub(crate) available: Option<&'a str>,
 }
 
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_s_view_has_nothing_of_what_was_in_the_buffer() {
+    fn the_kernels_view_ignores_the_buffers_old_content() {
         let mut buffer = [b'?'; CLOCKSOURCE_BYTES];
         let view = kernel_view(&mut buffer);
         let names = [view.current, view.available].into_iter().flatten();

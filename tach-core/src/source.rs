@@ -1,8 +1,8 @@
 //! Trust: whether ticks come from the CPU's counter or from the OS clock, and why.
 //!
-//! `verdict` weighs what the CPU, the kernel and the user say, and is pure. `choice` collects that
-//! evidence at the first read, the user's by `request`, and publishes the verdict. That changes only if
-//! the counter fails later on; then `domain` makes the ticks go on.
+//! At the first read, `choice` collects the evidence of the CPU, of the kernel and, by `request`,
+//! of the user. `verdict`, which is pure, weighs the evidence, and `choice` publishes the verdict.
+//! The verdict changes only if the counter fails later; then `domain` makes the ticks continue.
 
 mod choice;
 mod domain;
@@ -20,7 +20,7 @@ pub(crate) use self::domain::after_failure;
 pub(crate) use self::request::{ORDER, SOURCE};
 pub(crate) use self::verdict::{Mode, Verdict};
 
-/// Where ticks come from.
+/// The clock that ticks come from.
 ///
 /// # Examples
 ///
@@ -34,11 +34,11 @@ pub(crate) use self::verdict::{Mode, Verdict};
 pub enum Source {
     /// The CPU's counter: the TSC on x86.
     Counter,
-    /// The OS's monotonic clock; a tick is then a nanosecond.
+    /// The OS's monotonic clock, whose ticks are nanoseconds.
     Os,
 }
 
-/// Why the ticks come from there. Its `Display` is one line for a person.
+/// The reason for the choice of [`Source`]. Its `Display` is one line for a person.
 ///
 /// # Examples
 ///
@@ -48,17 +48,17 @@ pub enum Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The kernel keeps its own time by the counter.
+    /// The kernel keeps its own time with the counter.
     KernelUsesCounter,
-    /// The kernel uses a paravirtual clock that is itself built on the counter.
+    /// The kernel uses a paravirtual clock that is built on the counter.
     KernelClockBuiltOnCounter,
-    /// The kernel's verdict can't be read; the CPU says that the counter is invariant.
+    /// The kernel's clocksource can't be read. The CPU declares the counter invariant.
     KernelVerdictUnknown,
-    /// The kernel uses another clock though it knows of the counter.
+    /// The kernel uses another clock, although it knows the counter.
     KernelAvoidsCounter,
     /// The CPU does not promise that the counter runs at one rate.
     CounterNotInvariant,
-    /// This process may not read the counter (`PR_SET_TSC`).
+    /// This process is not allowed to read the counter (`PR_SET_TSC`).
     CounterDisabled,
     /// tach reads no counter on this target.
     NoCounter,
@@ -68,16 +68,17 @@ pub enum Reason {
     Call,
     /// The crate was built with `--cfg tach_source="os"`.
     Build,
-    /// The kernel kept its time by the counter, and has left it since.
+    /// The kernel kept its time with the counter, but no longer does.
     KernelLeftCounter,
     /// The counter went back.
     CounterRegressed,
     /// The counter stood still.
     CounterStopped,
-    /// tach reads no counter on this target, and the host has no clock but one that may be set: a
-    /// JavaScript host without `performance`. Ticks are kept from going back.
+    /// tach reads no counter on this target, and the host's only clock can be set: a JavaScript
+    /// host without `performance`. tach keeps the ticks from going back.
     NoMonotonicClock,
-    /// The OS's monotonic clock, which gave the ticks, went back: in another time namespace, for example.
+    /// The OS's monotonic clock was the source and went back: in another time namespace, for
+    /// example.
     OsClockRegressed,
 }
 
@@ -105,22 +106,22 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::KernelUsesCounter => "the kernel keeps its own time by the counter",
+            Self::KernelUsesCounter => "the kernel keeps its own time with the counter",
             Self::KernelClockBuiltOnCounter => "the kernel's clock is built on the counter",
             Self::KernelVerdictUnknown => {
-                "the counter is invariant, the kernel's verdict is unknown"
+                "the counter is invariant, but the kernel's clocksource is unknown"
             }
-            Self::KernelAvoidsCounter => "the kernel does not keep its time by the counter",
-            Self::CounterNotInvariant => "the CPU does not call its counter invariant",
-            Self::CounterDisabled => "this process may not read the counter",
-            Self::NoCounter => "no counter is read on this target",
+            Self::KernelAvoidsCounter => "the kernel does not keep its time with the counter",
+            Self::CounterNotInvariant => "the CPU does not declare its counter invariant",
+            Self::CounterDisabled => "this process is not allowed to read the counter",
+            Self::NoCounter => "tach reads no counter on this target",
             Self::Environment => "forced by the environment variable TACH_SOURCE",
-            Self::Call => "forced by a call of force_source",
+            Self::Call => "forced by a call to force_source",
             Self::Build => "forced by the build's --cfg tach_source",
-            Self::KernelLeftCounter => "the kernel has ceased to keep its time by the counter",
+            Self::KernelLeftCounter => "the kernel no longer keeps its time with the counter",
             Self::CounterRegressed => "the counter went back",
-            Self::CounterStopped => "the counter stood still",
-            Self::NoMonotonicClock => "the host has no clock but one that may be set",
+            Self::CounterStopped => "the counter stopped",
+            Self::NoMonotonicClock => "the host's only clock can be set",
             Self::OsClockRegressed => "the OS's monotonic clock went back",
         })
     }
@@ -135,12 +136,12 @@ impl fmt::Display for Reason {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The read waits for earlier loads, and the kernel trusts the counter on all CPUs. Nothing is
-    /// shared between threads.
+    /// The read waits for earlier loads, and the kernel trusts the counter on all CPUs. Threads
+    /// share nothing.
     OrderedRead,
     /// Every read raises a maximum that all threads share. `TACH_ORDER=enforced` and
-    /// [`enforce_order`](crate::enforce_order) ask for it.
+    /// [`enforce_order`](crate::enforce_order) request it.
     Enforced,
-    /// The OS clock gives the order.
+    /// The OS clock keeps the order.
     OsClock,
 }

@@ -17,10 +17,11 @@ pub(crate) fn features(capabilities: u64) -> Features {
     Features { invariant: true, ordering }
 }
 
-/// What firmware has put there; 0 where it forgot to, and under some emulators.
+/// Returns the frequency that the firmware has set, or `None` if it has not, as on some emulators.
 pub(crate) fn declared_hz() -> Option<u64> {
     let hz: u64;
-    // SAFETY: as in `ticks`, below.
+    // SAFETY: the read touches no memory, and `source` allows it only if the process may execute
+    // it.
     unsafe {
         asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags));
     }
@@ -30,21 +31,21 @@ pub(crate) fn declared_hz() -> Option<u64> {
 #[inline]
 pub(crate) fn ticks() -> u64 {
     let ticks;
-    // SAFETY: the read touches no memory, and `source` has the counter read only where the process may
-    // execute it.
+    // SAFETY: the read touches no memory, and `source` allows it only if the process may execute
+    // it.
     unsafe {
         asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
     }
     ticks
 }
 
-/// ISB discards what was fetched ahead, so the count is read after every earlier instruction has
-/// executed (Arm ARM, D12.1.3). The text says less of loads than of instructions; who wants more than
-/// that enforces the order.
+/// Reads the count after every earlier instruction has executed, since ISB discards prefetched
+/// instructions (Arm ARM, D12.1.3). The text promises less for loads than for instructions; a user
+/// who needs more enforces the order.
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;
-    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // Not `nomem`: the compiler must not move memory accesses across the read.
     // SAFETY: writes no memory and no other register.
     unsafe {
         asm!("isb sy", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags));
@@ -52,12 +53,13 @@ pub(crate) fn ticks_fenced() -> u64 {
     ticks
 }
 
-/// `CNTVCTSS_EL0`, the self-synchronized view of the count (`FEAT_ECV`): it is not read speculatively.
+/// Reads `CNTVCTSS_EL0`, the self-synchronized view of the count (`FEAT_ECV`), which is not read
+/// speculatively.
 #[inline]
 pub(crate) fn ticks_self_ordered() -> u64 {
     let ticks;
-    // By its encoding, since assemblers know the name only with the feature switched on.
-    // SAFETY: writes no memory and no other register, and is called only where the kernel names
+    // Named by its encoding, since assemblers know the name only if the feature is on.
+    // SAFETY: writes no memory and no other register, and is called only if the kernel reports
     // FEAT_ECV.
     unsafe {
         asm!("mrs {}, S3_3_C14_C0_6", out(reg) ticks, options(nostack, preserves_flags));

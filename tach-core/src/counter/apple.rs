@@ -1,4 +1,4 @@
-//! Mach's absolute time: the CPU's counter, less the time that the system slept; on Intel's in ns.
+//! Mach's absolute time: the CPU's counter without the time that the system slept, in ns on Intel.
 #![expect(unsafe_code, reason = "calls mach_absolute_time, mach_timebase_info")]
 
 use super::{Clocksources, Features, Ordering};
@@ -6,14 +6,15 @@ use super::{Clocksources, Features, Ordering};
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "mach_absolute_time", built_on_it: &[] };
 
-// SAFETY: libSystem, which every program links, declares them so in <mach/mach_time.h>, the second
-// with a struct of two numbers; the first takes nothing and can't fail.
+// SAFETY: <mach/mach_time.h> of libSystem, which every program links, declares both so, the second
+// with a struct of two numbers. The first takes no arguments and can't fail.
 unsafe extern "C" {
-    /// No system call: it reads the counter and an offset that the kernel keeps in the commpage, behind
-    /// the barrier that its architecture needs (xnu, `libsyscall/wrappers/mach_absolute_time.s`).
+    /// Reads the counter and an offset that the kernel keeps in the commpage, without a system call
+    /// and behind the barrier that its architecture needs (xnu,
+    /// `libsyscall/wrappers/mach_absolute_time.s`).
     safe fn mach_absolute_time() -> u64;
 
-    /// Writes how many ns so many ticks are; 0 if it did.
+    /// Writes a number of ns and the number of ticks that they take. Returns 0 on success.
     fn mach_timebase_info(ns_and_ticks: *mut [u32; 2]) -> i32;
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn features(_: u64) -> Features {
 
 pub(crate) fn declared_hz() -> Option<u64> {
     let mut ns_and_ticks = [0; 2];
-    // SAFETY: the pointer is valid for two u32. A call that fails leaves them zero.
+    // SAFETY: the pointer is valid for two u32. A failed call leaves them zero.
     unsafe {
         mach_timebase_info(&raw mut ns_and_ticks);
     }
@@ -38,5 +39,5 @@ pub(crate) fn ticks() -> u64 {
 
 /// The barrier is in the function.
 pub(crate) use ticks as ticks_fenced;
-/// Never called, since [`Ordering::Fenced`] is said above.
+/// Never called, since `features` returns [`Ordering::Fenced`].
 pub(crate) use ticks as ticks_self_ordered;

@@ -13,7 +13,8 @@ pub(crate) fn features(_: u64) -> Features {
     Features { invariant: true, ordering: Ordering::Unordered }
 }
 
-/// By CPUCFG's words 4, the crystal's frequency, and 5, the counter's factor and divisor.
+/// Computes the frequency from CPUCFG's words 4, the crystal's frequency, and 5, the counter's
+/// factor and divisor.
 pub(crate) fn declared_hz() -> Option<u64> {
     let (crystal_hz, ratio) = (u64::from(cpucfg(4)), cpucfg(5));
     let (factor, divisor) = (u64::from(ratio & 0xffff), u64::from(ratio >> 16));
@@ -22,7 +23,7 @@ pub(crate) fn declared_hz() -> Option<u64> {
 
 fn cpucfg(number: u64) -> u32 {
     let word: u32;
-    // SAFETY: the read touches no memory; a word that is not defined is 0.
+    // SAFETY: the read touches no memory. An undefined word is 0.
     unsafe {
         asm!("cpucfg {}, {}", out(reg) word, in(reg) number, options(pure, nomem, nostack));
     }
@@ -39,12 +40,12 @@ pub(crate) fn ticks() -> u64 {
     ticks
 }
 
-/// DBAR 0 completes every earlier memory access. The manual does not say that the counter is read after
-/// it: hence [`Ordering::Unordered`].
+/// Reads the counter behind DBAR 0, which completes every earlier memory access. The manual does
+/// not say that the counter is read after it: hence [`Ordering::Unordered`].
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;
-    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // Not `nomem`: the compiler must not move memory accesses across the read.
     // SAFETY: writes no memory and no other register.
     unsafe {
         asm!("dbar 0", "rdtime.d {}, $zero", out(reg) ticks, options(nostack, preserves_flags));
@@ -52,5 +53,5 @@ pub(crate) fn ticks_fenced() -> u64 {
     ticks
 }
 
-/// Never called: the ISA has no such read.
+/// Never called: the ISA has no self-ordered read.
 pub(crate) use ticks_fenced as ticks_self_ordered;

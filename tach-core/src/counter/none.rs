@@ -1,4 +1,4 @@
-//! A target whose counter tach does not read: the OS clock gives the ticks.
+//! A target whose counter tach does not read. Ticks come from the OS clock.
 
 use super::{Clocksources, Features, Ordering};
 
@@ -17,7 +17,7 @@ pub(crate) fn ticks() -> u64 {
     0
 }
 
-/// Never called, as above.
+/// Never called, since no source is chosen without a clocksource.
 pub(crate) use ticks as ticks_fenced;
-/// Never called, as above.
+/// Never called, since no source is chosen without a clocksource.
 pub(crate) use ticks as ticks_self_ordered;

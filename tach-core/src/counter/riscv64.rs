@@ -14,7 +14,7 @@ pub(crate) fn features(_: u64) -> Features {
     Features { invariant: true, ordering: Ordering::Unordered }
 }
 
-/// The device tree has it, which is for the kernel alone.
+/// Returns `None`: the frequency is in the device tree, which only the kernel reads.
 pub(crate) fn declared_hz() -> Option<u64> {
     None
 }
@@ -29,12 +29,13 @@ pub(crate) fn ticks() -> u64 {
     ticks
 }
 
-/// The ISA orders reads of a CSR against memory only as device input (`fence r, i`), and does not say
-/// that `time` is read in that order on every core: hence [`Ordering::Unordered`].
+/// Reads `time` behind `fence r, i`. The ISA orders reads of a CSR against memory only as device
+/// input, and does not say that `time` is read in that order on every core: hence
+/// [`Ordering::Unordered`].
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;
-    // Not `nomem`: the compiler must not move memory accesses across the read either.
+    // Not `nomem`: the compiler must not move memory accesses across the read.
     // SAFETY: writes no memory and no other register.
     unsafe {
         asm!("fence r, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags));
@@ -42,5 +43,5 @@ pub(crate) fn ticks_fenced() -> u64 {
     ticks
 }
 
-/// Never called: the ISA has no such read.
+/// Never called: the ISA has no self-ordered read.
 pub(crate) use ticks_fenced as ticks_self_ordered;

@@ -9,17 +9,18 @@ use super::{Clocksources, Features, Ordering};
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
-/// CPUID leaf whose ECX bit 31 says that there is a hypervisor.
+/// CPUID leaf whose ECX bit 31 reports a hypervisor.
 const BASIC_FEATURES: u32 = 1;
-/// CPUID leaf with the crystal's frequency, and the TSC's as a multiple of it (Intel SDM 3B, 20.7.3).
+/// CPUID leaf with the crystal's frequency, and the TSC's as a multiple of it (Intel SDM 3B,
+/// 20.7.3).
 const CRYSTAL: u32 = 0x15;
-/// CPUID leaf in which hypervisors tell the TSC's frequency in kHz.
+/// CPUID leaf with the TSC's frequency in kHz, as a hypervisor reports it.
 const HYPERVISOR_KHZ: u32 = 0x4000_0010;
 /// CPUID leaf whose EAX is the highest extended leaf.
 const FIRST_EXTENDED: u32 = 0x8000_0000;
-/// CPUID leaf whose EDX bit 27 says that RDTSCP exists.
+/// CPUID leaf whose EDX bit 27 reports RDTSCP.
 const EXTENDED_FEATURES: u32 = 0x8000_0001;
-/// CPUID leaf whose EDX bit 8 says that the TSC is invariant.
+/// CPUID leaf whose EDX bit 8 reports an invariant TSC.
 const POWER_MANAGEMENT: u32 = 0x8000_0007;
 
 pub(crate) fn features(_: u64) -> Features {
@@ -31,7 +32,8 @@ pub(crate) fn features(_: u64) -> Features {
     Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering }
 }
 
-/// In a virtual machine by the hypervisor's leaf alone: the crystal is the host's, whose TSC may be scaled.
+/// Returns the TSC's frequency. In a virtual machine only the hypervisor's leaf counts: the crystal
+/// is the host's, and the guest's TSC may be scaled.
 pub(crate) fn declared_hz() -> Option<u64> {
     if cpuid(BASIC_FEATURES).ecx & (1 << 31) != 0 {
         return Some(u64::from(leaf(HYPERVISOR_KHZ)?.eax) * 1000).filter(|&hz| hz != 0);
@@ -41,7 +43,8 @@ pub(crate) fn declared_hz() -> Option<u64> {
     (crystal_hz * factor).checked_div(divisor).filter(|&hz| hz != 0)
 }
 
-/// What CPUID has under this number, if it has it. The first leaf of a range tells the last one.
+/// Returns the CPUID leaf of this number, if the CPU has it. The first leaf of a range names the
+/// last one.
 fn leaf(number: u32) -> Option<CpuidResult> {
     let last = cpuid(number & 0xffff_0000).eax;
     (last >= number).then(|| cpuid(number))
@@ -55,35 +58,35 @@ fn cpuid(leaf: u32) -> CpuidResult {
 
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: RDTSC touches no memory, and `source` has the counter read only where the process may
-    // execute it.
+    // SAFETY: RDTSC touches no memory, and `source` allows it only if the process may execute it.
     unsafe { _rdtsc() }
 }
 
-/// LFENCE waits until every earlier instruction has completed (Intel SDM 2A; AMD: if it
-/// is dispatch serialising, which the systems switch on at boot), so that RDTSC is not executed before them.
+/// Reads the TSC behind LFENCE, which waits until every earlier instruction has completed (Intel
+/// SDM 2A; on AMD, if LFENCE is dispatch serialising, which systems switch on at boot). So RDTSC is
+/// not executed before them.
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let low: u32;
     let high: u32;
-    // Not `nomem`: the compiler must not move memory accesses across the read either.
-    // SAFETY: LFENCE and RDTSC write no memory and no register but these two, and `source` has the
-    // counter read only where the process may execute them.
+    // Not `nomem`: the compiler must not move memory accesses across the read.
+    // SAFETY: LFENCE and RDTSC write no memory and no registers but these two, and `source` allows
+    // them only if the process may execute them.
     unsafe {
         asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
     }
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// RDTSCP waits until every earlier instruction has executed and every earlier load is globally
-/// visible (Intel SDM 2B; AMD APM 3 says the same).
+/// Reads the TSC with RDTSCP, which waits until every earlier instruction has executed and every
+/// earlier load is globally visible (Intel SDM 2B; AMD APM 3 says the same).
 #[inline]
 pub(crate) fn ticks_self_ordered() -> u64 {
     let low: u32;
     let high: u32;
-    // Not `nomem`: the compiler must not move memory accesses across the read either.
-    // SAFETY: RDTSCP writes no memory and no register but these three, and is called only where
-    // CPUID names it.
+    // Not `nomem`: the compiler must not move memory accesses across the read.
+    // SAFETY: RDTSCP writes no memory and no registers but these three, and is called only if CPUID
+    // reports it.
     unsafe {
         asm!("rdtscp", out("eax") low, out("edx") high, out("ecx") _, options(nostack, preserves_flags));
     }

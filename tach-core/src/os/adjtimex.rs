@@ -1,4 +1,4 @@
-//! What Linux knows of its real-time clock's error, by `adjtimex(2)`.
+//! Linux's estimate of its real-time clock's error, by `adjtimex(2)`.
 #![expect(unsafe_code, reason = "calls adjtimex")]
 
 use core::ffi::c_int;
@@ -11,18 +11,19 @@ use crate::os::ClockError;
 
 pub(crate) fn clock_error() -> Option<ClockError> {
     let mut state = unset();
-    // SAFETY: the pointer is valid for one timex; a call whose `modes` are 0 only reads the clock.
+    // SAFETY: the pointer is valid for one timex. With `modes` 0 the call only reads the clock.
     let answer = unsafe { libc::adjtimex(&raw mut state) };
     from_state(answer, &state)
 }
 
-/// A state with nothing in it, which also sets nothing.
+/// Returns a zeroed state, which sets nothing.
 fn unset() -> timex {
-    // SAFETY: a timex is made of integers only, and for those zero is a value.
+    // SAFETY: a timex has only integer fields, for which zero is valid.
     unsafe { mem::zeroed() }
 }
 
-/// What a call of `adjtimex` told; `None` if it failed, as where a sandbox forbids it.
+/// Converts the answer of `adjtimex`. Returns `None` if the call failed, as in a sandbox that
+/// forbids it.
 fn from_state(answer: c_int, state: &timex) -> Option<ClockError> {
     if answer < 0 {
         return None;
@@ -34,7 +35,7 @@ fn from_state(answer: c_int, state: &timex) -> Option<ClockError> {
     })
 }
 
-/// The fields' type is not the same on all targets.
+/// Converts a field, whose type differs between targets.
 fn from_us(us: impl TryInto<u64>) -> Option<Duration> {
     us.try_into().ok().map(Duration::from_micros)
 }
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_two_times_in_microseconds_and_whether_they_can_be_believed() {
+    fn a_state_is_two_errors_in_microseconds_and_whether_the_clock_is_synchronized() {
         let both = libc::STA_UNSYNC | libc::STA_PLL;
         let cases = [
             ((0, 7_i16, 3_i16, 0), Some((7, 3, true))),

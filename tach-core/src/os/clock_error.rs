@@ -1,11 +1,11 @@
-//! What the kernel reckons of its own clock.
+//! The kernel's estimate of its own clock's error.
 
 use core::time::Duration;
 
-/// How far the OS's real-time clock may be from UTC, as the kernel reckons it.
+/// The distance of the OS's real-time clock from UTC, as the kernel estimates it.
 ///
-/// The figures are as good as what the program that disciplines the clock (an NTP or PTP daemon) tells
-/// the kernel. On Linux they are `maxerror` and `esterror` of `adjtimex(2)`.
+/// The figures are as good as the data that the program that disciplines the clock (an NTP or PTP
+/// daemon) passes to the kernel. On Linux they are `maxerror` and `esterror` of `adjtimex(2)`.
 ///
 /// # Examples
 ///
@@ -17,10 +17,10 @@ use core::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockError {
-    /// A bound, which grows while nobody disciplines the clock.
+    /// The maximum error, which grows while no program disciplines the clock.
     pub max: Duration,
     /// The likely error.
     pub estimated: Duration,
-    /// Somebody disciplines the clock, and the kernel believes it.
+    /// A program disciplines the clock, and the kernel considers it synchronized.
     pub synchronized: bool,
 }

@@ -9,7 +9,7 @@ pub(crate) fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>)) {
     f(value.as_deref().map(OsStr::to_string_lossy).as_deref());
 }
 
-/// Writes one line to standard error. Where that is closed, nobody can be told.
+/// Writes one line to standard error. If that is closed, the message is lost.
 pub(crate) fn report(message: &str) {
     let _ = writeln!(io::stderr(), "tach: {message}");
 }

@@ -1,17 +1,17 @@
-//! C's error number, which a signal handler must not change.
+//! C's error number, which a signal handler must preserve.
 #![expect(unsafe_code, reason = "accesses errno")]
 
 use super::errno_location;
 
-/// Runs `f` and leaves `errno` as it was: a signal handler that converts must not be noticed by what
-/// it interrupted.
+/// Calls `f` and restores `errno`, so that a signal handler that converts times leaves no trace in
+/// the code that it interrupted.
 pub(crate) fn keeping_errno(f: impl FnOnce()) {
     // SAFETY: the address of this thread's errno is always valid.
     let errno = unsafe { errno_location() };
-    // SAFETY: as above, and only this thread accesses it.
+    // SAFETY: the address is valid, and only this thread accesses it.
     let before = unsafe { *errno };
     f();
-    // SAFETY: as above.
+    // SAFETY: the address is valid, and only this thread accesses it.
     unsafe {
         *errno = before;
     }

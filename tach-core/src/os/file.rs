@@ -4,23 +4,24 @@
 use core::ffi::{CStr, c_int};
 use core::str;
 
-/// The bytes that one read gives, as many as the buffer can hold; `None` if it can't be read.
+/// Returns the bytes of one read, at most as many as the buffer holds, or `None` if the file can't
+/// be read.
 ///
-/// The kernel makes what it tells here anew for each read, and whole: reading on could join two
+/// The kernel writes such a file anew for each read, and whole: a second read could join two
 /// versions.
 pub(super) fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let file = open(path)?;
-    // SAFETY: the pointer is valid for as many bytes as are named.
+    // SAFETY: the pointer is valid for `buffer.len()` bytes.
     let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
-    // SAFETY: the descriptor was opened above, and nobody else has it.
+    // SAFETY: the descriptor was opened above, and no other code has it.
     unsafe {
         libc::close(file);
     }
     buffer.get(..usize::try_from(length).ok()?)
 }
 
-/// The first line of a file, without the blanks around it; `None` if it can't be read, holds nothing
-/// but blanks, is not UTF-8, or is too long for the buffer, since half a word can mean another.
+/// Returns a file's first line without the blanks around it. Returns `None` if it can't be read, is
+/// blank, is not UTF-8, or exceeds the buffer, since half a word can mean another.
 pub(super) fn read_line<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a str> {
     let room = buffer.len();
     let bytes = read(path, buffer)?;
@@ -52,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_whole_or_nothing() {
+    fn a_line_is_whole_or_none() {
         let cases: [(&[u8], Option<&str>); 11] = [
             (b"tsc\n", Some("tsc")),
             (b"tsc", Some("tsc")),

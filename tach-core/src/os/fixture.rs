@@ -8,10 +8,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-/// A path at which there is no file.
+/// A path without a file.
 pub(super) const MISSING: &CStr = c"/nonexistent/tach-fixture";
 
-/// A file that is removed when this is dropped.
+/// A file that is removed on drop.
 pub(super) struct Fixture(PathBuf);
 
 impl Drop for Fixture {
@@ -20,13 +20,13 @@ impl Drop for Fixture {
     }
 }
 
-/// A file with this content, and its path.
+/// Creates a file with this content, and returns it with its path.
 pub(super) fn fixture(content: &[u8]) -> (Fixture, CString) {
     static MADE: AtomicU32 = AtomicU32::new(0);
-    // ORDERING: Relaxed, since nothing but the number matters.
+    // ORDERING: Relaxed. Only the number is used, and publishes nothing.
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let path = env::temp_dir().join(format!("tach-fixture-{}-{number}", process::id()));
-    // Nobody else's file, nor one that a link leads to.
+    // A new file: neither another program's, nor the target of a link.
     let mut file = File::create_new(&path).expect("a temporary directory that can be written");
     file.write_all(content).expect("room for a fixture");
     let name = CString::new(path.as_os_str().as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! What FreeBSD says of the counter.
+//! FreeBSD's statements on the counter.
 #![expect(unsafe_code, reason = "calls sysctlbyname")]
 
 use core::ffi::CStr;
@@ -10,7 +10,8 @@ const TIMECOUNTER: &CStr = c"kern.timecounter.hardware";
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     let mut len = buffer.len();
-    // SAFETY: the pointers are valid for the name, for `len` bytes and for the length; nothing is set.
+    // SAFETY: the pointers are valid for the name, for `len` bytes and for the length. Without a
+    // new value the call only reads.
     let answer = unsafe {
         libc::sysctlbyname(
             TIMECOUNTER.as_ptr(),
@@ -25,7 +26,8 @@ pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_
     KernelView { current, available: None }
 }
 
-/// By the name that Linux has for it. `TSC-low` is the TSC, shifted to fit 32 bits (timecounters(4)).
+/// Returns Linux's name for a timecounter. `TSC-low` is the TSC, shifted to fit 32 bits
+/// (timecounters(4)).
 fn clocksource(timecounter: &str) -> &str {
     match timecounter {
         "TSC" | "TSC-low" => "tsc",

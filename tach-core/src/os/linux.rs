@@ -1,4 +1,4 @@
-//! What Linux says of the counter.
+//! Linux's statements on the counter.
 
 use core::ffi::CStr;
 
@@ -13,7 +13,7 @@ pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_
     KernelView { current, available }
 }
 
-/// The current and the available clocksources, as the files at these paths name them.
+/// Reads the current and the available clocksources from the files at these paths.
 fn clocksources<'a>(
     buffer: &'a mut [u8; CLOCKSOURCE_BYTES],
     current: &CStr,
@@ -21,7 +21,8 @@ fn clocksources<'a>(
 ) -> (Option<&'a str>, Option<&'a str>) {
     let (first, second) = buffer.split_at_mut(CLOCKSOURCE_BYTES / 2);
     let current = read_line(current, first);
-    // A kernel on its CPU's counter needs no other: a file less to read at the start of a process.
+    // A kernel that uses the TSC needs no other, which saves reading a file at the start of a
+    // process.
     let available = if current == Some("tsc") { current } else { read_line(available, second) };
     (current, available)
 }
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clocksources_are_what_the_files_say() {
+    fn the_clocksources_are_read_from_the_files() {
         let (_tsc, tsc) = fixture(b"tsc\n");
         let (_kvm, kvm) = fixture(b"kvm-clock\n");
         let (_all, all) = fixture(b"kvm-clock tsc acpi_pm \n");
@@ -41,7 +42,7 @@ mod tests {
             (&kvm, MISSING, (Some("kvm-clock"), None)),
             (MISSING, &all, (None, Some("kvm-clock tsc acpi_pm"))),
             (MISSING, MISSING, (None, None)),
-            // A kernel on the counter is not asked again.
+            // If the current one is the counter, the other file is not read.
             (&tsc, MISSING, (Some("tsc"), Some("tsc"))),
         ];
         for (current, available, expected) in cases {

@@ -1,7 +1,7 @@
-//! The clocks of a process that may have lost the right to read the counter (`PR_SET_TSC`).
+//! The clocks of a process that may be denied the counter (`PR_SET_TSC`).
 //!
-//! The kernel's own code in the process, the vDSO, reads the counter too. Where a read of it raises
-//! SIGSEGV (prctl(2)), only the system call has the time.
+//! The vDSO, the kernel's code in the process, reads the counter too. If such a read raises SIGSEGV
+//! (prctl(2)), only the system call returns the time.
 #![expect(unsafe_code, reason = "calls prctl, and clock_gettime by its number")]
 
 use core::ffi::{c_int, c_ulong};
@@ -11,14 +11,15 @@ use libc::{clockid_t, timespec};
 use super::unix;
 use crate::sync::{AtomicBool, Ordering};
 
-/// Whether the clocks are read by system calls.
+/// The flag that clocks are read by system calls.
 static BY_SYSTEM_CALL: ByCall = ByCall(AtomicBool::new(false));
 
 struct ByCall(AtomicBool);
 
 impl ByCall {
-    // ORDERING: Relaxed in both. A thread reads a clock once it has seen the choice of the source, and the
-    // thread that published that choice had set the flag before: see `Succession::change`.
+    // ORDERING: Relaxed in both. A thread reads a clock only after it has seen the choice of the
+    // source, which publishes the flag: the thread that made the choice had set the flag before.
+    // See `Succession::change`.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -29,13 +30,13 @@ impl ByCall {
     }
 }
 
-/// Whether the counter may be read here. The answer is for the calling thread. If it is no, the clocks are
-/// read by system calls from now on.
+/// Returns whether the calling thread may read the counter. If not, clocks are read by system calls
+/// from now on.
 pub(crate) fn counter_readable() -> bool {
     let mut mode: c_int = 0;
     // SAFETY: PR_GET_TSC writes one int to the pointer in its second argument.
     let answer = unsafe { libc::prctl(libc::PR_GET_TSC, (&raw mut mode) as c_ulong) };
-    // The call fails where the architecture has no such switch: reading is then always allowed.
+    // If the architecture has no such switch, the call fails, and reading is always allowed.
     let readable = answer != 0 || mode == libc::PR_TSC_ENABLE;
     if !readable {
         BY_SYSTEM_CALL.set();
@@ -43,7 +44,7 @@ pub(crate) fn counter_readable() -> bool {
     readable
 }
 
-/// `None` where the kernel does not have the clock, and before its epoch.
+/// Reads a clock. Returns `None` if the kernel does not have it, or its time is before its epoch.
 #[inline(never)]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
     if BY_SYSTEM_CALL.get() { read_by_system_call(clock) } else { unix::read(clock) }
@@ -52,7 +53,7 @@ pub(super) fn read(clock: clockid_t) -> Option<u64> {
 #[cold]
 fn read_by_system_call(clock: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call has these two arguments, and the pointer is valid for one timespec.
+    // SAFETY: the call takes these two arguments, and the pointer is valid for one timespec.
     let answer = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
     if answer == 0 { unix::ns(time) } else { None }
 }

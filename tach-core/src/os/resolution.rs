@@ -17,18 +17,19 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
     REALTIME_NS.get_or(|| resolution(CLOCK_REALTIME))
 }
 
-/// A number that is asked for once; 0 before that. Some C libraries make a system call for it.
+/// A number that is requested once, since some C libraries make a system call for it; 0 before
+/// that.
 struct Known(AtomicU64);
 
 impl Known {
     fn get_or(&self, ask: fn() -> u64) -> u64 {
-        // ORDERING: Relaxed, since the number stands alone and whoever stores it stores the same.
+        // ORDERING: Relaxed. The number publishes nothing else, and all threads store the same.
         let known = self.0.load(Ordering::Relaxed);
         if known != 0 {
             return known;
         }
         let asked = ask();
-        // ORDERING: Relaxed, as in the load.
+        // ORDERING: Relaxed, as for the load.
         self.0.store(asked, Ordering::Relaxed);
         asked
     }
@@ -36,7 +37,7 @@ impl Known {
 
 fn resolution(clock: clockid_t) -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid for one timespec. A call that fails leaves `step` as it is.
+    // SAFETY: the pointer is valid for one timespec. A failed call leaves `step` unchanged.
     let _ = unsafe { libc::clock_getres(clock, &raw mut step) };
     ns(step).unwrap_or(0).max(1)
 }

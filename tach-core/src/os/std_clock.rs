@@ -1,10 +1,10 @@
-//! The standard library's clocks, where tach has no back end of its own.
+//! The standard library's clocks, for targets without a back end of tach's.
 
 use std::sync::OnceLock;
 use std::time::{Instant, UNIX_EPOCH};
 
-/// What the clock says at its first read: there are points in time before that, as there are for the
-/// clocks of other systems, which count from when the machine started.
+/// The clock's value at its first read. It is not 0, so that earlier points in time exist, as they
+/// do for other systems' clocks, which count from the machine's start.
 const FIRST_NS: u64 = 86_400_000_000_000;
 
 pub(crate) fn monotonic_ns() -> u64 {

@@ -1,11 +1,13 @@
-//! What a program without an OS tells the time by.
+//! The clocks of a program without an OS.
 
-/// Supplies the clocks of a program that runs without an OS, once in the program.
+/// Supplies the clocks of a program that runs without an OS. Use it once in the program.
 ///
-/// The first function gives the nanoseconds of a clock that never goes back, the second those since
-/// 1970-01-01 00:00:00 UTC, or 0 if nobody knows. Both are `fn() -> u64`, may be called on any core and in
-/// interrupt handlers, and must not read tach's clock. With the feature `std` this does nothing. Nor does it
-/// without, on Unix, Windows, preview 1 of WASI and JavaScript hosts, whose clocks tach reads itself.
+/// The first function returns the nanoseconds of a clock that never goes back. The second returns
+/// the nanoseconds since 1970-01-01 00:00:00 UTC, or 0 if they are unknown. Both are `fn() -> u64`,
+/// may be called on any core and in interrupt handlers, and must not read tach's clock.
+///
+/// With the feature `std` this macro does nothing. Without it, it does nothing on Unix, Windows,
+/// preview 1 of WASI and JavaScript hosts, whose clocks tach reads itself.
 ///
 /// # Examples
 ///
@@ -22,7 +24,8 @@
 macro_rules! supply_clock {
     ($monotonic_ns:expr, $realtime_ns:expr) => {
         const _: () = {
-            // SAFETY: no other function has these names: a second use in a program does not link.
+            // SAFETY: no other function has these names: a second use of the macro in a program
+            // does not link.
             #[unsafe(no_mangle)]
             extern "Rust" fn __tach_monotonic_ns() -> u64 {
                 let monotonic_ns: fn() -> u64 = $monotonic_ns;

@@ -1,18 +1,18 @@
-//! How long Linux has been suspended, by the two clocks that differ in just that.
+//! The time that Linux has been suspended: the difference of two clocks.
 
 use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC};
 
 use super::read_clock as read;
 
-/// A bracket this narrow is good enough: the result is then within half of it, a microsecond.
+/// The width of a bracket that is good enough: the result is then within half of it, a microsecond.
 const NARROW_NS: u64 = 2_000;
-/// A bracket this wide says nothing: a suspend can be shorter than the doubt.
+/// The greatest width of a useful bracket: a suspend can be shorter than a wider one's uncertainty.
 const WIDE_NS: u64 = 1_000_000;
-/// How often a narrow bracket is hoped for. An interruption is rare; where reading a clock is itself
-/// slow, more attempts would not help.
+/// The number of attempts at a narrow bracket. An interruption is rare, and if reading a clock is
+/// itself slow, more attempts do not help.
 const ATTEMPTS: usize = 8;
 
-/// A reading of the boot-time clock between two of the monotonic one.
+/// A reading of the boot-time clock between two readings of the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "the unit is part of each name")]
 struct Bracket {
@@ -35,8 +35,8 @@ impl Bracket {
         self.after_ns.saturating_sub(self.before_ns)
     }
 
-    /// What the boot-time clock is ahead; `None` if it is behind, as it can be in a time namespace
-    /// (`time_namespaces(7)`), which sets each clock off by an amount of its own.
+    /// Returns how far the boot-time clock is ahead. Returns `None` if it is behind, as it can be
+    /// in a time namespace (`time_namespaces(7)`), which sets each clock off by its own amount.
     fn suspended_ns(self) -> Option<u64> {
         if self.boot_ns < self.before_ns {
             return None;
@@ -45,15 +45,17 @@ impl Bracket {
     }
 }
 
-/// `CLOCK_BOOTTIME` counts on in a suspend, `CLOCK_MONOTONIC` does not; NTP slews both alike.
+/// Returns the time that the system has been suspended: `CLOCK_BOOTTIME` continues in a suspend,
+/// `CLOCK_MONOTONIC` does not, and NTP slews both alike.
 ///
-/// In a time namespace the difference of its offsets is part of the result, which then says
-/// something only by its changes.
+/// In a time namespace the result includes the difference of the clocks' offsets, and only its
+/// changes mean something.
 pub(crate) fn suspended_ns() -> Option<u64> {
     narrowest(Bracket::read)?.suspended_ns()
 }
 
-/// The first narrow bracket, or else the narrowest of all attempts, unless that is wide too.
+/// Returns the first narrow bracket or, if there is none, the narrowest of all attempts, unless
+/// that is too wide.
 fn narrowest(mut read: impl FnMut() -> Option<Bracket>) -> Option<Bracket> {
     let mut best = read()?;
     for _ in 1..ATTEMPTS {
@@ -74,7 +76,7 @@ mod tests {
 
     const HOUR_NS: u64 = 3_600_000_000_000;
 
-    /// A bracket in which the boot-time clock was read `at_ns` after the first reading.
+    /// Returns a bracket whose boot-time clock was read `at_ns` after the first reading.
     fn bracket(suspended_ns: u64, at_ns: u64, width_ns: u64) -> Bracket {
         let before_ns = 5 * HOUR_NS;
         let boot_ns = before_ns + suspended_ns + at_ns;
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_narrow_bracket_counts_or_the_narrowest_unless_it_is_wide_too() {
+    fn the_first_narrow_bracket_counts_or_the_narrowest_unless_it_is_too_wide() {
         let widths_ns: [(&[u64], Option<u64>); 4] = [
             // An interruption is not a suspend.
             (&[9_000_000_100, 40_000, 100, 50], Some(100)),

@@ -13,7 +13,7 @@ pub(crate) fn realtime_ns() -> u64 {
     read_clock(CLOCK_REALTIME).unwrap_or(0)
 }
 
-/// `None` where the kernel does not have the clock, and before its epoch.
+/// Reads a clock. Returns `None` if the kernel does not have it, or its time is before its epoch.
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec.
@@ -21,7 +21,7 @@ pub(super) fn read(clock: clockid_t) -> Option<u64> {
     if answer == 0 { ns(time) } else { None }
 }
 
-/// `None` if it is negative, or past 2554.
+/// Converts a time to ns. Returns `None` if it is negative, or past 2554.
 pub(super) fn ns(time: timespec) -> Option<u64> {
     let seconds = u64::try_from(time.tv_sec).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)

@@ -1,5 +1,5 @@
-//! What a back end need not give: the answers of a system that tells nothing.
-#![allow(dead_code, reason = "a back end that knows better takes the place of each")]
+//! The answers of a system that reports nothing, for the items that a back end leaves out.
+#![allow(dead_code, reason = "a back end's own item shadows any of them")]
 
 use super::{CLOCKSOURCE_BYTES, KernelView};
 use crate::os::ClockError;
@@ -48,5 +48,5 @@ pub(crate) fn with_variable(_: &str, f: &mut dyn FnMut(Option<&str>)) {
     f(None);
 }
 
-/// Nobody is told, but who asks for `status()`.
+/// Drops the message: only `status()` reports it.
 pub(crate) fn report(_: &str) {}

@@ -1,8 +1,8 @@
-//! The hypervisor's word on the counter: the `vmclock` device of Linux guests.
+//! The hypervisor's statement on the counter: the `vmclock` device of Linux guests.
 //!
 //! The layout is `struct vmclock_abi` in `include/uapi/linux/vmclock-abi.h`, little-endian on every
-//! architecture. The driver (`drivers/ptp/ptp_vmclock.c`) takes version 1 only, and no region that
-//! ends before the field that follows `flags`; neither does this file.
+//! architecture. Like the driver (`drivers/ptp/ptp_vmclock.c`), this file accepts only version 1,
+//! and only a structure that extends to the field after `flags`.
 
 use core::ffi::CStr;
 
@@ -10,27 +10,28 @@ use super::file::read;
 
 const DEVICE: &CStr = c"/dev/vmclock0";
 
-/// As far as the driver requires the structure to reach: `offsetof(struct vmclock_abi, pad)`.
+/// The size that the driver requires of the structure: `offsetof(struct vmclock_abi, pad)`.
 const BYTES: usize = 32;
 const MAGIC: [u8; 4] = *b"VCLK";
 const VERSION: u16 = 1;
 
-/// Changes to another value, none of which repeats, when the counter has been disrupted: the guest
+/// Returns a number that changes, and never repeats, when the counter has been disrupted: the guest
 /// was moved to another host, or restored from a snapshot.
 pub(crate) fn disruption_marker() -> Option<u64> {
     parse(read(DEVICE, &mut [0; BYTES])?)
 }
 
-/// `None` where a field is missing or has an unknown value.
+/// Reads the marker from the structure. Returns `None` if a field is missing or has an unknown
+/// value.
 fn parse(bytes: &[u8]) -> Option<u64> {
     let magic: [u8; 4] = field(bytes, 0)?;
     let size = u32::from_le_bytes(field(bytes, 4)?);
     let version = u16::from_le_bytes(field(bytes, 8)?);
-    // `counter_id` at 10 and `time_type` at 11 say how to tell the time, which is not wanted here.
+    // `counter_id` at 10 and `time_type` at 11 describe the time, which is not used here.
     let seq_count = u32::from_le_bytes(field(bytes, 12)?);
     let disruption_marker = u64::from_le_bytes(field(bytes, 16)?);
     let _flags: [u8; 8] = field(bytes, 24)?;
-    // Odd while the hypervisor writes; the driver waits for the end of that before it copies.
+    // Odd while the hypervisor writes. The driver waits for an even number before it copies.
     let whole = seq_count % 2 == 0;
     let known = magic == MAGIC && version == VERSION && usize::try_from(size).ok()? >= BYTES;
     (known && whole).then_some(disruption_marker)

@@ -3,10 +3,10 @@
 
 #[link(wasm_import_module = "wasi_snapshot_preview1")]
 unsafe extern "C" {
-    /// Writes the time of a clock in ns; 0 if it did.
+    /// Writes the time of a clock in ns. Returns 0 on success.
     fn clock_time_get(clock: u32, precision_ns: u64, time_ns: *mut u64) -> u16;
 
-    /// Writes the resolution of a clock in ns; 0 if it did.
+    /// Writes the resolution of a clock in ns. Returns 0 on success.
     fn clock_res_get(clock: u32, resolution_ns: *mut u64) -> u16;
 }
 
@@ -23,8 +23,8 @@ pub(crate) fn realtime_ns() -> u64 {
 
 fn read(clock: u32) -> u64 {
     let mut time_ns = 0;
-    // SAFETY: the pointer is valid for a u64. Every host has both clocks; one that had not would leave
-    // the time at zero.
+    // SAFETY: the pointer is valid for a u64. Every host has both clocks. A host without one would
+    // leave the time at zero.
     unsafe {
         clock_time_get(clock, 1, &raw mut time_ns);
     }
@@ -41,7 +41,7 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
 
 fn resolution(clock: u32) -> u64 {
     let mut resolution_ns = 0;
-    // SAFETY: the pointer is valid for a u64. A call that fails leaves the resolution at zero.
+    // SAFETY: the pointer is valid for a u64. A failed call leaves the resolution at zero.
     unsafe {
         clock_res_get(clock, &raw mut resolution_ns);
     }

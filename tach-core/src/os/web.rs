@@ -9,53 +9,55 @@ use crate::sync::{AtomicU64, Ordering};
 extern "C" {
     type Performance;
 
-    /// Of the global scope, whichever it is; a host need not have it.
+    /// `performance` of the global scope, whichever scope that is. A host need not have it.
     #[wasm_bindgen(thread_local_v2, js_name = performance)]
     static PERFORMANCE: Option<Performance>;
 
-    /// Milliseconds since `timeOrigin`.
+    /// Returns the milliseconds since `timeOrigin`.
     #[wasm_bindgen(method)]
     fn now(this: &Performance) -> f64;
 
-    /// Milliseconds from 1970 to when the page, worker or process began.
+    /// Returns the milliseconds from 1970 to the start of the page, worker or process.
     #[wasm_bindgen(method, getter, js_name = timeOrigin)]
     fn time_origin(this: &Performance) -> f64;
 
-    /// Milliseconds since 1970, by a clock that may be set.
+    /// Returns the milliseconds since 1970, by a clock that may be set.
     #[wasm_bindgen(js_namespace = Date, js_name = now)]
     fn date_now() -> f64;
 }
 
-/// Browsers tell time in steps, against attacks that measure: of 5 to 100 µs in Chrome, of up to 1 ms in
-/// others. `Date` has whole ms.
+/// The largest step of the clocks. Browsers coarsen time against timing attacks: Chrome to steps of
+/// 5 to 100 µs, others to up to 1 ms. `Date` has whole ms.
 const STEP_NS: u64 = 1_000_000;
 
-/// How far the real-time clock may be from `Date` before that is followed: twice the step of `Date`.
+/// The distance from `Date` at which the real-time clock is set to `Date`: twice the step of
+/// `Date`.
 const DATE_STEPS_NS: u64 = 2_000_000;
 
-/// Counted from 1970, so that the clocks of a page and of its workers agree. Without `performance` it is
-/// `Date`, kept from going back.
+/// Reads `performance`, counted from 1970 so that the clocks of a page and of its workers agree.
+/// Without `performance` it reads `Date`, kept from going back.
 pub(crate) fn monotonic_ns() -> u64 {
     static DATE: Maximum = Maximum::new();
     let since_origin = PERFORMANCE.with(|performance| {
-        // Apart, since a double can't tell the sum to a microsecond.
+        // Converted separately, since a double can't hold the sum to a microsecond.
         performance.as_ref().map(|it| ns(it.time_origin()).saturating_add(ns(it.now())))
     });
     since_origin.unwrap_or_else(|| DATE.raise(ns(date_now())))
 }
 
-/// The monotonic clock, moved whenever `Date` has been found elsewhere: finer than `Date`, and as true to
-/// 2 ms.
+/// Reads the monotonic clock plus an offset, which changes whenever `Date` is too far away. So the
+/// result is finer than `Date`, and within 2 ms of it.
 pub(crate) fn realtime_ns() -> u64 {
-    /// What is to be added to the monotonic clock, wrapping.
+    /// The offset from the monotonic clock, wrapping.
     static OFFSET_NS: AtomicU64 = AtomicU64::new(0);
     let (date, monotonic) = (ns(date_now()), monotonic_ns());
-    // ORDERING: Relaxed, since the offset stands alone.
+    // ORDERING: Relaxed. The offset publishes nothing else.
     let fine = monotonic.wrapping_add(OFFSET_NS.load(Ordering::Relaxed));
     if fine.abs_diff(date) <= DATE_STEPS_NS {
         return fine;
     }
-    // ORDERING: Relaxed, as above; threads that do this at once store the same to a step of `Date`.
+    // ORDERING: Relaxed. The offset publishes nothing else, and concurrent threads store the same
+    // to a step of `Date`.
     OFFSET_NS.store(date.wrapping_sub(monotonic), Ordering::Relaxed);
     date
 }
@@ -72,7 +74,7 @@ pub(crate) fn has_monotonic_clock() -> bool {
     PERFORMANCE.with(Option::is_some)
 }
 
-/// Of milliseconds; 0 if they are negative.
+/// Converts milliseconds to ns; a negative number to 0.
 fn ns(ms: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, reason = "until 2554")]
     #[expect(clippy::cast_sign_loss, reason = "a negative number becomes 0")]

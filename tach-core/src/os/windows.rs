@@ -1,4 +1,4 @@
-//! Windows's clocks, and what it thinks of the counter.
+//! Windows's clocks, and its statements on the counter.
 #![expect(unsafe_code, reason = "calls Windows for its clocks, reads KUSER_SHARED_DATA")]
 
 use core::ptr;
@@ -12,10 +12,10 @@ use crate::sync::{AtomicU64, Ordering};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The clock behind `std::time::Instant`.
+/// Reads the clock behind `std::time::Instant`.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut count = 0;
-    // SAFETY: the pointer is valid for an i64. The call can't fail since Windows XP.
+    // SAFETY: the pointer is valid for an i64. Since Windows XP the call can't fail.
     unsafe {
         QueryPerformanceCounter(&raw mut count);
     }
@@ -25,21 +25,22 @@ pub(crate) fn monotonic_ns() -> u64 {
     s.saturating_mul(NS_PER_S).saturating_add(rest * NS_PER_S / per_s)
 }
 
-/// At most some GHz, so that a second's count times a billion fits `u64`.
+/// Returns the counter's frequency: at most some GHz, so that a second's count times a billion fits
+/// in `u64`.
 fn frequency_hz() -> u64 {
     static FREQUENCY_HZ: AtomicU64 = AtomicU64::new(0);
-    // ORDERING: Relaxed, since the value stands alone and whoever stores it stores the same.
+    // ORDERING: Relaxed. The value publishes nothing else, and all threads store the same.
     let known = FREQUENCY_HZ.load(Ordering::Relaxed);
     if known != 0 {
         return known;
     }
     let mut hz = 0;
-    // SAFETY: the pointer is valid for an i64. The call can't fail since Windows XP.
+    // SAFETY: the pointer is valid for an i64. Since Windows XP the call can't fail.
     unsafe {
         QueryPerformanceFrequency(&raw mut hz);
     }
     let hz = hz.unsigned_abs().max(1);
-    // ORDERING: Relaxed, as above.
+    // ORDERING: Relaxed, as for the load.
     FREQUENCY_HZ.store(hz, Ordering::Relaxed);
     hz
 }
@@ -52,11 +53,11 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
     resolution_ns().max(FILETIME_NS)
 }
 
-/// What one of a file time stands for.
+/// The unit of file times.
 const FILETIME_NS: u64 = 100;
 
 pub(crate) fn realtime_ns() -> u64 {
-    /// From 1601-01-01, where file times start, to 1970-01-01.
+    /// File times from 1601-01-01, their epoch, to 1970-01-01.
     const EPOCH: u64 = 116_444_736_000_000_000;
     let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
     // SAFETY: the pointer is valid for one FILETIME.
@@ -71,17 +72,17 @@ pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     /// `KUSER_SHARED_DATA.QpcBypassEnabled` (ntddk.h), at an address that Windows maps into every
     /// process.
     const QPC_BYPASS_ENABLED: usize = 0x7ffe_03c6;
-    // SAFETY: the page is mapped and readable in every process; the byte changes at most when the
+    // SAFETY: the page is mapped and readable in every process. The byte changes at most when the
     // system starts.
     let flags = unsafe { ptr::with_exposed_provenance::<u8>(QPC_BYPASS_ENABLED).read_volatile() };
     KernelView { current: Some(clocksource(flags)), available: Some("tsc") }
 }
 
-/// What `QueryPerformanceCounter` reads, by the names that Linux has for it.
+/// Returns Linux's name for the clock that `QueryPerformanceCounter` reads.
 fn clocksource(qpc_bypass: u8) -> &'static str {
-    /// It needs no system call: user space reads the TSC.
+    /// User space reads the TSC, without a system call.
     const ENABLED: u8 = 0x01;
-    /// It scales the TSC by the hypervisor's page.
+    /// The TSC is scaled by the hypervisor's page.
     const USE_HYPERVISOR_PAGE: u8 = 0x02;
     match (qpc_bypass & ENABLED != 0, qpc_bypass & USE_HYPERVISOR_PAGE != 0) {
         (false, _) => "qpc",
@@ -95,7 +96,7 @@ mod tests {
     use super::clocksource;
 
     #[test]
-    fn the_bypass_tells_what_windows_reads() {
+    fn the_bypass_flags_name_the_clock_that_windows_reads() {
         let names = [0x00, 0x02, 0x80, 0x01, 0x81, 0x03, 0x83].map(clocksource);
         let page = "hyperv_clocksource_tsc_page";
         assert_eq!(names, ["qpc", "qpc", "qpc", "tsc", "tsc", page, page]);

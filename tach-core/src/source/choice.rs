@@ -1,4 +1,4 @@
-//! The choice, published as one word.
+//! The choice of the source, published as one word.
 
 use core::fmt;
 
@@ -12,19 +12,19 @@ use crate::os::{self, CLOCKSOURCE_BYTES};
 use crate::sync::Padded;
 use crate::sync::Succession;
 
-/// What was chosen, as [`CHOICE`] holds it.
+/// The choice, as [`CHOICE`] holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) verdict: Verdict,
-    /// `TACH_SOURCE` had a value that means nothing.
+    /// `TACH_SOURCE` had an unknown value.
     pub(crate) source_ignored: bool,
-    /// `TACH_ORDER` had a value that means nothing.
+    /// `TACH_ORDER` had an unknown value.
     pub(crate) order_ignored: bool,
-    /// The user asked for this source, so the kernel's opinion does not count.
+    /// The user requested this source, so the kernel's opinion does not count.
     pub(crate) forced: bool,
-    /// How often the ticks have been moved or replaced.
+    /// The number of times that ticks have been moved or replaced.
     pub(crate) moves: u8,
-    /// Which domain tells them: 0 none, else one more than its index.
+    /// The domain of the ticks: 0 for none, else its index plus one.
     domain: u8,
 }
 
@@ -63,12 +63,12 @@ impl Chosen {
     }
 }
 
-/// What was chosen, as [`Chosen`]'s word; until then what was called for, as [`Calls`]'s, which reads as
-/// [`Mode::Undecided`]. With it, the lines by which ticks are told once they have been moved or
-/// replaced.
+/// The choice, as a [`Chosen`] word. Before it is made, the requests, as a [`Calls`] word, which
+/// reads as [`Mode::Undecided`]. The entries are the domains: the lines from readings to ticks once
+/// ticks have been moved or replaced.
 static CHOICE: Padded<Succession<WORDS, DOMAINS>> = Padded(Succession::new());
 
-/// What was asked for by calls before the choice.
+/// The requests of calls before the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Calls {
     source: Option<Source>,
@@ -98,13 +98,13 @@ impl Calls {
         Self { source, enforced: word & Self::ENFORCED != 0 }
     }
 
-    /// What has been called for; `None` once the choice is made.
+    /// Returns the requests so far, or `None` once the choice is made.
     fn get() -> Option<Self> {
         let word = CHOICE.0.word();
         (word >> Chosen::MODE_SHIFT == Mode::Undecided as u32).then(|| Self::from_word(word))
     }
 
-    /// Takes down a call, unless the choice is made. Whether it is taken down.
+    /// Adds a request and returns `true`, unless the choice has been made.
     fn add(call: impl Fn(Self) -> Self) -> bool {
         while let Some(calls) = Self::get() {
             if CHOICE.0.change(calls.to_word(), call(calls).to_word()) {
@@ -115,40 +115,42 @@ impl Calls {
     }
 }
 
-/// Whether a read is the counter's, decided by one load and one comparison.
+/// Returns whether a read is the counter's, by one load and one comparison.
 #[inline]
 pub(crate) fn reads_counter() -> bool {
     CHOICE.0.word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
 }
 
-/// Whether an ordered read is one instruction of a trusted counter, decided as cheaply.
+/// Returns whether an ordered read is one instruction of a trusted counter, by one load and one
+/// comparison.
 #[inline]
 pub(crate) fn reads_self_ordered_counter() -> bool {
     CHOICE.0.word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
 }
 
-/// Whether strict order is enforced on the counter as it is.
+/// Returns whether strict order is enforced on a counter that was not moved.
 #[inline]
 pub(crate) fn enforces_counter() -> bool {
     CHOICE.0.word() >> Chosen::MODE_SHIFT == Mode::Enforced as u32
 }
 
-/// The choice as it is now; [`Mode::Undecided`] before [`choose`].
+/// Returns the current choice: [`Mode::Undecided`] before [`choose`].
 fn chosen() -> Chosen {
     Chosen::from_word(CHOICE.0.word_with_entries())
 }
 
-/// The mode in force; [`Mode::Undecided`] before [`choose`].
+/// Returns the current mode: [`Mode::Undecided`] before [`choose`].
 pub(crate) fn mode() -> Mode {
     chosen().verdict.mode
 }
 
-/// How often ticks have been moved or replaced.
+/// Returns how often ticks have been moved or replaced.
 pub(crate) fn moves() -> u8 {
     chosen().moves
 }
 
-/// The tick of what the counter or the OS clock reads, where `chosen` moves or replaces ticks.
+/// Returns the tick at a reading of the counter or the OS clock, if `chosen` moves or replaces
+/// ticks.
 #[cold]
 #[inline(never)]
 pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
@@ -156,8 +158,8 @@ pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
     domain.map_or(raw, |words| line_of(words).ns_at(raw))
 }
 
-/// Gives ticks by `line` from now on, for the reason in `verdict`, unless `seen` is in force no more
-/// or ticks have been moved too often.
+/// Converts readings to ticks by `line` from now on, with the reason in `verdict`, unless `seen` is
+/// no longer in force or ticks have been moved too often.
 pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     #[expect(clippy::cast_possible_truncation, reason = "less than DOMAINS")]
     let next = |index| Chosen { verdict, moves: seen.moves + 1, domain: index as u8 + 1, ..seen };
@@ -165,7 +167,8 @@ pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     CHOICE.0.replace(seen.to_word(), usize::from(seen.domain), domain_at);
 }
 
-/// Whether the kernel, asked by its files, has left the counter that `chosen` relies on.
+/// Returns whether the kernel, according to its files, has left the counter that `chosen` relies
+/// on.
 pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
     let words = &mut [0; CLOCKSOURCE_BYTES];
     let mut verdict = || kernel_verdict(&os::kernel_view(words), counter::CLOCKSOURCES);
@@ -174,13 +177,13 @@ pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
         && verdict() == Some(Reason::KernelAvoidsCounter)
 }
 
-/// The choice, made now if it has not been made yet.
+/// Returns the choice, and makes it first if needed.
 pub(crate) fn choose() -> Chosen {
     choose_after(&mut || ())
 }
 
-/// The choice, made now if it has not been made yet. Calls `begin` before it collects the evidence that
-/// takes long, if the counter may be read.
+/// Returns the choice, and makes it first if needed. If the counter may be read, calls `begin`
+/// before it collects the evidence that takes long.
 pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
     if Calls::get().is_some() {
         decide_now(begin);
@@ -198,11 +201,12 @@ fn decide_now(begin: &mut dyn FnMut()) {
     }
 }
 
-/// The verdict on this machine's counter. Nothing is asked about a counter that is not wanted.
+/// Returns the verdict on this machine's counter. If the counter is not wanted, asks nothing about
+/// it.
 fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
     let access = Access {
         has_counter: counter::CLOCKSOURCES.has_counter(),
-        // Before any clock is read: this says how.
+        // Before any clock is read, since this also decides how clocks are read.
         counter_readable: os::counter_readable(),
         has_monotonic_clock: os::has_monotonic_clock(),
     };
@@ -215,7 +219,8 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
     decide(features, counter::CLOCKSOURCES, &os::kernel_view(words), wish)
 }
 
-/// Makes the choice, unless another thread has made it or has called for something else meanwhile.
+/// Makes the choice and returns `true`, unless another thread has made it or added a request
+/// meanwhile.
 fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
     let (source, order) = (SOURCE.read(), ORDER.read());
     let called = calls.source.map(|source| (source, Reason::Call));
@@ -244,21 +249,21 @@ fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
     true
 }
 
-/// Takes down what [`force_source`](crate::force_source) asks for, for [`choose`] to weigh.
+/// Adds the request of [`force_source`](crate::force_source), for [`choose`] to weigh.
 pub(crate) fn call_for_source(source: Source) -> Result<(), ForceError> {
     let added = Calls::add(|calls| Calls { source: Some(source), ..calls });
     if added { Ok(()) } else { Err(ForceError(())) }
 }
 
-/// Takes down what [`enforce_order`](crate::enforce_order) asks for, for [`choose`] to weigh; an error if
-/// the choice has been made otherwise.
+/// Adds the request of [`enforce_order`](crate::enforce_order), for [`choose`] to weigh. Fails if
+/// the choice has been made and is [`Order::OrderedRead`].
 pub(crate) fn call_for_enforced_order() -> Result<(), ForceError> {
     let added = Calls::add(|calls| Calls { enforced: true, ..calls });
     if added || mode().order() != Order::OrderedRead { Ok(()) } else { Err(ForceError(())) }
 }
 
-/// The error of [`force_source`](crate::force_source) and [`enforce_order`](crate::enforce_order): the
-/// clock had been read before the call.
+/// The error of [`force_source`](crate::force_source) and [`enforce_order`](crate::enforce_order):
+/// the clock was read before the call.
 ///
 /// # Examples
 ///
@@ -305,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_kept_where_nothing_is_decided() {
+    fn a_word_of_calls_is_undecided_and_keeps_them() {
         for source in [None, Some(Source::Counter), Some(Source::Os)] {
             for enforced in [false, true] {
                 let calls = Calls { source, enforced };

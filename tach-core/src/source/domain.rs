@@ -1,42 +1,43 @@
-//! Ticks that go on when the counter that gave them no longer can.
+//! Ticks that continue after the counter they came from has failed.
 //!
-//! When a counter goes back, stops, or is left by the kernel, ticks come from elsewhere: from the
-//! counter moved by an offset, or from the OS clock. They go on where the counter should have been,
-//! so that every tick that was ever read keeps its meaning.
+//! When a counter goes back, stops, or is left by the kernel, ticks come from the counter moved by
+//! an offset, or from the OS clock. They continue where the counter should have been, so that every
+//! earlier tick keeps its meaning.
 
 use super::verdict::Mode;
 use crate::line::{Line, Rate};
 use crate::sample::CounterFailure;
 use crate::timeline::{Expected, MAX_SKEW_NS};
 
-/// Lines in memory: one for each time that ticks can be moved or replaced, and a few for threads that
-/// a `fork` left behind in the middle of writing one.
+/// The number of lines in memory: one for each time that ticks can be moved or replaced, and a few
+/// for writers that a `fork` stopped in the middle.
 pub(super) const DOMAINS: usize = 7;
 
-/// A counter that has gone back more often is left.
+/// A counter that has gone back more often is not read any more.
 const MOST_REGRESSIONS: u8 = 3;
 
-/// By how much the ticks are moved ahead, so that a thread that already reads by the new domain is
-/// not behind one that still reads by the old, on a core whose counter is ahead: as far as cores may be
-/// apart before one of them counts as having gone back. The timelines slew it away.
+/// The distance by which ticks are moved ahead. A thread that already reads by the new domain must
+/// not be behind a thread that still reads by the old one on a core whose counter is ahead. So this
+/// is the greatest skew of a core that does not count as going back. The timelines slew it away.
 const AHEAD_NS: u64 = MAX_SKEW_NS;
 
-/// The words of a domain: its line, and the choice's word that goes with it.
+/// The words of a domain: its line, and the choice's word that belongs to it.
 pub(super) const WORDS: usize = 4;
 
 pub(super) fn to_words(line: Line, word: u32) -> [u64; WORDS] {
     [line.start_tick, line.start_ns, line.rate.q48(), word.into()]
 }
 
-/// The line from raw readings to ticks.
+/// Returns the line from raw readings to ticks.
 pub(super) fn line_of([start_tick, start_ns, q48, _]: [u64; WORDS]) -> Line {
     Line { start_tick, start_ns, rate: Rate::from_q48(q48) }
 }
 
-/// The mode in which ticks go on after `failure`, and their line. They have been moved `moves` times
-/// before; the counter and the OS clock read `raw` and `os_ns` now, where `expected` should be.
+/// Returns the mode and the line for the ticks after `failure`. Ticks have been moved `moves` times
+/// before. The counter now reads `raw` and the OS clock `os_ns`, while the counter should read
+/// `expected`.
 ///
-/// A counter that goes back again and again is left.
+/// A counter that goes back again and again is replaced by the OS clock.
 pub(crate) fn after_failure(
     failure: CounterFailure,
     moves: u8,
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_kept_whole() {
+    fn a_line_survives_its_words() {
         let (_, line) = line(CounterFailure::Stopped, 0);
         assert_eq!(line_of(to_words(line, 9)), line);
     }

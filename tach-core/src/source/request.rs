@@ -1,14 +1,14 @@
-//! What the person who runs the process asks for, by environment variables.
+//! The user's requests by environment variables.
 
 use super::{Order, Source};
 use crate::os;
 
-/// An environment variable and what its values stand for.
+/// An environment variable and the meanings of its values.
 #[derive(Debug)]
 pub(crate) struct Variable<T: 'static> {
     name: &'static str,
     values: &'static [(&'static str, T)],
-    /// What to say of another value.
+    /// The message for any other value.
     complaint: &'static str,
 }
 
@@ -19,24 +19,24 @@ pub(crate) const SOURCE: Variable<Source> = Variable {
     complaint: "TACH_SOURCE is ignored: it must be \"os\" or \"counter\"",
 };
 
-/// How strict order is kept.
+/// The way strict order is kept.
 pub(crate) const ORDER: Variable<Order> = Variable {
     name: "TACH_ORDER",
     values: &[("enforced", Order::Enforced)],
     complaint: "TACH_ORDER is ignored: it must be \"enforced\"",
 };
 
-/// What a variable asks for.
+/// The request of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked<T> {
     Nothing,
     For(T),
-    /// It has a value that stands for nothing.
+    /// The variable has an unknown value.
     Nonsense,
 }
 
 impl<T: Copy> Variable<T> {
-    /// What the environment asks for.
+    /// Returns the request in the environment.
     pub(super) fn read(&self) -> Asked<T> {
         let mut asked = Asked::Nothing;
         os::with_variable(self.name, &mut |value| asked = self.parse(value));
@@ -51,7 +51,7 @@ impl<T: Copy> Variable<T> {
 }
 
 impl<T> Variable<T> {
-    /// The message for a value that has no meaning.
+    /// Returns the message for an unknown value.
     pub(crate) const fn complaint(&self) -> &'static str {
         self.complaint
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_these_words_ask_for_something() {
+    fn only_these_words_are_requests() {
         assert_eq!(SOURCE.parse(None), Asked::Nothing);
         assert_eq!(SOURCE.parse(Some("os")), Asked::For(Source::Os));
         assert_eq!(SOURCE.parse(Some("counter")), Asked::For(Source::Counter));

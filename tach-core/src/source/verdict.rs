@@ -1,26 +1,26 @@
-//! What the evidence says.
+//! The verdict on the counter, from the evidence.
 
 use super::{Order, Reason, Source};
 use crate::counter::{Clocksources, Features, Ordering};
 use crate::os::KernelView;
 
-/// The choice. The bare read asks only whether it is at least [`Mode::Enforced`], the ordered ones
-/// whether it is [`Mode::SelfOrdered`], the highest.
+/// How ticks are read. The bare read only compares the mode with [`Mode::Enforced`], the ordered
+/// reads with [`Mode::SelfOrdered`], the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Mode {
     Undecided = 0,
     Os = 1,
-    /// OS clock, in the ticks of a counter that it took the place of; strict order must be enforced,
-    /// since that counter may have been ahead.
+    /// The OS clock, in ticks of the counter that it replaced. Strict order must be enforced, since
+    /// that counter may have been ahead.
     Replaced = 2,
-    /// Counter that went back, moved to where it should be; strict order must be enforced.
+    /// A counter that went back, moved to where it should be. Strict order must be enforced.
     Moved = 3,
-    /// Counter on provisional trust: strict order must be enforced.
+    /// A counter on provisional trust. Strict order must be enforced.
     Enforced = 4,
-    /// Trusted counter without a self-ordered read.
+    /// A trusted counter without a self-ordered read.
     Fenced = 5,
-    /// Trusted counter with a self-ordered read.
+    /// A trusted counter with a self-ordered read.
     SelfOrdered = 6,
 }
 
@@ -59,27 +59,27 @@ pub(crate) struct Verdict {
     pub(crate) reason: Reason,
 }
 
-/// What the user asks for.
+/// The user's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Wish {
-    /// A source, and by which of the reasons [`Reason::Call`] and [`Reason::Environment`].
+    /// A source, and how it was requested: [`Reason::Call`] or [`Reason::Environment`].
     pub(super) source: Option<(Source, Reason)>,
-    /// Strict order by a shared maximum, also where the counter is trusted.
+    /// Strict order by a shared maximum, even if the counter is trusted.
     pub(super) enforced: bool,
 }
 
-/// What is known of the counter before anything slow is asked.
+/// The facts about the counter that are quick to find.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
     /// tach reads a counter on this target.
     pub(super) has_counter: bool,
     /// This process may read it.
     pub(super) counter_readable: bool,
-    /// The host has a clock that nobody sets.
+    /// The host has a clock that can't be set.
     pub(super) has_monotonic_clock: bool,
 }
 
-/// The verdict if there is no counter to weigh: it is not wanted, or can't be read.
+/// Returns the verdict if there is no counter to weigh: it is not wanted, or can't be read.
 pub(super) fn without_counter(access: Access, wish: Wish) -> Option<Verdict> {
     let reason = if cfg!(tach_source = "os") {
         Reason::Build
@@ -118,13 +118,13 @@ pub(super) fn decide(
         (true, None) => Verdict { mode: Mode::Enforced, reason: Reason::KernelVerdictUnknown },
     };
     match wish.source {
-        // A counter that nobody vouches for is read all the same, but its order is enforced.
+        // A counter without a good verdict is read on request, but its order is enforced.
         Some((_, reason)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), reason },
         None => by_merit,
     }
 }
 
-/// The kernel's verdict on the counter by its clocksources; `None` where they are not known.
+/// Returns the kernel's verdict on the counter by its clocksources, or `None` if they are unknown.
 pub(super) fn kernel_verdict(
     kernel: &KernelView<'_>,
     clocksources: Clocksources,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_verdict_is_heeded() {
+    fn the_kernels_clocksource_decides() {
         let cases = [
             (Some("tsc"), "tsc hpet", Mode::SelfOrdered, Reason::KernelUsesCounter),
             (Some("hpet"), "hpet acpi_pm", Mode::Os, Reason::KernelAvoidsCounter),
@@ -210,7 +210,7 @@ mod tests {
         let uses = kernel(Some("riscv_clocksource"), "riscv_clocksource");
         let verdict = decide(features, riscv, &uses, Wish::default());
         assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
-        // Another architecture's, as an emulator shows it.
+        // Another architecture's clocksource, as an emulator shows it.
         for name in ["tsc", "kvm-clock", ""] {
             let verdict = decide(features, riscv, &kernel(Some(name), "tsc"), Wish::default());
             assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn force_outranks_merit() {
+    fn a_request_outranks_merit() {
         let wish = Wish { source: Some((Source::Counter, Reason::Call)), ..Wish::default() };
         let cases = [("tsc", Mode::SelfOrdered), ("hpet", Mode::Enforced)];
         for (current, mode) in cases {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn enforced_order_can_be_had_of_a_trusted_counter() {
+    fn a_trusted_counter_is_enforced_on_request() {
         let enforced = Wish { enforced: true, ..Wish::default() };
         let fenced = Features { ordering: Ordering::Fenced, ..TRUSTED };
         for features in [TRUSTED, fenced] {
