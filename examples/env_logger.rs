@@ -1,4 +1,4 @@
-//! `env_logger`, twice: a line for people and one of JSON for each record, both with the same time.
+//! `env_logger`, twice: each record as text and as JSON, with the same time.
 //!
 //! ```text
 //! cargo run --example env_logger
@@ -11,11 +11,11 @@
 //! 2026-11-21T14:43:44.196277Z WARN  env_logger: two\nlines by="ada l."
 //! ```
 //!
-//! and on stdout
+//! and on stdout, with the same times,
 //!
 //! ```text
-//! {"ts":"2026-11-21T14:43:44.196111Z","level":"INFO","target":"env_logger","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T14:43:44.196277Z","level":"WARN","target":"env_logger","msg":"two\nlines","by":"ada l."}
+//! {"ts":"...","level":"INFO","target":"env_logger","msg":"ready","port":3000}
+//! {"ts":"...","level":"WARN","target":"env_logger","msg":"two\nlines","by":"ada l."}
 //! ```
 
 use env_logger::{Builder, Target};
@@ -30,7 +30,7 @@ fn main() -> Result<(), SetLoggerError> {
         .target(Target::Stdout)
         .format(tach_log::write_json)
         .build();
-    // With one of them alone, `.format(tach_log::write_line).init()` is all there is to it.
+    // One logger alone needs only `.format(tach_log::write_line).init()`.
     log::set_boxed_logger(Box::new(Stamped::new(Sinks::new().with(text).with(json))))?;
     log::set_max_level(level);
 

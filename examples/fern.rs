@@ -1,4 +1,4 @@
-//! `fern`: a line for people and one of JSON for each record, both with the same time.
+//! `fern`: each record as text and as JSON, with the same time.
 //!
 //! ```text
 //! cargo run --example fern
@@ -11,11 +11,11 @@
 //! 2026-11-21T14:43:44.199533Z WARN  fern: two\nlines by="ada l."
 //! ```
 //!
-//! and on stdout
+//! and on stdout, with the same times,
 //!
 //! ```text
-//! {"ts":"2026-11-21T14:43:44.199276Z","level":"INFO","target":"fern","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T14:43:44.199533Z","level":"WARN","target":"fern","msg":"two\nlines","by":"ada l."}
+//! {"ts":"...","level":"INFO","target":"fern","msg":"ready","port":3000}
+//! {"ts":"...","level":"WARN","target":"fern","msg":"two\nlines","by":"ada l."}
 //! ```
 
 use std::io;
@@ -25,7 +25,7 @@ use log::{LevelFilter, SetLoggerError, info, warn};
 use tach_log::Stamped;
 
 fn main() -> Result<(), SetLoggerError> {
-    // fern prints what it is given, and ends the line.
+    // fern ends the line.
     let text = Dispatch::new()
         .format(|out, _, record| out.finish(format_args!("{}", tach_log::line(record))))
         .chain(io::stderr());

@@ -25,7 +25,7 @@ fn main() -> Result<(), FlexiLoggerError> {
     Ok(())
 }
 
-/// `flexi_logger` ends the line, and has a time of its own that nobody asks for.
+/// Writes a record. `flexi_logger` ends the line, and its own time goes unused.
 fn logfmt(out: &mut dyn io::Write, _: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
     write!(out, "{}", tach_log::logfmt(record))
 }

@@ -1,4 +1,4 @@
-//! `log4rs`: a line for people and one of JSON for each record, both with the same time.
+//! `log4rs`: each record as text and as JSON, with the same time.
 //!
 //! ```text
 //! cargo run --example log4rs
@@ -11,11 +11,11 @@
 //! 2026-11-21T14:43:44.204849Z WARN  log4rs: two\nlines by="ada l."
 //! ```
 //!
-//! and on stdout
+//! and on stdout, with the same times,
 //!
 //! ```text
-//! {"ts":"2026-11-21T14:43:44.204710Z","level":"INFO","target":"log4rs","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T14:43:44.204849Z","level":"WARN","target":"log4rs","msg":"two\nlines","by":"ada l."}
+//! {"ts":"...","level":"INFO","target":"log4rs","msg":"ready","port":3000}
+//! {"ts":"...","level":"WARN","target":"log4rs","msg":"two\nlines","by":"ada l."}
 //! ```
 
 use log::{LevelFilter, Record, info, warn};
@@ -24,7 +24,7 @@ use log4rs::config::{Appender, Config, Root};
 use log4rs::encode::{Encode, Write};
 use tach_log::Stamped;
 
-/// An encoder of `log4rs`, which is all that it takes to use a format there.
+/// An encoder of text lines.
 #[derive(Debug)]
 struct Text;
 
@@ -34,7 +34,7 @@ impl Encode for Text {
     }
 }
 
-/// The same with JSON.
+/// An encoder of JSON.
 #[derive(Debug)]
 struct Json;
 

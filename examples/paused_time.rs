@@ -1,12 +1,12 @@
-//! tokio's paused time as the clock of logs and budgets: a day of retries, told in no time.
+//! tokio's paused time as the clock of logs and budgets: a day of retries in no time.
 //!
 //! ```text
 //! cargo run --example paused_time
 //! ```
 //!
-//! In a runtime that is paused, tokio's time stands still while any task has work and leaps to the next
-//! timer when none has. A clock that is built on it makes timestamps and budgets leap along, so that a
-//! test of a service sees the times that the service would have seen.
+//! In a paused runtime, tokio's time stands still while a task has work, and otherwise jumps to the
+//! next timer. With a clock on that time, timestamps and budgets follow, so that a test of a
+//! service sees the times of a real run.
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
@@ -17,14 +17,12 @@ use tach_tracing::{Timer as _, Utc};
 use tokio::runtime::Handle;
 use tokio::time::{self, sleep};
 
-/// In seconds.
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// tokio's time as tach's clock, on any thread: outside of the runtime its time is not known, so a read
-/// enters it.
+/// tokio's time as a clock for any thread: a read enters the runtime, which knows the time.
 struct TokioClock {
     runtime: AssertUnwindSafe<Handle>,
-    /// The ticks of its instants are the nanoseconds since then.
+    /// Tick 0. A tick is a nanosecond.
     start: time::Instant,
     start_unix: UnixTime,
 }
@@ -47,7 +45,7 @@ impl Clock for TokioClock {
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() {
-    // Budgets hold a reference that lives for ever, so that they can be copied.
+    // Budgets are `Copy`, and hold a `'static` reference to their clock.
     let clock: &TokioClock = Box::leak(Box::new(TokioClock {
         runtime: AssertUnwindSafe(Handle::current()),
         start: time::Instant::now(),

@@ -1,4 +1,4 @@
-//! The pipeline: `log`, `slog` and `tracing` on one thread that writes, as lines for people and as JSON.
+//! The pipeline: one thread writes the records of `log`, `slog` and `tracing`, as text and as JSON.
 //!
 //! ```text
 //! cargo run --example pipeline
@@ -10,12 +10,12 @@
 //! 2026-11-21T15:32:29.466120Z WARN  pipeline: slow ms=9.5 pool=a
 //! ```
 //!
-//! and everything on stdout
+//! and everything on stdout, here without the times,
 //!
 //! ```text
-//! {"ts":"2026-11-21T15:32:29.456916Z","level":"INFO","target":"pipeline","msg":"ready","port":3000}
-//! {"ts":"2026-11-21T15:32:29.466120Z","level":"WARN","target":"pipeline","msg":"slow","ms":9.5,"pool":"a"}
-//! {"ts":"2026-11-21T15:32:29.466246Z","level":"INFO","target":"pipeline","msg":"done","span":"get","id":7}
+//! {"ts":"...","level":"INFO","target":"pipeline","msg":"ready","port":3000}
+//! {"ts":"...","level":"WARN","target":"pipeline","msg":"slow","ms":9.5,"pool":"a"}
+//! {"ts":"...","level":"INFO","target":"pipeline","msg":"done","span":"get","id":7}
 //! ```
 
 use core::error::Error;
@@ -39,6 +39,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let _request = tracing::info_span!("get", id = 7).entered();
     tracing::info!("done");
     log::error!(target: "noisy", "unseen");
-    // Here the guard has everything written.
+    // Dropping the guard writes everything.
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! slog: the same record as text by slog-term and as JSON by slog-json, both with tach's time.
+//! slog: each record as text by slog-term and as JSON by slog-json, both with tach's time.
 //!
 //! ```text
 //! cargo run --example slog

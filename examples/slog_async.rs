@@ -1,10 +1,11 @@
-//! slog-async, whose worker writes late: alone by its own time, between tach's drains by that of the call.
+//! slog-async, whose worker writes late: alone with the time of writing, between tach's drains with
+//! the time of the call.
 //!
 //! ```text
 //! cargo run --example slog_async
 //! ```
 //!
-//! prints for records that are all logged at once
+//! prints, for records that are logged at once,
 //!
 //! ```text
 //! slog-async alone:
@@ -27,7 +28,7 @@ use slog_async::Async;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_log::slog::{Pinned, Stamped};
 
-/// A drain that takes its time, as a network or a full disk does.
+/// A drain as slow as a network or a full disk.
 struct Slow<D>(D);
 
 impl<D: Drain> Drain for Slow<D> {
@@ -41,7 +42,6 @@ impl<D: Drain> Drain for Slow<D> {
     }
 }
 
-/// slog-term, slowly.
 fn slow() -> impl Drain<Ok = (), Err = Never> + Send {
     let term = FullFormat::new(PlainSyncDecorator::new(io::stdout()))
         .use_custom_timestamp(tach_log::slog::term)
@@ -60,7 +60,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Dropping the logger waits for the worker.
+/// Logs three records, and waits for the worker by dropping the logger.
 #[expect(clippy::needless_pass_by_value, reason = "it is dropped here")]
 fn log_three(log: Logger) {
     for number in 1..=3 {

@@ -1,4 +1,4 @@
-//! How long spans are busy: lines that print it, and a layer of one's own that reads it.
+//! How long spans are busy: lines with the durations, and a layer that reads them.
 //!
 //! ```text
 //! cargo run --example span_timing
@@ -15,7 +15,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Warns of spans that were idle for most of their time.
+/// A layer that reports spans which were idle for most of their time.
 struct Idlers;
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Idlers {

@@ -1,8 +1,8 @@
 //! Which clocks keep their order across threads: `cargo bench --bench order`, with options
 //! `cargo bench --bench order -- --threads 2 --seconds 60`.
 //!
-//! Every thread loads what its neighbour published last, reads the clock, and publishes that. The load
-//! happens before the read, so a clock in strict order never reads less than what was loaded.
+//! Every thread loads its neighbour's last value, reads the clock, and publishes the reading. The
+//! load happens before the read, so a clock in strict order never reads less than the loaded value.
 #![expect(clippy::print_stdout, reason = "the table is this program's output")]
 
 use core::time::Duration;
@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 use benches::order::{Findings, Options, Role, Subject, has_control, subjects};
 
-/// The argument by which this program runs the one clock that needs a process of its own.
+/// The argument that makes this program run only the clock with enforced order.
 const ENFORCED: &str = "--enforced";
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs every clock, and says what follows. Whether those that promise it kept their order.
+/// Runs every clock and prints a conclusion. Returns whether every promised order was kept.
 fn run_all(options: Options) -> bool {
     println!(
         "{} threads, {:?} a clock: load, read, compare, publish\n",
@@ -62,13 +62,13 @@ fn run_all(options: Options) -> bool {
     kept
 }
 
-/// Runs the clock whose order is enforced in this process. Whether it was kept.
+/// Runs the clock with enforced order in this process. Returns whether the order was kept.
 fn run_enforced(options: Options) -> bool {
     let enforced = subjects().into_iter().filter(|subject| subject.role == Role::Enforced);
     enforced.map(|subject| run(&subject, options).inversions).sum::<u64>() == 0
 }
 
-/// Enforced order is chosen for a whole process: this program again. Whether the order was kept.
+/// Runs the clock with enforced order in another process. Returns whether the order was kept.
 fn run_again_enforced(options: Options) -> bool {
     let program = env::current_exe().expect("this program has a path");
     let mut child = Command::new(program);

@@ -1,7 +1,7 @@
-//! What is measured: every clock as one loop, so that criterion and the table run the same code.
+//! Every clock as a loop, which criterion and the table share.
 #![cfg_attr(
     target_arch = "x86_64",
-    expect(unsafe_code, reason = "reads the TSC bare, as the measure of all others")
+    expect(unsafe_code, reason = "reads the bare TSC, the measure of all others")
 )]
 
 mod lines;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 pub use crate::subjects::enforced;
 
-/// Every group.
+/// Returns every group.
 #[must_use]
 pub fn groups() -> Vec<Group> {
     let mut groups = subjects::groups();
@@ -27,26 +27,26 @@ pub fn groups() -> Vec<Group> {
     groups
 }
 
-/// Clocks that do the same job, the first of which is the measure of the others.
+/// Clocks with the same job. The first is the measure of the others.
 #[derive(Debug)]
 pub struct Group {
-    /// What they do.
+    /// The job.
     pub name: &'static str,
-    /// Who does it.
+    /// The clocks.
     pub subjects: Vec<Subject>,
 }
 
 /// One clock at one job.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject {
-    /// Who does it.
+    /// The clock.
     pub name: &'static str,
-    /// Does it so many times.
+    /// Does the job the given number of times.
     pub run: fn(u64),
 }
 
 impl Subject {
-    /// How long `iterations` take.
+    /// Measures `iterations`.
     #[must_use]
     pub fn time(&self, iterations: u64) -> Duration {
         let start = Instant::now();

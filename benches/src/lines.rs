@@ -1,4 +1,4 @@
-//! A record of `log` as a line: each format within `env_logger`, which hands it to nobody.
+//! Records of `log` as lines, in `env_logger`, which discards them.
 
 use core::hint::black_box;
 use std::io;
@@ -11,7 +11,7 @@ use log::{Level, LevelFilter, Log, Record};
 
 use crate::{Group, Subject};
 
-/// The formats, the default one of `env_logger` first.
+/// Returns the formats, `env_logger`'s default first.
 pub(crate) fn group() -> Group {
     Group {
         name: "a line of log",
@@ -76,7 +76,7 @@ fn builder() -> Builder {
     builder
 }
 
-/// A message with an argument, an integer, a float and a text.
+/// Logs a message with an argument, an integer, a float and a text.
 fn log(logger: &Logger, iterations: u64) {
     let fields: [(&str, Value<'_>); 3] = [
         ("id", 12_345_678_u64.to_value()),

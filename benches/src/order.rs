@@ -1,4 +1,4 @@
-//! Whether a clock read after a load is ever behind what was loaded.
+//! Whether a clock, read after a load, is ever behind the loaded value.
 
 use core::num::NonZero;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,23 +9,23 @@ use std::time::Instant as StdInstant;
 
 use tach_core::{Instant, MonotonicInstant, Order, OrderedInstant, Source, status};
 
-/// How many threads, and for how long.
+/// The number of threads and the length of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// At least 2: a thread alone has nobody to be behind of.
+    /// At least 2.
     pub threads: usize,
-    /// Of each clock.
+    /// The time for each clock.
     pub time: Duration,
 }
 
 impl Options {
     const USAGE: &'static str = "the options are --threads N (2 to 1024) and --seconds M (from 1)";
 
-    /// Reads `--threads N` and `--seconds M`; cargo's own `--bench` is passed over.
+    /// Parses `--threads N` and `--seconds M`, and ignores cargo's `--bench`.
     ///
     /// # Errors
     ///
-    /// If there is anything else, or a number out of its range.
+    /// If an option is unknown, or a number out of range.
     pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self { threads: 2, time: Duration::from_secs(5) };
         while let Some(word) = words.next() {
@@ -43,7 +43,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The words that [`parse`](Self::parse) reads these from.
+    /// Returns the words from which [`parse`](Self::parse) reads these options.
     #[must_use]
     pub fn to_words(self) -> [String; 4] {
         [
@@ -55,45 +55,44 @@ impl Options {
     }
 }
 
-/// What was found of one clock.
+/// The findings for one clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Findings {
-    /// Readings that were compared with one that happened before.
+    /// Readings that were compared with an earlier one.
     pub reads: u64,
-    /// Readings that were behind it.
+    /// Readings that were less than the earlier one.
     pub inversions: u64,
-    /// By how much the worst was behind.
+    /// The largest inversion.
     pub largest: Duration,
 }
 
-/// What is expected of a clock.
+/// The order that a clock promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Promises no order: the positive control.
+    /// None: the positive control.
     Control,
-    /// tach's, with the promise of strict order.
+    /// Strict order.
     Strict,
-    /// tach's, with that promise where the kernel trusts the counter on all CPUs, or gives the time
-    /// itself.
+    /// Strict order if the kernel trusts the counter on all CPUs, or is the source itself.
     StrictIfTrusted,
-    /// As [`Strict`](Self::Strict), in a process in which that order is enforced.
+    /// Strict order, in a process that enforces it.
     Enforced,
-    /// Somebody else's.
+    /// Unknown: a clock of another crate.
     Other,
 }
 
 /// A clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject {
-    /// Its name.
+    /// Its name in the table.
     pub name: &'static str,
-    /// What is expected of it.
+    /// The order that it promises.
     pub role: Role,
-    /// Looks how it keeps its order.
+    /// Measures its order.
     pub run: fn(Options) -> Findings,
 }
 
-/// Every clock.
+/// Returns every clock.
 #[must_use]
 pub fn subjects() -> Vec<Subject> {
     vec![
@@ -153,7 +152,7 @@ pub fn subjects() -> Vec<Subject> {
 }
 
 impl Role {
-    /// Whether strict order is promised here.
+    /// Returns whether strict order is promised on this machine.
     #[must_use]
     pub fn is_strict(self) -> bool {
         match self {
@@ -164,7 +163,7 @@ impl Role {
     }
 }
 
-/// Whether the bare read is a counter's here, so that the control can fail.
+/// Returns whether this process reads a counter, so that the control can fail.
 #[must_use]
 pub fn has_control() -> bool {
     status().source == Source::Counter
@@ -175,25 +174,25 @@ fn in_ticks(options: Options, read: impl Fn() -> u64 + Sync) -> Findings {
     Findings { largest: ticks(largest), ..findings }
 }
 
-/// What so many ticks last.
+/// Returns the duration of `count` ticks.
 fn ticks(count: u64) -> Duration {
     let now = Instant::now();
     Instant::from_ticks(now.as_ticks() + count) - now
 }
 
 fn in_ns(options: Options, since_base: impl Fn() -> Duration + Sync) -> Findings {
-    #[expect(clippy::cast_possible_truncation, reason = "the run takes no 584 years")]
+    #[expect(clippy::cast_possible_truncation, reason = "the run is shorter than 584 years")]
     let (findings, largest) = look(options, || since_base().as_nanos() as u64);
     Findings { largest: Duration::from_nanos(largest), ..findings }
 }
 
-/// What a thread published last, alone on its cache lines.
+/// The last value that a thread published, alone on its cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Published(AtomicU64);
 
-/// Lets every thread load what its neighbour published, read the clock, compare, and publish. What was
-/// found, and the largest inversion in the clock's unit.
+/// Makes every thread load its neighbour's value, read the clock, compare and publish. Returns the
+/// findings, and the largest inversion in the clock's unit.
 fn look(options: Options, read: impl Fn() -> u64 + Sync) -> (Findings, u64) {
     const READS: u64 = 1000;
     let published: Vec<_> = (0..options.threads).map(|_| Published::default()).collect();
@@ -202,10 +201,10 @@ fn look(options: Options, read: impl Fn() -> u64 + Sync) -> (Findings, u64) {
         let (mine, theirs) = (&published[thread].0, &published[(thread + 1) % options.threads].0);
         let (mut findings, mut largest) = (Findings::default(), 0);
         barrier.wait();
-        // ORDERING: Relaxed: when exactly a thread sees the end does not matter.
+        // ORDERING: Relaxed. A thread may see the end late.
         while !over.load(Ordering::Relaxed) {
             for _ in 0..READS {
-                // ORDERING: Acquire and Release, so that the neighbour's read happens before this one.
+                // ORDERING: Acquire and Release make the neighbour's read happen before this one.
                 let before = theirs.load(Ordering::Acquire);
                 let now = read();
                 mine.store(now, Ordering::Release);
@@ -222,7 +221,7 @@ fn look(options: Options, read: impl Fn() -> u64 + Sync) -> (Findings, u64) {
         let threads: Vec<_> = (0..options.threads).map(|i| scope.spawn(move || run(i))).collect();
         barrier.wait();
         thread::sleep(options.time);
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed. A thread may see the end late.
         over.store(true, Ordering::Relaxed);
         let mut all = (Findings::default(), 0);
         for thread in threads {
@@ -254,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A clock that is behind on every second read is found out, and by how much.
+    /// The clock is behind on every second read.
     #[test]
     fn inversions_are_found() {
         static READS: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! OpenTelemetry with its own clock and with tach's: spans and log records that nobody exports.
+//! OpenTelemetry's spans and log records, not exported, with its own clock and with tach's.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -15,7 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::{Group, Subject};
 
-/// Lets go of what it is given.
+/// A processor that drops spans and log records.
 #[derive(Debug)]
 struct Discard;
 
@@ -70,7 +70,7 @@ static STAMPED_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
     builder.with_log_processor(Discard).build().logger("benches")
 });
 
-/// Every group of OpenTelemetry's.
+/// Returns the groups of OpenTelemetry.
 pub(crate) fn groups() -> Vec<Group> {
     vec![roots(), children(), events(), records(), layers()]
 }

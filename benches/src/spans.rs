@@ -1,4 +1,4 @@
-//! What it costs to time spans, and to give each event one time.
+//! The cost of measured spans, and of one time an event.
 
 use std::io;
 
@@ -12,27 +12,27 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::{Group, Subject};
 
-/// Groups of stacks that do the same job.
+/// Returns groups of stacks that do the same job.
 pub(crate) fn groups() -> Vec<Group> {
     vec![timed_spans(), printed_spans(), events()]
 }
 
-/// Spans that are created, entered, exited and closed under a stack of layers.
+/// A subject that creates, enters, exits and closes spans in a stack of layers.
 macro_rules! spans {
     ($name:literal, $layers:expr) => {
         Subject { name: $name, run: |iterations| have_spans($layers, iterations) }
     };
 }
 
-/// Events under a stack of layers.
+/// A subject that logs events in a stack of layers.
 macro_rules! events {
     ($name:literal, $layers:expr) => {
         Subject { name: $name, run: |iterations| log_events($layers, iterations) }
     };
 }
 
-/// The layers of tracing-subscriber are told that a span is closed, and print nothing: those with times do
-/// no more than to take them, beside what the first does.
+/// The layers of tracing-subscriber handle closed spans and print nothing. The first subject does
+/// not measure them, the others do.
 fn timed_spans() -> Group {
     let subjects = vec![
         spans!("FmtSpan::CLOSE without times", closing().without_time().event_format(Nothing)),
@@ -71,17 +71,16 @@ fn events() -> Group {
     Group { name: "info!() of one time", subjects }
 }
 
-/// Lines that nobody reads.
 fn lines() -> fmt::Layer<Registry, DefaultFields, Format<Full>, fn() -> io::Sink> {
     fmt::layer().with_ansi(false).with_writer(io::sink)
 }
 
-/// The same, also of closed spans.
+/// Returns the same layer, which prints closed spans as well.
 fn closing() -> fmt::Layer<Registry, DefaultFields, Format<Full>, fn() -> io::Sink> {
     lines().with_span_events(FmtSpan::CLOSE)
 }
 
-/// Prints nothing, so that what is measured is what leads to the event.
+/// A format that prints nothing, to measure only the way to the event.
 struct Nothing;
 
 impl<S, N> FormatEvent<S, N> for Nothing

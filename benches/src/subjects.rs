@@ -14,10 +14,11 @@ use tach_core::{
 
 use crate::{Group, Subject};
 
-/// A subject that evaluates an expression again and again: one loop, from four places in turn.
+/// A subject that evaluates an expression in a loop, at four addresses in turn.
 ///
-/// Where a loop falls in a line of the instruction cache moves the cost of a counter read by up to
-/// two cycles of 27, as luck has it with each build; the four places are a quarter of a line apart.
+/// The address of a loop within a line of the instruction cache changes the cost of a counter read
+/// by up to two cycles of 27, at random with each build. The four addresses are a quarter of a line
+/// apart.
 macro_rules! subject {
     ($name:literal, $work:expr) => {
         Subject {
@@ -31,7 +32,7 @@ macro_rules! subject {
         }
     };
     (@ $place:literal, $iterations:ident, $work:expr) => {
-        // SAFETY: no instruction but no-ops.
+        // SAFETY: these are no-ops.
         unsafe {
             asm!(".p2align 6", concat!(".rept ", $place), "nop", ".endr", options(nomem, nostack, preserves_flags));
         }
@@ -41,12 +42,12 @@ macro_rules! subject {
     };
 }
 
-/// Every group of clocks by themselves.
+/// Returns the groups of bare clocks.
 pub(crate) fn groups() -> Vec<Group> {
     vec![reads(), elapsed(), unix(), for_tests(), upkeep(), coarse()]
 }
 
-/// The read whose order is enforced: of a process with `TACH_ORDER=enforced` only.
+/// Returns the group with enforced order, for a process with `TACH_ORDER=enforced`.
 #[must_use]
 pub fn enforced() -> Group {
     let mut subjects = bare::raised();
@@ -106,7 +107,7 @@ fn unix() -> Group {
     Group { name: "Unix time in ns", subjects }
 }
 
-/// Clocks that code under test reads.
+/// Returns the clocks that code under test reads.
 fn for_tests() -> Group {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     static DYNAMIC: &dyn Clock = &CLOCK;
@@ -119,7 +120,7 @@ fn for_tests() -> Group {
     Group { name: "a Clock's now()", subjects }
 }
 
-/// While a refresher lives: from here on.
+/// Returns the coarse clocks, and starts their threads.
 fn coarse() -> Group {
     static REFRESHER: OnceLock<Refresher> = OnceLock::new();
     static UPKEEP: OnceLock<quanta::Handle> = OnceLock::new();
@@ -157,14 +158,14 @@ mod bare {
     use crate::Subject;
 
     fn rdtsc() -> u64 {
-        // SAFETY: RDTSC touches no memory.
+        // SAFETY: RDTSC accesses no memory.
         unsafe { _rdtsc() }
     }
 
     macro_rules! ordered {
         ($($instruction:literal),+) => {{
             let (low, high): (u32, u32);
-            // SAFETY: writes no memory and no register but these three.
+            // SAFETY: the instructions access no memory, and write only these three registers.
             unsafe {
                 asm!($($instruction),+, out("eax") low, out("edx") high, out("ecx") _,
                      options(nostack, preserves_flags));
@@ -200,7 +201,7 @@ mod bare {
     }
 }
 
-/// Without a bare instruction the standard library is the measure.
+/// Elsewhere the standard library is the measure.
 #[cfg(not(target_arch = "x86_64"))]
 mod bare {
     use crate::Subject;

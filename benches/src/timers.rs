@@ -1,4 +1,4 @@
-//! The timers of tach-tracing beside those of tracing-subscriber.
+//! The timers of tach-tracing and of tracing-subscriber.
 
 use core::hint::black_box;
 use std::io;
@@ -13,22 +13,22 @@ use tracing_subscriber::fmt::time::{self, ChronoLocal, ChronoUtc, FormatTime, Sy
 
 use crate::{Group, Subject};
 
-/// RFC 3339 with six digits, as a pattern.
+/// The pattern of RFC 3339 with six digits.
 const RFC3339: &str = "%FT%T%.6f%:z";
 
-/// Groups of timers that print alike.
+/// Returns groups of timers with similar texts.
 pub(crate) fn groups() -> Vec<Group> {
     vec![utc(), uptime(), local(), events()]
 }
 
-/// A timer, made anew for each run and used again and again in it.
+/// A subject that formats times with one timer.
 macro_rules! timer {
     ($name:literal, $timer:expr) => {
         Subject { name: $name, run: |iterations| format_into_string(&$timer, iterations) }
     };
 }
 
-/// A whole event by a timer.
+/// A subject that logs whole events with a timer.
 macro_rules! event {
     ($name:literal, $timer:expr) => {
         Subject { name: $name, run: |iterations| log_events($timer, iterations) }

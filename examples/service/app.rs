@@ -1,4 +1,4 @@
-//! The service: three routes, a budget for each request, a span and an access-log line for each.
+//! The service: three routes; each request has a budget, a span and an access-log line.
 
 use core::time::Duration;
 
@@ -12,9 +12,9 @@ use tach_core::{Budget, Instant};
 use tach_tower::BudgetLayer;
 use tracing::Instrument as _;
 
-/// What a request may take, unless it asks for less.
+/// The time of a request that asks for no less.
 pub(crate) const BUDGET: Duration = Duration::from_millis(100);
-/// What is kept back to put an answer together.
+/// The time that the answer of a search needs.
 const RESERVE: Duration = Duration::from_millis(20);
 
 pub(crate) fn router(budgets: BudgetLayer) -> Router {
@@ -26,13 +26,13 @@ pub(crate) fn router(budgets: BudgetLayer) -> Router {
         .layer(middleware::from_fn(observe))
 }
 
-/// Works for as long as it is told: too long for its budget, if that is too long.
+/// Works for the given time, even beyond its budget.
 async fn work(Path(milliseconds): Path<u64>) -> String {
     step("work", Duration::from_millis(milliseconds)).await;
     format!("worked for {milliseconds} ms\n")
 }
 
-/// Looks at its budget, and answers with what it has found before that is gone.
+/// Searches while the budget lasts, and answers with the pages found.
 async fn search(Extension(budget): Extension<Budget>) -> String {
     let mut pages = 0;
     while budget.remaining() > RESERVE {
@@ -48,7 +48,7 @@ async fn step(name: &'static str, duration: Duration) {
     tokio::time::sleep(duration).instrument(span).await;
 }
 
-/// Opens the request's span, and logs it when it has been answered.
+/// Opens the span of a request, and logs the answered request.
 async fn observe(request: Request, next: Next) -> Response {
     let start = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());

@@ -1,4 +1,4 @@
-//! A client that drives the service, and what it saw.
+//! A client that drives the service, and its findings.
 #![expect(clippy::print_stdout, reason = "the summary is the demo's output")]
 
 use core::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::Failure;
 
-/// The requests of one client: a path, and the budget that it asks for.
+/// The requests of one client: path and budget.
 const REQUESTS: [(&str, Option<&str>); 8] = [
     ("/", None),
     ("/work/5", None),
@@ -22,10 +22,10 @@ const REQUESTS: [(&str, Option<&str>); 8] = [
     ("/search", Some("60m")),
     ("/work/500", None),
 ];
-/// How many clients there are at a time.
+/// The clients that run at once.
 const CLIENTS: usize = 5;
 
-/// What the demo is about to print.
+/// The findings of the demo.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     latencies: Vec<Duration>,
@@ -34,7 +34,7 @@ pub(crate) struct Summary {
     unparsable: u64,
 }
 
-/// Sends all requests and times each with tach.
+/// Sends all requests and measures each with tach.
 pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
@@ -67,13 +67,13 @@ pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
 }
 
 impl Summary {
-    /// Adds what the service itself has counted.
+    /// Adds the counts of the service.
     pub(crate) fn with_budgets(self, stats: &Stats) -> Self {
         let (exhausted, unparsable) = (stats.exhausted(), stats.unparsable_headers());
         Self { exhausted, unparsable, ..self }
     }
 
-    /// The latency that so many of 100 requests stayed within.
+    /// Returns a percentile of the latencies.
     fn percentile(&self, percent: usize) -> Duration {
         let last = self.latencies.len().saturating_sub(1);
         self.latencies.get(last * percent / 100).copied().unwrap_or_default()

@@ -1,12 +1,13 @@
-//! A small HTTP service that is timed by tach from end to end.
+//! A small HTTP service with tach's clock throughout.
 //!
 //! ```text
 //! cargo run --release --example service              serve until Ctrl-C
 //! cargo run --release --example service -- --demo    drive itself, print a summary, stop
 //! ```
 //!
-//! Logs go to standard error, spans to standard output. When `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans
-//! and tracing's events go there by OTLP, as the other standard `OTEL_*` variables say.
+//! It prints logs on standard error and spans on standard output. If `OTEL_EXPORTER_OTLP_ENDPOINT`
+//! is set, spans and the events of tracing go there by OTLP, configured by the standard `OTEL_*`
+//! variables.
 
 mod app;
 mod demo;
@@ -25,7 +26,7 @@ use tokio::sync::oneshot;
 
 use crate::options::Options;
 
-/// Whatever ends the service early.
+/// An error that ends the service.
 type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {
@@ -46,10 +47,10 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
-    // The exporter's HTTP client must neither be made nor dropped within the runtime.
+    // The exporter's HTTP client must be created and dropped outside the runtime.
     let telemetry = telemetry::start()?;
     let summary = Runtime::new()?.block_on(serve(options));
-    // Exports what is still queued: no span of an answered request is lost.
+    // Exports the queue: no span of an answered request is lost.
     telemetry.shutdown()?;
     if let Some(summary) = summary? {
         demo::print(&summary);
@@ -57,7 +58,7 @@ fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves until Ctrl-C, or until the demo is over, and answers every request that had begun.
+/// Serves until Ctrl-C or the end of the demo, and answers every request that has begun.
 async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
     let listener = TcpListener::bind(&options.listen)
         .await
@@ -86,7 +87,7 @@ async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
     Ok(summary.transpose()?.map(|summary| summary.with_budgets(&stats)))
 }
 
-/// Ctrl-C, or the signal by which a service manager stops a service.
+/// Waits for Ctrl-C, or for the signal with which a service manager stops a service.
 async fn interrupted() {
     #[cfg(unix)]
     {

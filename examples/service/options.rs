@@ -2,12 +2,12 @@
 
 use std::env;
 
-/// What was asked for.
+/// The options.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Drive the service, print a summary, stop.
+    /// Whether to drive the service, print a summary and stop.
     pub(crate) demo: bool,
-    /// Where to listen.
+    /// The address and port to listen on.
     pub(crate) listen: String,
 }
 
@@ -25,7 +25,7 @@ impl Options {
                 other => return Err(format!("\"{other}\" is not an option")),
             }
         }
-        // The demo finds its service by itself, so any free port will do.
+        // The demo works with any free port.
         let default = if demo { "127.0.0.1:0" } else { "127.0.0.1:3000" };
         Ok(Self { demo, listen: listen.unwrap_or_else(|| default.to_owned()) })
     }

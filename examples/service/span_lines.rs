@@ -1,4 +1,4 @@
-//! An exporter that prints a line a span on standard output.
+//! An exporter that prints spans on standard output.
 
 use core::future::{Future, ready};
 use core::time::Duration;
@@ -8,7 +8,7 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tach_core::UnixTime;
 
-/// Prints a line a span: start, duration, trace, name.
+/// An exporter that prints a line a span: start, duration, trace, name.
 #[derive(Debug)]
 pub(crate) struct SpanLines;
 
@@ -22,7 +22,7 @@ fn print(spans: &[SpanData]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for span in spans {
         let start = UnixTime::from_system_time(span.start_time);
-        // A clocked span never ends before it starts.
+        // The end of a clocked span is not before its start.
         let duration = span.end_time.duration_since(span.start_time).unwrap_or(Duration::ZERO);
         let trace = span.span_context.trace_id();
         writeln!(out, "{start:.6} {duration:>12.3?} {trace} {}", span.name)?;

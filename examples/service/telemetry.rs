@@ -1,4 +1,4 @@
-//! Logs and spans, all on tach's clock.
+//! Logs and spans with tach's clock.
 
 use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -18,7 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::Failure;
 use crate::span_lines::SpanLines;
 
-/// What must be shut down before the process ends.
+/// The providers, to be shut down before the process ends.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     spans: SdkTracerProvider,
@@ -26,22 +26,22 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Exports what is still queued.
+    /// Exports the queues.
     pub(crate) fn shutdown(self) -> OTelSdkResult {
         let logs = self.logs.map_or(Ok(()), |logs| logs.shutdown());
         self.spans.shutdown().and(logs)
     }
 }
 
-/// Whether a variable says where spans, or logs, go. The exporters read the rest of the standard `OTEL_*`
-/// variables by themselves. One that is empty counts as unset, there too.
+/// Returns whether a variable names the endpoint for spans, or logs. An empty variable counts as
+/// unset, as in the exporters, which read the other `OTEL_*` variables.
 fn is_exported(signal: &str) -> bool {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT");
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     ["OTEL_EXPORTER_OTLP_ENDPOINT", own.as_str()].into_iter().any(is_set)
 }
 
-/// Who sends it all, and by what clock: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have a say.
+/// Returns the clock's attributes. The builder adds the standard `OTEL_*` variables.
 fn resource() -> Resource {
     let builder = Resource::builder().with_attributes(tach_otel::clock_attributes());
     match env::var_os("OTEL_SERVICE_NAME") {
@@ -66,7 +66,7 @@ pub(crate) fn start() -> Result<Telemetry, Failure> {
         logs = Some(builder.with_batch_exporter(exporter).build());
     }
 
-    // tracing: events to standard error and, if somebody takes them, to OpenTelemetry; spans there, too.
+    // tracing: events to standard error, events and spans to OpenTelemetry.
     let events = fmt::layer()
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
@@ -81,7 +81,7 @@ pub(crate) fn start() -> Result<Telemetry, Failure> {
         .with(tracing_opentelemetry::layer().with_tracer(tracer))
         .try_init()?;
 
-    // log: the access log, by a back end whose format hook prints tach's timestamp.
+    // log: the access log, from a back end whose format hook prints tach's timestamp.
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Info)
         .format(|line, record| {

@@ -1,4 +1,4 @@
-//! Local time at an offset that the user names.
+//! Local time at an offset from the command line.
 //!
 //! ```text
 //! cargo run --example timer_fixed_offset +05:30

@@ -1,4 +1,4 @@
-//! Times of which no two are the same, whichever thread logs.
+//! Times that never repeat, on all threads.
 //!
 //! ```text
 //! cargo run --example timer_increasing

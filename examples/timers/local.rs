@@ -1,4 +1,4 @@
-//! The time in the system's zone, or in that which `TZ` names.
+//! The time in the system's zone, or in the zone of the variable `TZ`.
 //!
 //! ```text
 //! TZ=Asia/Kolkata cargo run --example timer_local

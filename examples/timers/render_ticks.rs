@@ -1,11 +1,11 @@
-//! Reads a log whose timestamps are ticks, and writes it with times.
+//! Reads a log with ticks for timestamps, and prints it with times.
 //!
 //! ```text
 //! cargo run --example render_ticks < ticks.log
 //! ```
 //!
-//! The first number of a line is its tick, but for those by which a terminal is told colours: so it is in the
-//! full, the compact and the JSON format. It is read by the scales that were logged before and after it.
+//! The tick is the first number of a line, after the colour codes of a terminal, in the full, the
+//! compact and the JSON format. The scales before and after a line convert its tick.
 
 use std::io::{self, Write as _};
 
@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
         writeln!(out, "{}", rendered.as_deref().unwrap_or(line))
     };
     let mut scale: Option<TickScale> = None;
-    // Since the last scale: these wait for the next one.
+    // The lines since the last scale wait for the next one.
     let mut waiting: Vec<String> = Vec::new();
     for line in io::stdin().lines() {
         let line = line?;
@@ -37,13 +37,13 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The scale that a line tells, up to its end or, in JSON, to the end of the string.
+/// Returns the scale in a line, which ends with the line or, in JSON, with the string.
 fn scale_in(line: &str) -> Option<TickScale> {
     let text = &line[line.find("tick=")?..];
     text.split('"').next()?.parse().ok()
 }
 
-/// The line with a time in place of its tick, if it has one.
+/// Returns the line with a time in place of its tick.
 fn rendered(line: &str, scale: TickScale) -> Option<String> {
     let start = after_colors(line)?;
     let start = start + line[start..].find(|c: char| c.is_ascii_digit())?;
@@ -52,7 +52,7 @@ fn rendered(line: &str, scale: TickScale) -> Option<String> {
     Some(format!("{before}{}{after}", scale.unix_time(tick.parse().ok()?)))
 }
 
-/// Where a line goes on after what sets the colours at its start.
+/// Returns the position after the colour codes at the start of a line.
 fn after_colors(line: &str) -> Option<usize> {
     let mut rest = line;
     while let Some(parameters) = rest.strip_prefix("\x1b[") {

@@ -1,4 +1,4 @@
-//! The time by a pattern of one's own.
+//! The time in a pattern from the command line.
 //!
 //! ```text
 //! cargo run --example timer_strftime "%H:%M:%S%.3f %Z"

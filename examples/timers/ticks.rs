@@ -1,4 +1,4 @@
-//! The counter's ticks, and the scale by which they are read later.
+//! The counter's ticks, and the scales that convert them later.
 //!
 //! ```text
 //! cargo run --example timer_ticks > ticks.log
@@ -13,7 +13,7 @@ fn main() {
     for number in 1..=3 {
         tracing::info!(number, "request");
     }
-    // A service does this once a minute, for instance.
+    // A service logs a scale once a minute, for instance.
     tracing::info!("{}", Ticks.scale());
     tracing::info!("done");
 }

@@ -1,4 +1,4 @@
-//! The time since the start of the program.
+//! The time since the program's start.
 //!
 //! ```text
 //! cargo run --example timer_uptime

@@ -8,7 +8,7 @@ use tach_core::UnixTime;
 
 /// The error of parsing a pattern of `Strftime` or a [`TickScale`](crate::TickScale).
 ///
-/// The message says what is wrong, where, and what would be right.
+/// The message has the fault, its position, and the expected text.
 ///
 /// # Examples
 ///
@@ -79,8 +79,7 @@ impl Error {
 
     /// Returns the position of the fault, in bytes from the start of the text.
     ///
-    /// The fault of a pattern is a directive. The fault of a scale is a wrong value, or the place where
-    /// a field should begin.
+    /// A pattern fails at a directive, a scale at a wrong value or where a field should begin.
     ///
     /// # Examples
     ///

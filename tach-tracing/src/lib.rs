@@ -1,7 +1,7 @@
 //! A better clock for tracing in one line.
 //!
-//! The timers are for [`tracing-subscriber`](tracing_subscriber)'s `fmt` layer. Change the argument of
-//! `with_timer`, and the timestamps come from [`tach_core`]'s clock and formatter:
+//! Change the argument of `with_timer`, and the timestamps of
+//! [`tracing-subscriber`](tracing_subscriber)'s `fmt` layer come from [`tach_core`]:
 //!
 //! ```
 //! tracing_subscriber::fmt().with_timer(tach_tracing::Utc::<6>).init();
@@ -21,9 +21,9 @@
 //!
 //! | layer | does |
 //! |---|---|
-//! | [`EventTime`] | gives each event one time, which all layers inside it print |
-//! | [`SpanTiming`] | measures how long spans are busy and idle, for every layer to read |
-//! | [`CloseTimes`] | makes layers print these durations when a span closes, like `FmtSpan::CLOSE` |
+//! | [`EventTime`] | gives each event one time in all layers inside it |
+//! | [`SpanTiming`] | measures busy and idle times of spans |
+//! | [`CloseTimes`] | prints them when a span closes, like `FmtSpan::CLOSE` |
 //!
 //! ```
 //! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
@@ -44,16 +44,14 @@
 //!
 //! # The time that a timer prints
 //!
-//! While a thread has an [event time](tach_core::Stamp), pinned by [`EventTime`] or by the program, every
-//! timer prints that time, whatever its clock. Otherwise a timer prints the time of its clock: the
-//! system's, or the one given by [`Timer::with_clock`], such as a
-//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines.
-//!
-//! A timer never fails, since a layer may lose the event if its timer does.
+//! A timer prints the [event time](tach_core::Stamp) of its thread if there is one, or else the
+//! time of its clock. [`Timer::with_clock`] replaces the system's clock, for instance with a
+//! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. A timer never
+//! fails, since a layer may lose the event if its timer does.
 //!
 //! # Features
 //!
-//! - `jiff`: `Local` and `Strftime`, which need time zones; see [jiff](https://docs.rs/jiff).
+//! - `jiff`: `Local` and `Strftime`, with time zones from [jiff](https://docs.rs/jiff).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -7,25 +7,25 @@ use core::time::Duration;
 
 use tach_core::{Clock, Instant, UnixTime};
 
-/// The number of ticks over which the rate is measured: six minutes of a counter of 3 GHz, so that
-/// rounding to a nanosecond is an error of 3 millionths of a ppm.
+/// The span of the rate: six minutes at 3 GHz, so that rounding to a nanosecond is 3 millionths of
+/// a ppm.
 const SPAN_TICKS: u64 = 1 << 40;
 
 /// The Unix time of one tick, and the duration of a tick at that moment.
 ///
-/// A program that logs raw [ticks](Instant::as_ticks) saves the conversion and keeps the counter's
-/// precision. It logs a scale at its start and now and then, which [`Ticks::scale`] takes. A reader of
-/// the log converts each tick with the scales before and after it, see [`until`](Self::until). With the
-/// scale before it alone, the error is that of the rate known then: about a hundred ppm when the process
-/// has just started, and far less after minutes. The text of a scale is
+/// A program with the timer [`Ticks`](crate::Ticks) saves the conversion and keeps the counter's
+/// precision. It logs a [scale](crate::Ticks::scale) at its start and now and then. A reader of the
+/// log converts each tick with the scales before and after it, see [`until`](Self::until). The
+/// scale before it alone is as exact as the rate known then: to about a hundred ppm when the
+/// process has just started, and far better after minutes. The text of a scale is
 /// `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.3999368106014762`.
 ///
 /// # Guarantees
 ///
 /// The text of a scale parses back to an equal scale.
 ///
-/// A scale keeps the order of ticks. *Not* promised: that it converts a tick to the same time as
-/// [`Instant::unix_time`] did. The OS clock may have been steered or stepped since the scale was taken.
+/// A scale keeps the order of ticks. *Not* promised: that it converts a tick as
+/// [`Instant::unix_time`] did, since it does not know later corrections of the OS clock.
 ///
 /// # Examples
 ///
@@ -41,8 +41,6 @@ const SPAN_TICKS: u64 = 1 << 40;
 /// println!("{}", scale.unix_time(tick));
 /// # Ok::<(), tach_tracing::Error>(())
 /// ```
-///
-/// [`Ticks::scale`]: crate::Ticks::scale
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TickScale {
     tick: u64,
@@ -62,11 +60,11 @@ impl TickScale {
         Self { tick, time: stamp.unix_time(), ns_per_tick: ns_per_tick(span, SPAN_TICKS) }
     }
 
-    /// Returns the scale for the ticks between `self` and `later`, so that times don't jump from one
-    /// scale to the next.
+    /// Returns the scale for the ticks between `self` and `later`, so that times don't jump from
+    /// one scale to the next.
     ///
-    /// It converts the tick of `later` to the time of `later` or to a nanosecond less. If the tick or the
-    /// time of `later` is not later (the OS clock may have been stepped back), returns `self` unchanged.
+    /// It converts the tick of `later` to the time of `later`, or to a nanosecond less. If `later`
+    /// has no later tick, or no later time since the OS clock was stepped back, returns `self`.
     ///
     /// # Examples
     ///
@@ -121,8 +119,7 @@ impl TickScale {
 
 /// Returns the rate at which `ticks`, at least one, last `duration`.
 ///
-/// A duration of 0 counts as a nanosecond, the least measurable one: the rate in the text of a scale
-/// must be above 0.
+/// A duration of 0 counts as a nanosecond: the rate in the text must be above 0.
 #[expect(clippy::cast_precision_loss, reason = "exact for a hundred days")]
 fn ns_per_tick(duration: Duration, ticks: u64) -> f64 {
     duration.as_nanos().max(1) as f64 / ticks as f64

@@ -8,12 +8,12 @@ use tracing_subscriber::fmt::time::FormatTime;
 pub use self::with_clock::WithClock;
 use crate::timers::increasing;
 
-/// A timer of this crate, which takes another clock.
+/// The methods of all timers.
 ///
-/// Every timer reads the system's clock unless it is given another one. The methods here replace the
-/// clock, and need `use tach_tracing::Timer`. The trait is sealed: only this crate implements it.
+/// Import it to give a timer another clock: `use tach_tracing::Timer as _`. Only this crate
+/// implements it.
 pub trait Timer: FormatTime + sealed::Print + Sized {
-    /// Returns this timer with `clock` in place of the system's.
+    /// Sets the clock of this timer.
     ///
     /// # Examples
     ///
@@ -31,22 +31,21 @@ pub trait Timer: FormatTime + sealed::Print + Sized {
         WithClock::new(self, clock)
     }
 
-    /// Returns this timer with a clock whose times never repeat, for programs that use timestamps as
-    /// keys.
+    /// Sets a clock whose times never repeat, for programs that use timestamps as keys.
     ///
-    /// [`Utc`], [`FixedOffset`], `Local` and the timers whose names begin with `Unix` have this method.
+    /// [`Utc`], [`FixedOffset`], `Local` and the timers whose names begin with `Unix` have this
+    /// method.
     ///
     /// # Guarantees
     ///
-    /// No two texts are equal, and the later text is the later time. This holds across all strictly
-    /// increasing timers of the process that print the same number of digits: they share one
-    /// [`IncreasingClock`]. While an event time is pinned, a timer prints that time, in every line: use
-    /// [`EventTime::strictly_increasing`] there.
+    /// No two texts are equal, and the later text is the later time, across all such timers of the
+    /// process with the same number of digits: they share one [`IncreasingClock`]. A pinned event
+    /// time is printed in every line; use [`EventTime::strictly_increasing`] there.
     ///
     /// # Cost
     ///
-    /// A write to memory that all threads share. Choose enough digits: a timer that prints more often
-    /// than its last digit changes runs ahead of the time.
+    /// A write to memory that all threads share. A timer that prints more often than its last digit
+    /// changes runs ahead of the time: choose enough digits.
     ///
     /// # Examples
     ///
@@ -58,7 +57,7 @@ pub trait Timer: FormatTime + sealed::Print + Sized {
     /// tracing::info!("another, later");
     /// ```
     ///
-    /// `cargo run --example timer_increasing` has two threads, and prints among others
+    /// `cargo run --example timer_increasing` prints among others
     ///
     /// ```text
     /// 2026-11-21T13:48:46.896252Z  INFO timer_increasing: done worker=1 job=3
@@ -78,17 +77,16 @@ pub trait Timer: FormatTime + sealed::Print + Sized {
     }
 }
 
-/// The bounds of [`Timer`], which no other crate can name.
+/// Bounds that no other crate can name.
 pub(crate) mod sealed {
     use tach_core::Clock;
     use tracing_subscriber::fmt::format::Writer;
 
     /// Writes the time as text.
     pub trait Print {
-        /// Writes the current event time or, without one, the time of `clock`.
+        /// Writes the event time or, without one, the time of `clock`.
         ///
-        /// An error of the writer is ignored: the JSON format drops an event whose timer fails, and a
-        /// line without its time is better than no line.
+        /// Ignores errors of the writer: the JSON format drops an event whose timer fails.
         fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>);
     }
 

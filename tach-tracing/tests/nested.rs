@@ -1,5 +1,5 @@
-//! Events that are logged while another one is handled. Only the global subscriber receives them, so
-//! this test is a process of its own.
+//! Events that are logged while another one is handled. Only the global subscriber receives them,
+//! so this test is a process of its own.
 
 use core::fmt;
 use core::time::Duration;
@@ -25,7 +25,6 @@ impl fmt::Display for Slow {
     }
 }
 
-/// A value that logs an event and then panics when it is written.
 struct Fragile;
 
 impl fmt::Display for Fragile {
@@ -36,7 +35,6 @@ impl fmt::Display for Fragile {
     }
 }
 
-/// A value that logs an earlier event when it is written.
 struct Replayed(Stamp);
 
 impl fmt::Display for Replayed {
@@ -75,7 +73,6 @@ fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
     assert_eq!(one.text(), [nested[0], outer, nested[1]].concat());
     assert_eq!(other.text(), [nested[0], nested[1], outer].concat());
 
-    // A time that is pinned while an event is handled is meant for the events logged within.
     let stamp = Stamp::by(&CLOCK);
     CLOCK.advance(Duration::from_secs(1));
     tracing::info!("outer {}", Replayed(stamp));
@@ -83,7 +80,6 @@ fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
     let outer = "1970-01-01T00:00:05Z  INFO outer later\n";
     assert!(one.text().ends_with(&[replayed, outer, replayed].concat()), "{}", one.text());
 
-    // Also if it equals the time of the outer event.
     tracing::info!("outer {SameTime}");
     let [replayed, outer] = ["replayed", "outer later"]
         .map(|message| format!("1970-01-01T00:00:05Z  INFO {message}\n"));

@@ -1,5 +1,5 @@
-//! A panic inside a span can be caught. If it can't, the process aborts, so each test is a process of its
-//! own.
+//! A panic inside a span can be caught. If it can't, the process aborts, so each test is a process
+//! of its own.
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
@@ -21,8 +21,8 @@ impl fmt::Display for Fragile {
     }
 }
 
-/// Panics while a span records a field, when the `fmt` layer holds the span's extensions: once inside
-/// the span, which then exits and closes, and once in a span that is used again.
+/// Panics while the `fmt` layer holds the extensions: of a span that then exits and closes, and of
+/// one that is used again.
 fn assert_caught(subscriber: impl Subscriber + Send + Sync) {
     with_default(subscriber, || {
         // Created first, because tracing-subscriber reuses a poisoned lock for the next span.

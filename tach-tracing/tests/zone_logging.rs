@@ -1,6 +1,6 @@
-//! jiff logs its search for the system's zone, and the timer that searches must print the time of those
-//! lines, too. Only the global subscriber receives them, so each test is a process of its own, with a
-//! zone that can't be found.
+//! jiff logs its search for the system's zone, which a timer starts, and the timer must print the
+//! time of those lines. Only the global subscriber receives them, so each test is a process of its
+//! own.
 
 #![cfg(feature = "jiff")]
 

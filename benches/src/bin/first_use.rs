@@ -1,7 +1,6 @@
 //! The first use of tach in a fresh process: `cargo xtask first-use`.
 //!
-//! A program of its own, without the other clocks: some of them calibrate before `main`, for tens of
-//! milliseconds.
+//! This program links no other clock, since some calibrate for tens of milliseconds before `main`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 use std::env;
@@ -34,7 +33,7 @@ fn main() {
 }
 
 fn first_use_ns() -> u128 {
-    // The first reading of the OS's clock maps its page.
+    // The first read of the OS clock maps its page.
     let _ = StdInstant::now();
     let start = StdInstant::now();
     let instant = Instant::now();

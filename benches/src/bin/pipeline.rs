@@ -1,8 +1,9 @@
-//! What logging costs the caller, and how much of it gets to a file: the pipeline beside other loggers.
+//! The cost of a log call, and the throughput to a file: the pipeline and other loggers.
 //!
-//! Each subject logs the same event, with a number, a float and a text, to a real file. `bursts`: 20 calls
-//! every millisecond, each timed, by each of one, two and four threads. `flooded`: calls one after the other,
-//! each timed. `M/s`: millions of events a second, until the file is complete, from one, two and four threads.
+//! Each subject logs the same event, with a number, a float and a text, to a real file. `bursts`:
+//! 20 calls every millisecond in each of one, two and four threads, each call measured. `flooded`:
+//! calls without a pause, each measured. `M/s`: millions of events a second, until the file is
+//! complete, from one, two and four threads.
 //!
 //! ```sh
 //! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
@@ -26,17 +27,17 @@ const BURSTS: usize = 3_000;
 const FLOOD: u64 = 300_000;
 const THROUGHPUT: usize = 1_000_000;
 
-/// A logger: how to set it up, so that it writes to a file.
+/// A logger, and its set-up to write to a file.
 struct Subject {
     name: &'static str,
     open: fn(&Path) -> Opened,
 }
 
-/// A logger at work.
+/// A logger that is set up.
 struct Opened {
     /// Logs the event with a number.
     log: Box<dyn Fn(u64) + Send + Sync>,
-    /// Has everything written, and ends the logger.
+    /// Writes everything, and ends the logger.
     close: Box<dyn FnOnce()>,
 }
 
@@ -68,7 +69,8 @@ fn main() {
     print_idle();
 }
 
-/// What this program prints that measures one thing alone: a process has one global subscriber of `tracing`.
+/// Measures one thing in a process of its own, since a process has one global subscriber of
+/// `tracing`.
 fn in_a_process(name: &str, what: &str) -> String {
     let this = env::current_exe().expect("this program");
     let child = Command::new(this).args([name, what]).stderr(Stdio::inherit()).output();
@@ -77,7 +79,7 @@ fn in_a_process(name: &str, what: &str) -> String {
     String::from_utf8_lossy(&child.stdout).trim().to_owned()
 }
 
-/// Measures one thing; `what` is a number of threads, or how they log.
+/// Measures one thing. `what` is a number of threads, or the name of a measurement.
 fn measured(subject: &Subject, what: &str) -> String {
     match what {
         "bursts" => bursts(subject, 1),
@@ -93,10 +95,10 @@ fn measured(subject: &Subject, what: &str) -> String {
     }
 }
 
-/// Has each of some threads log 20 events every millisecond.
+/// Logs 20 events every millisecond in each thread.
 fn bursts(subject: &Subject, threads: usize) -> String {
     let of_one = |log: &(dyn Fn(u64) + Send + Sync)| {
-        // What a thread sets up with its first record is not measured.
+        // The first record of a thread sets up its buffers.
         log(0);
         let mut times = Vec::with_capacity(BURSTS * 20);
         for _ in 0..BURSTS {
@@ -114,14 +116,14 @@ fn bursts(subject: &Subject, threads: usize) -> String {
     [0.5, 0.99, 0.999].map(|part| quantile(&times, part).to_string()).join(" / ")
 }
 
-/// Prints what a pipeline takes of a core when nobody logs, and when somebody does now and then.
+/// Prints the CPU time of a pipeline without records, and with a few.
 #[cfg(target_os = "linux")]
 fn print_idle() {
     const WHILE: Duration = Duration::from_secs(10);
     let path = path();
     let Opened { log, close } = tach_slog(&path);
     log(0);
-    // It parks after a second.
+    // Its thread parks after a second.
     thread::sleep(Duration::from_secs(2));
     let percent = |work: &dyn Fn()| {
         let before = cpu_time();
@@ -141,7 +143,7 @@ fn print_idle() {
     println!("\ntach, idle: {idle:.3} % of a core; ten records a second: {seldom:.2} %");
 }
 
-/// What all threads of this process have run for.
+/// Returns the CPU time of all threads of this process.
 #[cfg(target_os = "linux")]
 fn cpu_time() -> Duration {
     let threads = fs::read_dir("/proc/self/task").expect("Linux has it");
@@ -254,7 +256,7 @@ fn spdlog(path: &Path) -> Opened {
     }
 }
 
-/// Runs `f` with a logger that has logged a little, and closes it.
+/// Sets up a logger, logs a little, calls `f`, and closes the logger.
 fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R) -> R {
     let path = path();
     let Opened { log, close } = (subject.open)(&path);
@@ -266,7 +268,7 @@ fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R)
     result
 }
 
-/// Millions of events a second, until the last of them is in the file.
+/// Measures millions of events a second, until the last one is in the file.
 fn throughput(subject: &Subject, threads: usize) -> f64 {
     let path = path();
     let Opened { log, close } = (subject.open)(&path);
@@ -307,7 +309,7 @@ fn quantile(times: &[u64], quantile: f64) -> u64 {
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "an index, of which the last digits do not matter"
+        reason = "the last digits of the index do not matter"
     )]
     let at = (times.len() as f64 * quantile) as usize;
     times[at.min(times.len() - 1)]

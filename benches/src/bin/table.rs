@@ -1,8 +1,8 @@
-//! One table of ratios: `cargo xtask bench`. With a word: of the groups whose names hold it, also with
-//! several threads at once.
+//! A table of ratios: `cargo xtask bench`. With a word: the groups whose names contain it, also
+//! with several threads at once.
 //!
 //! All clocks of a group run in turn, round after round, so that a change of the machine's speed
-//! meets them alike; the best round of each counts.
+//! affects all of them. The best round of each counts.
 #![expect(clippy::print_stdout, reason = "the table is this program's output")]
 
 use core::num::NonZero;
@@ -15,7 +15,7 @@ use std::time::Instant as StdInstant;
 
 use benches::{Group, Subject, enforced, groups};
 
-/// The argument that makes this program print the group for which it is started again.
+/// The argument that makes this program print only the group with enforced order.
 const ENFORCED: &str = "enforced";
 
 fn main() {
@@ -41,7 +41,7 @@ fn main() {
     print_threads(&groups()[0], rounds, iterations);
 }
 
-/// Every subject's best round, in ns a call.
+/// Returns the best round of each subject, in ns a call.
 fn best_of(subjects: &[Subject], rounds: u32, iterations: u64) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; subjects.len()];
     for _ in 0..rounds {
@@ -61,7 +61,8 @@ fn print_group(group: &Group, rounds: u32, iterations: u64) {
     println!();
 }
 
-/// Enforced order is chosen for a whole process: this program again.
+/// Prints the group with enforced order from another process: order is enforced for a whole
+/// process.
 fn print_enforced(arguments: &[String]) {
     let program = env::current_exe().expect("this program has a path");
     let mut child = Command::new(program);
@@ -69,7 +70,7 @@ fn print_enforced(arguments: &[String]) {
     assert!(status.expect("this program starts again").success(), "its group is not printed");
 }
 
-/// What a call costs a core when two and eight threads make them at once, beside what it costs on one.
+/// Prints the cost of a call, in time of a core, on one, two and eight threads at once.
 fn print_threads(group: &Group, rounds: u32, iterations: u64) {
     println!(
         "{:32} {:>8} {:>8} {:>8} {:>7} {:>7}",
@@ -82,7 +83,7 @@ fn print_threads(group: &Group, rounds: u32, iterations: u64) {
     );
     for subject in &group.subjects {
         let mut best = [f64::INFINITY; 3];
-        // Long enough that the end, when some threads are done already, does not count.
+        // Long enough to make the end, when some threads are done already, negligible.
         for _ in 0..rounds / 10 {
             for (best, threads) in best.iter_mut().zip([1, 2, 8]) {
                 *best = best.min(on_threads(threads, *subject, 20 * iterations));
@@ -99,7 +100,7 @@ fn print_threads(group: &Group, rounds: u32, iterations: u64) {
     println!();
 }
 
-/// ns of a core that a call takes when so many threads make them, until the slowest is done.
+/// Returns the ns of a core that a call takes on `threads` threads, until the slowest is done.
 fn on_threads(threads: usize, subject: Subject, iterations: u64) -> f64 {
     let barrier = Barrier::new(threads);
     let run = || {

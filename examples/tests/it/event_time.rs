@@ -1,4 +1,4 @@
-//! Text and JSON, read back.
+//! Text and JSON of one event.
 
 use crate::example;
 
@@ -9,7 +9,7 @@ fn each_event_has_one_time_in_text_and_json() {
     let lines = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = lines.lines().collect();
     assert_eq!(lines.len(), 4, "{lines:#?}");
-    for (pair, message) in lines.chunks(2).zip(["ready", "a request took long"]) {
+    for (pair, message) in lines.chunks(2).zip(["ready", "slow request"]) {
         let json: serde_json::Value = serde_json::from_str(pair[1]).unwrap();
         assert_eq!(json["fields"]["message"], message);
         let text = format!(

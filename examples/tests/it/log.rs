@@ -1,14 +1,14 @@
-//! Each back end of `log` with tach's formats: the same lines, but for the target and the time.
+//! The back ends of `log` print the same lines with tach's formats, except for target and time.
 
 use crate::example;
 
-/// The lines that an example wrote, each as its time and what follows it.
+/// The lines of an example, each split into its time and the rest.
 struct Lines {
     stdout: Vec<(String, String)>,
     stderr: Vec<(String, String)>,
 }
 
-/// Runs an example whose lines on stdout have `until_time` before the time, and those on stderr nothing.
+/// Runs an example. On stdout, `until_time` stands before the time of each line.
 fn lines(name: &str, until_time: &str) -> Lines {
     let output = example(name).env_remove("RUST_LOG").output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -23,7 +23,6 @@ fn lines(name: &str, until_time: &str) -> Lines {
     Lines { stdout: split(output.stdout, until_time), stderr: split(output.stderr, "") }
 }
 
-/// Without the times.
 fn rests(lines: &[(String, String)]) -> Vec<&str> {
     lines.iter().map(|(_, rest)| rest.as_str()).collect()
 }

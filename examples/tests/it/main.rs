@@ -1,4 +1,4 @@
-//! The examples as a user runs them: processes of their own.
+//! The examples, run as processes.
 
 mod event_time;
 mod log;
@@ -12,7 +12,7 @@ mod timers;
 use std::env;
 use std::process::{Command, Stdio};
 
-/// An example, which cargo builds beside this test.
+/// Returns the command of an example, which cargo builds beside this test.
 fn example(name: &str) -> Command {
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();

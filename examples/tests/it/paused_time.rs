@@ -1,9 +1,9 @@
-//! Paused time: the very same lines in every run.
+//! Paused time: every run prints the same lines.
 
 use crate::example;
 
 #[test]
-fn a_day_of_retries_is_told_exactly() {
+fn a_day_of_retries_has_exact_times() {
     let output = example("paused_time").env_remove("RUST_LOG").output().unwrap();
     assert!(output.status.success());
     let lines = String::from_utf8(output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The pipeline, as a user sees it.
+//! The pipeline.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The example service as a user runs it: a process of its own.
+//! The example service.
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,14 +20,14 @@ fn the_demo_drives_itself_and_stops() {
     let (stdout, stderr) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success(), "{stderr}");
-    // Ten of the forty can't meet their budgets; a loaded machine may make it more.
+    // Ten of the forty requests can't meet their budgets, and more on a loaded machine.
     let (spans, summary) = stdout.split_once("\n\n").unwrap();
     assert!(summary.starts_with("40 requests, "), "{summary}");
     let answered_504 = stderr.lines().filter(|line| line.contains(" 504 ")).count();
     assert!(answered_504 >= 10, "{stderr}");
     assert!(summary.contains(&format!("{answered_504} exhausted, 5 headers")), "{summary}");
     assert!(summary.contains("source:"), "{summary}");
-    // Nothing was lost on the way: one access-log line and one span a request.
+    // Nothing is lost: one access-log line and one span a request.
     assert_eq!(stderr.lines().filter(|line| line.contains("  INFO GET /")).count(), 40);
     assert_eq!(spans.lines().filter(|line| line.contains(" GET /")).count(), 40);
 }
@@ -57,11 +57,11 @@ fn an_interrupt_drains_and_loses_nothing() {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let address = read_address(&mut stderr);
 
-        // The request has been sent, and works for 50 ms, when the signal comes.
+        // The signal comes while this request works for 50 ms.
         let mut connection = TcpStream::connect(&address).unwrap();
         let request = "GET /work/50 HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
         connection.write_all(request.as_bytes()).unwrap();
-        // By then the service has read it: a second request has been answered after it.
+        // A second request is answered, so the service has read the first.
         let mut second = TcpStream::connect(&address).unwrap();
         second.write_all(b"GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
         second.read_to_string(&mut String::new()).unwrap();

@@ -1,4 +1,4 @@
-//! The lines of closed spans, and what another layer makes of their times.
+//! The lines of closed spans, and a layer that reads their durations.
 
 use crate::example;
 

@@ -1,4 +1,4 @@
-//! One program a timer: the shape of what it prints, and that it can be read.
+//! One program a timer: its output has the right shape, and parses.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn timer(name: &str) -> Command {
     command
 }
 
-/// The first and the second part of each line that a program prints.
+/// Returns the time and the rest of each line that a program prints.
 fn lines(command: &mut Command) -> Vec<(String, String)> {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -25,7 +25,7 @@ fn lines(command: &mut Command) -> Vec<(String, String)> {
     text.lines().map(split).collect()
 }
 
-/// All digits are 9.
+/// Replaces each digit by a 9.
 fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
 }
@@ -34,7 +34,7 @@ fn unix_time(text: &str) -> UnixTime {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Whether the two are the same moment, to what lies between the start of a program and its line.
+/// Asserts that `time` is not in the future, and less than an hour old.
 fn assert_is_now(time: UnixTime) {
     let now = UnixTime::now();
     assert!(time <= now && now.as_secs() - time.as_secs() < 3600, "{time} is not before {now}");
@@ -77,7 +77,7 @@ fn fixed_offset() {
     );
 }
 
-/// Zones as POSIX writes them, so that no file has to be there.
+/// POSIX zones, which need no file.
 #[test]
 fn local() {
     for (zone, end) in [("IST-5:30", "+05:30"), ("<-03>3", "-03:00"), ("UTC0", "+00:00")] {
@@ -132,8 +132,8 @@ fn ticks_are_read_later() {
     let log = String::from_utf8(output.stdout).unwrap();
     let first = log.lines().next().unwrap();
     assert!(first.contains("  INFO tick="), "{first}");
-    // JSON has its tick in quotation marks, and its scale as well. A line before any scale is read by the
-    // first.
+    // JSON has its tick and its scale in quotation marks. The first scale converts a line before
+    // it.
     let scale = first.split_once("  INFO ").unwrap().1;
     let tick = first.split_whitespace().next().unwrap();
     let json = format!("{{\"timestamp\":\"{tick}\",\"message\":\"{scale}\"}}");
@@ -147,7 +147,7 @@ fn ticks_are_read_later() {
     times.iter().copied().for_each(assert_is_now);
     assert!(times[1..].is_sorted(), "{rendered}");
     assert!(lines[2].ends_with("  INFO request number=1"), "{rendered}");
-    // As tracing-subscriber colours a line, which it does in a file too.
+    // tracing-subscriber colours lines in files, too.
     let colored = render(&format!("{log}\x1b[2m{tick}\x1b[0m \x1b[32m INFO\x1b[0m colored\n"));
     let last = colored.lines().last().unwrap().strip_prefix("\x1b[2m").unwrap();
     assert_is_now(unix_time(last.split_once("\x1b[0m").unwrap().0));
@@ -158,7 +158,7 @@ fn without_a_scale_ticks_stay() {
     assert_eq!(render("17 INFO event\nno number\n"), "17 INFO event\nno number\n");
 }
 
-/// What `render_ticks` makes of a log.
+/// Returns the output of `render_ticks` for a log.
 fn render(log: &str) -> String {
     let mut child = example("render_ticks").stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(log.as_bytes()).unwrap();

@@ -14,21 +14,19 @@ use super::forward::forward_to;
 use super::poison::unless_poisoned;
 use super::span_timing::SpanTimes;
 
-/// A layer around `fmt` layers, which then print a line when a span closes, with the durations that
-/// [`SpanTiming`](crate::SpanTiming) measured.
+/// A layer that makes the `fmt` layers inside it print a line when a span closes, with the
+/// durations that [`SpanTiming`](crate::SpanTiming) measured.
 ///
-/// The line is the same as that of [`FmtSpan::CLOSE`], in every format: an event of the span's level and
-/// target with the message `close` and the fields `time.busy` and `time.idle`. Unlike there, the
-/// durations come from the clock of `SpanTiming`, and are printed even if lines have no timestamp. For a
-/// span that `SpanTiming` has not measured, only the message is printed. For a span with poisoned
-/// extensions (see [`SpanTiming`](crate::SpanTiming#guarantees)) nothing is printed, because a `fmt`
-/// layer would panic.
+/// The line is the one that [`FmtSpan::CLOSE`] prints, in every format: an event of the span's
+/// level and target with the message `close` and the fields `time.busy` and `time.idle`. The
+/// durations are printed even if lines have no timestamp. A span without measured times has the
+/// message alone. A span with [poisoned extensions](crate::SpanTiming#guarantees) has no line,
+/// because the `fmt` layer would panic.
 ///
 /// # Order of layers
 ///
-/// `SpanTiming` may come before or after this layer. Per-layer filters go around this layer, never around
-/// a layer inside it: there they would be asked once for the closed span and its line, so that lines
-/// appeared for hidden spans, without the span's name.
+/// Per-layer filters go around this layer, never inside: there they would be asked once for the
+/// closed span and its line, so that lines appeared for hidden spans, without the span's name.
 ///
 /// ```
 /// use tach_tracing::{CloseTimes, SpanTiming, Utc};
@@ -42,14 +40,8 @@ use super::span_timing::SpanTimes;
 ///     .init();
 /// ```
 ///
-/// Several of these layers side by side print the same durations of a span. For one timestamp in all
-/// lines of a closed span, put an [`EventTime`](crate::EventTime) with its span events around them:
-/// `EventTime::new(CloseTimes::new(a).with_filter(f).and_then(CloseTimes::new(b))).with_span_events()`.
-/// Without filters, `CloseTimes::new(EventTime::new(a.and_then(b)))` does the same.
-///
-/// # Cost
-///
-/// The line.
+/// For one timestamp in all lines of a closed span, put an [`EventTime`](crate::EventTime) with
+/// span events around the layers, as in the example of the [crate](crate#layers).
 ///
 /// [`FmtSpan::CLOSE`]: tracing_subscriber::fmt::format::FmtSpan::CLOSE
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,8 +50,7 @@ pub struct CloseTimes<L> {
 }
 
 impl<L> CloseTimes<L> {
-    /// Puts this layer around `layer`, which prints events: a `fmt` layer, or several joined by
-    /// `and_then`.
+    /// Wraps `layer`: a `fmt` layer, or several joined by `and_then`.
     ///
     /// # Examples
     ///
@@ -74,7 +65,7 @@ impl<L> CloseTimes<L> {
         Self { layer }
     }
 
-    /// Passes an event in the span `id`, with these fields, to the inner layer.
+    /// Passes an event in the span `id` to the inner layer.
     fn emit<S, const N: usize>(
         &self,
         id: Id,

@@ -12,46 +12,40 @@ use self::callback::Callback;
 use super::forward::forward_to;
 use crate::timers::increasing;
 
-/// A layer around others that gives each event one time, which all of them print.
+/// A layer that gives each event one time, which all layers inside it print.
 ///
-/// Each `fmt` layer asks its own timer, so the lines of one event differ. This layer reads the clock once
-/// an event and pins that time to the thread, as a [`Stamp`](tach_core::Stamp), while the layers inside
-/// it handle the event. Every timer of this crate prints the pinned time. Timers of other crates don't.
+/// Without it, the lines of one event differ, because each `fmt` layer asks its own timer. This
+/// layer reads the clock once an event and pins the time to the thread, as a
+/// [`Stamp`](tach_core::Stamp), while the inner layers handle the event. The timers of other crates
+/// ignore it.
 ///
-/// The inner layer may be any layer or stack: `a.and_then(b)`, an `Option`, a `Vec` of boxed layers,
-/// layers with filters, reloaded layers. Filters may be inside and around. If each layer has a filter of
-/// its own, put them into a `Vec`: for `a.and_then(b)` right above the registry, tracing-subscriber
-/// 0.3.23 asks only `b` for the most verbose level, with or without this layer around them.
+/// The inner layer may be any stack: `a.and_then(b)`, an `Option`, a `Vec` of boxed layers. Filters
+/// may be inside and around. If each inner layer has a filter, put the layers into a `Vec`: for
+/// `a.and_then(b)` right above the registry, tracing-subscriber 0.3.23 asks only `b` for its most
+/// verbose level.
 ///
 /// # Guarantees
 ///
-/// - All inner layers see one time for an event, however long each of them takes.
-/// - A nested event, logged by a field's `Display` for instance, has its own time, which is not earlier.
-///   The outer event keeps its time.
-/// - If several of these layers are nested, the outermost one gives the time. Side by side, each gives
-///   its own.
-/// - A time that the program pinned with [`Stamp::during`](tach_core::Stamp::during) is kept: an event
-///   that is logged after it happened has the time at which it happened.
+/// - All inner layers see one time for an event.
+/// - A nested event, logged by a field's `Display` for instance, has its own time, which is not
+///   earlier. The outer event keeps its time.
+/// - Of nested layers of this type the outermost gives the time. Side by side, each gives its own.
+/// - A time that the program pinned with [`Stamp::during`](tach_core::Stamp::during) is kept.
 /// - After a panic of an inner layer, no time stays pinned.
 ///
-/// Span events have no such time unless [`with_span_events`](Self::with_span_events) asks for it: the
-/// line of a span that closes while an event is handled has the time at which it is printed.
-///
-/// # Layers beside this one
-///
-/// A layer outside this one receives nested events while the time of the outer event is pinned, and
-/// prints that time. Put all layers that print inside one `EventTime`.
+/// Put all layers that print inside one `EventTime`: a layer outside it receives nested events
+/// while the time of the outer event is pinned.
 ///
 /// # Two layers of text
 ///
-/// A text layer keeps the formatted fields of a span in its extensions, by the type of the field
-/// formatter. Two layers with the same type share them: the second prints the text of the first, colours
-/// included, and a field that is recorded later appears twice. Give one of them
+/// Text layers share the formatted fields of a span, unless their field formatters have different
+/// types: the second layer prints the text of the first, colours included, and a field that is
+/// recorded later appears twice. Give one of them
 /// [`fmt_fields`](tracing_subscriber::fmt::Layer::fmt_fields) of another type.
 ///
 /// # Cost
 ///
-/// One read of the clock an event, instead of one a layer. No allocation, no lock.
+/// One read of the clock an event. No allocation, no lock.
 ///
 /// # Examples
 ///
@@ -67,7 +61,7 @@ use crate::timers::increasing;
 /// tracing_subscriber::registry().with(EventTime::new(text.and_then(json))).init();
 ///
 /// tracing::info!("ready");
-/// tracing::warn!("a request took long");
+/// tracing::warn!("slow request");
 /// ```
 ///
 /// It prints, for instance:
@@ -75,8 +69,8 @@ use crate::timers::increasing;
 /// ```text
 /// 2026-11-21T14:05:01.539097Z  INFO ready
 /// {"timestamp":"2026-11-21T14:05:01.539097Z","level":"INFO","fields":{"message":"ready"}}
-/// 2026-11-21T14:05:01.539157Z  WARN a request took long
-/// {"timestamp":"2026-11-21T14:05:01.539157Z","level":"WARN","fields":{"message":"a request took long"}}
+/// 2026-11-21T14:05:01.539157Z  WARN slow request
+/// {"timestamp":"2026-11-21T14:05:01.539157Z","level":"WARN","fields":{"message":"slow request"}}
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventTime<L, C = SystemClock> {
@@ -86,7 +80,7 @@ pub struct EventTime<L, C = SystemClock> {
 }
 
 impl<L> EventTime<L> {
-    /// Puts this layer around `layer`, with the system's clock.
+    /// Wraps `layer`, with the system's clock.
     ///
     /// # Examples
     ///
@@ -103,9 +97,7 @@ impl<L> EventTime<L> {
 }
 
 impl<L, C> EventTime<L, C> {
-    /// Returns this layer with `clock` in place of the system's, whatever the clocks of the timers.
-    ///
-    /// An [`Uptime`](crate::Uptime) inside it needs the same clock.
+    /// Sets the clock, which an inner [`Uptime`](crate::Uptime) must share.
     ///
     /// # Examples
     ///
@@ -125,13 +117,10 @@ impl<L, C> EventTime<L, C> {
         EventTime { layer: self.layer, clock, span_events: self.span_events }
     }
 
-    /// Returns this layer with a clock whose times never repeat, for programs that use timestamps as
-    /// keys: no two events have the same time, and the later event has the later time.
+    /// Sets a clock whose times never repeat, for programs that use timestamps as keys.
     ///
-    /// `DIGITS` is the number of digits of a second (0 to 9) that the inner timers print, or the least
-    /// one if they differ. The clock is the one that
-    /// [`Timer::strictly_increasing`](crate::Timer::strictly_increasing) gives to timers of as many
-    /// digits.
+    /// `DIGITS` is the smallest number of digits of a second (0 to 9) that an inner timer prints.
+    /// The clock is shared with [`Timer::strictly_increasing`](crate::Timer::strictly_increasing).
     ///
     /// # Cost
     ///
@@ -157,14 +146,14 @@ impl<L, C> EventTime<L, C> {
         self.with_clock(increasing::clock(DIGITS))
     }
 
-    /// Returns this layer so that each span event has one time as well: new, enter, exit and close.
+    /// Gives one time to each span event as well: new, enter, exit and close.
     ///
-    /// For layers that print span events, such as `fmt` layers with
-    /// [`FmtSpan`](tracing_subscriber::fmt::format::FmtSpan).
+    /// For `fmt` layers with [`FmtSpan`](tracing_subscriber::fmt::format::FmtSpan). By default, a
+    /// span event has the time at which it is printed, also while an event is handled.
     ///
     /// # Cost
     ///
-    /// A read of the clock for each of the four.
+    /// A read of the clock a span event.
     ///
     /// # Examples
     ///
@@ -173,7 +162,8 @@ impl<L, C> EventTime<L, C> {
     /// use tracing_subscriber::fmt::format::FmtSpan;
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc::<6>).with_span_events(FmtSpan::NEW);
+    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc::<6>);
+    /// let layer = layer.with_span_events(FmtSpan::NEW);
     /// tracing_subscriber::registry().with(EventTime::new(layer).with_span_events()).init();
     /// ```
     #[must_use]
@@ -184,7 +174,6 @@ impl<L, C> EventTime<L, C> {
 }
 
 impl<L, C: Clock> EventTime<L, C> {
-    /// Calls `f` at one time if span events are to have one.
     #[inline]
     fn at_span_event(&self, callback: Callback, f: impl FnOnce()) {
         if self.span_events {

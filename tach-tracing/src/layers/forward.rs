@@ -4,8 +4,8 @@ mod downcast;
 
 pub(super) use self::downcast::downcast_to;
 
-/// Forwards every method of [`Layer`](tracing_subscriber::Layer) that reports no moment to the layer in
-/// the given field.
+/// Forwards to the layer in the given field every method of
+/// [`Layer`](tracing_subscriber::Layer) that reports no moment.
 macro_rules! forward_to {
     ($layer:ident) => {
         fn on_register_dispatch(&self, subscriber: &tracing_core::Dispatch) {

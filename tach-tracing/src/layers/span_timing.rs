@@ -17,37 +17,30 @@ use super::poison::unless_poisoned;
 
 /// A layer that measures spans: when each was created, how long it was busy, how long idle.
 ///
-/// It keeps [`SpanTimes`] in the extensions of the span, where other layers read it.
-/// [`CloseTimes`](crate::CloseTimes) prints it like tracing-subscriber's
-/// [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE), which measures for itself only,
-/// with the standard library's clock.
+/// It keeps [`SpanTimes`] in the extensions of the span, for layers before and after it.
+/// [`CloseTimes`](crate::CloseTimes) prints them. tracing-subscriber's
+/// [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE) measures for itself only.
 ///
 /// # Guarantees
 ///
-/// Busy and idle time are never negative and add up to the age, to the nanosecond, also for a span that
-/// several threads enter at once: see [`SpanDurations`]. A thread that enters a span again while inside
-/// changes nothing until it has left as often.
+/// Busy and idle time add up to the age, also if several threads enter a span at once: see
+/// [`SpanDurations`]. If a thread enters a span again, only its last exit counts. An exit without
+/// an enter is ignored. A span whose guard was forgotten is busy until it closes. A span that is
+/// older than this layer has no times.
 ///
-/// A span that existed before this layer, loaded later for instance, has no times. An exit without an
-/// enter is ignored. A span that closes while entered, because its guard was forgotten, was busy until
-/// then. Layers that read the times may come before or after this layer.
-///
-/// A panic of another layer that holds the span's extensions poisons them; a field's `Display` that
-/// panics inside the `fmt` layer does that. Such a span is not measured further, nor is a later span that
-/// reuses its memory, and the panic unwinds as it would without this layer. tracing-subscriber panics
-/// again whenever this layer asks for the extensions: this layer catches that panic, but the panic hook
-/// runs.
+/// If another layer panics while it holds the span's extensions, they are poisoned; a `fmt` layer
+/// does when a field's `Display` panics. Then neither this span nor a later one that reuses its
+/// memory is measured, and the panic unwinds as without this layer. At each later request for the
+/// extensions tracing-subscriber panics: this layer catches the panic, but the panic hook runs.
 ///
 /// # Cost
 ///
-/// A read of the clock, under the lock of the span's extensions, when a span is created, entered and
-/// left, but none when a thread enters again. One allocation a span for the extension, and another one if
-/// several threads are inside at once.
+/// A read of the clock, under the lock of the extensions, when a span is created, entered and left.
+/// One allocation a span, and another one if several threads are inside at once.
 ///
 /// # Examples
 ///
-/// Lines with the durations of two spans. Two threads enter the first one at once
-/// (`cargo run --example span_timing`):
+/// Two threads enter the first span at once (`cargo run --example span_timing`):
 ///
 /// ```
 /// use std::thread::{self, sleep};
@@ -80,14 +73,13 @@ use super::poison::unless_poisoned;
 /// 2026-11-21T14:10:03.434924Z  INFO waiting: close time.busy=11.6µs time.idle=20.1ms
 /// ```
 ///
-/// [`SpanTimes`] has an example of a layer that reads the times.
 #[derive(Debug, Clone, Default)]
 pub struct SpanTiming {
     clock: SpanClock,
 }
 
 impl SpanTiming {
-    /// Creates the layer, with the system's clock.
+    /// Creates a layer with the system's clock.
     ///
     /// # Examples
     ///
@@ -103,8 +95,7 @@ impl SpanTiming {
         Self { clock: SpanClock::SYSTEM }
     }
 
-    /// Returns this layer with `clock` in place of the system's, which also measures the durations that
-    /// other layers read.
+    /// Sets the clock.
     ///
     /// # Examples
     ///

@@ -8,7 +8,7 @@ use crate::error::{Error, Fault};
 /// Parses the text that [`Display`](core::fmt::Display) writes.
 ///
 /// The time may have any form that [`UnixTime`](tach_core::UnixTime#impl-FromStr-for-UnixTime)
-/// parses, and the rate any number of digits.
+/// parses.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Timers with a clock of their own.
+//! A timer with a clock of its own.
 
 use core::fmt;
 
@@ -10,9 +10,7 @@ use super::Timer;
 use crate::tick_scale::TickScale;
 use crate::timers::Ticks;
 
-/// A [`Timer`] with a clock of its own.
-///
-/// [`Timer::with_clock`] and [`Timer::strictly_increasing`] return it.
+/// A timer with a clock of its own, from [`Timer::with_clock`] or [`Timer::strictly_increasing`].
 ///
 /// # Examples
 ///
@@ -38,7 +36,7 @@ impl<T: Timer, C: Clock> WithClock<T, C> {
 }
 
 impl<C: Clock> WithClock<Ticks, C> {
-    /// Returns the meaning of the clock's ticks at this moment, to be logged beside them.
+    /// Returns the scale of the clock's ticks, like [`Ticks::scale`].
     ///
     /// # Examples
     ///

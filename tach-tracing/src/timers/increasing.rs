@@ -1,10 +1,10 @@
-//! Clocks for times that never repeat in print.
+//! Clocks for timers that never print a time twice.
 
 use core::time::Duration;
 
 use tach_core::{IncreasingClock, SystemClock};
 
-/// The process's clocks, by the number of digits that distinguish their times.
+/// The process's clocks, by the number of digits.
 static CLOCKS: [IncreasingClock; 10] = [
     with_resolution(1_000_000_000),
     with_resolution(100_000_000),
@@ -22,12 +22,11 @@ const fn with_resolution(ns: u64) -> IncreasingClock {
     IncreasingClock::new(SystemClock, Duration::from_nanos(ns))
 }
 
-/// Panics unless a timestamp can have so many digits, which the compiler must find out.
+/// Fails to compile, in a `const` block, unless a timestamp can have so many digits.
 pub(crate) const fn assert_digits(digits: usize) {
     assert!(digits <= 9, "a timestamp has 0 to 9 digits of fraction");
 }
 
-/// Returns the process's clock for times with `digits` digits of a second.
 pub(crate) fn clock(digits: usize) -> &'static IncreasingClock {
     &CLOCKS[digits]
 }

@@ -9,29 +9,28 @@ use super::{current, write};
 use crate::timer::sealed::{Digits, Print};
 use crate::timer::{Timer, impl_format_time};
 
-/// A timer that prints the time in the system's zone as RFC 3339 with `DIGITS` digits of a second (0 to
-/// 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
+/// A timer that prints the time in the system's zone as RFC 3339 with `DIGITS` digits of a second
+/// (0 to 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
 ///
-/// [jiff](jiff::tz::TimeZone::system) finds the zone: it reads the variable `TZ`, or else the OS's
-/// setting. It calls no function of the C library, and reads the variable with the standard library,
-/// under the lock that [`set_var`](std::env::set_var) takes: the read is no data race, unless C code
-/// sets variables without that lock. If the zone can't be found, prints UTC, as `+00:00`.
+/// [jiff](jiff::tz::TimeZone::system) finds the zone, from the variable `TZ` or the OS's setting,
+/// or else it is UTC. It calls no function of the C library. The standard library reads the
+/// variable under the lock that [`set_var`](std::env::set_var) takes, so the read races only with C
+/// code that sets variables without the lock.
 ///
 /// # Guarantees
 ///
-/// A transition, to summer time for instance, takes effect at the right second. A change of the system's
-/// zone takes effect after six minutes at most: jiff looks for the zone every five minutes, and each
-/// thread asks jiff once in every minute in which it prints. The width never varies. An offset that is
-/// not a whole number of minutes, such as Liberia's until 1972, is cut to minutes together with the local
-/// time, so that the two still name the right moment.
+/// A transition, to summer time for instance, takes effect at its second. A change of the system's
+/// zone takes effect within six minutes: jiff looks for the zone every five minutes, and a thread
+/// asks jiff once a minute. An offset with seconds, such as Liberia's until 1972, is cut to minutes
+/// together with the local time, so that the two still name the right moment.
 ///
 /// # Cost
 ///
-/// The same as [`Utc`](crate::Utc), and a comparison: each thread keeps the offset for the minute. The
-/// first text of a minute takes jiff's lock, and every five minutes one thread reads the zone from files,
-/// which allocates. If the zone can't be found, each thread looks for it in every minute.
+/// The same as [`Utc`](crate::Utc), and a comparison: each thread keeps the offset for the minute.
+/// The first text of a minute takes jiff's lock, and every five minutes one thread reads the zone
+/// from files, which allocates. If the zone can't be found, each thread looks for it every minute.
 ///
-/// With its feature `logging`, jiff logs that search. Those lines have the previous offset, at first UTC.
+/// With its feature `logging`, jiff logs that search, in lines that have the previous offset.
 ///
 /// # Examples
 ///

@@ -8,10 +8,8 @@ use super::{current, write};
 use crate::timer::sealed::{Digits, Print};
 use crate::timer::{Timer, impl_format_time};
 
-/// A timer that prints the time at a fixed offset from UTC as RFC 3339 with `DIGITS` digits of a second
-/// (0 to 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
-///
-/// The width never varies.
+/// A timer that prints the time at a fixed offset from UTC as RFC 3339 with `DIGITS` digits of a
+/// second (0 to 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
 ///
 /// # Cost
 ///

@@ -17,14 +17,15 @@ use crate::timer::{Timer, impl_format_time};
 
 /// A timer that prints the time by a pattern of `strftime`, such as `%d %b %H:%M:%S%.3f`.
 ///
-/// [jiff's documentation](jiff::fmt::strtime) lists the directives. The constructors check the pattern,
-/// so that printing can't fail. For RFC 3339 use [`Utc`](crate::Utc), [`FixedOffset`](crate::FixedOffset)
-/// or [`Local`](crate::Local), which are faster.
+/// [jiff's documentation](jiff::fmt::strtime) lists the directives. The constructors check the
+/// pattern, so that printing can't fail.
 ///
 /// # Cost
 ///
-/// Each text interprets the pattern. No allocation, no lock, except that [`local`](Self::local) looks for
-/// the zone as [`Local`](crate::Local#cost) does.
+/// Each text interprets the pattern: for RFC 3339 [`Utc`](crate::Utc),
+/// [`FixedOffset`](crate::FixedOffset) and [`Local`](crate::Local) are faster. No allocation, no
+/// lock, except that [`local`](Self::local) looks for the zone as [`Local`](crate::Local#cost)
+/// does.
 ///
 /// # Examples
 ///
@@ -82,7 +83,7 @@ impl Strftime {
         Self::new(pattern, Zone::Fixed(TimeZone::UTC))
     }
 
-    /// Creates a timer that prints local time at `offset`.
+    /// Creates a timer that prints the time at `offset`.
     ///
     /// # Errors
     ///
@@ -103,8 +104,7 @@ impl Strftime {
         Self::new(pattern, Zone::Fixed(zone))
     }
 
-    /// Creates a timer that prints local time in the system's zone, which it finds as
-    /// [`Local`](crate::Local) does.
+    /// Creates a timer that prints the time in the system's zone, like [`Local`](crate::Local).
     ///
     /// # Errors
     ///
@@ -138,8 +138,8 @@ impl Print for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
         let time = Timestamp::from(time).to_zoned(self.zone.at(time));
-        // The system's zone may change to one that lacks something which the pattern prints, such as a
-        // name. Lenient printing repeats that directive as it stands.
+        // The system's zone may change to one that lacks a name which the pattern prints. Lenient
+        // printing repeats such a directive as it stands.
         let config = Config::new().lenient(true);
         let mut writer = StdFmtWrite(writer);
         let time = BrokenDownTime::from(&time);

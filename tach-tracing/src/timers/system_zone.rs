@@ -8,10 +8,10 @@ use tach_core::UnixTime;
 
 use crate::thread_cell::during;
 
-/// The time for which a thread keeps the zone.
+/// How long a thread keeps the zone.
 pub(super) const KEPT_S: u64 = 60;
 
-/// A zone, and the minute in which it was found.
+/// A zone, and the minute for which it was found.
 #[derive(Debug, Clone)]
 struct Found {
     zone: TimeZone,
@@ -29,7 +29,7 @@ thread_local! {
 
 /// Returns the system's zone at `time`, or UTC if it can't be found.
 ///
-/// A failure is kept for the minute as well, since jiff would search the file system each time.
+/// A failure is kept as well, since jiff would search the file system each time.
 #[inline]
 pub(super) fn at(time: UnixTime) -> TimeZone {
     find_with(time, TimeZone::system)
@@ -37,8 +37,7 @@ pub(super) fn at(time: UnixTime) -> TimeZone {
 
 /// Returns whether this thread is looking for the zone, so that [`at`] returns the previous one.
 ///
-/// jiff may log the search, and that line needs a timestamp. Without this check the timer would look for
-/// the zone again, without end.
+/// jiff may log the search, and the timestamp of that line must not start another search.
 #[inline]
 pub(super) fn is_sought() -> bool {
     IS_SOUGHT.try_with(Cell::get).unwrap_or(true)
@@ -54,7 +53,6 @@ pub(super) fn find_with(time: UnixTime, find: impl FnOnce() -> TimeZone) -> Time
     }
     let zone = during(&IS_SOUGHT, true, find);
     let found = Found { zone: zone.clone(), minute };
-    // Once the thread's memory has been freed, nothing is kept.
     let _ = FOUND.try_with(|cell| cell.replace(found));
     zone
 }

@@ -10,13 +10,12 @@ use crate::timer::{Timer, impl_format_time};
 
 /// A timer that prints the tick of the CPU's counter: `81234567890`.
 ///
-/// A program that reads the log later converts ticks to times, to within a tick of each other. It needs
-/// [scales](Self::scale), logged at the start and now and then. The example `render_ticks` is such a
-/// program.
+/// [`TickScale`] converts ticks to times later, with scales that the program logs at its start and
+/// now and then. The example `render_ticks` does.
 ///
 /// # Cost
 ///
-/// A counter read and the digits. No allocation, no lock, no write that threads share.
+/// A counter read and the digits. No allocation, no lock, no shared write.
 ///
 /// # Examples
 ///
@@ -28,10 +27,10 @@ use crate::timer::{Timer, impl_format_time};
 /// tracing::info!("ready");
 /// ```
 ///
-/// `cargo run --example timer_ticks`, which logs requests as well, prints among others
+/// `cargo run --example timer_ticks` prints among others
 ///
 /// ```text
-/// 92252974193258  INFO tick=92252974096486 time=2026-11-21T13:53:49.643251389Z ns_per_tick=0.399965603136
+/// 92252974193258  INFO tick=92252974096486 time=2026-11-21T13:53:49.643251389Z ns_per_tick=...
 /// 92252974331362  INFO request number=1
 /// 92252974350160  INFO request number=2
 /// ```
@@ -46,7 +45,7 @@ use crate::timer::{Timer, impl_format_time};
 pub struct Ticks;
 
 impl Ticks {
-    /// Returns the meaning of ticks at this moment, to be logged beside them.
+    /// Returns the scale of the ticks at this moment, to be logged beside them.
     ///
     /// # Cost
     ///

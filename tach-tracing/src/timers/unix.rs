@@ -7,7 +7,7 @@ use super::{current, write};
 use crate::timer::sealed::{Digits, Print};
 use crate::timer::{Timer, impl_format_time};
 
-/// Defines a timer that prints the number which a method of `UnixTime` returns.
+/// Defines a timer that prints the number from a method of `UnixTime`.
 macro_rules! unix_timer {
     ($Timer:ident, $as_number:ident, $digits:literal, $unit:literal, $text:literal) => {
         #[doc = concat!("A timer that prints the Unix time in ", $unit, ", rounded down: `", $text, "`.
@@ -16,7 +16,7 @@ JSON has it as a string, like the text of every timer.
 
 # Cost
 
-A counter read and the digits. No allocation, no lock, no write that threads share.
+A counter read and the digits. No allocation, no lock, no shared write.
 
 # Examples
 
@@ -25,7 +25,7 @@ tracing_subscriber::fmt().with_timer(tach_tracing::", stringify!($Timer), ").ini
 tracing::info!(\"ready\");
 ```
 
-`cargo run --example timer_unix`, which prints a line with each of these timers, prints among others
+`cargo run --example timer_unix` prints among others
 
 ```text
 ", $text, "  INFO timer_unix: ready

@@ -9,10 +9,9 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 
 /// A timer that prints the time since a start: `   0.000042000s`.
 ///
-/// The default start is this process's first use of tach. Call [`tach_core::uptime`] at the start of
-/// `main` to begin there; otherwise the first event begins the count. With another
-/// [clock](Timer::with_clock), the default start is the creation of the timer. The text has the form of
-/// tracing-subscriber's `Uptime`.
+/// The default start is this process's first use of tach: call [`tach_core::uptime`] at the start
+/// of `main` to begin there. With another [clock](Timer::with_clock), it is the creation of the
+/// timer. The text has the form of tracing-subscriber's `Uptime`.
 ///
 /// # Cost
 ///
@@ -42,9 +41,9 @@ pub struct Uptime {
 }
 
 impl Uptime {
-    /// Creates a timer that prints the time since `start`, or zero for an earlier event.
+    /// Creates a timer that prints the time since `start`, or zero before it.
     ///
-    /// With another [clock](Timer::with_clock), `start` must have been read from that clock.
+    /// `start` must be an instant of the timer's clock.
     ///
     /// # Examples
     ///
@@ -76,7 +75,7 @@ impl Print for Uptime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let now = current::instant(clock);
         let uptime = match self.start {
-            // Only the system's clock is read without a start.
+            // With another clock there is a start.
             None => uptime_at(now),
             Some(start) => clock.duration_between(start, now),
         };

@@ -10,13 +10,12 @@ use crate::timer::{Timer, impl_format_time};
 /// A timer that prints UTC as RFC 3339 with `DIGITS` digits of a second (0 to 9, six by default):
 /// `2026-11-21T09:30:00.123456Z`.
 ///
-/// With six digits the text is the same as that of tracing-subscriber's `SystemTime`. The width never
-/// varies.
+/// With six digits the text equals that of tracing-subscriber's `SystemTime`.
 ///
 /// # Cost
 ///
 /// A counter read and the digits of the fraction: each thread keeps the text down to the second. No
-/// allocation, no lock, no write that threads share.
+/// allocation, no lock, no shared write.
 ///
 /// # Examples
 ///

@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 use crate::timers;
 
-/// Counts the allocations of `timer` while it writes a few times into a string that is large enough.
+/// Counts the allocations of a timer, beside the string that it writes into.
 fn allocations(timer: &impl FormatTime) -> u64 {
     let mut text = String::with_capacity(1024);
     let counted = measure(|| {

@@ -1,4 +1,4 @@
-//! The lines equal those of `FmtSpan::CLOSE`.
+//! `CloseTimes` prints the same lines as `FmtSpan::CLOSE`.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// A timer that always prints the same.
 struct Noon;
 
 impl FormatTime for Noon {
@@ -38,7 +37,6 @@ fn spans() {
     drop(tracing::debug_span!("never entered"));
 }
 
-/// Returns the output of the layers for these spans, with every duration replaced.
 fn printed(captured: &Captured, layers: Vec<Boxed>) -> String {
     with_default(registry().with(layers), spans);
     without_durations(&captured.text())
@@ -105,7 +103,6 @@ fn other_span_events_are_printed_as_before() {
     assert_eq!(printed(&captured, ours), theirs);
 }
 
-/// Without durations, the line equals that of a `fmt` layer without time.
 #[test]
 fn without_span_timing_only_the_message_is_printed() {
     let layer = |captured: &Captured| fmt::layer().with_ansi(false).with_writer(captured.clone());
@@ -119,7 +116,6 @@ fn without_span_timing_only_the_message_is_printed() {
     assert_eq!(theirs.matches(": close").count(), 4, "{theirs}");
 }
 
-/// Returns a clock that stands at the start of a year.
 fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(UnixTime::from_secs(1_767_225_600).unwrap()))
 }
@@ -160,7 +156,6 @@ fn json_has_the_times_as_fields() {
     assert_eq!(event["span"]["name"], "work");
 }
 
-/// The lines of two layers have one time, whichever layer is around the other.
 #[test]
 fn with_event_time_all_lines_of_a_closed_span_have_one_time() {
     type Stack = fn(Boxed, Boxed) -> Boxed;
@@ -205,7 +200,6 @@ fn each_layer_has_a_filter_of_its_own_within_event_time() {
     assert!(one.contains("inner{later=") && one.contains("outer{request=7"), "{one}");
 }
 
-/// A filter around the layer hides the lines of the spans that it hides.
 #[test]
 fn filters_go_around_it() {
     let captured = Captured::default();

@@ -13,10 +13,8 @@ use tach_tracing::Utc;
 use test_support::Captured;
 use tracing_subscriber::{Layer, Registry, fmt};
 
-/// A layer of any type.
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// The output of a text layer and of a JSON layer.
 #[derive(Debug, Default)]
 struct Pair {
     text: Captured,
@@ -24,28 +22,23 @@ struct Pair {
 }
 
 impl Pair {
-    /// Returns the layer that prints text.
     fn text_layer(&self) -> Boxed {
         let layer = fmt::layer().with_ansi(false).with_writer(self.text.clone());
         layer.with_timer(Utc::<9>).boxed()
     }
 
-    /// Returns the layer that prints JSON.
     fn json_layer(&self) -> Boxed {
         fmt::layer().json().with_writer(self.json.clone()).with_timer(Utc::<9>).boxed()
     }
 
-    /// Returns the times of the events in the text.
     fn text_times(&self) -> Times {
         text_times(&self.text.text())
     }
 
-    /// Returns the times of the events in the JSON.
     fn json_times(&self) -> Times {
         json_times(&self.json.text())
     }
 
-    /// Asserts that both have printed these events, each with one time, and returns the times.
     #[track_caller]
     fn assert_same(&self, numbers: impl IntoIterator<Item = u64>) -> Times {
         let times = self.text_times();

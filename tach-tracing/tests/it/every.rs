@@ -15,7 +15,6 @@ fn text(timer: &Boxed) -> String {
     text
 }
 
-/// Whatever its clock, and also if it is strictly increasing.
 #[test]
 fn it_prints_the_pinned_event_time() {
     let (instant, later) = (Instant::now(), Duration::new(3661, 100_000_001));

@@ -12,7 +12,6 @@ use tracing_subscriber::registry;
 
 use crate::timers;
 
-/// Creates a file of this name, and returns it with its path.
 fn create(name: &str) -> (Arc<File>, PathBuf) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     (Arc::new(File::create(&path).unwrap()), path)

@@ -11,7 +11,6 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::{Registry, registry};
 
-/// A layer that records the calls of its methods.
 #[derive(Debug, Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<&'static str>>>);
 
@@ -81,7 +80,6 @@ impl Layer<Registry> for Recorder {
     }
 }
 
-/// Returns the calls that a recorder inside a layer receives.
 fn calls<L: Layer<Registry> + Send + Sync>(
     around: impl FnOnce(Recorder) -> L,
 ) -> Vec<&'static str> {

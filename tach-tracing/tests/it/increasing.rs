@@ -53,7 +53,6 @@ fn no_two_lines_of_any_thread_and_layer_have_the_same_time() {
     assert_eq!(different(&times), times.len());
 }
 
-/// Returns a thousand texts, printed faster than the last digit changes.
 fn texts(timer: &impl FormatTime) -> Vec<String> {
     let mut texts = vec![String::with_capacity(64); 1000];
     for text in &mut texts {

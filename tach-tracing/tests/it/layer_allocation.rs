@@ -21,7 +21,6 @@ fn allocations_of(subscriber: impl Subscriber + Send + Sync) -> u64 {
     })
 }
 
-/// A layer that allocates at every event.
 struct Boxing;
 
 impl<S: Subscriber> Layer<S> for Boxing {

@@ -13,7 +13,6 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// 2023-11-14T22:13:20Z.
 const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_000_000);
 
-/// Returns the output of a subscriber with `timer` for `log`.
 fn printed(timer: impl FormatTime + Send + Sync + 'static, log: impl FnOnce()) -> String {
     let captured = Captured::default();
     let subscriber = fmt()
@@ -57,7 +56,6 @@ fn uptime_counts_from_the_creation_of_the_timer_and_ignores_steps() {
     assert_eq!(lines, "   0.000000000s  INFO one\n   0.000000042s  INFO two\n");
 }
 
-/// A clock may be owned, borrowed, shared or dynamic.
 #[test]
 fn any_pointer_to_a_clock_is_a_clock() {
     static CLOCK: ManualClock = ManualClock::new(START);
@@ -71,7 +69,6 @@ fn any_pointer_to_a_clock_is_a_clock() {
     assert_eq!(printed(Utc::<0>.with_clock(owned), || tracing::info!("one")), line);
 }
 
-/// Whatever the clock of a timer.
 #[test]
 fn timers_print_the_pinned_event_time() {
     let clock = Arc::new(ManualClock::new(START));

@@ -19,14 +19,12 @@ const fn ns(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// A layer that reads the times of each closed span.
 #[derive(Debug, Clone, Default)]
 struct Reader {
     read: Arc<Mutex<Vec<(SpanTimes, SpanDurations)>>>,
 }
 
 impl Reader {
-    /// Returns the durations of the only closed span.
     fn only(&self) -> SpanDurations {
         self.only_with_times().1
     }
@@ -114,7 +112,6 @@ fn entering_again_counts_once() {
     assert_durations(reader.only(), 1111, 111, 111);
 }
 
-/// Two of the layers have the effect of one.
 #[test]
 fn the_layer_may_be_there_twice() {
     let clock = Arc::new(ManualClock::default());
@@ -139,7 +136,6 @@ fn a_span_that_was_never_entered_was_idle() {
     assert_durations(reader.only(), 10, 0, 0);
 }
 
-/// Reading the durations of an open span changes nothing.
 #[test]
 fn an_open_span_has_durations_until_now() {
     let clock = Arc::new(ManualClock::default());
@@ -197,7 +193,6 @@ fn a_pinned_event_time_changes_nothing() {
     assert_durations(reader.only(), 110, 10, 10);
 }
 
-/// With the system's clock, against the standard library's.
 #[test]
 fn busy_and_idle_agree_with_another_clock() {
     let (subscriber, reader) = timed(tach_core::SystemClock);
@@ -223,8 +218,8 @@ fn busy_and_idle_agree_with_another_clock() {
     assert_eq!(durations.thread_time(), durations.busy());
 }
 
-/// Asserts that a duration lies between two that the standard library's clock measured inside it and
-/// around it, to a thousandth: at first the clocks may disagree on the rate.
+/// Asserts that a duration lies between those that the standard library's clock measured inside and
+/// around it. At first the rates of the clocks may differ by up to a thousandth.
 #[track_caller]
 fn assert_within(duration: Duration, least: Duration, most: Duration) {
     let error = most / 1000 + ns(1000);
@@ -232,7 +227,6 @@ fn assert_within(duration: Duration, least: Duration, most: Duration) {
     assert!(range.contains(&duration), "{duration:?} is not in {range:?}");
 }
 
-/// Its exit and its end are ignored.
 #[test]
 fn a_span_older_than_the_layer_has_no_times() {
     let reader = Reader::default();
@@ -250,14 +244,14 @@ fn a_span_older_than_the_layer_has_no_times() {
     reader.only();
 }
 
-/// A clock that returns these ticks in turn. Two ticks last a nanosecond. Durations are rounded up, as
-/// no clock should.
+/// A clock with the given reads, in ticks of half a nanosecond. Unlike a correct clock, it rounds
+/// durations up.
 #[derive(Debug)]
 struct Scripted(Mutex<Vec<u64>>);
 
 impl Scripted {
-    /// Returns the durations of a span that is created at the first tick, entered and left at the next
-    /// ones, and read at the last.
+    /// Returns the durations of a span that is created, then entered and left repeatedly, then
+    /// read.
     fn durations(ticks: &[u64]) -> SpanDurations {
         let reversed = ticks.iter().rev().copied().collect();
         let (subscriber, reader) = timed(Arc::new(Self(Mutex::new(reversed))));
@@ -287,7 +281,6 @@ impl Clock for Scripted {
 #[test]
 fn reads_in_the_wrong_order_count_as_no_time() {
     assert_durations(Scripted::durations(&[100, 90, 80, 70]), 0, 0, 0);
-    // Left before it was entered, then entered again.
     assert_durations(Scripted::durations(&[100, 200, 150, 160, 220, 240]), 70, 10, 10);
 }
 

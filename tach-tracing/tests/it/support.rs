@@ -11,7 +11,6 @@ pub(crate) fn bracketed(log: impl FnOnce(&Captured)) -> (UnixTime, String, UnixT
     (before, captured.text(), UnixTime::now())
 }
 
-/// Parses RFC 3339 text with another library.
 pub(crate) fn parse(text: &str) -> UnixTime {
     let parsed: jiff::Timestamp = text.parse().unwrap_or_else(|e| panic!("{text:?}: {e}"));
     UnixTime::from_nanos(u64::try_from(parsed.as_nanosecond()).unwrap())

@@ -44,7 +44,6 @@ fn uptime_since_an_instant_is_the_time_from_there() {
     let start = StdInstant::now();
     let timer = Uptime::since(start);
     let theirs = time::Uptime::from(start);
-    // The two clocks agree to far less than a millisecond.
     let (before, ours, after) = (text(&theirs), text(&timer), text(&theirs));
     let ns = |text: &str| text.replace(['.', 's', ' '], "").parse::<u64>().unwrap();
     assert!(ns(&ours) + 1_000_000 >= ns(&before), "{ours} is before {before}");
@@ -156,7 +155,6 @@ mod with_jiff {
     }
 
     proptest! {
-        /// In the zone of this process.
         #[test]
         fn local_time_equals_jiffs(ns: u64) {
             let clock = ManualClock::new(UnixTime::from_nanos(ns));

@@ -14,7 +14,6 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// 2023-11-14T22:13:20.123456789Z.
 pub(crate) const NOW: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789);
 
-/// A clock that stands still.
 static CLOCK: ManualClock = ManualClock::new(NOW);
 
 /// Any timer. tracing-subscriber does not implement `FormatTime` for boxes.
@@ -72,7 +71,6 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
     timers
 }
 
-/// Returns every timer with the system's clock.
 pub(crate) fn system() -> Vec<Boxed> {
     fn boxed(timer: impl FormatTime + Send + Sync + 'static) -> Boxed {
         Boxed(Box::new(timer))

@@ -1,14 +1,14 @@
-//! Reads of tach between two reads of an OS clock.
+//! A read of tach between two reads of an OS clock.
 
 use core::time::Duration;
 use std::time::Instant as StdInstant;
 
 use tach_core::MonotonicInstant;
 
-/// Brackets wider than this were interrupted, or nearly so, and say little.
+/// Wider brackets were probably interrupted.
 pub(crate) const WIDEST_NS: u64 = 100;
 
-/// A read of tach, and the OS clock's time at it, known to half the bracket's width.
+/// A read of tach, and the OS clock's time, known to half the width.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bracket {
     pub(crate) tach: MonotonicInstant,
@@ -20,12 +20,12 @@ impl Bracket {
     pub(crate) fn take(os_ns: impl Fn() -> u64) -> Self {
         let before_ns = os_ns();
         let tach = MonotonicInstant::now();
-        // Unix time may have been set back in between.
+        // Unix time may have been set back meanwhile.
         let width_ns = os_ns().saturating_sub(before_ns);
         Self { tach, os_ns: before_ns + width_ns / 2, width_ns }
     }
 
-    /// The narrowest of so many.
+    /// Takes `of` brackets, and returns the narrowest.
     pub(crate) fn narrowest(of: u32, os_ns: impl Fn() -> u64) -> Self {
         let taken = (0..of.max(1)).map(|_| Self::take(&os_ns));
         taken.min_by_key(|bracket| bracket.width_ns).expect("there is one at least")
@@ -36,7 +36,7 @@ impl Bracket {
     }
 }
 
-/// The OS's monotonic clock in ns, counted from a point of its own.
+/// The OS's monotonic clock, in ns since the creation of this value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OsMonotonic(StdInstant);
 

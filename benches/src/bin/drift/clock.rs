@@ -1,4 +1,4 @@
-//! A clock of the OS beside tach's timeline for it.
+//! A clock of the OS, and tach's timeline for it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -8,22 +8,21 @@ use tach_core::{MonotonicInstant, TimelineStatus, UnixTime, status};
 use crate::bracket::{Bracket, OsMonotonic, nanos};
 use crate::histogram::Histogram;
 
-/// Brackets of which the one is taken from which both clocks' monotonic time is counted: its error
-/// is part of all that follow.
+/// The number of brackets at the start. The error of the narrowest is part of all later errors.
 const STARTS: u32 = 10_000;
 
-/// Both clocks, in the order in which they are shown.
+/// Both clocks, in the order of the table.
 pub(crate) type Clocks = [Clock; 2];
 
 pub(crate) struct Clock {
     pub(crate) name: &'static str,
     os_ns: Box<dyn Fn() -> u64 + Sync>,
-    /// Converts what tach read within the bracket, after the bracket.
+    /// Converts tach's read, after the bracket.
     tach_ns: Box<dyn Fn(MonotonicInstant) -> u64 + Sync>,
-    /// The timeline's part of the status.
+    /// Returns the status of the timeline.
     status: fn() -> TimelineStatus,
     syncs_before: u32,
-    /// The highest time that any thread has had from tach.
+    /// The latest time that any thread has read from tach.
     last_ns: AtomicU64,
 }
 
@@ -61,15 +60,15 @@ impl Clock {
         Self { name, os_ns, tach_ns, status, syncs_before, last_ns: AtomicU64::new(0) }
     }
 
-    /// How often the timeline has sampled the OS clock since this was made.
+    /// Returns how often the timeline has sampled the OS clock since the creation of `self`.
     pub(crate) fn syncs(&self) -> u32 {
         (self.status)().syncs.wrapping_sub(self.syncs_before)
     }
 
-    /// Compares the two once.
+    /// Compares the clocks once.
     pub(crate) fn compare(&self, tally: &mut Tally) {
-        // ORDERING: Acquire, with the Release below: whoever told that time had read the counter
-        // before this thread does.
+        // ORDERING: Acquire, with the Release below: the counter read of that time happens before
+        // this thread's.
         let earlier_ns = self.last_ns.load(Ordering::Acquire);
         let bracket = Bracket::take(&self.os_ns);
         let tach_ns = (self.tach_ns)(bracket.tach);
@@ -85,14 +84,14 @@ impl Clock {
     }
 }
 
-/// What was seen of one clock.
+/// The findings for one clock.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// All brackets, wide ones too.
+    /// All brackets, including wide ones.
     pub(crate) comparisons: u64,
-    /// Brackets that say little, whose errors are not counted.
+    /// Brackets too wide for their errors to count.
     pub(crate) wide: u64,
-    /// Times that were earlier than one that some thread had had before.
+    /// Times earlier than one that a thread had read before.
     pub(crate) backward: u64,
     pub(crate) errors_ns: Histogram,
 }

@@ -1,9 +1,9 @@
-//! Many numbers in little memory.
+//! A histogram of fixed size.
 
-/// Numbers below this have a bucket each; of those above only count, sum and maximum are kept.
+/// Smaller numbers have a bucket each. Larger ones enter only count, sum and maximum.
 const BUCKETS: u64 = 4096;
 
-/// How often each number of ns was seen. Its size does not grow with their count.
+/// The counts of numbers of ns.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     buckets: Vec<u64>,
@@ -12,11 +12,11 @@ pub(crate) struct Histogram {
     max: u64,
 }
 
-/// A number that a percentile stands for.
+/// The value of a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Percentile {
     Exactly(u64),
-    /// It has no bucket: it is above the first, and at most the second, which is the maximum.
+    /// Without a bucket: greater than the first, and at most the second, the maximum.
     Within(u64, u64),
 }
 
@@ -48,7 +48,7 @@ impl Histogram {
         self.count
     }
 
-    /// The largest; `None` of none.
+    /// Returns the largest number, or `None` if the histogram is empty.
     pub(crate) fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
@@ -58,8 +58,7 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The number that has so many thousandths of all others before it, if they are sorted; `None`
-    /// of none.
+    /// Returns the number at a rank given in thousandths, or `None` if the histogram is empty.
     pub(crate) fn per_mille(&self, thousandths: u64) -> Option<Percentile> {
         let max = self.max()?;
         let rank = (self.count.saturating_mul(thousandths) / 1000).min(self.count - 1);
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_sorted_numbers() {
-        // In no particular order: 7 and 1000 have no common divisor.
+        // A permutation: 7 and 1000 have no common divisor.
         let numbers: Vec<u64> = (0..1000).map(|i| i * 7 % 1000).collect();
         let histogram = of(numbers.iter().copied());
         let mut sorted = numbers;

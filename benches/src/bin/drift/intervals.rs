@@ -1,4 +1,4 @@
-//! Intervals as tach measures them, beside the OS's monotonic clock.
+//! Intervals that tach and the OS's monotonic clock measure.
 
 use std::collections::VecDeque;
 
@@ -7,21 +7,21 @@ use crate::histogram::Histogram;
 
 const MS: u64 = 1_000_000;
 
-/// The lengths, named, in ns.
+/// The lengths, with names, in ns.
 const LENGTHS: [(&str, u64); 3] =
     [("1 s", 1_000 * MS), ("1 min", 60_000 * MS), ("10 min", 600_000 * MS)];
-/// A length is met to one part in so many, since threads sleep.
+/// The tolerance of a length is this fraction of it, since threads sleep.
 const TOLERANCE: u64 = 10;
-/// Marks are at least this far apart, so that those of ten minutes are a few thousand.
+/// The least distance between marks, so that ten minutes have a few thousand.
 const SPACING_NS: u64 = 100 * MS;
-/// Brackets of which the narrowest is a mark. Its error is part of two intervals or more.
+/// The number of brackets for a mark, which is the narrowest of them.
 const ATTEMPTS: u32 = 16;
 
-/// What one thread saw. Every interval is measured when it ends, as a program would.
+/// The findings of one thread. An interval is measured when it ends, as in a program.
 #[derive(Debug)]
 pub(crate) struct Intervals {
     os: OsMonotonic,
-    /// Oldest first; none is older than the longest length needs.
+    /// Oldest first.
     marks: VecDeque<Bracket>,
     last_ns: Option<u64>,
     /// The errors at each length.
@@ -34,7 +34,7 @@ impl Intervals {
         Self { os, marks: VecDeque::new(), last_ns: None, errors_ns }
     }
 
-    /// Makes a mark if it is time for one, and measures the intervals that end there.
+    /// Adds a mark if the last one is old enough, and measures the intervals that end there.
     pub(crate) fn mark(&mut self) {
         let now_ns = self.os.ns();
         if self.last_ns.is_some_and(|last_ns| now_ns - last_ns < SPACING_NS) {
@@ -65,13 +65,13 @@ impl Intervals {
         }
     }
 
-    /// Each length's name and errors.
+    /// Returns the name and the errors of each length.
     pub(crate) fn errors(&self) -> impl Iterator<Item = (&'static str, &Histogram)> {
         LENGTHS.iter().map(|(name, _)| *name).zip(&self.errors_ns)
     }
 }
 
-/// The mark that lies about `length_ns` before `end_ns`, if there is one near enough.
+/// Returns the mark nearest to `length_ns` before `end_ns`, if it is within the tolerance.
 fn nearest(marks: &VecDeque<Bracket>, end_ns: u64, length_ns: u64) -> Option<&Bracket> {
     let wanted_ns = end_ns.checked_sub(length_ns)?;
     let after = marks.partition_point(|mark| mark.os_ns < wanted_ns);
@@ -98,11 +98,11 @@ mod tests {
         let mut intervals = Intervals::new(OsMonotonic::new());
         let start = MonotonicInstant::now();
         for ms in [0, 100, 1_000, 1_150, 61_100] {
-            // A hundredth too fast, which is more than the future can be mispredicted by.
+            // A hundredth too fast, which exceeds any error of prediction.
             intervals.add_mark(mark(start, ms * MS, ms * MS / 100 * 101));
         }
         let found: Vec<_> = intervals.errors().map(|(_, errors)| errors.count()).collect();
-        // 0 to 1.0, 0.1 to 1.15; 1.15 to 61.1; none of ten minutes.
+        // 0 to 1.0 and 0.1 to 1.15; 1.15 to 61.1; no ten minutes.
         assert_eq!(found, [2, 1, 0]);
         let worst: Vec<_> =
             intervals.errors().filter_map(|(_, errors)| Some(errors.max()? / MS)).collect();

@@ -1,9 +1,9 @@
 //! The timelines against the OS's clocks, under random load and sleeps: `cargo xtask drift`.
 //!
 //! Every comparison is a bracket: OS clock, tach, OS clock. The timeline's error is its distance
-//! from the middle, known to half the bracket's width; brackets wider than 100 ns (an interruption)
-//! say little and are counted apart. Intervals lie between the narrowest of several brackets.
-//! Memory does not grow with the length of the run.
+//! from the middle, known to half the bracket's width. Brackets wider than 100 ns (an interruption)
+//! are counted apart. Intervals lie between the narrowest of several brackets. Memory does not grow
+//! with the length of the run.
 #![expect(clippy::print_stdout, reason = "the table is this program's output")]
 
 mod bracket;

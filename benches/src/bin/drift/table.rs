@@ -1,4 +1,4 @@
-//! What was seen, as text.
+//! The findings as text.
 
 use core::fmt;
 
@@ -36,7 +36,7 @@ impl fmt::Display for Tables<'_> {
         writeln!(f, "wide: brackets of more than {WIDEST_NS} ns, whose errors are left out\n")?;
         writeln!(f, "{:14} {:>11} {}", "intervals of", "measured", Errors::HEADER)?;
         for (length, errors_ns) in self.seen.intervals.errors() {
-            // Longer than the run, for the most part.
+            // A length beyond the run has none.
             if errors_ns.count() > 0 {
                 writeln!(f, "{length:14} {:>11} {}", errors_ns.count(), Errors(errors_ns))?;
             }
@@ -45,7 +45,7 @@ impl fmt::Display for Tables<'_> {
     }
 }
 
-/// Four columns.
+/// Four columns of a table.
 struct Errors<'a>(&'a Histogram);
 
 impl Errors<'_> {

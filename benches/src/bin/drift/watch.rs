@@ -9,13 +9,12 @@ use crate::bracket::OsMonotonic;
 use crate::clock::{Clocks, Tally};
 use crate::intervals::Intervals;
 
-/// The longest sleep.
 const LONGEST_SLEEP_US: u64 = 2_000_000;
 
-/// What one thread saw, or several together.
+/// The findings of one or more threads.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Of each clock.
+    /// One for each clock.
     pub(crate) tallies: [Tally; 2],
     pub(crate) intervals: Intervals,
 }
@@ -33,7 +32,7 @@ impl Watch {
     }
 }
 
-/// Runs `threads` threads and adds up what they saw.
+/// Runs the threads, and adds up their findings.
 pub(crate) fn run(clocks: &Clocks, os: OsMonotonic, threads: u64, time: Duration) -> Watch {
     let mut all = Watch::new(os);
     thread::scope(|scope| {
@@ -47,8 +46,7 @@ pub(crate) fn run(clocks: &Clocks, os: OsMonotonic, threads: u64, time: Duration
     all
 }
 
-/// Compares both clocks between random bursts of work and random sleeps, which follow from the
-/// number of the thread.
+/// Compares both clocks between random bursts of work and random sleeps, with `number` as the seed.
 fn watch(clocks: &Clocks, os: OsMonotonic, number: u64, time: Duration) -> Watch {
     let start = StdInstant::now();
     let mut random = number;
@@ -62,14 +60,14 @@ fn watch(clocks: &Clocks, os: OsMonotonic, number: u64, time: Duration) -> Watch
         }
         let work = next(&mut random) % 1_000_000;
         black_box((0..work).fold(0, |sum: u64, i| black_box(sum.wrapping_add(i))));
-        // Every order of magnitude is as likely as any other.
+        // All orders of magnitude are equally likely.
         let sleep_us = (LONGEST_SLEEP_US >> (next(&mut random) % 21)).max(1);
         thread::sleep(Duration::from_micros(next(&mut random) % sleep_us));
     }
     seen
 }
 
-/// A small generator (xorshift).
+/// Returns the next random number (xorshift).
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

@@ -1,4 +1,4 @@
-//! Durations in the form in which tracing-subscriber prints them: three digits and a unit.
+//! Durations as tracing-subscriber prints them.
 
 use core::fmt;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! The callback that a layer handles, and whether it has a time already.
+//! The callbacks of layers, and their times.
 
 use core::cell::Cell;
 use core::ptr;
@@ -12,17 +12,16 @@ use crate::thread_cell::during;
 /// A callback that the layers of a stack receive one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Callback {
-    /// Holds the address of the event: all layers get the same reference, and a nested event lies
-    /// elsewhere.
+    /// The address of the event, since all layers get the same reference.
     Event(usize),
-    /// Holds the number of the span, like the others.
+    /// The number of the span, as in the others.
     NewSpan(u64),
     Enter(u64),
     Exit(u64),
     Close(u64),
 }
 
-/// A callback that is being handled on a thread, and the nesting depth of its event time.
+/// The callback that a thread handles, and the nesting depth of its event time.
 #[derive(Clone, Copy)]
 struct Handled {
     callback: Callback,
@@ -38,7 +37,7 @@ impl Callback {
         Self::Event(ptr::from_ref(event).addr())
     }
 
-    /// Calls `f` at the event time that this callback has already, or else at the time of `clock`.
+    /// Calls `f` at the time that this callback already has, or else at the time of `clock`.
     #[inline]
     pub(super) fn at_one_time(self, clock: &impl Clock, f: impl FnOnce()) {
         if self.has_a_time() {
@@ -51,8 +50,8 @@ impl Callback {
         });
     }
 
-    /// Calls `f` at the event time that this callback has already, or else at none: not at the time of
-    /// the callback in which this one is nested.
+    /// Calls `f` at the time that this callback already has, or else without an event time: the
+    /// current one may belong to an outer callback.
     #[inline]
     pub(super) fn at_own_time(self, f: impl FnOnce()) {
         if Stamp::current().is_none() || self.has_a_time() {

@@ -1,7 +1,6 @@
 //! The crate's one unsafe function.
 //!
-//! Per-layer filters, layers that are `None` and tracing-opentelemetry's context are found with
-//! `downcast_raw`, so a layer around others must forward it.
+//! tracing-subscriber and tracing-opentelemetry find inner layers with `downcast_raw`.
 
 /// Finds the layer itself, or whatever the layer in the given field finds.
 macro_rules! downcast_to {
@@ -11,8 +10,8 @@ macro_rules! downcast_to {
             if id == core::any::TypeId::of::<Self>() {
                 return Some(core::ptr::from_ref(self).cast());
             }
-            // SAFETY: the inner layer promises a pointer to a value of type `id` that is part of it or
-            // static. The inner layer is part of `self`, so the value lives as long as `self`.
+            // SAFETY: the inner layer promises a pointer to a value of type `id` that is part of it
+            // or static. The inner layer is part of `self`, so the value lives as long as `self`.
             unsafe { self.$layer.downcast_raw(id) }
         }
     };

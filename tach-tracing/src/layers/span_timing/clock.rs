@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tach_core::{Clock, Instant, MonotonicInstant, SystemClock};
 
-/// The system's clock or another one, which each span keeps to measure its durations.
+/// The system's clock or another one. Each span keeps it, to measure its durations.
 #[derive(Clone, Default)]
 pub(super) struct SpanClock {
     other: Option<Arc<dyn Clock>>,

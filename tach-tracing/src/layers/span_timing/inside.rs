@@ -6,9 +6,9 @@ use std::thread_local;
 /// The threads inside a span, each with the number of its visits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inside {
-    /// The only thread in most spans, which so need no memory. Its count is zero if none is inside.
+    /// Its count is zero if no thread is inside.
     one: Visits,
-    /// Empty unless `one` is inside.
+    /// Empty unless `one` is inside. In most spans it stays empty, and allocates nothing.
     more: Vec<Visits>,
 }
 
@@ -21,8 +21,8 @@ struct Visits {
 
 /// The address of a thread-local, which identifies the thread.
 ///
-/// A later thread may get the same address, when this one has ended. By then it has left all spans except
-/// those whose guards were forgotten.
+/// A later thread may get the same address when this one has ended. By then it has left all spans,
+/// except those with a forgotten guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Thread(usize);
 

@@ -7,7 +7,7 @@ use tach_core::{Instant, MonotonicInstant};
 use super::clock::SpanClock;
 use super::inside::{Inside, Thread};
 
-/// The times of a span, an extension of each span that [`SpanTiming`](crate::SpanTiming) measures.
+/// The times of a span, an extension that [`SpanTiming`](crate::SpanTiming) adds.
 ///
 /// # Examples
 ///
@@ -36,10 +36,10 @@ pub struct SpanTimes {
     created: MonotonicInstant,
     /// The end of the time that `busy` and `beside` count.
     ///
-    /// The reads are unordered, so a thread may read a time some ns before that of another thread. The
-    /// lock of the extensions orders the reads, and none counts as earlier than the one before.
+    /// The lock of the extensions orders the reads of several threads. The clock does not, so a
+    /// read that is earlier than the one before counts as equal.
     counted: Instant,
-    /// The time at which the first `CloseTimes` read the durations of the closed span.
+    /// The end of the span, as the first `CloseTimes` read it.
     closed: Option<Instant>,
     busy: Duration,
     /// The time of all threads inside but the first, added up.
@@ -100,7 +100,7 @@ impl SpanTimes {
         (busy, self.beside.saturating_add(passed.saturating_mul(threads - 1)))
     }
 
-    /// Returns the durations of a span that is being closed: the same for every caller.
+    /// Ends the span, unless it has ended already, and returns its durations.
     pub(in crate::layers) fn close(&mut self) -> SpanDurations {
         self.closed.get_or_insert_with(|| self.clock.now());
         self.durations()
@@ -139,11 +139,10 @@ impl SpanTimes {
         self.inside.count()
     }
 
-    /// Returns the durations until now, which for a closing span are its final ones.
+    /// Returns the durations until now, or the final ones once [`CloseTimes`](crate::CloseTimes)
+    /// has printed them.
     ///
-    /// Once [`CloseTimes`](crate::CloseTimes) has printed them, returns the same durations. The clock is
-    /// that of [`SpanTiming`](crate::SpanTiming). A pinned event time changes nothing: it may belong to
-    /// an event during which the span closes.
+    /// A pinned event time changes nothing: it may belong to an event during which the span closes.
     ///
     /// # Cost
     ///
@@ -164,13 +163,13 @@ impl SpanTimes {
         let now = self.closed.unwrap_or_else(|| self.clock.now()).max(self.counted);
         let age = self.clock.duration_between(self.created.into(), now);
         let (busy, beside) = self.counted_until(now, self.inside.count());
-        // Each part was rounded to a nanosecond, so that the sum may exceed the age.
+        // The parts were rounded one by one, and may exceed the age.
         let busy = busy.min(age);
         SpanDurations { age, busy, thread_time: busy.saturating_add(beside) }
     }
 }
 
-/// The age of a span, and the part of it in which the span was busy.
+/// The durations of a span.
 ///
 /// # Guarantees
 ///
@@ -210,7 +209,7 @@ impl SpanDurations {
         self.age
     }
 
-    /// Returns the time in which at least one thread was inside.
+    /// Returns the time with at least one thread inside.
     ///
     /// # Examples
     ///
@@ -220,7 +219,7 @@ impl SpanDurations {
         self.busy
     }
 
-    /// Returns the time in which no thread was inside.
+    /// Returns the time with no thread inside.
     ///
     /// # Examples
     ///
@@ -239,8 +238,7 @@ impl SpanDurations {
 
     /// Returns the time inside, added up over the threads.
     ///
-    /// It equals [`busy`](Self::busy) if no two threads were inside at once, and is twice that if two
-    /// threads were inside all the time.
+    /// This is twice [`busy`](Self::busy) if two threads were inside all the time.
     ///
     /// # Examples
     ///

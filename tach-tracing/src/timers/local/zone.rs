@@ -11,7 +11,7 @@ use tach_core::rfc3339::Offset;
 
 use crate::timers::system_zone::{self, KEPT_S};
 
-/// An offset, and the seconds in which it holds: `from_s..until_s`.
+/// An offset that holds in the seconds `from_s..until_s`.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     offset: Offset,
@@ -27,11 +27,11 @@ thread_local! {
 #[inline]
 pub(super) fn offset_at(time: UnixTime) -> Offset {
     let offset = |known: &Cell<Known>| offset_with(known, time, || system_zone::at(time));
-    // Destructors of other thread-locals may log after this one has been destroyed.
+    // Destructors of other thread-locals may log after this one is gone.
     KNOWN.try_with(offset).unwrap_or_else(|_| offset(&Cell::new(Known::NOTHING)))
 }
 
-/// Returns the known offset at `time`, or learns it from `zone`.
+/// Returns the known offset, or learns it from `zone`.
 #[inline]
 fn offset_with(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZone) -> Offset {
     let Known { offset, from_s, until_s } = known.get();
@@ -39,7 +39,7 @@ fn offset_with(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZ
         return offset;
     }
     let learned = Known::learn(&zone(), time);
-    // During the search for the zone this is the previous zone's offset, which must not be kept.
+    // During the search this is the offset of the previous zone.
     if !system_zone::is_sought() {
         known.set(learned);
     }
@@ -49,7 +49,7 @@ fn offset_with(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZ
 impl Known {
     const NOTHING: Self = Self { offset: Offset::UTC, from_s: 0, until_s: 0 };
 
-    /// Learns the offset at `time`, for its minute or up to a transition within the minute.
+    /// Learns the offset at `time`, for the minute or up to a transition.
     #[cold]
     fn learn(zone: &TimeZone, time: UnixTime) -> Self {
         let now = Timestamp::from(time);

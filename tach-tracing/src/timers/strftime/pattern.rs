@@ -7,12 +7,12 @@ use crate::error::{Error, Fault};
 /// Checks that `sample` can be printed by `pattern`.
 pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Error> {
     let Err(error) = sample.to_string(pattern) else { return Ok(()) };
-    // The text before a directive is printable up to the faulty directive, and not after it.
+    // The text before a directive is printable, unless it contains the faulty one.
     let printable = |end: usize| sample.to_string(&pattern[..end]).is_ok();
     let mut starts = pattern.match_indices('%').map(|(start, _)| start);
     let position = starts.rfind(|&start| printable(start)).unwrap_or(0);
     let rest = &pattern[position..];
-    // A directive extends from the percent sign to the first character that is no flag or digit.
+    // A directive ends with the first character that is no flag or digit.
     let end = rest.char_indices().skip(1).find(|(_, c)| !"-_0^#:.123456789".contains(*c));
     let len = end.map_or(rest.len(), |(start, letter)| start + letter.len_utf8());
     let reason = error.to_string().into();

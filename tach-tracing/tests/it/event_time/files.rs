@@ -15,7 +15,6 @@ use super::{Boxed, Times, json_times, text_times};
 const THREADS: u64 = 4;
 const EVENTS_OF_A_THREAD: u64 = 1000;
 
-/// Returns the times of the events in text and in JSON, with `around` applied to both layers.
 fn logged(name: &str, around: impl FnOnce(Boxed) -> Boxed) -> (Times, Times) {
     let paths = ["log", "json"]
         .map(|kind| env::temp_dir().join(format!("tach-{}-{name}.{kind}", process::id())));

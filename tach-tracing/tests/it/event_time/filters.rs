@@ -32,7 +32,6 @@ fn log_everything() -> [Span; 2] {
     [inner, outer]
 }
 
-/// Returns the numbers that a stack prints as text and as JSON.
 fn printed(stack: impl FnOnce(Boxed, Boxed) -> Boxed) -> (Vec<u64>, Vec<u64>) {
     let pair = Pair::default();
     let layers = stack(pair.text_layer(), pair.json_layer());
@@ -105,8 +104,8 @@ fn close_times_lets_every_filter_work() {
     assert_unseen(|layer| CloseTimes::new(layer).boxed());
 }
 
-/// tracing-subscriber recognizes a per-layer filter, or a layer that is `None`, through the layer around
-/// it, and does not let its level limit the layers below.
+/// tracing-subscriber finds a per-layer filter or a `None` inside the layer, whose level does not
+/// limit the layers below.
 #[test]
 fn layers_below_keep_their_levels() {
     let below = || registry().with(fmt::layer());

@@ -40,6 +40,5 @@ fn a_span_gets_its_parent_through_the_layers_around() {
     assert_eq!(spans.len(), 1);
     assert_eq!(spans[0].span_context.trace_id(), trace);
     assert_eq!(spans[0].parent_span_id, SpanId::from_bytes([8; 8]));
-    // For this layer, too, the line of the closed span is an event.
     assert_eq!(spans[0].events.len(), 2);
 }

@@ -22,7 +22,6 @@ fn text(seconds: u64) -> String {
     format!("{:.9}", UnixTime::from_secs(seconds).unwrap())
 }
 
-/// A layer that advances a clock by a second at each event.
 struct Advance(Arc<ManualClock>);
 
 impl<S: Subscriber> Layer<S> for Advance {
@@ -76,7 +75,6 @@ fn a_time_that_was_pinned_before_is_kept() {
     assert_eq!((&times[&0], &times[&1]), (&text(100), &text(200)));
 }
 
-/// A layer that panics at events with this target.
 struct Fragile;
 
 impl<S: Subscriber> Layer<S> for Fragile {
@@ -103,7 +101,6 @@ fn after_a_panic_no_time_is_pinned() {
     assert_eq!(pair.text_times()[&1], text(101));
 }
 
-/// A layer that keeps the time of the last event.
 #[derive(Clone, Default)]
 struct Keeper(Arc<Mutex<Option<Stamp>>>);
 

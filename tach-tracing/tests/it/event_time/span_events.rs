@@ -38,7 +38,6 @@ fn with_span_events_they_have_one_time() {
     let [one, other] = times(|layers| EventTime::new(layers).with_span_events().boxed());
     assert_eq!(one, other);
     assert_eq!(one.len(), 400);
-    // Each span event has a time of its own.
     assert!(one.iter().collect::<std::collections::BTreeSet<_>>().len() > 100);
 }
 
@@ -57,7 +56,6 @@ fn by_default_they_have_several_times() {
     assert_ne!(one, other);
 }
 
-/// A value that closes a span, a second later, when it is written.
 struct Closing {
     span: Cell<Option<tracing::Span>>,
     clock: Arc<ManualClock>,
@@ -109,7 +107,6 @@ fn a_time_that_was_pinned_before_is_theirs_too() {
     assert_eq!(closed_within(EventTime::with_span_events, Some(stamp)), pinned);
 }
 
-/// The outer layer gives span events a time, and the inner one does not.
 #[test]
 fn an_inner_layer_keeps_the_time_of_the_outer_one() {
     let [one, other] = times(|layers| {

@@ -10,7 +10,6 @@ use super::{Boxed, Pair};
 
 const EVENTS: u64 = 100;
 
-/// Asserts that both layers of a stack print one time for each event.
 #[track_caller]
 fn assert_one_time(stack: impl FnOnce(Boxed, Boxed) -> Boxed) {
     let pair = Pair::default();
@@ -100,7 +99,6 @@ fn reloaded_inside_and_around() {
     pair.assert_same(0..2 * EVENTS);
 }
 
-/// A filter inside the layer that changes while the program runs.
 #[test]
 fn a_reloaded_filter() {
     let pair = Pair::default();

@@ -18,7 +18,6 @@ enum Act {
     Exit,
 }
 
-/// Threads that enter and exit a span on order.
 struct Workers<'scope> {
     orders: Vec<Sender<(Act, Sender<()>)>>,
     threads: Vec<ScopedJoinHandle<'scope, ()>>,
@@ -93,7 +92,6 @@ fn random(seed: &mut u64, below: u64) -> u64 {
     *seed % below
 }
 
-/// Three threads that enter, enter again and exit at random, against a plain count.
 #[test]
 fn any_order_of_enters_and_exits_adds_up() {
     for mut seed in 1..=20_u64 {
@@ -134,8 +132,7 @@ fn any_order_of_enters_and_exits_adds_up() {
     }
 }
 
-/// With the system's clock, as fast as threads can, against the times that each thread measures inside
-/// and around with the standard library's clock.
+/// Each thread measures inside and around with the standard library's clock.
 #[test]
 fn racing_threads_agree_with_their_own_measurements() {
     let (subscriber, reader) = timed(tach_core::SystemClock);

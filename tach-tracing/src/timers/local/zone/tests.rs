@@ -15,7 +15,6 @@ fn at(text: &str) -> UnixTime {
     text.parse().unwrap()
 }
 
-/// Returns the texts of a thread that prints these times in this order.
 fn printed<const N: usize>(zone: &TimeZone, times: [&str; N]) -> [String; N] {
     let known = Cell::new(Known::NOTHING);
     times.map(|time| {
@@ -101,7 +100,6 @@ fn lines_during_the_search_have_the_previous_zone_and_later_lines_the_new_one() 
     let search = |time, zone: &str| {
         system_zone::find_with(at(time), || {
             let within = offset(time);
-            // Also in another minute.
             assert_eq!(offset("2040-01-01T00:00:00Z"), within);
             assert_eq!(
                 system_zone::at(at(time)).to_offset(Timestamp::UNIX_EPOCH).seconds(),
