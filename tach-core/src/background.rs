@@ -1,4 +1,4 @@
-//! Threads that act at an interval.
+//! Threads that do work at an interval.
 
 mod periodic;
 #[cfg(feature = "recalibrator")]

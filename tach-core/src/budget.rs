@@ -1,4 +1,4 @@
-//! Time budgets: deadlines that know their total.
+//! Time budgets: deadlines with their totals.
 
 use core::error::Error;
 use core::fmt;
@@ -8,18 +8,18 @@ use core::time::Duration;
 use crate::clock::{Clock, SystemClock};
 use crate::instants::MonotonicInstant;
 
-/// How much time there is for a task, and how much of it is left.
+/// A time limit for a task, counted from the budget's creation.
 ///
-/// It begins when it is made. Copies share the beginning, so every part of a task can carry one and
-/// all of them run out together, on whichever threads they are asked.
+/// Copies share the start. So every part of a task can carry one, and all copies run out together,
+/// on any threads.
 ///
 /// # Guarantees
 ///
-/// A budget that is exhausted stays so. Time is that of the OS's monotonic clock, as for
-/// [`MonotonicInstant`], or of the clock that it was given: no step of the wall clock gives time or
-/// takes it.
+/// An exhausted budget stays exhausted. Time passes by the OS's monotonic clock, as for
+/// [`MonotonicInstant`], or by the budget's own clock: a step of the wall clock changes nothing.
 ///
-/// *Not* promised: that anything happens at the end. A budget is asked; it does not interrupt.
+/// *Not* promised: that anything happens at the end. A budget does not interrupt a task, which must
+/// check it.
 ///
 /// # Examples
 ///
@@ -43,12 +43,12 @@ use crate::instants::MonotonicInstant;
 pub struct Budget {
     start: MonotonicInstant,
     total: Duration,
-    /// Another clock than the system's, which needs no call through a pointer.
+    /// A clock other than the system's, which needs no call through a pointer.
     clock: Option<&'static dyn Clock>,
 }
 
 impl Budget {
-    /// A budget of `total` that begins now. [`Duration::MAX`] never runs out.
+    /// Creates a budget of `total` that begins now. [`Duration::MAX`] never runs out.
     ///
     /// # Examples
     ///
@@ -63,7 +63,7 @@ impl Budget {
         Self { start: MonotonicInstant::now(), total, clock: None }
     }
 
-    /// A budget of `total` that begins now by `clock`, and is judged by it: for tests.
+    /// Creates a budget of `total` that begins now by `clock`, and uses that clock: for tests.
     ///
     /// # Examples
     ///
@@ -82,7 +82,7 @@ impl Budget {
         Self { start: clock.monotonic_now(), total, clock: Some(clock) }
     }
 
-    /// What the budget was at its beginning.
+    /// Returns the time that the budget had at its start.
     ///
     /// # Examples
     ///
@@ -98,7 +98,7 @@ impl Budget {
         self.total
     }
 
-    /// The time since the beginning. It goes on past the total.
+    /// Returns the time since the start, which may exceed the total.
     ///
     /// # Examples
     ///
@@ -114,7 +114,7 @@ impl Budget {
         self.elapsed_at(self.now())
     }
 
-    /// What is left; zero once it is exhausted.
+    /// Returns the remaining time, or zero if the budget is exhausted.
     ///
     /// # Examples
     ///
@@ -131,7 +131,7 @@ impl Budget {
         self.remaining_at(self.now())
     }
 
-    /// Whether nothing is left.
+    /// Returns whether no time remains.
     ///
     /// # Examples
     ///
@@ -148,11 +148,11 @@ impl Budget {
         self.remaining().is_zero()
     }
 
-    /// [`is_exhausted`](Self::is_exhausted) for use with `?`.
+    /// Checks that time remains: like [`is_exhausted`](Self::is_exhausted), for use with `?`.
     ///
     /// # Errors
     ///
-    /// If nothing is left.
+    /// Fails if no time remains.
     ///
     /// # Examples
     ///
@@ -168,7 +168,8 @@ impl Budget {
         if self.is_exhausted() { Err(BudgetExhausted { total: self.total }) } else { Ok(()) }
     }
 
-    /// A budget for a part of the task, which begins now: `limit`, or what is left if that is less.
+    /// Creates a budget for a part of the task. It begins now, and its total is `limit`, or the
+    /// remaining time if that is less.
     ///
     /// # Examples
     ///
@@ -183,7 +184,7 @@ impl Budget {
     /// ```
     #[must_use]
     pub fn child(&self, limit: Duration) -> Self {
-        // One reading serves both, so that no time between two is lost or given twice.
+        // One reading serves both, so that no time is lost or counted twice between two readings.
         let start = self.now();
         Self { start, total: limit.min(self.remaining_at(start)), clock: self.clock }
     }
@@ -218,7 +219,7 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// Budgets are equal if they began at one point of one clock with one total.
+/// Budgets are equal if they have the same clock, start and total.
 impl PartialEq for Budget {
     fn eq(&self, other: &Self) -> bool {
         let address = |budget: &Self| budget.clock.map(|clock| ptr::from_ref(clock).cast::<()>());
@@ -260,7 +261,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A budget that began so long ago, and its clock.
+    /// Returns a budget that began `ago` before now, and its clock.
     fn begun(ago: Duration, total: Duration) -> (Budget, &'static ManualClock) {
         let clock: &ManualClock = Box::leak(Box::default());
         let budget = Budget::with_clock(total, clock);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_the_total_less_the_elapsed() {
+    fn the_remaining_time_is_the_total_less_the_elapsed() {
         let half_second = Duration::from_millis(500);
         let cases = [
             (Duration::ZERO, Duration::ZERO),

@@ -1,30 +1,32 @@
-//! The time of the last refresh: a clock whose read is one load.
+//! A clock whose read is one load: it returns the time of the last refresh.
 //!
-//! While a [`Refresher`] lives, its thread reads the precise clock at an interval and publishes what
-//! it read; [`now`], [`unix_nanos`] and [`unix_time`] give that. They are for those who read the
-//! clock more often than they need it to move: caches that expire, counters per second, log lines
-//! whose stamps need no more than a millisecond. While none lives they read the precise clock
-//! instead, so that a guard which was forgotten costs speed, and never truth.
+//! While a [`Refresher`] lives, its thread reads the precise clock at an interval and publishes the
+//! reading. [`now`], [`unix_nanos`] and [`unix_time`] return it. Use them to read the clock more
+//! often than it needs to move: for caches that expire, counters per second, or log timestamps to a
+//! millisecond. Without a refresher they read the precise clock, so a missing guard costs speed,
+//! but never accuracy.
 //!
 //! # Guarantees
 //!
-//! While a refresher lives, instants don't go back: if taking `a` with [`now`] happens-before taking
-//! `b` with it, on any threads, then `a <= b`. Unix time follows the real-time clock; when that is
-//! set back, so is this, at the next refresh.
+//! While a refresher lives, instants don't go back: if taking `a` with [`now`] happens-before
+//! taking `b` with it, on any threads, then `a <= b`. Unix time follows the real-time clock: if
+//! that is set back, so is this one, at the next refresh.
 //!
-//! *Not* promised: how old a value is. It is as old as the last refresh, and that is late when the
-//! scheduler starves the thread, when the machine was suspended, and in the child of a `fork`, which
-//! has no such thread until it spawns a refresher of its own. [`staleness`] tells. Nor is it promised
-//! that a coarse instant comes after a precise one taken before it: it is that of the last refresh.
-//! That holds too for what [`now`] gave another thread just before the first refresher was spawned,
-//! since that was precise. Subtraction saturates at zero, so such a pair never panics.
+//! *Not* promised:
+//! - The age of a value. It is as old as the last refresh, which is late if the scheduler starves
+//!   the thread, if the machine was suspended, or in the child of a `fork`, which has no such
+//!   thread until it spawns its own refresher. [`staleness`] returns the age.
+//! - The order of a coarse and a precise instant. A coarse instant may come before a precise one
+//!   that was taken earlier. [`now`] without a refresher is precise, so this also holds for an
+//!   instant that another thread took just before the first refresher was spawned. Subtraction
+//!   saturates at zero, so such a pair never panics.
 //!
-//! Only a [`Refresher`] takes a lock: the functions may be called in a signal handler.
+//! Only a [`Refresher`] takes a lock. The functions may be called in a signal handler.
 //!
 //! # Cost
 //!
-//! A relaxed atomic load and a predicted branch. The two values lie alone on their cache lines, which
-//! each refresh takes from the readers' caches.
+//! A relaxed atomic load and a predicted branch. The two values have cache lines of their own,
+//! which each refresh takes from the readers' caches.
 //!
 //! # Examples
 //!
@@ -55,11 +57,11 @@ use crate::unix_time::UnixTime;
 
 static PUBLISHED: Published = Published::new();
 
-/// The instant of the last refresh; now, while there is no refresher.
+/// Returns the instant of the last refresh, or the current one if there is no refresher.
 ///
 /// # Cost
 ///
-/// A relaxed load and a predicted branch; without a refresher [`Instant::now`] as well.
+/// A relaxed load and a predicted branch, plus [`Instant::now`] if there is no refresher.
 ///
 /// # Examples
 ///
@@ -76,12 +78,13 @@ pub fn now() -> Instant {
     }
 }
 
-/// The Unix time at the last refresh, in nanoseconds; now, while there is no refresher.
+/// Returns the Unix time of the last refresh in nanoseconds, or the current one if there is no
+/// refresher.
 ///
 /// # Cost
 ///
-/// A relaxed load and a predicted branch; without a refresher [`unix_nanos`](crate::unix_nanos) as
-/// well.
+/// A relaxed load and a predicted branch, plus [`unix_nanos`](crate::unix_nanos) if there is no
+/// refresher.
 ///
 /// # Examples
 ///
@@ -97,11 +100,11 @@ pub fn unix_nanos() -> u64 {
     }
 }
 
-/// The Unix time at the last refresh; now, while there is no refresher.
+/// Returns the Unix time of the last refresh, or the current one if there is no refresher.
 ///
 /// # Cost
 ///
-/// That of [`unix_nanos`].
+/// The same as [`unix_nanos`].
 ///
 /// # Examples
 ///
@@ -114,37 +117,38 @@ pub fn unix_time() -> UnixTime {
     UnixTime::from_nanos(unix_nanos())
 }
 
-/// Out of line, so that the read with a refresher saves no registers for this one.
+/// Reads the precise clock. Out of line, so that the read with a refresher saves no registers for
+/// this call.
 #[cold]
 #[inline(never)]
 fn precise_now() -> Instant {
     Instant::now()
 }
 
-/// Out of line for the reason that [`precise_now`] has.
+/// Reads the precise clock. Out of line, so that the read with a refresher saves no registers for
+/// this call.
 #[cold]
 #[inline(never)]
 fn precise_unix_nanos() -> u64 {
     crate::unix_nanos()
 }
 
-/// Refreshes the values now, in addition to what the refreshers do.
-///
-/// Without a refresher it does nothing: reads are precise then.
+/// Refreshes the values now, in addition to the refreshers. Without a refresher it does nothing:
+/// reads are precise then.
 ///
 /// # Guarantees
 ///
-/// If there is a refresher throughout, the values are those of a reading of the clock that was taken
-/// after the call began, by this thread or another.
+/// If there is a refresher throughout, the values are then from a reading of the clock that was
+/// taken after this call began, on this thread or another.
 ///
 /// # Cost
 ///
-/// A read of the precise clock and two writes to what the readers share; again, if another refresh
-/// came between.
+/// A read of the precise clock and two writes to shared memory, repeated if another refresh comes
+/// between.
 ///
 /// # Examples
 ///
-/// A process that wakes up after a long wait need not wait for the refresher's turn.
+/// A process that wakes up after a long wait need not wait for the refresher:
 ///
 /// ```
 /// use std::time::Duration;
@@ -161,11 +165,11 @@ pub fn refresh() {
     PUBLISHED.refresh(Reading::now);
 }
 
-/// How far the values lie behind the precise clock; `None` while there is no refresher.
+/// Returns the age of the values, or `None` if there is no refresher.
 ///
-/// It is the time since the last refresh, by the instants or by Unix time, whichever is more: a
-/// suspend, which instants don't count, is told too, and so is a real-time clock that was set
-/// forward. One that was set back is not.
+/// The age is the time since the last refresh by the instants or by Unix time, whichever is
+/// greater. So it includes a suspend, which instants don't count, and a forward step of the
+/// real-time clock, but not a backward step.
 ///
 /// # Cost
 ///
@@ -190,23 +194,23 @@ pub fn staleness() -> Option<Duration> {
     Some(published.age_at(Reading::now()))
 }
 
-/// A thread that refreshes the values at an interval, until this guard is dropped.
+/// The guard of a thread that refreshes the values at an interval until the guard is dropped.
 ///
-/// The guard must be kept: `let _ = ...` drops it at once. There may be several, such as one of
-/// each library: the values are then refreshed at the intervals of all, and cleared when the last
-/// one is dropped.
+/// Keep the guard: `let _ = ...` drops it at once. There may be several, such as one in each
+/// library. Each refreshes the values at its interval, and the values are cleared when the last one
+/// is dropped.
 ///
 /// # Guarantees
 ///
 /// Dropping it wakes the thread and joins it. Once the last one is dropped, reads are precise.
 ///
-/// *Not* promised: that the thread is there in the child of a `fork`. Like all threads but the one
-/// that called `fork`, it is not, and the child should not drop the guard. It may spawn one of its
-/// own, unless another thread was just spawning or dropping one when it was forked.
+/// *Not* promised: that the thread runs in the child of a `fork`, which has no thread except the
+/// one that called `fork`. The child should not drop the guard. It may spawn its own, unless
+/// another thread was spawning or dropping one during the `fork`.
 ///
 /// # Cost
 ///
-/// A thread that sleeps, and one [`refresh`] each interval. To spawn and to drop take a lock, so
+/// A thread that sleeps, and one [`refresh`] an interval. Spawning and dropping take a lock, so
 /// neither is for a signal handler.
 ///
 /// # Examples
@@ -224,17 +228,18 @@ pub fn staleness() -> Option<Duration> {
 #[must_use = "the thread ends when the guard is dropped"]
 #[derive(Debug)]
 pub struct Refresher {
-    /// Dropped first, so that the values are refreshed for as long as there are any.
+    /// Dropped first, so that no refresh comes after the values are cleared.
     _thread: Periodic,
     _registration: Registration<'static>,
 }
 
 impl Refresher {
-    /// A guard whose thread refreshes the values every `interval`; they are fresh when this returns.
+    /// Spawns a thread that refreshes the values every `interval`. They are fresh when this
+    /// returns.
     ///
     /// # Errors
     ///
-    /// If the interval is not from 1 ms to 1 day, or if the system gives no thread.
+    /// Fails if the interval is not from 1 ms to 1 day, or if the system can't create a thread.
     ///
     /// # Examples
     ///
@@ -250,8 +255,8 @@ impl Refresher {
     }
 
     fn spawn_on(published: &'static Published, interval: Duration) -> Result<Self, SpawnError> {
-        // Registered after the thread is there, so that nothing is left if there is none. A call that
-        // comes before does nothing.
+        // Registered after the thread was spawned, so that nothing is left if that fails. A refresh
+        // before the registration does nothing.
         let refresh = || published.refresh(Reading::now);
         let thread = Periodic::spawn("tach-coarse", interval, refresh)?;
         Ok(Self { _thread: thread, _registration: published.register(Reading::now) })
@@ -267,7 +272,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const DAY: Duration = Duration::from_secs(86_400);
 
-    /// Waits until there is a reading other than `last`; far longer than any scheduler makes it.
+    /// Waits for a reading other than `last`, far longer than any scheduler delays it.
     fn next_reading(published: &Published, last: Reading) -> Reading {
         let start = std::time::Instant::now();
         loop {
@@ -338,7 +343,7 @@ mod tests {
         }
     }
 
-    /// The only test that touches what the process shares, so that none disturbs it.
+    /// The only test that uses the shared static, so that no other disturbs it.
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn reads_are_precise_unless_a_refresher_runs() {

@@ -1,4 +1,4 @@
-//! A thread that calls something at an interval until its guard is dropped.
+//! A thread that calls a function at an interval until its guard is dropped.
 
 use core::convert::Infallible;
 use core::error::Error;
@@ -9,21 +9,21 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 
-/// The thread, and what ends it.
+/// The guard of the thread.
 ///
-/// The interval is measured from the end of one call to the start of the next; the first call comes
-/// after one interval. Dropping this wakes the thread, lets a call that is under way end, and joins
-/// the thread: no call comes after.
+/// The interval is the time from the end of one call to the start of the next. The first call comes
+/// after one interval. Dropping the guard wakes the thread, lets a running call end, and joins the
+/// thread: no call comes after.
 #[derive(Debug)]
 pub(crate) struct Periodic {
-    /// Present until the drop, as is the thread. Nothing is ever sent: the receiver waits to see it
-    /// disconnected.
+    /// Like the thread, present until the drop. Nothing is ever sent: the receiver waits for the
+    /// disconnection.
     alive: Option<Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Periodic {
-    /// A thread of that name, of which Linux shows the first 15 bytes.
+    /// Spawns a thread with that name. Linux shows the first 15 bytes.
     pub(crate) fn spawn(
         thread_name: &str,
         interval: Duration,
@@ -47,7 +47,8 @@ impl Drop for Periodic {
     fn drop(&mut self) {
         drop(self.alive.take());
         if let Some(thread) = self.thread.take() {
-            // A call that panicked has told so; to panic here too could abort the process.
+            // The panic hook has reported a call that panicked. A panic here could abort the
+            // process.
             let _ = thread.join();
         }
     }
@@ -82,7 +83,8 @@ enum Fault {
 }
 
 impl SpawnError {
-    /// Whether the interval was out of range; otherwise the system gave no thread.
+    /// Returns whether the interval was out of range. Otherwise the system could not create a
+    /// thread.
     ///
     /// # Examples
     ///
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-    fn it_calls_again_and_again_on_a_thread_of_that_name() {
+    fn it_calls_repeatedly_on_a_thread_with_that_name() {
         let (called, calls) = mpsc::channel();
         let periodic = spawn(Duration::from_millis(1), move || {
             let name = thread::current().name().map(str::to_owned);
@@ -172,7 +174,7 @@ mod tests {
             assert_eq!(name.as_deref(), Some("tach-test"));
         }
         drop(periodic);
-        // Calls from before the drop can be left over; after them, nobody is there to send more.
+        // Messages from before the drop may remain. After them, the sender is gone.
         while calls.try_recv().is_ok() {}
         assert_eq!(calls.try_recv(), Err(TryRecvError::Disconnected));
     }

@@ -5,27 +5,27 @@ use core::time::Duration;
 use super::periodic::Periodic;
 use crate::background::SpawnError;
 
-/// A thread that samples the OS clocks at an interval, until this guard is dropped.
+/// The guard of a thread that samples the OS clocks at an interval until the guard is dropped.
 ///
-/// A process that reads clocks needs none: every 50 ms of use, a read or a conversion samples the OS clocks. A
-/// process that reads no clock samples nothing, and learns only afterwards, and only roughly when, that the
-/// wall clock was stepped or the machine suspended. With this guard it learns that within an interval.
+/// A process that reads clocks needs none: every 50 ms of use, a read or a conversion samples the
+/// OS clocks. A process that reads no clock detects a step of the wall clock or a suspend only at
+/// its next read, and dates it only roughly. With this guard it detects either within an interval.
 ///
-/// The guard must be kept: `let _ = ...` drops it at once. There may be several, which do the same
-/// work several times.
+/// Keep the guard: `let _ = ...` drops it at once. Several guards are allowed, but do the same work
+/// several times.
 ///
 /// # Guarantees
 ///
-/// Dropping it wakes the thread, lets a call that is under way end, and joins the thread: no call
-/// comes after. The interval is measured from the end of one call to the start of the next, the
-/// first call included; how late a call may come is up to the scheduler.
+/// Dropping it wakes the thread, lets a running call end, and joins the thread: no call comes
+/// after. The interval is the time from the end of one call to the start of the next, and the first
+/// call comes after one interval. How late a call may come is up to the scheduler.
 ///
-/// *Not* promised: that the thread is there in the child of a `fork`. Like all threads but the one
-/// that called `fork`, it is not, and the child should not drop the guard.
+/// *Not* promised: that the thread runs in the child of a `fork`, which has no thread except the
+/// one that called `fork`. The child should not drop the guard.
 ///
 /// # Cost
 ///
-/// A thread that sleeps, and a few readings of the clocks each interval.
+/// A thread that sleeps, and a few readings of the clocks an interval.
 ///
 /// # Examples
 ///
@@ -45,11 +45,11 @@ pub struct Recalibrator {
 }
 
 impl Recalibrator {
-    /// A guard whose thread samples the OS clocks every `interval`, first after one interval.
+    /// Spawns a thread that samples the OS clocks every `interval`, first after one interval.
     ///
     /// # Errors
     ///
-    /// If the interval is not from 1 ms to 1 day, or if the system gives no thread.
+    /// Fails if the interval is not from 1 ms to 1 day, or if the system can't create a thread.
     ///
     /// # Examples
     ///

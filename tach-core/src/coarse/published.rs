@@ -1,4 +1,4 @@
-//! The reading that refreshers publish, and how many refreshers there are.
+//! The reading that refreshers publish, and the number of refreshers.
 
 use core::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::sync::Padded;
 use crate::sync::{Reading, Words};
 
-/// What is published. There is a reading if and only if a refresher is registered.
+/// The published reading. It exists if and only if a refresher is registered.
 ///
-/// A refresh takes no lock, so that a signal handler may ask for one, and so may the child of a
-/// `fork` that found another thread in the middle of one.
+/// A refresh takes no lock. So it may run in a signal handler, and in the child of a `fork` that
+/// interrupted another thread's refresh.
 #[derive(Debug)]
 pub(super) struct Published {
     words: Padded<Words>,
-    /// How many refreshers are registered. Whoever makes there be a reading, or none, holds it.
+    /// The number of registered refreshers. A thread that adds or removes the reading holds this
+    /// lock.
     refreshers: Mutex<usize>,
 }
 
@@ -22,29 +23,29 @@ impl Published {
         Self { words: Padded(Words::none()), refreshers: Mutex::new(0) }
     }
 
-    /// The tick of the last refresh; `None` if there is no refresher.
+    /// Returns the tick of the last refresh, or `None` if there is no refresher.
     #[inline]
     pub(super) fn ticks(&self) -> Option<NonZeroU64> {
         self.words.0.ticks()
     }
 
-    /// The Unix time of the last refresh in ns; `None` if there is no refresher.
+    /// Returns the Unix time of the last refresh in ns, or `None` if there is no refresher.
     #[inline]
     pub(super) fn unix_ns(&self) -> Option<NonZeroU64> {
         self.words.0.unix_ns()
     }
 
-    /// The tick, and a Unix time that is not older; `None` if there is no refresher.
+    /// Returns the tick, and a Unix time that is not older, or `None` if there is no refresher.
     pub(super) fn reading(&self) -> Option<Reading> {
         self.words.0.reading()
     }
 
-    /// Publishes what `read` gives, unless there is no refresher.
+    /// Publishes the reading that `read` returns, unless there is no refresher.
     pub(super) fn refresh(&self, read: impl Fn() -> Reading) {
         self.words.0.refresh(read);
     }
 
-    /// Adds a refresher, and publishes what `read` gives.
+    /// Adds a refresher, and publishes the reading that `read` returns.
     pub(super) fn register(&self, read: impl Fn() -> Reading) -> Registration<'_> {
         let mut refreshers = self.refreshers();
         if *refreshers == 0 {
@@ -56,13 +57,13 @@ impl Published {
         Registration(self)
     }
 
-    /// A thread that panicked left the number as it was, so its poison says nothing.
+    /// Locks the number. A thread that panicked left it unchanged, so poison means nothing.
     fn refreshers(&self) -> MutexGuard<'_, usize> {
         self.refreshers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One refresher. With the last one goes the reading.
+/// A registered refresher. Dropping the last one removes the reading.
 #[derive(Debug)]
 pub(super) struct Registration<'a>(&'a Published);
 
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
     use crate::sync::{AtomicU64, Ordering};
 
-    /// The reading whose tick is `n`, and whose Unix time has another value.
+    /// Returns the reading with the tick `n` and a Unix time with another value.
     fn at(n: u64) -> Reading {
         Reading::new(n, 1_000_000 + n)
     }
@@ -95,7 +96,7 @@ mod tests {
         panic!("the clock is read although no refresher is registered")
     }
 
-    /// A clock that gives 1, 2, 3 and so on.
+    /// Reads a clock that returns 1, 2, 3 and so on.
     fn counting(count: &AtomicU64) -> Reading {
         at(count.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(published.reading(), None);
     }
 
-    /// In each thread's view, whatever the others do.
+    /// Each thread's own view is checked, while the others refresh.
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn values_never_go_back_while_threads_refresh() {

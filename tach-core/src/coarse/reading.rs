@@ -6,19 +6,20 @@ use crate::instants::MonotonicInstant;
 use crate::sync::Reading;
 
 impl Reading {
-    /// The precise clock now.
+    /// Reads the precise clock.
     ///
-    /// Its tick is not before that of a reading which another thread published and this one has seen:
-    /// that is what a `MonotonicInstant` is for.
+    /// The tick is not before the tick of any published reading that this thread has seen: a
+    /// `MonotonicInstant` guarantees that.
     pub(super) fn now() -> Self {
         let now = MonotonicInstant::now();
         Self::new(now.as_ticks(), now.unix_time().as_nanos())
     }
 
-    /// How far this lies behind `now`: by its tick or by its Unix time, whichever is more.
+    /// Returns the distance from this reading to `now`, by its tick or its Unix time, whichever is
+    /// greater.
     ///
-    /// Time that the OS's monotonic clock does not count, such as a suspend, is seen in Unix time
-    /// only. A real-time clock that was set back is seen in the tick only.
+    /// Time that the OS's monotonic clock does not count, such as a suspend, shows only in Unix
+    /// time. If the real-time clock was set back, the age shows only in the tick.
     pub(super) fn age_at(self, now: Self) -> Duration {
         let point = |reading: Self| MonotonicInstant::from_ticks(reading.ticks.get());
         let unix_ns = now.unix_ns.get().saturating_sub(self.unix_ns.get());
@@ -37,7 +38,7 @@ mod tests {
         let ticks = [then, then + second].map(MonotonicInstant::as_ticks);
         let published = Reading::new(ticks[0], 50_000_000_000);
         for (now, unix_ns, age) in [
-            // Both clocks went on for as long, or not at all.
+            // Both clocks advanced equally, or not at all.
             (ticks[1], 51_000_000_000, second),
             (ticks[0], 50_000_000_000, Duration::ZERO),
             // The machine was suspended for nine seconds, or the clock set forward by as much.
@@ -45,7 +46,7 @@ mod tests {
             // The clock was set back.
             (ticks[1], 20_000_000_000, second),
         ] {
-            // The clock may be disciplined anew meanwhile, which slews a second by up to half a ms.
+            // The clock may be disciplined meanwhile, which slews a second by up to half a ms.
             let distance = published.age_at(Reading::new(now, unix_ns)).abs_diff(age);
             assert!(distance < Duration::from_millis(1), "{unix_ns}: {distance:?} from {age:?}");
         }
