@@ -1,4 +1,4 @@
-//! Numbers as decimal text.
+//! Numbers and durations as decimal text.
 
 pub mod decimal;
 pub(crate) mod digits;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::unix_time::{UnixTime, UnixTimeError};
 
-/// The same time as jiff has it, which can tell every Unix time.
+/// Converts to jiff's time. Every Unix time fits.
 ///
 /// # Examples
 ///
@@ -21,11 +21,11 @@ impl From<UnixTime> for Timestamp {
     }
 }
 
-/// The time that jiff has.
+/// Converts from jiff's time.
 ///
 /// # Errors
 ///
-/// If it is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
+/// Fails if the time is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
 ///
 /// # Examples
 ///
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jiff_tells_the_first_and_the_last_unix_time() {
+    fn the_first_and_the_last_unix_time_fit_in_jiffs() {
         for time in [UnixTime::EPOCH, UnixTime::MAX] {
             let timestamp = Timestamp::from(time);
             assert_eq!(timestamp.as_nanosecond(), i128::from(time.as_nanos()));

@@ -1,4 +1,4 @@
-//! Unix times in serde's formats.
+//! Serialization of Unix times with serde.
 
 use core::fmt;
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::unix_time::UnixTime;
 use crate::unix_time::rfc3339::Formatter;
 
-/// As RFC 3339 text with nine digits of fraction in formats that people read, such as JSON, and as
-/// nanoseconds since the epoch, a `u64`, in those that they don't.
+/// Serializes the time as RFC 3339 text with nine decimals in human-readable formats such as JSON,
+/// and otherwise as nanoseconds since the epoch, a `u64`.
 ///
 /// # Examples
 ///
@@ -30,18 +30,18 @@ impl Serialize for UnixTime {
     }
 }
 
-/// From the text or the number that `Serialize` writes; the text may be any that
+/// Deserializes the output of `Serialize`, or any text that
 /// [`FromStr`](UnixTime#impl-FromStr-for-UnixTime) reads.
 ///
-/// A number is not taken in place of text, since it could as well be seconds or milliseconds. *Not*
-/// promised, therefore: to be read from a binary format within an enum that is untagged or has its
-/// tag inside, or within a field that is flattened. There serde's derive keeps a copy of the data
-/// that passes for human-readable, so that text is asked for and the number is an error.
+/// A number in place of text is refused, since it could be seconds or milliseconds. *Not* promised,
+/// therefore: that a binary format works within an enum that is untagged or internally tagged, or
+/// within a flattened field. For these, serde's derive buffers the data and reports the buffer as
+/// human-readable, so text is expected and the number is an error.
 ///
 /// # Errors
 ///
-/// If it is not of that type, or with the message of the
-/// [`ParseError`](crate::rfc3339::ParseError) if the text can't be read.
+/// Fails if the type is wrong or, with the message of the
+/// [`ParseError`](crate::rfc3339::ParseError), if the text can't be read.
 ///
 /// # Examples
 ///
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for UnixTime {
     }
 }
 
-/// Takes RFC 3339 text and nothing else.
+/// A visitor that accepts only RFC 3339 text.
 struct Text;
 
 impl Visitor<'_> for Text {
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// The most bytes that postcard writes for a `u64`.
+    /// The maximum size of a `u64` in postcard.
     const MAX_BYTES: usize = 10;
 
     fn json_error(json: &str) -> String {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn json_errors_are_those_of_the_text() {
+    fn json_errors_hold_the_errors_of_the_text() {
         assert_eq!(
             json_error(r#""1970-01-01_00:00:00Z""#),
             "expected \"T\" or a space at byte 10 at line 1 column 22"
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn json_may_have_a_space_for_the_t_and_digits_that_are_cut() {
+    fn json_may_have_a_space_for_the_t_and_surplus_digits() {
         let time: UnixTime = serde_json::from_str(r#""1970-01-01 00:00:01.0000000079z""#).unwrap();
         assert_eq!(time, UnixTime::from_nanos(1_000_000_007));
     }

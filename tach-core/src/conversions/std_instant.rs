@@ -1,4 +1,4 @@
-//! Conversions from and to the standard library's instants, which tell the same clock's time.
+//! Conversions from and to the standard library's instants, which count the same clock.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -7,26 +7,26 @@ use std::time::Instant as StdInstant;
 use crate::instants::{Instant, MonotonicInstant, OrderedInstant};
 use crate::{os, system};
 
-/// A point of the OS's monotonic clock, as the standard library has it and in ns.
+/// A point of the OS's monotonic clock, as the standard library's instant and in ns.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     std: StdInstant,
     ns: u64,
 }
 
-/// Enough to meet the narrowest bracket there is.
+/// Enough brackets to include the narrowest possible one.
 const BRACKETS: u32 = 64;
 
 impl Pair {
-    /// The same pair in every call, so that conversions keep order and distances.
+    /// Returns the same pair in every call, so that conversions keep order and distances.
     fn get() -> Self {
         static PAIR: OnceLock<Pair> = OnceLock::new();
         *PAIR.get_or_init(|| Self::take(StdInstant::now, os::monotonic_ns))
     }
 
-    /// The standard library tells no nanoseconds, so each of its readings is bracketed by two in ns.
-    /// Moved to the first of them, all brackets hold it, and it is taken for the middle of what they
-    /// have in common.
+    /// Measures a pair. The standard library's instants hide their nanoseconds, so each reading is
+    /// bracketed by two in ns. All brackets are shifted to the first reading, and the pair is the
+    /// middle of their intersection.
     fn take(std_now: impl Fn() -> StdInstant, ns_now: impl Fn() -> u64) -> Self {
         let (mut before, std, mut after) = (ns_now(), std_now(), ns_now());
         let (mut least, mut most) = (before, after);
@@ -40,7 +40,8 @@ impl Pair {
         Self { std, ns: least.midpoint(most) }
     }
 
-    /// On a system whose standard library does not tell that time, one between here and there.
+    /// Returns the instant at `ns`. If the standard library can't represent it, returns one between
+    /// this pair and there.
     fn std_at(self, ns: u64) -> StdInstant {
         let mut away = Duration::from_nanos(ns.abs_diff(self.ns));
         loop {
@@ -54,8 +55,8 @@ impl Pair {
     }
 
     fn ns_at(self, std: StdInstant) -> u64 {
-        // The earlier is subtracted from the later, as Windows takes an instant that is less than 100 ns
-        // later for the same.
+        // Subtracts the earlier from the later, since Windows treats an instant less than 100 ns
+        // later as equal.
         if std >= self.std {
             self.ns.saturating_add(nanos(std.saturating_duration_since(self.std)))
         } else {
@@ -64,21 +65,21 @@ impl Pair {
     }
 }
 
-/// In ns, of which `u64` holds 584 years.
+/// Converts to ns. `u64` holds 584 years of them.
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The same point, for an API that takes the standard library's.
+/// Converts to the same point of the standard library's clock.
 ///
-/// Both read one clock of the OS, but the standard library does not tell its nanoseconds: which of its
-/// instants goes with which tick is measured once, to some tens of ns. All conversions share that error,
-/// so they keep order, and distances to a tick and a nanosecond.
+/// Both read the same OS clock, but the standard library hides its nanoseconds. So the relation of
+/// its instants to ticks is measured once, to some tens of ns. All conversions share that error, so
+/// they keep order, and distances to a tick and a nanosecond.
 ///
 /// # Cost
 ///
-/// A conversion; the first one in a process reads both clocks some dozen times, and takes a lock, so it is
-/// not for a signal handler.
+/// A conversion. The first one in a process reads both clocks some dozen times and takes a lock, so
+/// it is not for a signal handler.
 ///
 /// # Examples
 ///
@@ -94,24 +95,25 @@ impl From<Instant> for StdInstant {
     }
 }
 
-/// As from an [`Instant`].
+/// Converts like the conversion from an [`Instant`].
 impl From<OrderedInstant> for StdInstant {
     fn from(instant: OrderedInstant) -> Self {
         instant.as_unordered().into()
     }
 }
 
-/// As from an [`Instant`].
+/// Converts like the conversion from an [`Instant`].
 impl From<MonotonicInstant> for StdInstant {
     fn from(instant: MonotonicInstant) -> Self {
         instant.as_unordered().into()
     }
 }
 
-/// The same point, to some tens of ns; see the conversion the other way. The error may put it before
-/// an instant that was taken earlier, so none of the ordered types can be had.
+/// Converts to the same point of tach's clock, to some tens of ns; see the conversion in the other
+/// direction. The error may put it before an instant that was taken earlier, so there is no
+/// conversion to the ordered types.
 ///
-/// A time before the OS's clock started becomes its start, or tick 0 if that is later.
+/// An instant before the start of the OS's clock becomes that start, or tick 0 if that is later.
 ///
 /// # Examples
 ///
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_pair_is_within_the_narrowest_bracket() {
-        // A clock that moves by a prime number of ns at each reading, whoever reads.
+        // A clock that advances by a prime number of ns at each reading.
         let start = StdInstant::now();
         let now = Cell::new(1_000_000_u64);
         let read = |step: u64| {
@@ -146,7 +148,7 @@ mod tests {
         let pair = Pair::take(std_now, || read(17));
         let truth = nanos(pair.std - start) + 1_000_000;
         assert!(pair.ns.abs_diff(truth) <= 17, "{} is {truth}", pair.ns);
-        // Windows's standard library takes instants within a step of its clock for the same.
+        // On Windows, instants within a step of the clock are equal.
         let later = pair.std + Duration::from_micros(500);
         assert_eq!((pair.std_at(pair.ns + 500_000), pair.ns_at(later)), (later, pair.ns + 500_000));
         let earlier = pair.std.checked_sub(Duration::from_micros(700)).unwrap();

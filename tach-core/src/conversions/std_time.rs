@@ -7,7 +7,7 @@ use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 use crate::unix_time::{UnixTime, UnixTimeError};
 
 impl UnixTime {
-    /// The same time as the standard library has it.
+    /// Converts to the standard library's time.
     ///
     /// # Examples
     ///
@@ -22,8 +22,8 @@ impl UnixTime {
         UNIX_EPOCH + Duration::new(self.as_secs(), self.subsec_nanos())
     }
 
-    /// The time that the standard library has: [`EPOCH`](Self::EPOCH) if it is earlier,
-    /// [`MAX`](Self::MAX) if it is later than that. Where that should be an error take `try_from`.
+    /// Converts from the standard library's time. An earlier time becomes [`EPOCH`](Self::EPOCH), a
+    /// later one [`MAX`](Self::MAX); `try_from` returns an error instead.
     ///
     /// # Examples
     ///
@@ -47,11 +47,11 @@ impl From<UnixTime> for SystemTime {
     }
 }
 
-/// The time that the standard library has.
+/// Converts from the standard library's time.
 ///
 /// # Errors
 ///
-/// If it is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
+/// Fails if the time is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
 ///
 /// # Examples
 ///
@@ -133,11 +133,11 @@ impl Hasher for Told {
 mod tests {
     use super::*;
 
-    /// Windows keeps time in steps of this; elsewhere they are no coarser.
+    /// The step of Windows's time, the coarsest of all systems.
     const STEP: Duration = Duration::from_nanos(100);
 
     #[test]
-    fn unix_times_of_the_system_are_told_from_end_to_end() {
+    fn system_times_convert_both_ways_at_the_ends_of_the_range() {
         let times = [UnixTime::EPOCH, UnixTime::from_nanos(1_700_000_000_123_456_700)];
         for time in times {
             assert_eq!(UnixTime::try_from(time.to_system_time()), Ok(time));
@@ -147,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn times_are_as_far_from_the_epoch_as_the_standard_library_says() {
+    fn distances_from_the_epoch_equal_the_standard_librarys() {
         for nanos in [0, 1, 100, 500_000_000, 999_999_900, 999_999_999] {
             for secs in
                 [0, 1, 1_700_000_000, 18_446_744_073, 18_446_744_074, 1 << 40, u64::MAX >> 1]
             {
                 let since = Duration::new(secs, nanos);
-                // Not every system has all of them.
+                // Not every system can represent all of them.
                 let times = [UNIX_EPOCH.checked_add(since), UNIX_EPOCH.checked_sub(since)];
                 for time in times.into_iter().flatten() {
                     let [ours, theirs] = [since_epoch(time), time.duration_since(UNIX_EPOCH)]

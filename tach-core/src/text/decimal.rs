@@ -1,4 +1,4 @@
-//! Whole numbers as text, the way Unix times and ticks are logged.
+//! Whole numbers as text, for Unix times and ticks in logs.
 
 use crate::text::digits::write_at_end;
 

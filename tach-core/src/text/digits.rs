@@ -1,4 +1,4 @@
-//! Decimal digits by table.
+//! Decimal digits, written in pairs from a table.
 
 /// "00", "01" … "99".
 static PAIRS: [[u8; 2]; 100] = {
@@ -14,7 +14,7 @@ static PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Fills `out` with the last `out.len()` digits of `value`, zeros in front.
+/// Fills `out` with the last `out.len()` digits of `value`, padded with zeros.
 #[inline]
 pub(crate) fn write_padded(out: &mut [u8], mut value: u32) {
     let (single, pairs) = out.split_at_mut(out.len() % 2);
@@ -27,7 +27,8 @@ pub(crate) fn write_padded(out: &mut [u8], mut value: u32) {
     }
 }
 
-/// Writes the digits of `value` to the end of `out`, which is long enough, and returns where they start.
+/// Writes the digits of `value` to the end of `out`, and returns where they start. `out` must be
+/// long enough.
 #[inline]
 pub(crate) fn write_at_end(out: &mut [u8], mut value: u64) -> usize {
     let mut start = out.len();
@@ -36,7 +37,7 @@ pub(crate) fn write_at_end(out: &mut [u8], mut value: u64) -> usize {
         out[start..start + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
         value /= 100;
     }
-    // One digit is left, or none after a pair; a number that is 0 has one.
+    // At most one digit is left. The number 0 has one digit.
     if value > 0 || start == out.len() {
         start -= 1;
         out[start] = PAIRS[(value % 10) as usize][1];
@@ -52,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn digits_are_those_of_format(value: u32, width in 0_usize..=9) {
+        fn digits_equal_the_formatted_ones(value: u32, width in 0_usize..=9) {
             let mut out = [b'x'; 9];
             write_padded(&mut out[..width], value);
             let expected = format!("{value:09}");

@@ -1,4 +1,4 @@
-//! Durations as seconds with nine digits, `   1.000000042s`, the way uptimes are logged.
+//! Durations as seconds with nine decimals, `   1.000000042s`, for uptimes in logs.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::text::digits::{write_at_end, write_padded};
 const MAX_LEN: usize = "18446744073709551615.999999999s".len();
 /// The point, nine digits and the unit.
 const FRACTION_LEN: usize = ".999999999s".len();
-/// Seconds are padded to so many characters by blanks.
+/// The width to which seconds are padded with blanks.
 const SECONDS_WIDTH: usize = 4;
 
 /// Calls `f` with the text of `duration`: seconds, padded to four characters, and nanoseconds.

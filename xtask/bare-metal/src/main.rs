@@ -1,4 +1,4 @@
-//! A program without an OS, which brings its own clock: that it links shows that tach-core finds it.
+//! A program without an OS that supplies its own clock: tach-core works if it links.
 #![no_std]
 #![no_main]
 
@@ -9,7 +9,7 @@ use tach_core::{Instant, UnixTime, supply_clock};
 
 fn timer_ns() -> u64 {
     static TIMER_NS: AtomicU64 = AtomicU64::new(0);
-    // ORDERING: Relaxed, since the number stands alone.
+    // ORDERING: Relaxed. The number publishes nothing else.
     TIMER_NS.fetch_add(1000, Ordering::Relaxed)
 }
 

@@ -1,4 +1,4 @@
-//! The hot paths as functions of their own, so that `cargo xtask codegen` can read their assembly.
+//! The hot paths as separate functions, so that `cargo xtask codegen` can read their assembly.
 
 use core::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn unix_now() -> u64 {
     unix_nanos()
 }
 
-/// The positive control: a shared maximum needs a lock prefix, and a conversion to text calls.
+/// Needs a lock prefix and a call: the positive control.
 #[unsafe(no_mangle)]
 pub fn control(shared: &core::sync::atomic::AtomicU64, text: &mut dyn core::fmt::Write) {
     shared.fetch_add(1, core::sync::atomic::Ordering::Relaxed);

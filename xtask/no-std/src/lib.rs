@@ -1,7 +1,7 @@
 //! A program without std that uses tach-core.
 //!
-//! It has a panic handler of its own. If tach-core brought std with it, that would be a second one,
-//! and the compiler would refuse it.
+//! It has its own panic handler. If tach-core linked std, there would be two, and the compiler
+//! would refuse the program.
 #![no_std]
 
 use core::panic::PanicInfo;

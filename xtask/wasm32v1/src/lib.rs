@@ -1,4 +1,4 @@
-//! tach-core without a standard library in a JavaScript host: what `check.cjs` asks there.
+//! tach-core without a standard library in a JavaScript host: the functions that `check.cjs` calls.
 #![no_std]
 
 use core::arch::wasm32;
@@ -16,13 +16,13 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     wasm32::unreachable()
 }
 
-/// Milliseconds since 1970, with a fraction.
+/// Returns the milliseconds since 1970, with a fraction.
 #[wasm_bindgen]
 pub fn unix_ms() -> f64 {
     UnixTime::now().as_nanos() as f64 / 1e6
 }
 
-/// Nanoseconds that a loop takes; less than nothing if a clock went back.
+/// Returns the nanoseconds that a loop takes, or -1 if a clock went back.
 #[wasm_bindgen]
 pub fn loop_ns() -> f64 {
     let start = Instant::now();
