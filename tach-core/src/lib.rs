@@ -101,6 +101,10 @@ compile_error!(
 
 mod sync;
 
+#[doc(hidden)]
+#[cfg(not(all(test, loom)))]
+pub mod adapter;
+
 // Loom's atomics can't stand in a static, so its models are compiled without the rest.
 #[cfg(all(any(feature = "coarse", feature = "recalibrator"), not(all(test, loom))))]
 mod background;

@@ -16,6 +16,7 @@
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1. Linux states 1 ns even if the hardware is coarser.
 //! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
+//! - `const SYSTEM_TIME_STEP_NS: u64`: the step of a `std::time::SystemTime`, in ns.
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
 //!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
 //!   count as a suspend.
@@ -72,7 +73,8 @@ cfg_if! {
     } else if #[cfg(windows)] {
         mod windows;
         pub(crate) use windows::{
-            kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
+            SYSTEM_TIME_STEP_NS, kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns,
+            resolution_ns,
         };
     } else if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
         mod web;

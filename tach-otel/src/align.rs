@@ -8,13 +8,12 @@ use opentelemetry::trace::Span as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
-use tach_core::{Anchor, Clock, SystemClock, UnixTime};
+use tach_core::{Anchor, Clock, SystemClock, adapter};
 
 use crate::clock_id::ClockId;
 use crate::reading::{Reading, align};
 use crate::table::Table;
 use crate::trace_anchor::{self, TraceAnchor};
-use crate::wall_clock;
 
 /// Readings at the start of spans that started after the wall clock was set in their trace: few.
 static STARTS: Table<64> = Table::new();
@@ -38,7 +37,7 @@ const TRIES: usize = 4;
 /// or ended are moved onto the trace's anchor: durations are then tach's, and a child lies within its parent.
 ///
 /// *Not* promised: the time of an event about which the wall clock was set. It lies in the span, and
-/// is off by the step at most. And what is forgotten is not repaired but for the order: 16,000 spans
+/// is off by the step at most. And what is forgotten is not repaired but for the order: 4,000 spans
 /// are remembered, and of 256 how they started, of those that go on.
 ///
 /// # Cost
@@ -111,13 +110,13 @@ impl<P, C: Clock> Align<P, C> {
         let mut tries = 1;
         loop {
             let before = self.clock.monotonic_now().as_unordered();
-            let wall = wall_clock::now();
+            let wall = adapter::wall_clock();
             let took =
                 self.clock.duration_between(before, self.clock.monotonic_now().as_unordered());
             if took <= BRACKET || tries == TRIES {
                 return Reading {
                     anchored_ns: anchor.unix_time_by(&self.clock, before).as_nanos(),
-                    wall_ns: UnixTime::from_system_time(wall).as_nanos(),
+                    wall_ns: wall.as_nanos(),
                 };
             }
             tries += 1;
@@ -141,7 +140,7 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
         let reading = self.read(&of_trace.anchor());
         if reading.is_apart() {
             let key = trace_anchor::key(self.clock_id, context);
-            STARTS.force(key, [reading.anchored_ns, reading.wall_ns]);
+            STARTS.put(key, [reading.anchored_ns, reading.wall_ns]);
         }
         self.inner.on_start(span, parent);
     }
@@ -178,7 +177,7 @@ mod tests {
         TracerProvider,
     };
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
-    use tach_core::{Instant, MonotonicInstant};
+    use tach_core::{Instant, MonotonicInstant, UnixTime};
 
     /// The system's, before somebody set its wall clock back by a minute.
     struct BeforeTheStep;
@@ -219,7 +218,7 @@ mod tests {
         of_parent.remember(&parent, true);
 
         let parent = Context::new().with_remote_span_context(parent);
-        let wall_time = wall_clock::now();
+        let wall_time = adapter::wall_clock().to_system_time();
         let span = provider.tracer("work").start_with_context("child", &parent);
         assert_eq!(STARTS.used(), 2, "the positive control: each has noted the step");
         drop(span);

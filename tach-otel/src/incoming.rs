@@ -58,16 +58,13 @@ pub enum Incoming {
     /// that gives it: what lies ahead becomes now. A time that was read just before the call becomes one
     /// between that reading and now, to the grain of the OS's clock, so calls keep their order, to that grain,
     /// if each time is read after the call before it. *Not* promised: the age of a time that was taken before
-    /// the wall clock was set, or more than that of one with which the thread is held up between the two
-    /// reads: it comes out younger, and so may those that are given in the next 20 us. For 20 us after the wall
-    /// clock was set back by less than 2 us, and while it is slewed by more than 2000 ppm, times may come
-    /// out too old by as much.
+    /// the wall clock was set, or the whole age if the thread is held up between the two reads: the time
+    /// then comes out younger.
     ///
     /// # Cost
     ///
-    /// For all times of a `SpanBuilder` together, and for every other time, one read of the OS's clock and one of
-    /// tach's, or two; by the system's clock only one of tach's if the time is less than 2 us old and the thread has
-    /// read both clocks for this in the last 20 us.
+    /// One read of the OS's clock and one of tach's for every time, and once for all times of a
+    /// `SpanBuilder` together.
     ///
     /// # Examples
     ///

@@ -126,8 +126,6 @@ mod table;
 mod trace_anchor;
 #[cfg(feature = "trace")]
 mod tracer;
-#[cfg(feature = "trace")]
-mod wall_clock;
 
 #[cfg(all(feature = "sdk", feature = "trace"))]
 pub use crate::align::Align;

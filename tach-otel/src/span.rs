@@ -25,7 +25,7 @@ use crate::{Clocked, Incoming};
 /// that callers give, [`Incoming`] says more.
 ///
 /// A child finds the anchor by the ids of its parent: while that goes on, and after that until its place in
-/// a table is needed. *Not* promised: that it finds it when about 16,000 parents go on at once. It then takes
+/// a table is needed. *Not* promised: that it finds it when more than about 1,000 parents go on at once. It then takes
 /// an anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The
 /// same holds between processes, and between the spans of two clocks. What a remote span has started here
 /// lines up with the rest of its trace as far as that: only with a remote parent that is a span of this
@@ -102,7 +102,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         let mut given = None;
         let anchor = TraceAnchor::find(&clock, id, parent, || match builder.start_time {
             Some(time) => {
-                let (now, age_ns) = incoming.age(&clock, id, time);
+                let (now, age_ns) = incoming.age(&clock, time);
                 given = Some((time, age_ns));
                 now
             }
@@ -161,7 +161,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         if self.incoming == Incoming::Keep {
             return given;
         }
-        let (now, age_ns) = self.incoming.age(&self.clock, self.anchor.clock_id(), given);
+        let (now, age_ns) = self.incoming.age(&self.clock, given);
         self.not_before_start(self.anchor.time_before(&self.clock, now, age_ns))
     }
 }

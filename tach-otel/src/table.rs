@@ -13,8 +13,8 @@ const WAYS: usize = 4;
 ///
 /// What [`find`](Self::find) gives was put in for that key, as a whole: a slot that is changed meanwhile
 /// does not count, but for one chance in 2^63. A key whose [`put`](Self::put) happens before is found,
-/// unless its slot was needed since. A slot that is in use has one owner, but for
-/// [`force`](Self::force). Nothing waits.
+/// unless its slot was needed since. A slot that is in use has one owner, unless `put` took it from
+/// another. Nothing waits.
 #[derive(Debug)]
 pub(crate) struct Table<const SETS: usize>([[Slot; WAYS]; SETS]);
 
@@ -38,29 +38,28 @@ impl<const SETS: usize> Table<SETS> {
         self.candidates(key).find(|slot| slot.is_used_by(key))
     }
 
-    /// Remembers `words` for `key`, which no slot is in use for, if there is a slot that is not in use.
+    /// Stores `words` for `key`, which must not own a slot, and returns the slot.
+    ///
+    /// If all slots of the key's set are owned, takes the one with the lowest first word from its
+    /// owner. If two threads write one slot concurrently, because both take it or its owner has yet
+    /// to write, the slot may match neither key, or it may be owned by one key and match the other.
     #[inline]
-    pub(crate) fn put(&self, key: u64, words: [u64; 2]) -> Option<&Slot> {
-        let slot = self.candidates(key).find(|slot| slot.claim(key))?;
+    pub(crate) fn put(&self, key: u64, words: [u64; 2]) -> &Slot {
+        let slot = self.candidates(key).find(|slot| slot.claim(key));
+        let slot = slot.unwrap_or_else(|| self.take_oldest(key));
         slot.write(key, words);
-        Some(slot)
+        slot
     }
 
-    /// Remembers `words` for `key`, which no slot is in use for. If there is no slot that is not in use, the
-    /// key with the lowest first word is forgotten. Two threads that write to the same slot at once, be it
-    /// that both forget what it held or that its owner has yet to write, may leave a mixture, by which neither of their
-    /// keys is found, or the one's words in a slot that is in use for the other.
-    pub(crate) fn force(&self, key: u64, words: [u64; 2]) -> &Slot {
-        self.put(key, words).unwrap_or_else(|| {
-            let [first, others @ ..] = &self.0[Self::set(key)];
-            let oldest = others
-                .iter()
-                .fold(first, |oldest, slot| if slot.age() < oldest.age() { slot } else { oldest });
-            // ORDERING: Relaxed, since readers go by `check`.
-            oldest.owner.store(key, Ordering::Relaxed);
-            oldest.write(key, words);
-            oldest
-        })
+    #[cold]
+    fn take_oldest(&self, key: u64) -> &Slot {
+        let [first, others @ ..] = &self.0[Self::set(key)];
+        let oldest = others
+            .iter()
+            .fold(first, |oldest, slot| if slot.age() < oldest.age() { slot } else { oldest });
+        // ORDERING: Relaxed, because readers rely on `check`.
+        oldest.owner.store(key, Ordering::Relaxed);
+        oldest
     }
 
     /// Declares every slot of `key` out of use: two threads that put the same key in at once may have taken two.
@@ -192,7 +191,7 @@ mod tests {
         static TABLE: Table<64> = Table::new();
         for key in (0..64).map(key) {
             assert!(TABLE.find(key).is_none());
-            let slot = TABLE.put(key, [key + 1, key + 2]).unwrap();
+            let slot = TABLE.put(key, [key + 1, key + 2]);
             let (found, words) = TABLE.find(key).unwrap();
             assert!(core::ptr::eq(slot, found) && slot.is_used_by(key));
             assert!(core::ptr::eq(slot, TABLE.used_by(key).unwrap()));
@@ -207,7 +206,7 @@ mod tests {
     #[test]
     fn what_is_out_of_use_is_found_until_its_slot_is_needed() {
         let table = Table::<1>::new();
-        let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0]).unwrap()).collect();
+        let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0])).collect();
         slots[2].release(key(2));
         assert_eq!(
             [0, 1, 2, 3].map(|n| table.used_by(key(n)).is_some()),
@@ -218,8 +217,8 @@ mod tests {
         // Then the oldest, as told by the first words.
         for (new, forgotten) in [(4, 2), (5, 0), (6, 1), (7, 3), (8, 4)] {
             assert!(table.find(key(forgotten)).is_some());
-            table.force(key(new), [10 + new, 0]);
-            assert!(table.put(key(20), [0, 0]).is_none(), "all are in use");
+            table.put(key(new), [10 + new, 0]);
+            assert_eq!(table.used(), 4, "all are in use");
             assert!(table.find(key(new)).is_some());
             assert!(table.find(key(forgotten)).is_none(), "{forgotten} made room for {new}");
         }
@@ -228,8 +227,8 @@ mod tests {
     #[test]
     fn a_slot_that_was_taken_over_is_not_released() {
         let table = Table::<1>::new();
-        let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0]).unwrap()).collect();
-        let slot = table.force(key(4), [20, 0]);
+        let slots: Vec<_> = (0..4).map(|n| table.put(key(n), [10 + n, 0])).collect();
+        let slot = table.put(key(4), [20, 0]);
         assert_eq!(slots.iter().position(|it| core::ptr::eq(*it, slot)), Some(0));
         slot.release(key(0));
         assert!(slot.is_used_by(key(4)));
@@ -240,9 +239,9 @@ mod tests {
     #[test]
     fn a_key_that_two_put_in_at_once_is_released_with_both_its_slots() {
         let table = Table::<1>::new();
-        table.put(key(0), [10, 0]).unwrap();
-        table.put(key(1), [11, 0]).unwrap();
-        table.put(key(0), [12, 0]).unwrap();
+        table.put(key(0), [10, 0]);
+        table.put(key(1), [11, 0]);
+        table.put(key(0), [12, 0]);
         assert_eq!(table.used(), 3);
         table.release(key(0));
         assert_eq!(table.used(), 1);
@@ -284,7 +283,7 @@ mod tests {
         let work = |offset: u64| {
             let mut found_others = 0_u32;
             for number in (offset..2 * ROUNDS).step_by(2) {
-                let mine = TABLE.put(key(number), words(number)).expect("two of four are in use");
+                let mine = TABLE.put(key(number), words(number));
                 // What the other thread puts in about now.
                 for other in number - number.min(2)..=number + 2 {
                     if let Some((_, told)) = TABLE.find(key(other)) {

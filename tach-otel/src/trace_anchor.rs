@@ -1,25 +1,20 @@
 //! One anchor a trace: a span finds that of its parent, up to the trace's first local span.
 
 use core::mem;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
+use tach_core::adapter::system_time_step_ns;
 use tach_core::{Anchor, Clock, Instant, UnixTime};
 
 use crate::age::before;
 use crate::clock_id::ClockId;
 use crate::table::{Slot, Table};
 
-/// 256 spans: 8 KiB, which stay in the nearest cache.
-static NEAR: Table<64> = Table::new();
-
-/// 16,384 spans, for a process that has more at once. The OS provides these 512 KiB as they are touched.
-static FAR: Table<4096> = Table::new();
-
-/// Whether there was ever anything in [`FAR`].
-static IS_FAR_USED: AtomicBool = AtomicBool::new(false);
+/// The anchors of 4,096 spans: 128 KiB. Room for 16,384 cost a span up to 50 ns in cache misses.
+static ANCHORS: Table<1024> = Table::new();
 
 /// What a span tells its times by: its start, at the time which its parent's anchor gives that.
 #[derive(Debug)]
@@ -61,21 +56,16 @@ impl TraceAnchor {
             None => Anchor::new(now, clock.unix_time_at(now)),
         };
         let time = anchor.time().to_system_time();
-        // On Windows that has steps of 100 ns. What counts from here must not keep the rest of one, which the
-        // times of the parent lose.
-        let told = if cfg!(windows) { UnixTime::from_system_time(time) } else { anchor.time() };
-        let anchor = Anchor::new(anchor.instant(), told);
+        // Children count from this time, so it must not keep what `time` loses.
+        let ns = anchor.time().as_nanos();
+        let kept = UnixTime::from_nanos(ns - ns % system_time_step_ns());
+        let anchor = Anchor::new(anchor.instant(), kept);
         Self { anchor, time, id, is_shared: shared.is_some(), key: AtomicU64::new(0) }
     }
 
     #[cfg(feature = "sdk")]
     pub(crate) fn anchor(&self) -> Anchor {
         self.anchor
-    }
-
-    /// Whose instants these are.
-    pub(crate) fn clock_id(&self) -> ClockId {
-        self.id
     }
 
     pub(crate) fn is_shared(&self) -> bool {
@@ -169,7 +159,7 @@ impl TraceAnchor {
 /// The anchor that is remembered by `key`.
 #[cfg(feature = "sdk")]
 pub(crate) fn known(key: u64) -> Option<Anchor> {
-    Some(anchor_of(located(key)?.1))
+    Some(anchor_of(ANCHORS.find(key)?.1))
 }
 
 /// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids,
@@ -178,13 +168,13 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
     let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
-    match used_by(key) {
+    match ANCHORS.used_by(key) {
         Some(slot) if replaces => {
             slot.write(key, words);
             Some(slot)
         }
-        None if span.is_valid() && (replaces || located(key).is_none()) => {
-            Some(NEAR.put(key, words).unwrap_or_else(|| put_far(key, words)))
+        None if span.is_valid() && (replaces || ANCHORS.find(key).is_none()) => {
+            Some(ANCHORS.put(key, words))
         }
         _ => None,
     }
@@ -193,18 +183,13 @@ fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<
 /// The span with this key is over. Its anchor is still found until its slot is needed.
 #[inline(never)]
 pub(crate) fn release(key: u64) {
-    NEAR.release(key);
-    // ORDERING: Relaxed, as in `located`. Two threads at once may have put the key into both tables. Whoever put it
-    // into one has looked for it in this one before, so it is likely to be in a near cache.
-    if IS_FAR_USED.load(Ordering::Relaxed) {
-        FAR.release(key);
-    }
+    ANCHORS.release(key);
 }
 
 #[inline]
 fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
     let key = key(id, parent);
-    let (slot, words) = located(key)?;
+    let (slot, words) = ANCHORS.find(key)?;
     (!parent.is_remote() || slot.is_used_by(key)).then(|| anchor_of(words))
 }
 
@@ -219,30 +204,6 @@ fn anchor_of([tick, time_ns]: [u64; 2]) -> Anchor {
     Anchor::new(Instant::from_ticks(tick), UnixTime::from_nanos(time_ns))
 }
 
-#[inline]
-fn located(key: u64) -> Option<(&'static Slot, [u64; 2])> {
-    // ORDERING: Relaxed: if something was put in before, coherence shows that it was.
-    NEAR.find(key).or_else(|| IS_FAR_USED.load(Ordering::Relaxed).then(|| find_far(key))?)
-}
-
-#[inline]
-fn used_by(key: u64) -> Option<&'static Slot> {
-    // ORDERING: Relaxed, as in `located`.
-    NEAR.used_by(key).or_else(|| IS_FAR_USED.load(Ordering::Relaxed).then(|| FAR.used_by(key))?)
-}
-
-#[cold]
-fn put_far(key: u64, words: [u64; 2]) -> &'static Slot {
-    // ORDERING: Relaxed, as at the load.
-    IS_FAR_USED.store(true, Ordering::Relaxed);
-    FAR.force(key, words)
-}
-
-#[cold]
-fn find_far(key: u64) -> Option<(&'static Slot, [u64; 2])> {
-    FAR.find(key)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -255,11 +216,14 @@ pub(crate) mod tests {
     use std::thread;
     use tach_core::SystemClock;
 
-    /// More than [`NEAR`] holds.
-    const SPANS: usize = 1000;
+    /// So few that they hardly ever fill a set, where they would take the slot of their parent.
+    const FEW: usize = 100;
+
+    /// More than there are slots.
+    const MANY: usize = 5_000;
 
     pub(crate) fn used() -> usize {
-        NEAR.used() + FAR.used()
+        ANCHORS.used()
     }
 
     /// For each test that uses or counts slots of the tables, which all tests share.
@@ -269,9 +233,9 @@ pub(crate) mod tests {
     }
 
     /// Spans that are shown, by two threads at once, and shown again once they are over, and a child of each.
-    fn live(tracer: &impl Tracer<Span: Send + Sync + 'static>, parent: &Context) {
+    fn live(count: usize, tracer: &impl Tracer<Span: Send + Sync + 'static>, parent: &Context) {
         let mut spans: Vec<_> =
-            (0..SPANS).map(|_| tracer.start_with_context("shown", parent)).collect();
+            (0..count).map(|_| tracer.start_with_context("shown", parent)).collect();
         let arrived = AtomicUsize::new(0);
         let show = || {
             for (number, span) in spans.iter().enumerate() {
@@ -307,20 +271,20 @@ pub(crate) mod tests {
         let sdk = |sampler| SdkTracerProvider::builder().with_sampler(sampler).build();
         let clocked = Clocked::new(sdk(Sampler::AlwaysOn)).tracer("slots");
         let parentless = Context::new();
-        live(&clocked, &parentless);
+        live(MANY, &clocked, &parentless);
         assert_eq!(used(), 0);
 
         // The parent goes on.
         let parent = Context::new().with_span(clocked.start("parent"));
         assert_eq!(used(), 1);
-        live(&clocked, &parent);
+        live(FEW, &clocked, &parent);
         // Spans that are not recorded pass on what they share; those of no SDK have their parent's ids.
-        live(&Clocked::new(sdk(Sampler::AlwaysOff)).tracer("slots"), &parent);
-        live(&Clocked::new(NoopTracerProvider::new()).tracer("slots"), &parent);
+        live(FEW, &Clocked::new(sdk(Sampler::AlwaysOff)).tracer("slots"), &parent);
+        live(FEW, &Clocked::new(NoopTracerProvider::new()).tracer("slots"), &parent);
         // Wrapped twice, a span is remembered once.
-        live(&Clocked::new(Clocked::new(sdk(Sampler::AlwaysOn))).tracer("slots"), &parent);
+        live(FEW, &Clocked::new(Clocked::new(sdk(Sampler::AlwaysOn))).tracer("slots"), &parent);
         // Spans with no ids leave nothing to be found.
-        live(&clocked, &parent.with_telemetry_suppressed());
+        live(FEW, &clocked, &parent.with_telemetry_suppressed());
         assert!(of_parent(ClockId::SYSTEM, &SpanContext::NONE).is_none());
         assert_eq!(used(), 1);
         drop(parent);
@@ -332,8 +296,8 @@ pub(crate) mod tests {
                 opentelemetry_sdk::trace::InMemorySpanExporter::default(),
             ));
             let aligned = SdkTracerProvider::builder().with_span_processor(align).build();
-            live(&aligned.tracer("slots"), &parentless);
-            live(&Clocked::new(aligned).tracer("slots"), &parentless);
+            live(FEW, &aligned.tracer("slots"), &parentless);
+            live(FEW, &Clocked::new(aligned).tracer("slots"), &parentless);
         }
         assert_eq!(used(), 0);
 

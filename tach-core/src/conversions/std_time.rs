@@ -198,6 +198,15 @@ mod tests {
     }
 
     #[test]
+    fn a_system_time_keeps_whole_steps() {
+        use crate::adapter::system_time_step_ns;
+        for ns in 1_700_000_000_123_456_700..1_700_000_000_123_457_000 {
+            let kept = UnixTime::from_system_time(UnixTime::from_nanos(ns).to_system_time());
+            assert_eq!(kept.as_nanos(), ns - ns % system_time_step_ns());
+        }
+    }
+
+    #[test]
     fn system_times_outside_of_unix_times_are_errors() {
         let early = UnixTime::try_from(UNIX_EPOCH - STEP).unwrap_err();
         assert!(early.is_before_epoch() && !early.is_after_max());

@@ -20,6 +20,8 @@ pub(crate) fn cpu_capabilities() -> u64 {
     0
 }
 
+pub(crate) const SYSTEM_TIME_STEP_NS: u64 = 1;
+
 pub(crate) fn resolution_ns() -> u64 {
     1
 }

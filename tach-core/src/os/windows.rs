@@ -50,11 +50,11 @@ pub(crate) fn resolution_ns() -> u64 {
 }
 
 pub(crate) fn realtime_resolution_ns() -> u64 {
-    resolution_ns().max(FILETIME_NS)
+    resolution_ns().max(SYSTEM_TIME_STEP_NS)
 }
 
-/// The unit of file times.
-const FILETIME_NS: u64 = 100;
+/// The unit of file times, which a `SystemTime` counts in.
+pub(crate) const SYSTEM_TIME_STEP_NS: u64 = 100;
 
 pub(crate) fn realtime_ns() -> u64 {
     /// File times from 1601-01-01, their epoch, to 1970-01-01.
@@ -65,7 +65,7 @@ pub(crate) fn realtime_ns() -> u64 {
         GetSystemTimePreciseAsFileTime(&raw mut time);
     }
     let since_1601 = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-    since_1601.saturating_sub(EPOCH).saturating_mul(FILETIME_NS)
+    since_1601.saturating_sub(EPOCH).saturating_mul(SYSTEM_TIME_STEP_NS)
 }
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use opentelemetry::Context;
 use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer};
 use opentelemetry_sdk::trace::SpanData;
+use tach_core::adapter::system_time_step_ns;
 use tach_otel::Incoming;
 
 use crate::support::{Sdk, assert_in_order, tach_now, tolerance};
@@ -152,8 +153,7 @@ fn no_time_is_too_far_off() {
     }
 }
 
-/// Long enough for clocks that go in steps of 1 us, and short enough for the thread's last reading to tell what is
-/// as old.
+/// Longer than the steps of the OS's clocks: 1 us on Apple's systems.
 const A_LITTLE: Duration = Duration::from_nanos(1_500);
 
 /// Waits for a little by the OS's clock, and gives its time then.
@@ -166,8 +166,8 @@ fn a_little_after(time: SystemTime) -> SystemTime {
     }
 }
 
-/// As often as it takes for the thread to know the clocks from the times before. A thread that is held up for as long
-/// between the two clocks makes one too young: not one in 10,000, even on a host with more threads than cores.
+/// If the thread is held up for that long between the two clock reads, the child comes out too young:
+/// fewer than one in 10,000, even on a host with more threads than cores.
 #[test]
 fn rebase_keeps_what_is_a_little_older_than_the_parent() {
     let sdk = Sdk::new();
@@ -185,7 +185,6 @@ fn rebase_keeps_what_is_a_little_older_than_the_parent() {
     assert!(older > 290, "{older} of 300");
 }
 
-/// What is near to now may come out younger, by the grain of the OS's clock and what that may have gained.
 #[test]
 fn rebase_keeps_the_distance_of_events_from_the_start() {
     let sdk = Sdk::new();
@@ -225,7 +224,7 @@ fn rebase_keeps_the_order_of_what_is_given_and_what_is_not() {
         parent.end_with_timestamp(SystemTime::now());
     }
     // By which a span may be early for each of its ancestors.
-    let nanosecond = Duration::from_nanos(if cfg!(windows) { 100 } else { 1 });
+    let nanosecond = Duration::from_nanos(system_time_step_ns());
     for spans in sdk.exported().chunks(2) {
         let [child, parent] = spans else { panic!("{spans:?}") };
         let [first, given, second, last] = &parent.events[..] else { panic!("{parent:?}") };
