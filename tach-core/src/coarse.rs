@@ -117,16 +117,15 @@ pub fn unix_time() -> UnixTime {
     UnixTime::from_nanos(unix_nanos())
 }
 
-/// Reads the precise clock. Out of line, so that the read with a refresher saves no registers for
-/// this call.
+/// Reads the precise clock out of line, so that the read with a refresher saves no registers for
+/// it.
 #[cold]
 #[inline(never)]
 fn precise_now() -> Instant {
     Instant::now()
 }
 
-/// Reads the precise clock. Out of line, so that the read with a refresher saves no registers for
-/// this call.
+/// Like [`precise_now`].
 #[cold]
 #[inline(never)]
 fn precise_unix_nanos() -> u64 {

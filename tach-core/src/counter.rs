@@ -10,9 +10,10 @@
 //!   it, which may be wrong; `None` if neither does.
 //! - `fn ticks() -> u64`: the bare read. The CPU may execute it before earlier loads.
 //! - `fn ticks_fenced() -> u64`: a read behind a fence that keeps it after every earlier load, as
-//!   far as the ISA can.
-//! - `fn ticks_self_ordered() -> u64`: one instruction that itself waits for every earlier load. It
-//!   may be called only if `Features::ordering` says that it exists.
+//!   far as the ISA can. Its `asm!` is not `nomem`, so that the compiler does not move memory
+//!   accesses across the read either.
+//! - `fn ticks_self_ordered() -> u64`: one instruction that itself waits for every earlier load,
+//!   not `nomem` either. It may be called only if `Features::ordering` says that it exists.
 
 use cfg_if::cfg_if;
 

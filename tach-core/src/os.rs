@@ -155,9 +155,9 @@ pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
 /// The kernel's statements on the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KernelView<'a> {
-    /// The clocksource in use; `None` if unknown.
+    /// The clocksource in use, if known.
     pub(crate) current: Option<&'a str>,
-    /// The available clocksources, separated by blanks; `None` if unknown.
+    /// The available clocksources, separated by blanks, if known.
     pub(crate) available: Option<&'a str>,
 }
 

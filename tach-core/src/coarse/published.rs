@@ -23,29 +23,26 @@ impl Published {
         Self { words: Padded(Words::none()), refreshers: Mutex::new(0) }
     }
 
-    /// Returns the tick of the last refresh, or `None` if there is no refresher.
     #[inline]
     pub(super) fn ticks(&self) -> Option<NonZeroU64> {
         self.words.0.ticks()
     }
 
-    /// Returns the Unix time of the last refresh in ns, or `None` if there is no refresher.
     #[inline]
     pub(super) fn unix_ns(&self) -> Option<NonZeroU64> {
         self.words.0.unix_ns()
     }
 
-    /// Returns the tick, and a Unix time that is not older, or `None` if there is no refresher.
+    /// Returns the tick, and a Unix time that is not older.
     pub(super) fn reading(&self) -> Option<Reading> {
         self.words.0.reading()
     }
 
-    /// Publishes the reading that `read` returns, unless there is no refresher.
     pub(super) fn refresh(&self, read: impl Fn() -> Reading) {
         self.words.0.refresh(read);
     }
 
-    /// Adds a refresher, and publishes the reading that `read` returns.
+    /// Adds a refresher, and publishes a reading.
     pub(super) fn register(&self, read: impl Fn() -> Reading) -> Registration<'_> {
         let mut refreshers = self.refreshers();
         if *refreshers == 0 {
@@ -210,7 +207,6 @@ mod tests {
         assert_eq!(published.reading(), None);
     }
 
-    /// Each thread's own view is checked, while the others refresh.
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
     fn values_never_go_back_while_threads_refresh() {

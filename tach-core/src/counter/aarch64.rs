@@ -45,7 +45,6 @@ pub(crate) fn ticks() -> u64 {
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;
-    // Not `nomem`: the compiler must not move memory accesses across the read.
     // SAFETY: writes no memory and no other register.
     unsafe {
         asm!("isb sy", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags));

@@ -12,12 +12,10 @@ pub(crate) fn declared_hz() -> Option<u64> {
     None
 }
 
-/// Never called, since no source is chosen without a clocksource.
+/// Never called, since no source is chosen without a clocksource. Nor are the next two.
 pub(crate) fn ticks() -> u64 {
     0
 }
 
-/// Never called, since no source is chosen without a clocksource.
 pub(crate) use ticks as ticks_fenced;
-/// Never called, since no source is chosen without a clocksource.
 pub(crate) use ticks as ticks_self_ordered;

@@ -69,7 +69,6 @@ pub(crate) fn ticks() -> u64 {
 pub(crate) fn ticks_fenced() -> u64 {
     let low: u32;
     let high: u32;
-    // Not `nomem`: the compiler must not move memory accesses across the read.
     // SAFETY: LFENCE and RDTSC write no memory and no registers but these two, and `source` allows
     // them only if the process may execute them.
     unsafe {
@@ -84,7 +83,6 @@ pub(crate) fn ticks_fenced() -> u64 {
 pub(crate) fn ticks_self_ordered() -> u64 {
     let low: u32;
     let high: u32;
-    // Not `nomem`: the compiler must not move memory accesses across the read.
     // SAFETY: RDTSCP writes no memory and no registers but these three, and is called only if CPUID
     // reports it.
     unsafe {

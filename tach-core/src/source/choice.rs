@@ -121,8 +121,7 @@ pub(crate) fn reads_counter() -> bool {
     CHOICE.0.word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
 }
 
-/// Returns whether an ordered read is one instruction of a trusted counter, by one load and one
-/// comparison.
+/// Returns whether an ordered read is one instruction of a trusted counter, at the same cost.
 #[inline]
 pub(crate) fn reads_self_ordered_counter() -> bool {
     CHOICE.0.word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
@@ -139,12 +138,10 @@ fn chosen() -> Chosen {
     Chosen::from_word(CHOICE.0.word_with_entries())
 }
 
-/// Returns the current mode: [`Mode::Undecided`] before [`choose`].
 pub(crate) fn mode() -> Mode {
     chosen().verdict.mode
 }
 
-/// Returns how often ticks have been moved or replaced.
 pub(crate) fn moves() -> u8 {
     chosen().moves
 }
@@ -182,8 +179,8 @@ pub(crate) fn choose() -> Chosen {
     choose_after(&mut || ())
 }
 
-/// Returns the choice, and makes it first if needed. If the counter may be read, calls `begin`
-/// before it collects the evidence that takes long.
+/// Like [`choose`]. If the counter may be read, calls `begin` before collecting the evidence that
+/// takes long.
 pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
     if Calls::get().is_some() {
         decide_now(begin);
@@ -201,8 +198,7 @@ fn decide_now(begin: &mut dyn FnMut()) {
     }
 }
 
-/// Returns the verdict on this machine's counter. If the counter is not wanted, asks nothing about
-/// it.
+/// Returns the verdict on this machine's counter. Asks nothing about a counter that is not wanted.
 fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
     let access = Access {
         has_counter: counter::CLOCKSOURCES.has_counter(),

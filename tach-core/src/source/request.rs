@@ -36,7 +36,6 @@ pub(super) enum Asked<T> {
 }
 
 impl<T: Copy> Variable<T> {
-    /// Returns the request in the environment.
     pub(super) fn read(&self) -> Asked<T> {
         let mut asked = Asked::Nothing;
         os::with_variable(self.name, &mut |value| asked = self.parse(value));
@@ -51,7 +50,6 @@ impl<T: Copy> Variable<T> {
 }
 
 impl<T> Variable<T> {
-    /// Returns the message for an unknown value.
     pub(crate) const fn complaint(&self) -> &'static str {
         self.complaint
     }

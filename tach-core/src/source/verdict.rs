@@ -18,7 +18,7 @@ pub(crate) enum Mode {
     Moved = 3,
     /// A counter on provisional trust. Strict order must be enforced.
     Enforced = 4,
-    /// A trusted counter without a self-ordered read.
+    /// A trusted counter whose read needs a fence.
     Fenced = 5,
     /// A trusted counter with a self-ordered read.
     SelfOrdered = 6,

@@ -185,7 +185,6 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         self.slot(id).map_or(0, |slot| slot.note.load(Ordering::Relaxed))
     }
 
-    /// Sets the note beside a record.
     pub(crate) fn set_note(&self, id: Id, note: u64) {
         if let Some(slot) = self.slot(id) {
             slot.set_note(note);
@@ -266,7 +265,6 @@ fn successor(after: Id, index: usize) -> Id {
     ((after >> SLOT_BITS) + 1) << SLOT_BITS | index as u64
 }
 
-/// Returns the lowest id of the same generation.
 fn first_of_generation(id: Id) -> Id {
     id >> SLOT_BITS << SLOT_BITS
 }
@@ -286,7 +284,6 @@ mod loom_models {
     /// A small history. Two of its three free slots share a slot for knowledge.
     type Small = History<4, 2, 1, 3>;
 
-    /// Returns a history of one record, and the record's id.
     fn begun() -> (Arc<Small>, Id) {
         let history = Small::new();
         history.publish(0, &[1, 1], &[1]).expect("there is room");

@@ -135,14 +135,13 @@ impl Word {
         });
     }
 
-    /// Stores `value`. The caller must hold the refreshers' lock and know that there is none.
+    /// Stores `value` where there was none.
     fn set(&self, value: NonZeroU64) {
         // ORDERING: Release, pairs with the Acquire in `get_with_earlier_writes`: publishes the
         // clock's reading and, if this is the tick, its Unix time.
         self.0.store(value.get(), Ordering::Release);
     }
 
-    /// Removes the value. The caller must hold the refreshers' lock.
     fn clear(&self) {
         // An exchange, not a store: loom would let a plain store come between an exchange of
         // `raise` or `replace` and the value that this replaced.
@@ -224,7 +223,6 @@ mod loom_tests {
         });
     }
 
-    /// A thread that sees the first reading's tick sees a Unix time.
     #[test]
     fn loom_the_first_reading_is_not_torn() {
         loom::model(|| {
@@ -268,7 +266,6 @@ mod loom_tests {
         });
     }
 
-    /// A refresh that a `clear` overtakes publishes nothing.
     #[test]
     fn loom_nothing_is_left_after_the_clearing() {
         loom::model(|| {

@@ -156,7 +156,6 @@ mod loom_tests {
         }
     }
 
-    /// A thread that sees a word finds the entry that belongs to it.
     #[test]
     fn loom_a_words_entry_is_there() {
         loom::model(|| {
@@ -171,7 +170,6 @@ mod loom_tests {
         });
     }
 
-    /// A thread that sees a word sees its writer's earlier stores.
     #[test]
     fn loom_a_words_writer_is_seen_with_it() {
         loom::model(|| {

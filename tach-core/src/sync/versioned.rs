@@ -57,8 +57,7 @@ impl<const W: usize> Versioned<W> {
         self.version.load(Ordering::Relaxed)
     }
 
-    /// Writes the words and returns `true`, unless another thread is writing or the cell's version
-    /// is at least `version`.
+    /// Calls [`try_write_below`](Self::try_write_below) with `version` as the limit.
     pub(crate) fn try_write(&self, version: u64, words: &[u64; W]) -> bool {
         self.try_write_below(version, version, words)
     }
@@ -199,7 +198,6 @@ mod loom_models {
         cell.try_write(version, &[version; 2])
     }
 
-    /// Reads the cell, checks that its words belong to the version, and returns the version.
     fn checked_read(cell: &Versioned<2>) -> Option<u64> {
         let (version, words) = cell.read()?;
         (version >= FIRST_VERSION).then(|| {
