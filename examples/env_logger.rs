@@ -20,18 +20,18 @@
 
 use env_logger::{Builder, Target};
 use log::{LevelFilter, SetLoggerError, info, warn};
-use tach_log::{Sinks, Stamped};
+use tach_log::{EventTime, Json, Line};
 
 fn main() -> Result<(), SetLoggerError> {
     let level = LevelFilter::Info;
-    let text = Builder::new().filter_level(level).format(tach_log::write_line).build();
+    let text = Builder::new().filter_level(level).format(tach_log::write(Line::new())).build();
     let json = Builder::new()
         .filter_level(level)
         .target(Target::Stdout)
-        .format(tach_log::write_json)
+        .format(tach_log::write(Json::new()))
         .build();
-    // One logger alone needs only `.format(tach_log::write_line).init()`.
-    log::set_boxed_logger(Box::new(Stamped::new(Sinks::new().with(text).with(json))))?;
+    // One logger alone needs only `.format(tach_log::write(Line::new())).init()`.
+    log::set_boxed_logger(Box::new(EventTime::new(text).and(json)))?;
     log::set_max_level(level);
 
     info!(port = 3000; "ready");

@@ -22,19 +22,19 @@ use std::io;
 
 use fern::Dispatch;
 use log::{LevelFilter, SetLoggerError, info, warn};
-use tach_log::Stamped;
+use tach_log::{EventTime, Json, Line, display};
 
 fn main() -> Result<(), SetLoggerError> {
     // fern ends the line.
     let text = Dispatch::new()
-        .format(|out, _, record| out.finish(format_args!("{}", tach_log::line(record))))
+        .format(|out, _, record| out.finish(format_args!("{}", display(Line::new(), record))))
         .chain(io::stderr());
     let json = Dispatch::new()
-        .format(|out, _, record| out.finish(format_args!("{}", tach_log::json(record))))
+        .format(|out, _, record| out.finish(format_args!("{}", display(Json::new(), record))))
         .chain(io::stdout());
     let both = Dispatch::new().level(LevelFilter::Info).chain(text).chain(json);
     let (level, logger) = both.into_log();
-    log::set_boxed_logger(Box::new(Stamped::new(logger)))?;
+    log::set_boxed_logger(Box::new(EventTime::new(logger)))?;
     log::set_max_level(level);
 
     info!(port = 3000; "ready");

@@ -15,6 +15,7 @@ use std::io;
 
 use flexi_logger::{DeferredNow, FlexiLoggerError, LogSpecification, Logger};
 use log::{Record, info, warn};
+use tach_log::{Logfmt, display};
 
 fn main() -> Result<(), FlexiLoggerError> {
     let logger = Logger::with(LogSpecification::info()).log_to_stdout().format(logfmt);
@@ -27,5 +28,5 @@ fn main() -> Result<(), FlexiLoggerError> {
 
 /// Writes a record. `flexi_logger` ends the line, and its own time goes unused.
 fn logfmt(out: &mut dyn io::Write, _: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
-    write!(out, "{}", tach_log::logfmt(record))
+    write!(out, "{}", display(Logfmt::new(), record))
 }

@@ -18,40 +18,36 @@
 //! {"ts":"...","level":"WARN","target":"log4rs","msg":"two\nlines","by":"ada l."}
 //! ```
 
+use core::fmt;
+
 use log::{LevelFilter, Record, info, warn};
 use log4rs::append::console::{ConsoleAppender, Target};
 use log4rs::config::{Appender, Config, Root};
 use log4rs::encode::{Encode, Write};
-use tach_log::Stamped;
+use tach_log::{EventTime, Format, Json, Line};
 
-/// An encoder of text lines.
+/// A format as an encoder of `log4rs`.
 #[derive(Debug)]
-struct Text;
+struct Encoder<F>(F);
 
-impl Encode for Text {
+impl<F> Encode for Encoder<F>
+where
+    F: Format + fmt::Debug + Send + Sync + 'static,
+{
     fn encode(&self, out: &mut dyn Write, record: &Record<'_>) -> anyhow::Result<()> {
-        Ok(tach_log::write_line(out, record)?)
-    }
-}
-
-/// An encoder of JSON.
-#[derive(Debug)]
-struct Json;
-
-impl Encode for Json {
-    fn encode(&self, out: &mut dyn Write, record: &Record<'_>) -> anyhow::Result<()> {
-        Ok(tach_log::write_json(out, record)?)
+        Ok(tach_log::write(&self.0)(out, record)?)
     }
 }
 
 fn main() -> anyhow::Result<()> {
-    let text = ConsoleAppender::builder().target(Target::Stderr).encoder(Box::new(Text)).build();
-    let json = ConsoleAppender::builder().encoder(Box::new(Json)).build();
+    let (text, json) = (Encoder(Line::new()), Encoder(Json::new()));
+    let text = ConsoleAppender::builder().target(Target::Stderr).encoder(Box::new(text)).build();
+    let json = ConsoleAppender::builder().encoder(Box::new(json)).build();
     let config = Config::builder()
         .appender(Appender::builder().build("text", Box::new(text)))
         .appender(Appender::builder().build("json", Box::new(json)))
         .build(Root::builder().appenders(["text", "json"]).build(LevelFilter::Info))?;
-    log::set_boxed_logger(Box::new(Stamped::new(log4rs::Logger::new(config))))?;
+    log::set_boxed_logger(Box::new(EventTime::new(log4rs::Logger::new(config))))?;
     log::set_max_level(LevelFilter::Info);
 
     info!(port = 3000; "ready");

@@ -21,13 +21,14 @@
 use core::error::Error;
 
 use log::LevelFilter;
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_log::Json;
+use tach_pipeline::{Pipeline, Sink};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (pipeline, _guard) = Pipeline::builder()
         .sink(Sink::stderr().level(LevelFilter::Warn))
-        .sink(Sink::stdout().format(Format::Json))
+        .sink(Sink::stdout().format(Json::new()))
         .filter("info,noisy=off")
         .build()?;
     pipeline.set_logger()?;

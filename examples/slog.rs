@@ -10,13 +10,14 @@ use std::sync::Mutex;
 use slog::{Drain, Duplicate, Logger, o};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
+use tach_log::Timestamp;
 
 fn main() {
     let text = FullFormat::new(PlainSyncDecorator::new(io::stderr()))
-        .use_custom_timestamp(tach_log::slog::term)
+        .use_custom_timestamp(|out| write!(out, "{}", Timestamp::new()))
         .build();
     let json = Json::new(io::stdout())
-        .add_key_value(o!("ts" => tach_log::slog::ts()))
+        .add_key_value(o!("ts" => Timestamp::new()))
         .add_key_value(o!("msg" => slog::PushFnValue(|record, serializer| {
             serializer.emit(record.msg())
         })))

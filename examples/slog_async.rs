@@ -12,7 +12,7 @@
 //! 2026-11-21T14:43:44.210544Z INFO answered, number: 1
 //! 2026-11-21T14:43:44.240747Z INFO answered, number: 2
 //! 2026-11-21T14:43:44.270924Z INFO answered, number: 3
-//! between Stamped and Pinned:
+//! between two EventTimes:
 //! 2026-11-21T14:43:44.301259Z INFO answered, number: 1
 //! 2026-11-21T14:43:44.301352Z INFO answered, number: 2
 //! 2026-11-21T14:43:44.301355Z INFO answered, number: 3
@@ -26,7 +26,8 @@ use std::thread;
 use slog::{Drain, Logger, Never, OwnedKVList, Record, info, o};
 use slog_async::Async;
 use slog_term::{FullFormat, PlainSyncDecorator};
-use tach_log::slog::{Pinned, Stamped};
+use tach_log::Timestamp;
+use tach_log::slog::EventTime;
 
 /// A drain as slow as a network or a full disk.
 struct Slow<D>(D);
@@ -44,18 +45,18 @@ impl<D: Drain> Drain for Slow<D> {
 
 fn slow() -> impl Drain<Ok = (), Err = Never> + Send {
     let term = FullFormat::new(PlainSyncDecorator::new(io::stdout()))
-        .use_custom_timestamp(tach_log::slog::term)
+        .use_custom_timestamp(|out| write!(out, "{}", Timestamp::new()))
         .build();
     Slow(term.fuse())
 }
 
 fn main() -> io::Result<()> {
     let alone = Async::new(slow()).build().fuse();
-    let ours = Stamped::new(Async::new(Pinned::new(slow())).build()).fuse();
+    let ours = EventTime::new(Async::new(EventTime::new(slow())).build()).carried().fuse();
 
     writeln!(io::stdout(), "slog-async alone:")?;
     log_three(Logger::root(alone, o!()));
-    writeln!(io::stdout(), "between Stamped and Pinned:")?;
+    writeln!(io::stdout(), "between two EventTimes:")?;
     log_three(Logger::root(ours, o!()));
     Ok(())
 }

@@ -8,6 +8,7 @@ use env_logger::fmt::TimestampPrecision;
 use env_logger::{Builder, Logger, Target};
 use log::kv::{ToValue, Value};
 use log::{Level, LevelFilter, Log, Record};
+use tach_log::{Json, Line, Logfmt};
 
 use crate::{Group, Subject};
 
@@ -36,8 +37,8 @@ pub(crate) fn group() -> Group {
                 name: "tach write_line",
                 run: |iterations| {
                     static LOGGER: OnceLock<Logger> = OnceLock::new();
-                    let logger =
-                        LOGGER.get_or_init(|| builder().format(tach_log::write_line).build());
+                    let logger = LOGGER
+                        .get_or_init(|| builder().format(tach_log::write(Line::new())).build());
                     log(logger, iterations);
                 },
             },
@@ -45,8 +46,8 @@ pub(crate) fn group() -> Group {
                 name: "tach write_json",
                 run: |iterations| {
                     static LOGGER: OnceLock<Logger> = OnceLock::new();
-                    let logger =
-                        LOGGER.get_or_init(|| builder().format(tach_log::write_json).build());
+                    let logger = LOGGER
+                        .get_or_init(|| builder().format(tach_log::write(Json::new())).build());
                     log(logger, iterations);
                 },
             },
@@ -54,8 +55,8 @@ pub(crate) fn group() -> Group {
                 name: "tach write_logfmt",
                 run: |iterations| {
                     static LOGGER: OnceLock<Logger> = OnceLock::new();
-                    let logger =
-                        LOGGER.get_or_init(|| builder().format(tach_log::write_logfmt).build());
+                    let logger = LOGGER
+                        .get_or_init(|| builder().format(tach_log::write(Logfmt::new())).build());
                     log(logger, iterations);
                 },
             },

@@ -85,7 +85,7 @@ pub(crate) fn start() -> Result<Telemetry, Failure> {
     env_logger::Builder::new()
         .filter_level(log::LevelFilter::Info)
         .format(|line, record| {
-            writeln!(line, "{} {:>5} {}", tach_log::timestamp(), record.level(), record.args())
+            writeln!(line, "{} {:>5} {}", tach_log::Timestamp::new(), record.level(), record.args())
         })
         .try_init()?;
     Ok(Telemetry { spans, logs })

@@ -1,6 +1,72 @@
-//! What `tach-pipeline` takes: no promise of stability.
+//! For tach's own crates: events made of other records than those of `log`. Nothing here is stable.
 
-pub use crate::encode::{
-    Format, Head, Json, Line, Logfmt, Message, Output, Sink, Utf8, Value, noted,
-};
-pub use crate::record::{TakeField, fields};
+use core::fmt;
+use std::{io, thread};
+
+use log::Level;
+use tach_core::UnixTime;
+
+use crate::event::{Event, Value};
+pub use crate::format::plain::write as write_plain;
+pub use crate::record::{VisitFields, visit_fields};
+
+/// The parts of an event.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "fields need not be Debug")]
+pub struct Parts<'a> {
+    /// When it happened.
+    pub time: UnixTime,
+    /// Its level.
+    pub level: Level,
+    /// The level's name.
+    pub level_name: &'static str,
+    /// Its target.
+    pub target: &'a str,
+    /// Its message.
+    pub message: &'a str,
+    /// Its fields.
+    pub fields: &'a dyn Fields,
+    /// The message is a line that another formatter has made, and lines hold it unchanged.
+    pub is_line: bool,
+    /// The output is a terminal that shows colors.
+    pub shows_colors: bool,
+}
+
+/// The fields of an event.
+pub trait Fields {
+    /// Calls `each` for every field.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of `each`.
+    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()>;
+}
+
+/// Creates an event.
+#[must_use]
+#[inline]
+pub const fn event(parts: Parts<'_>) -> Event<'_> {
+    Event::new(parts)
+}
+
+/// Returns whether the message is a line that another formatter has made.
+#[must_use]
+#[inline]
+pub const fn is_line(event: &Event<'_>) -> bool {
+    event.is_line()
+}
+
+/// Returns what to write after the part of a text that was printed, if printing it failed or
+/// panicked.
+///
+/// # Errors
+///
+/// Returns the note for the reader.
+#[inline]
+pub fn outcome(printed: &thread::Result<fmt::Result>) -> Result<(), &'static str> {
+    match printed {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err("<failed to format>"),
+        Err(_) => Err("<panicked>"),
+    }
+}

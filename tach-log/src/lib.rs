@@ -1,68 +1,63 @@
-//! Lines for `log` and `slog` back ends: text, JSON and logfmt, one safe line a record, timed by the CPU's
-//! counter.
-//!
-//! `log` leaves the format to its back end, and most back ends take one of your own. [`write_line`],
-//! [`write_json`] and [`write_logfmt`] are for there. With `env_logger`:
+//! Formats and timestamps for the back ends of `log` and slog: one safe line a record, as text, JSON
+//! or logfmt, timed by the CPU's counter.
 //!
 //! ```
-//! env_logger::Builder::from_default_env().format(tach_log::write_line).init();
+//! use env_logger::{Builder, Env};
+//! use tach_log::Json;
+//!
+//! let env = Env::default().default_filter_or("info");
+//! Builder::from_env(env).format(tach_log::write(Json::new())).init();
 //! log::info!(port = 3000; "ready");
 //! ```
 //!
-//! | back end | format |
-//! |---|---|
-//! | `env_logger` | `.format(tach_log::write_line)` |
-//! | `fern` | `.format(\|out, _, record\| out.finish(format_args!("{}", tach_log::line(record))))` |
-//! | `flexi_logger` | `.format(\|out, _, record\| write!(out, "{}", tach_log::line(record)))` |
-//! | `log4rs` | an `Encode` that calls `tach_log::write_line(&mut *writer, record)` |
-//! | `slog-term`, `slog-json` | the module `slog`, with the feature of that name |
+//! writes
 //!
-//! The project's examples have a program for each. Where the format is your own, [`timestamp`] is the time
-//! alone: RFC 3339 in UTC at a fixed width, written without an allocation.
+//! ```text
+//! {"ts":"2026-11-21T09:30:00.123456Z","level":"INFO","target":"app","msg":"ready","port":3000}
+//! ```
+//!
+//! [`Line`], [`Json`] and [`Logfmt`] are formats; a [`Format`] of your own takes a few lines. Each back
+//! end takes one in a single expression:
+//!
+//! | back end | expression |
+//! |---|---|
+//! | `env_logger` | `.format(tach_log::write(Line::new()))` |
+//! | `fern` | `.format(\|out, _, record\| out.finish(format_args!("{}", tach_log::display(Line::new(), record))))` |
+//! | `flexi_logger` | `.format(\|out, _, record\| write!(out, "{}", tach_log::display(Line::new(), record)))` |
+//! | `log4rs` | `Ok(tach_log::write(Line::new())(out, record)?)` in an `Encode` of your own |
+//! | `slog-term` | `.use_custom_timestamp(\|out\| write!(out, "{}", Timestamp::new()))` |
+//! | `slog-json` | `.add_key_value(o!("ts" => Timestamp::new()))` |
+//!
+//! The project's examples have a program for each. If your program logs much, `tach-pipeline` moves
+//! formatting and writing to a thread, with the same formats.
 //!
 //! # One record, one time
 //!
-//! All of them print the time of the current [`Stamp`](tach_core::Stamp), if there is one, and read the clock
-//! otherwise. [`Stamped`] around a logger makes there be one, so that a record has one time in all
-//! [`Sinks`].
-//!
-//! What ends in `_by` asks another clock, such as a [`ManualClock`](tach_core::ManualClock) in a test that
-//! compares whole lines.
+//! Every format and every [`Timestamp`] prints the event time of the thread, if there is one, and reads
+//! the clock otherwise. [`EventTime`] around one or several loggers sets the event time, so that a
+//! record has one time in all outputs. Its [`with_clock`](EventTime::with_clock) takes another clock,
+//! such as a [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines.
 //!
 //! # Features
 //!
-//! - `slog`: the module `slog`, with timestamps for `slog-term` and `slog-json`, also behind `slog-async`.
+//! - `slog`: the module `slog`, and [`Timestamp`] as a value of slog.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(hidden)]
 pub mod adapter;
-mod display;
-#[allow(
-    missing_docs,
-    missing_debug_implementations,
-    unreachable_pub,
-    clippy::missing_errors_doc,
-    clippy::must_use_candidate,
-    reason = "Format replaces it"
-)]
-pub(crate) mod encode;
-mod io_text;
-mod moment;
-#[allow(missing_docs, clippy::missing_errors_doc, reason = "Format replaces it")]
+mod event;
+mod event_time;
+mod format;
 mod record;
-mod sinks;
 #[cfg(feature = "slog")]
 pub mod slog;
-mod stamped;
 mod timestamp;
 mod write;
 
-pub use crate::display::{json, json_by, line, line_by, logfmt, logfmt_by};
-pub use crate::sinks::Sinks;
-pub use crate::stamped::Stamped;
-pub use crate::timestamp::{Timestamp, timestamp, timestamp_by};
-pub use crate::write::{
-    write_json, write_json_by, write_line, write_line_by, write_logfmt, write_logfmt_by,
-};
+pub use crate::event::{Event, Value};
+pub use crate::event_time::EventTime;
+pub use crate::format::{Format, Json, Line, Logfmt};
+pub use crate::timestamp::Timestamp;
+pub use crate::write::{display, write};

@@ -1,55 +1,57 @@
-//! What a record of `log` is to the encoders.
+//! A record of `log` as an event.
 
+use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
+use core::mem;
+use core::panic::AssertUnwindSafe;
+use std::{io, panic};
 
 use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
 use tach_core::UnixTime;
 
-use crate::encode::{Format, Head, Message, Output, Sink, Value};
+use crate::adapter::{Fields, Parts, outcome};
+use crate::event::{Event, Value};
 
-/// Writes `record`, which happened at `time`, without a line end.
-///
-/// # Errors
-///
-/// Those of `sink`.
-pub(crate) fn write<F: Format>(
-    sink: impl Sink,
-    time: UnixTime,
+/// Calls `f` with `record`, which happened at `time`, as an event. `scratch` holds the texts that
+/// are printed.
+#[inline]
+pub(crate) fn with_event<R>(
     record: &Record<'_>,
-) -> fmt::Result {
-    let mut out = Output::new(sink);
-    let head = Head {
-        time,
-        level: name(record.level()),
-        target: record.target().into(),
-        message: Message::Arguments(*record.args()),
+    time: UnixTime,
+    scratch: &mut Scratch,
+    f: impl FnOnce(&Event<'_>) -> R,
+) -> R {
+    let message = if let Some(text) = record.args().as_str() {
+        text
+    } else {
+        scratch.message.clear();
+        print(&mut scratch.message, *record.args());
+        &scratch.message
     };
-    F::head(&mut out, &head)?;
-    // A source that fails or panics ends the fields. What it gave before is whole.
-    let _ended = out.guard(|out| fields(record, &mut Formatted(PhantomData::<F>, out)))?;
-    F::end(&mut out)
+    f(&Event::new(Parts {
+        time,
+        level: record.level(),
+        level_name: name(record.level()),
+        target: record.target(),
+        message,
+        fields: &RecordFields { record, value: &scratch.value },
+        is_line: false,
+        shows_colors: false,
+    }))
 }
 
-/// Gives each field of `record` to `to`, until that fails or the record's source of fields does.
-pub fn fields(record: &Record<'_>, to: &mut impl TakeField) -> fmt::Result {
-    record.key_values().visit(&mut Fields { to }).map_err(|_| fmt::Error)
+/// The texts that a record prints, kept for the next record.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    message: String,
+    value: Cell<String>,
 }
 
-/// What is given the fields of a record.
-///
-/// Unlike a closure, it can be compiled into each of the places that know a value's kind.
-pub trait TakeField {
-    fn take(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result;
-}
-
-/// Writes fields in a format.
-struct Formatted<'a, F, S>(PhantomData<F>, &'a mut Output<S>);
-
-impl<F: Format, S: Sink> TakeField for Formatted<'_, F, S> {
-    fn take(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
-        F::field(self.1, key.as_str().into(), value)
+impl Scratch {
+    /// Returns the bytes that it holds on to.
+    pub(crate) fn capacity(&mut self) -> usize {
+        self.message.capacity() + self.value.get_mut().capacity()
     }
 }
 
@@ -63,65 +65,154 @@ const fn name(level: Level) -> &'static str {
     }
 }
 
-/// Gives on each pair that it visits.
-struct Fields<'a, T> {
-    to: &'a mut T,
-}
-
-impl<'kvs, T: TakeField> VisitSource<'kvs> for Fields<'_, T> {
-    fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(Field { to: self.to, key: &key })
+/// Appends what `value` prints. If that fails or panics, a note follows the part before.
+fn print(to: &mut String, value: fmt::Arguments<'_>) {
+    let print = AssertUnwindSafe(|| fmt::Write::write_fmt(to, value));
+    let printed = panic::catch_unwind(print);
+    if let Err(note) = outcome(&printed) {
+        to.push_str(note);
     }
 }
 
-/// Gives on the value that it visits, as that of the field `key`.
-struct Field<'a, T> {
-    to: &'a mut T,
+/// The fields of a record.
+struct RecordFields<'a> {
+    record: &'a Record<'a>,
+    /// The buffer for a value that prints itself. Taken out while a source, which may log, is
+    /// visited.
+    value: &'a Cell<String>,
+}
+
+impl Fields for RecordFields<'_> {
+    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()> {
+        let mut visitor =
+            ForFormat { each, printed: self.value.take(), is_in_format: false, result: Ok(()) };
+        let visit = AssertUnwindSafe(|| visit_fields(self.record, &mut visitor));
+        let visited = panic::catch_unwind(visit);
+        self.value.set(mem::take(&mut visitor.printed));
+        match visited {
+            Err(panic) if visitor.is_in_format => panic::resume_unwind(panic),
+            // A source that fails or panics ends the fields. The fields before are whole.
+            _ => visitor.result,
+        }
+    }
+}
+
+/// Passes fields to a format.
+struct ForFormat<'a> {
+    each: &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>,
+    printed: String,
+    /// Whether `each` is running: a panic is then the format's, not the source's.
+    is_in_format: bool,
+    result: io::Result<()>,
+}
+
+impl VisitFields for ForFormat<'_> {
+    fn plain(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
+        self.is_in_format = true;
+        self.result = (self.each)(key.as_str(), value);
+        self.is_in_format = false;
+        if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
+    }
+
+    fn printed(&mut self, key: &kv::Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result {
+        let mut printed = mem::take(&mut self.printed);
+        printed.clear();
+        print(&mut printed, value);
+        let result = self.plain(key, Value::Str(&printed));
+        self.printed = printed;
+        result
+    }
+}
+
+/// A visitor of the fields of a record.
+///
+/// Unlike a closure, it is compiled into each of the methods that know a value's kind.
+pub trait VisitFields {
+    /// Visits a field of a plain value.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error to visit no further field.
+    fn plain(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result;
+
+    /// Visits a field whose value prints itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error to visit no further field.
+    fn printed(&mut self, key: &kv::Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result;
+}
+
+/// Visits the fields of `record`.
+///
+/// # Errors
+///
+/// If `to` returns an error, or the record's source of fields fails.
+#[inline]
+pub fn visit_fields(record: &Record<'_>, to: &mut impl VisitFields) -> fmt::Result {
+    record.key_values().visit(&mut Pairs { to }).map_err(|_| fmt::Error)
+}
+
+/// Visits the value of each pair.
+struct Pairs<'a, V> {
+    to: &'a mut V,
+}
+
+impl<'kvs, V: VisitFields> VisitSource<'kvs> for Pairs<'_, V> {
+    #[inline]
+    fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
+        value.visit(Pair { to: self.to, key: &key })
+    }
+}
+
+/// Visits the value of the field `key`.
+struct Pair<'a, V> {
+    to: &'a mut V,
     key: &'a kv::Key<'a>,
 }
 
-impl<T: TakeField> Field<'_, T> {
+impl<V: VisitFields> Pair<'_, V> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
-    fn write(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
-        Ok(self.to.take(self.key, value)?)
+    fn plain(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
+        Ok(self.to.plain(self.key, value)?)
     }
 }
 
-impl<T: TakeField> VisitValue<'_> for Field<'_, T> {
+impl<V: VisitFields> VisitValue<'_> for Pair<'_, V> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
-        self.write(Value::Printed(format_args!("{value}")))
+        Ok(self.to.printed(self.key, format_args!("{value}"))?)
     }
 
     fn visit_null(&mut self) -> Result<(), kv::Error> {
-        self.write(Value::Null)
+        self.plain(Value::Null)
     }
 
     fn visit_bool(&mut self, value: bool) -> Result<(), kv::Error> {
-        self.write(Value::Bool(value))
+        self.plain(Value::Bool(value))
     }
 
     fn visit_i64(&mut self, value: i64) -> Result<(), kv::Error> {
-        self.write(Value::I64(value))
+        self.plain(Value::I64(value))
     }
 
     fn visit_u64(&mut self, value: u64) -> Result<(), kv::Error> {
-        self.write(Value::U64(value))
+        self.plain(Value::U64(value))
     }
 
     fn visit_i128(&mut self, value: i128) -> Result<(), kv::Error> {
-        self.write(Value::I128(value))
+        self.plain(Value::I128(value))
     }
 
     fn visit_u128(&mut self, value: u128) -> Result<(), kv::Error> {
-        self.write(Value::U128(value))
+        self.plain(Value::U128(value))
     }
 
     fn visit_f64(&mut self, value: f64) -> Result<(), kv::Error> {
-        self.write(Value::F64(value))
+        self.plain(Value::F64(value))
     }
 
     fn visit_str(&mut self, value: &str) -> Result<(), kv::Error> {
-        self.write(Value::Str(value.into()))
+        self.plain(Value::Str(value))
     }
 }

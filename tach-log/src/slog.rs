@@ -1,151 +1,152 @@
-//! Timestamps for slog's drains.
+//! The event time for slog's drains.
 //!
-//! [`term`] and [`ts`] tell the time at which the drain writes the record, unless it does so within the
-//! [`Stamp`](tach_core::Stamp) of another. Behind `slog-async` the writing is done by a worker thread, as
-//! late as the records before it make it. Two drains bring the time of the call there: [`Stamped`] in front
-//! of `slog-async`, [`Pinned`] behind it.
+//! A [`Timestamp`] prints the time at which a drain writes the record. Behind `slog-async` a worker
+//! thread writes it, as late as the records before make it. Two drains take the time of the call
+//! there: an [`EventTime`] that is [`carried()`](EventTime::carried) in front of `slog-async`, and
+//! another behind.
 //!
 //! ```
 //! use slog::{Drain, Logger, o};
 //! use slog_async::Async;
 //! use slog_term::{FullFormat, PlainSyncDecorator};
-//! use tach_log::slog::{Pinned, Stamped};
+//! use tach_log::{Timestamp, slog::EventTime};
 //!
 //! let drain = FullFormat::new(PlainSyncDecorator::new(std::io::stderr()))
-//!     .use_custom_timestamp(tach_log::slog::term)
+//!     .use_custom_timestamp(|out| write!(out, "{}", Timestamp::new()))
 //!     .build()
 //!     .fuse();
-//! let drain = Stamped::new(Async::new(Pinned::new(drain)).build());
+//! let drain = EventTime::new(Async::new(EventTime::new(drain)).build()).carried();
 //! let log = Logger::root(drain.fuse(), o!());
-//! slog::info!(log, "written later, by the time of now");
+//! slog::info!(log, "written later, with the time of this call");
 //! ```
-//!
-//! [`Pinned`] alone, around a `Duplicate`, gives a record one time in both drains.
 
 mod carried;
-mod pinned;
-mod stamped;
 
-use std::io;
+use core::fmt;
+use core::result;
 
-use tach_core::{Clock, SystemClock, rfc3339};
+use slog::{Drain, FlushError, Level, OwnedKVList, Record};
+#[cfg(doc)]
+use tach_core::Stamp;
+use tach_core::{Clock, SystemClock};
 
-pub use self::pinned::Pinned;
-pub use self::stamped::Stamped;
-use crate::moment;
-use crate::timestamp::DIGITS;
+#[cfg(doc)]
+use crate::Timestamp;
+use crate::event_time;
 
-/// Writes the time of the current [`Stamp`](tach_core::Stamp), or else now: the timestamp of `slog-term`'s
-/// lines.
+/// A drain that gives each record one time.
 ///
-/// # Errors
+/// While the inner drain handles a record, its time is the event time of the thread
+/// ([`Stamp::current`]), so that [`Timestamp`] and everything else of tach prints that time.
 ///
-/// Those of `io`. The time itself never fails.
+/// # Guarantees
+///
+/// The time is the one that a [`carried()`](Self::carried) drain sent along, also from another
+/// thread; or else the event time of the thread; or else the time at which the record arrived here.
+///
+/// If the values of a logger carry no time, the newest of them may be evaluated once more than it is
+/// printed.
+///
+/// # Cost
+///
+/// No allocation and no lock; without a time that was carried, one read of the clock and one
+/// conversion.
 ///
 /// # Examples
 ///
-/// ```
-/// use slog::{Drain, Logger, o};
-/// use slog_term::{FullFormat, PlainSyncDecorator};
-///
-/// let drain = FullFormat::new(PlainSyncDecorator::new(std::io::stderr()))
-///     .use_custom_timestamp(tach_log::slog::term)
-///     .build();
-/// let log = Logger::root(drain.fuse(), o!());
-/// slog::info!(log, "starting");
-/// ```
-pub fn term(io: &mut dyn io::Write) -> io::Result<()> {
-    write_time(&SystemClock, io)
-}
-
-/// As [`term`], by `clock`.
-///
-/// # Examples
+/// One time in two drains, without a thread between (with a thread, see the [module](self)):
 ///
 /// ```
-/// use slog_term::{FullFormat, PlainSyncDecorator};
-/// use tach_core::{ManualClock, UnixTime};
+/// use slog::{Discard, Drain, Duplicate, Logger, o};
+/// use tach_log::slog::EventTime;
 ///
-/// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-///
-/// let drain = FullFormat::new(PlainSyncDecorator::new(std::io::stderr()))
-///     .use_custom_timestamp(tach_log::slog::term_by(&CLOCK))
-///     .build();
-/// # drop(drain);
+/// let both = EventTime::new(Duplicate::new(Discard, Discard));
+/// let log = Logger::root(both.fuse(), o!());
 /// ```
-pub fn term_by<C: Clock>(clock: C) -> impl Fn(&mut dyn io::Write) -> io::Result<()> {
-    move |io| write_time(&clock, io)
-}
-
-fn write_time(clock: &impl Clock, io: &mut dyn io::Write) -> io::Result<()> {
-    rfc3339::with_text::<DIGITS, _>(moment::unix_time(clock), |text| io.write_all(text.as_bytes()))
-}
-
-/// A value that is the time of the current [`Stamp`](tach_core::Stamp), or else that at which a record is
-/// written, anew for each record.
-///
-/// `slog-json`'s `add_default_keys` brings a clock of its own; with this, name the keys yourself.
-///
-/// # Examples
-///
-/// ```
-/// use std::sync::Mutex;
-///
-/// use slog::{Drain, FnValue, Logger, PushFnValue, o};
-/// use slog_json::Json;
-///
-/// let drain = Json::new(std::io::stderr())
-///     .add_key_value(o!(
-///         "ts" => tach_log::slog::ts(),
-///         "level" => FnValue(|record| record.level().as_short_str()),
-///         "msg" => PushFnValue(|record, out| out.emit(record.msg())),
-///     ))
-///     .build();
-/// let log = Logger::root(Mutex::new(drain).fuse(), o!());
-/// slog::info!(log, "starting");
-/// ```
-#[must_use]
-pub const fn ts() -> Ts {
-    ts_by(SystemClock)
-}
-
-/// As [`ts`], by `clock`.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{ManualClock, UnixTime};
-///
-/// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-///
-/// let values = slog::o!("ts" => tach_log::slog::ts_by(&CLOCK));
-/// ```
-#[must_use]
-pub const fn ts_by<C: Clock>(clock: C) -> Ts<C> {
-    Ts { clock }
-}
-
-/// What [`ts`] and [`ts_by`] give: a [`slog::Value`] that reads the clock whenever it is serialized.
-///
-/// # Examples
-///
-/// ```
-/// let values = slog::o!("ts" => tach_log::slog::ts());
-/// ```
-#[derive(Debug, Clone, Copy)]
-pub struct Ts<C = SystemClock> {
+#[derive(Clone, Copy)]
+pub struct EventTime<D, C = SystemClock> {
+    inner: D,
     clock: C,
+    carries: bool,
 }
 
-impl<C: Clock> slog::Value for Ts<C> {
-    fn serialize(
-        &self,
-        _record: &slog::Record<'_>,
-        key: slog::Key,
-        serializer: &mut dyn slog::Serializer,
-    ) -> slog::Result {
-        rfc3339::with_text::<DIGITS, _>(moment::unix_time(&self.clock), |text| {
-            serializer.emit_str(key, text)
-        })
+impl<D> EventTime<D> {
+    /// Creates a drain around `inner`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let drain = tach_log::slog::EventTime::new(slog::Discard);
+    /// ```
+    #[must_use]
+    pub const fn new(inner: D) -> Self {
+        Self { inner, clock: SystemClock, carries: false }
+    }
+}
+
+impl<D, C> EventTime<D, C> {
+    /// Sends the time along with the record, for an `EventTime` behind a drain that writes on
+    /// another thread or later, as `slog-async` does.
+    ///
+    /// The time travels among the logger's values, and no drain prints it. A drain between may drop
+    /// records, or add some of its own: a record without a time gets the time at which it arrives at
+    /// the `EventTime` behind.
+    ///
+    /// # Cost
+    ///
+    /// Two allocations a record.
+    ///
+    /// # Examples
+    ///
+    /// See the [module](self).
+    #[must_use]
+    pub fn carried(self) -> Self {
+        Self { carries: true, ..self }
+    }
+
+    /// Uses `clock` instead of the system's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_log::slog::EventTime;
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let drain = EventTime::new(slog::Discard).with_clock(&CLOCK);
+    /// ```
+    #[must_use]
+    pub fn with_clock<E: Clock>(self, clock: E) -> EventTime<D, E> {
+        EventTime { inner: self.inner, clock, carries: self.carries }
+    }
+}
+
+impl<D: Drain, C: Clock> Drain for EventTime<D, C> {
+    type Ok = D::Ok;
+    type Err = D::Err;
+
+    fn log(&self, record: &Record<'_>, values: &OwnedKVList) -> result::Result<D::Ok, D::Err> {
+        if self.carries {
+            let values = carried::with_anchor(values, event_time::anchor(&self.clock));
+            return self.inner.log(record, &values);
+        }
+        let anchor = carried::anchor(values).unwrap_or_else(|| event_time::anchor(&self.clock));
+        anchor.during(|| self.inner.log(record, values))
+    }
+
+    fn is_enabled(&self, level: Level) -> bool {
+        self.inner.is_enabled(level)
+    }
+
+    fn flush(&self) -> result::Result<(), FlushError> {
+        self.inner.flush()
+    }
+}
+
+/// Drains need not be `Debug`.
+impl<D, C: fmt::Debug> fmt::Debug for EventTime<D, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventTime").field("clock", &self.clock).finish_non_exhaustive()
     }
 }

@@ -1,110 +1,137 @@
-//! The time of a record, ready to be printed.
+//! The time alone, for those who write the rest of the line.
 
 use core::fmt;
 
-use tach_core::{Clock, SystemClock, UnixTime, rfc3339};
+use tach_core::{Clock, SystemClock, rfc3339};
 
-use crate::moment;
+use crate::event_time;
 
-/// The digits of a second that a timestamp shows if it is not told otherwise.
+/// How many digits of a second a line shows.
 pub(crate) const DIGITS: usize = 6;
 
-/// A Unix time that prints as RFC 3339 in UTC with six digits of fraction, or as many as the
-/// format's precision asks for (`{:.3}`), up to nine.
+/// A value that prints the time: RFC 3339 in UTC with six digits of a second, or as many as the
+/// precision asks for (`{:.3}`), up to nine.
+///
+/// Whenever it is printed, it prints the event time of the thread (see
+/// [`EventTime`](crate::EventTime)), or else the current time. With the feature `slog` it is a
+/// [`slog::Value`] too.
 ///
 /// # Guarantees
 ///
 /// All texts of one precision are equally long, and sort as their times do. Printing fails only if
-/// what is printed to does.
+/// the formatter does.
 ///
 /// # Cost
 ///
-/// No allocation and no lock. Each thread keeps the text of its last second, so that most of the
-/// time only the fraction is written anew.
+/// No allocation and no lock. Each thread keeps the text of its last second, so most of the time
+/// only the fraction is written.
 ///
 /// # Examples
 ///
+/// In a format of your own:
+///
 /// ```
-/// use tach_core::UnixTime;
+/// use std::io::Write as _;
+///
 /// use tach_log::Timestamp;
 ///
-/// let time = Timestamp::from(UnixTime::from_nanos(1_500_000_000));
-/// assert_eq!(format!("{time}"), "1970-01-01T00:00:01.500000Z");
-/// assert_eq!(format!("{time:.3}"), "1970-01-01T00:00:01.500Z");
+/// env_logger::Builder::from_default_env()
+///     .format(|line, record| writeln!(line, "{} {}", Timestamp::new(), record.args()))
+///     .init();
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp {
-    time: UnixTime,
-}
-
-/// The time of the line that is being written: that of the current [`Stamp`](tach_core::Stamp), as
-/// within a [`Stamped`](crate::Stamped) logger, or else now.
 ///
-/// # Examples
+/// In lines of `slog-json`, whose `add_default_keys` would bring another clock:
 ///
 /// ```
-/// println!("{} starting", tach_log::timestamp());
-/// ```
-#[must_use]
-#[inline]
-pub fn timestamp() -> Timestamp {
-    timestamp_by(&SystemClock)
-}
-
-/// As [`timestamp`], where now is by `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test.
+/// # #[cfg(feature = "slog")] {
+/// use std::sync::Mutex;
 ///
-/// # Examples
+/// use slog::{Drain, FnValue, Logger, PushFnValue, o};
+/// use slog_json::Json;
+/// use tach_log::Timestamp;
 ///
+/// let drain = Json::new(std::io::stderr())
+///     .add_key_value(o!(
+///         "ts" => Timestamp::new(),
+///         "level" => FnValue(|record| record.level().as_short_str()),
+///         "msg" => PushFnValue(|record, out| out.emit(record.msg())),
+///     ))
+///     .build();
+/// let log = Logger::root(Mutex::new(drain).fuse(), o!());
+/// slog::info!(log, "starting");
+/// # }
 /// ```
-/// use tach_core::{ManualClock, UnixTime};
-///
-/// let clock = ManualClock::new(UnixTime::EPOCH);
-/// assert_eq!(tach_log::timestamp_by(&clock).to_string(), "1970-01-01T00:00:00.000000Z");
-/// ```
-#[must_use]
-#[inline]
-pub fn timestamp_by(clock: &(impl Clock + ?Sized)) -> Timestamp {
-    Timestamp { time: moment::unix_time(clock) }
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timestamp<C = SystemClock> {
+    clock: C,
 }
 
 impl Timestamp {
-    /// The time that is printed.
+    /// Creates a timestamp by the system's clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_core::UnixTime;
-    ///
-    /// let stamp = tach_log::timestamp();
-    /// assert!(stamp.unix_time() > UnixTime::EPOCH);
+    /// println!("{} starting", tach_log::Timestamp::new());
     /// ```
     #[must_use]
-    #[inline]
-    pub const fn unix_time(self) -> UnixTime {
-        self.time
+    pub const fn new() -> Self {
+        Self { clock: SystemClock }
     }
 }
 
-impl From<UnixTime> for Timestamp {
-    fn from(time: UnixTime) -> Self {
-        Self { time }
+impl<C> Timestamp<C> {
+    /// Uses `clock` instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_log::Timestamp;
+    ///
+    /// let clock = ManualClock::new(UnixTime::from_nanos(1_500_000_000));
+    /// let timestamp = Timestamp::new().with_clock(&clock);
+    /// assert_eq!(format!("{timestamp}"), "1970-01-01T00:00:01.500000Z");
+    /// assert_eq!(format!("{timestamp:.3}"), "1970-01-01T00:00:01.500Z");
+    /// ```
+    #[must_use]
+    pub fn with_clock<D: Clock>(self, clock: D) -> Timestamp<D> {
+        Timestamp { clock }
     }
 }
 
-impl fmt::Display for Timestamp {
+impl<C: Clock> fmt::Display for Timestamp<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(DIGITS);
-        rfc3339::with_text_digits(self.time, digits, |text| f.write_str(text))
+        let time = event_time::unix_time(&self.clock);
+        rfc3339::with_text_digits(time, digits, |text| f.write_str(text))
+    }
+}
+
+#[cfg(feature = "slog")]
+impl<C: Clock> slog::Value for Timestamp<C> {
+    fn serialize(
+        &self,
+        _record: &slog::Record<'_>,
+        key: slog::Key,
+        serializer: &mut dyn slog::Serializer,
+    ) -> slog::Result {
+        rfc3339::with_text::<DIGITS, _>(event_time::unix_time(&self.clock), |text| {
+            serializer.emit_str(key, text)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tach_core::{ManualClock, UnixTime};
+
     use super::*;
 
     #[test]
     fn the_precision_chooses_the_digits() {
-        let time = Timestamp::from(UnixTime::from_nanos(1_700_000_000_123_456_789));
+        let clock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_123_456_789));
+        let time = Timestamp::new().with_clock(&clock);
         assert_eq!(time.to_string(), "2023-11-14T22:13:20.123456Z");
         let cases = ["20Z", "20.1Z", "20.12Z", "20.123Z", "20.1234Z", "20.12345Z", "20.123456Z"];
         let cases = cases.into_iter().chain(["20.1234567Z", "20.12345678Z", "20.123456789Z"]);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 use self::order::ByTime;
-use crate::frame::{self, Record};
+use crate::frame::{self, Frame};
 use crate::queue::Queue;
 use crate::report;
 use crate::shared::Shared;
@@ -152,7 +152,7 @@ impl BackEnd {
 
     #[inline]
     fn record(&mut self, frame: &[u8], now: UnixTime) {
-        let Some(record) = Record::decode(frame) else { return };
+        let Some(record) = Frame::read(frame) else { return };
         let time = record.time.unix_time();
         match &mut self.order {
             Some(order) => order.push(frame, time, now),
@@ -166,7 +166,7 @@ impl BackEnd {
         let now: UnixTime = self.shared.now();
         let is_all = order.has_gone_back(now) || is_all;
         while let Some(held) = if is_all { order.pop_any() } else { order.pop(now) } {
-            if let Some(record) = Record::decode(&held.frame) {
+            if let Some(record) = Frame::read(&held.frame) {
                 write(&mut self.sinks, &record, held.time);
             }
             order.give_back(held);
@@ -190,7 +190,7 @@ impl Round {
     }
 }
 
-fn write(sinks: &mut [Open], record: &Record<'_>, time: UnixTime) {
+fn write(sinks: &mut [Open], record: &Frame<'_>, time: UnixTime) {
     for sink in sinks {
         sink.record(record, time);
     }

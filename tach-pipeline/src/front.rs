@@ -1,4 +1,4 @@
-//! The pipeline as what each front end asks for.
+//! The [`Pipeline`](crate::Pipeline) as each front end's logger.
 
 #[cfg(feature = "tracing")]
 pub(crate) mod lines;

@@ -36,17 +36,6 @@ impl Level {
         }
     }
 
-    /// The priority of syslog (RFC 5424, section 6.2.1), which has none below debugging.
-    pub(crate) const fn of_syslog(self) -> u8 {
-        match self.0 {
-            0 => 2,
-            1 => 3,
-            2 => 4,
-            3 => 6,
-            _ => 7,
-        }
-    }
-
     /// The level of `log` that filters know this one by.
     pub(crate) const fn of_log(self) -> log::Level {
         match self.0 {

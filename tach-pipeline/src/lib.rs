@@ -5,10 +5,11 @@
 //! many at a time.
 //!
 //! ```
-//! use tach_pipeline::{Format, Pipeline, Sink};
+//! use tach_log::Json;
+//! use tach_pipeline::{Pipeline, Sink};
 //!
 //! let (pipeline, _guard) = Pipeline::builder()
-//!     .sink(Sink::stderr().format(Format::Json))
+//!     .sink(Sink::stderr().format(Json::new()))
 //!     .filter("info,app::db=debug")
 //!     .build()?;
 //! pipeline.set_logger()?;
@@ -117,13 +118,10 @@ mod queue;
 mod report;
 mod shared;
 mod sink;
-mod text;
 
 pub use crate::error::Error;
-#[cfg(feature = "tracing")]
-pub use crate::front::lines::LineWriter;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
-pub use crate::sink::{Format, Sink};
+pub use crate::sink::{Journal, Sink};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use log::LevelFilter;
 
 use crate::error::Error;
-use crate::frame::Encoder;
+use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
@@ -202,11 +202,11 @@ impl Pipeline {
         &self,
         level: Level,
         target: MaybeStatic<'_>,
-        write: impl FnOnce(&mut Encoder<'_>),
+        write: impl FnOnce(&mut Writer<'_>),
     ) {
         let time = self.shared.time();
         of_thread::log(&self.shared, |scratch| {
-            let mut record = Encoder::begin(scratch, time, level, target);
+            let mut record = Writer::begin(scratch, time, level, target);
             write(&mut record);
             record.end();
         });

@@ -1,32 +1,29 @@
-//! What the pipeline logs itself.
+//! Records of the pipeline's own.
 
 use tach_core::UnixTime;
+use tach_log::Value;
 
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Encoder, Scratch, Time};
+use crate::frame::{Scratch, Time, Writer};
 use crate::level::Level;
 use crate::queue::Dropped;
-use tach_log::Timestamp;
-use tach_log::adapter::Value;
 
 /// The target of such records.
 const TARGET: &str = "tach_pipeline";
 
-/// A record that says how many records were dropped, and from when to when they happened.
+/// Returns a record that reports how many records were dropped, and when the first and the last of
+/// them happened.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
     let mut scratch = Scratch::new();
     let target = MaybeStatic::Static(TARGET);
-    let mut record = Encoder::begin(&mut scratch, Time::Unix(now), Level::WARN, target);
+    let mut record = Writer::begin(&mut scratch, Time::Unix(now), Level::WARN, target);
     record.message(format_args!("{message}"));
     record.field(MaybeStatic::Static("count"), Value::U64(dropped.count));
-    record.field(
-        MaybeStatic::Static("from"),
-        Value::Printed(format_args!("{}", Timestamp::from(dropped.from))),
-    );
-    record.field(
-        MaybeStatic::Static("to"),
-        Value::Printed(format_args!("{}", Timestamp::from(dropped.to))),
-    );
+    let mut time = |key, time| {
+        record.printed_field(MaybeStatic::Static(key), format_args!("{time:.6}"));
+    };
+    time("from", dropped.from);
+    time("to", dropped.to);
     record.end();
     scratch.written().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Where lines go.
+//! Where events go.
 
 mod journal;
 mod open;
@@ -11,80 +11,54 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use log::LevelFilter;
+use tach_log::{Format, Line};
 
+pub use self::journal::Journal;
 pub(crate) use self::open::Open;
 use self::target::Target;
 use crate::sink::unlocked::Unlocked;
 
-/// Where a pipeline writes, how, and from which level on.
+/// An output of a pipeline: a file, a standard stream or any writer, with a format and a level.
 ///
 /// # Guarantees
 ///
-/// A sink is given whole lines, many at a time: a writer that rotates files between two writes never cuts a
-/// line in two.
+/// A sink's writer receives whole events, many at a time: a writer that rotates files between two
+/// writes never cuts an event in two.
 ///
-/// If writing fails or panics, stderr is told with the sink's name and the reason, once in ten seconds, and
-/// it is tried again. Up to 1 MiB of lines wait; those beyond are dropped, and counted in a record once the
-/// sink works again. A sink that stalls, as one that would block, fills the queues, and then
-/// [`WhenFull`](crate::WhenFull) decides.
+/// If writing fails or panics, the sink reports its name and the reason on stderr, at most every ten
+/// seconds, and tries again. Up to 1 MiB waits meanwhile; records beyond are dropped, and counted in a
+/// record once the sink works again. A sink that stalls, as one that would block, fills the queues, and
+/// then [`WhenFull`](crate::WhenFull) applies.
+///
+/// A record whose format fails or panics is dropped and counted in the same way.
 ///
 /// # Examples
 ///
 /// ```
 /// use log::LevelFilter;
-/// use tach_pipeline::{Format, Pipeline, Sink};
+/// use tach_log::Json;
+/// use tach_pipeline::{Pipeline, Sink};
 ///
 /// let (pipeline, _guard) = Pipeline::builder()
 ///     .sink(Sink::stderr().level(LevelFilter::Warn))
-///     .sink(Sink::writer("memory", Vec::new()).format(Format::Json))
+///     .sink(Sink::writer("memory", Vec::new()).format(Json::new()))
 ///     .build()?;
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
 pub struct Sink {
     target: Target,
-    format: Format,
+    format: Box<dyn Format + Send>,
     level: LevelFilter,
     is_colored: bool,
 }
 
-/// How a sink writes a record: as [`write_line`](crate::write_line), [`write_json`](crate::write_json) and
-/// [`write_logfmt`](crate::write_logfmt) do, or for the journal.
-///
-/// Only a value that prints itself (`Display`) differs from theirs if it is a word: in lines and logfmt it
-/// has quotes there, and none here, where it has been printed before.
-///
-/// # Examples
-///
-/// ```
-/// use tach_pipeline::{Format, Sink};
-///
-/// let sink = Sink::stdout().format(Format::Json);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Format {
-    /// A line for people. Only on a terminal it has colours, unless `NO_COLOR` is set, or `TERM` says that it
-    /// shows none.
-    #[default]
-    Line,
-    /// An object of JSON.
-    Json,
-    /// `key=value` throughout.
-    Logfmt,
-    /// An entry in the export format of systemd's journal, which `systemd-journal-remote` takes in.
-    ///
-    /// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE` and the record's own, with
-    /// values as they are, whatever they hold. A name is written in capitals, with `_` for what is no letter
-    /// or digit of ASCII, and with `F` before it unless it begins with a letter: the journal trusts names
-    /// that begin with `_`. It is cut after 62 letters, and has `_` after it if it is one of the first four.
-    Journal,
-}
-
 impl Sink {
-    /// The standard output.
+    /// Writes to the standard output.
     ///
-    /// On Unix it is written to without the lock of [`io::stdout`], so that who holds that may log. Elsewhere
-    /// who holds it must not log more than a queue holds, or it waits for itself.
+    /// On Unix without the lock of [`io::stdout`], so that a thread which holds that lock may log.
+    /// Elsewhere such a thread must not log more than a queue holds, or it waits for itself.
+    ///
+    /// A terminal shows colors unless `NO_COLOR` is set, or `TERM` is `dumb` or not set.
     ///
     /// # Examples
     ///
@@ -96,7 +70,7 @@ impl Sink {
         Self::stream("stdout", io::stdout())
     }
 
-    /// The standard error stream, as [`stdout`](Self::stdout) the output.
+    /// Writes to the standard error stream, as [`stdout`](Self::stdout) does to the standard output.
     ///
     /// # Examples
     ///
@@ -108,10 +82,9 @@ impl Sink {
         Self::stream("stderr", io::stderr())
     }
 
-    /// The end of a file, which is created if it is missing. On Unix its owner may then read and write it,
-    /// its group read it, and others neither, less what the umask takes away.
+    /// Appends to a file, and creates it if it is missing: on Unix with the mode 0640, less the umask.
     ///
-    /// After another program has moved the file away, [`Pipeline::reopen`](crate::pipeline::Pipeline::reopen) makes a
+    /// If another program moves the file away, [`Pipeline::reopen`](crate::Pipeline::reopen) creates a
     /// new one.
     ///
     /// # Examples
@@ -124,9 +97,9 @@ impl Sink {
         Self::to(Target::File(path.into()))
     }
 
-    /// Any writer, such as a rotating file of another crate. `name` is what messages about it call it.
+    /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
-    /// It needs no buffer. It is flushed only as part of a flush of the pipeline.
+    /// The writer needs no buffer. It is flushed only when the pipeline is.
     ///
     /// # Examples
     ///
@@ -138,7 +111,7 @@ impl Sink {
         Self::to(Target::writer(name, writer))
     }
 
-    /// A standard stream.
+    /// Writes to a standard stream.
     fn stream<S>(name: &str, stream: S) -> Self
     where
         S: IsTerminal + Send + 'static,
@@ -148,26 +121,49 @@ impl Sink {
         Self { is_colored, ..Self::writer(name, Unlocked(stream)) }
     }
 
-    const fn to(target: Target) -> Self {
-        Self { target, format: Format::Line, level: LevelFilter::Trace, is_colored: false }
+    fn to(target: Target) -> Self {
+        let format = Box::new(Line::new());
+        Self { target, format, level: LevelFilter::Trace, is_colored: false }
     }
 
-    /// The same in another format than lines for people.
+    /// Sets the format. Without one, events are lines for people ([`Line`]).
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_pipeline::{Format, Sink};
+    /// use tach_log::Logfmt;
+    /// use tach_pipeline::Sink;
     ///
-    /// let sink = Sink::stdout().format(Format::Logfmt);
+    /// let sink = Sink::stdout().format(Logfmt::new());
+    /// ```
+    ///
+    /// A format of your own:
+    ///
+    /// ```
+    /// use std::io::{self, Write as _};
+    ///
+    /// use tach_log::{Event, Format, Value};
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// struct Csv;
+    ///
+    /// impl Format for Csv {
+    ///     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+    ///         let message = event.message().replace('"', "\"\"");
+    ///         writeln!(to, "{},{},\"{}\"", event.time(), event.level(), Value::Str(&message))
+    ///     }
+    /// }
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder().sink(Sink::stdout().format(Csv)).build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn format(mut self, format: Format) -> Self {
-        self.format = format;
+    pub fn format(mut self, format: impl Format + Send + 'static) -> Self {
+        self.format = Box::new(format);
         self
     }
 
-    /// The same for records of that level and of less verbose ones alone.
+    /// Drops records that are more verbose than `level`.
     ///
     /// # Examples
     ///
@@ -187,14 +183,13 @@ impl Sink {
     }
 }
 
-/// Writers need not be `Debug`.
+/// Writers and formats need not be `Debug`.
 impl fmt::Debug for Sink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sink")
             .field("target", &self.target.name())
-            .field("format", &self.format)
             .field("level", &self.level)
             .field("is_colored", &self.is_colored)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -19,7 +19,8 @@ use std::time::Instant;
 use std::{env, process, thread};
 
 use slog::{Drain as _, Logger, o};
-use tach_pipeline::{Format, Guard, Pipeline, Sink};
+use tach_log::{Format, Json, Line, Logfmt};
+use tach_pipeline::{Guard, Pipeline, Sink};
 use tracing::Dispatch;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -157,21 +158,21 @@ fn cpu_time() -> Duration {
 static SUBJECTS: &[Subject] = &[
     Subject { name: "tach slog, JSON", open: tach_slog },
     Subject { name: "tach tracing, JSON", open: tach_tracing },
-    Subject { name: "tach log, JSON", open: |path| tach_log(path, Format::Json) },
-    Subject { name: "tach log, text", open: |path| tach_log(path, Format::Line) },
-    Subject { name: "tach log, logfmt", open: |path| tach_log(path, Format::Logfmt) },
+    Subject { name: "tach log, JSON", open: |path| tach_log(path, Json::new()) },
+    Subject { name: "tach log, text", open: |path| tach_log(path, Line::new()) },
+    Subject { name: "tach log, logfmt", open: |path| tach_log(path, Logfmt::new()) },
     Subject { name: "nothing, slog", open: |_| slog_to(slog::Discard, || {}) },
     Subject { name: "slog-json behind slog-async", open: slog_async },
     Subject { name: "spdlog-rs, asynchronous, text", open: spdlog },
     Subject { name: "tracing JSON through tracing-appender", open: tracing_appender },
 ];
 
-fn pipeline(path: &Path, format: Format) -> (Pipeline, Guard) {
+fn pipeline(path: &Path, format: impl Format + Send + 'static) -> (Pipeline, Guard) {
     Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")
 }
 
 fn tach_slog(path: &Path) -> Opened {
-    let (pipeline, guard) = pipeline(path, Format::Json);
+    let (pipeline, guard) = pipeline(path, Json::new());
     slog_to(pipeline, || drop(guard))
 }
 
@@ -190,7 +191,7 @@ where
     }
 }
 
-fn tach_log(path: &Path, format: Format) -> Opened {
+fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
     let (pipeline, guard) = pipeline(path, format);
     log::set_max_level(pipeline.max_level());
     Opened {
@@ -202,7 +203,7 @@ fn tach_log(path: &Path, format: Format) -> Opened {
 }
 
 fn tach_tracing(path: &Path) -> Opened {
-    let (pipeline, guard) = pipeline(path, Format::Json);
+    let (pipeline, guard) = pipeline(path, Json::new());
     tracing_to(tracing_subscriber::registry().with(pipeline).into(), || drop(guard))
 }
 

@@ -11,7 +11,7 @@ fn alone_it_is_late_and_between_our_drains_it_is_not() {
     let stdout = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = stdout.lines().collect();
     assert_eq!(lines.len(), 8, "{lines:#?}");
-    assert_eq!([lines[0], lines[4]], ["slog-async alone:", "between Stamped and Pinned:"]);
+    assert_eq!([lines[0], lines[4]], ["slog-async alone:", "between two EventTimes:"]);
     let times = |lines: &[&str]| -> Vec<UnixTime> {
         let time = |line: &&str| line.split(' ').next().unwrap().parse().unwrap();
         lines.iter().map(time).collect()

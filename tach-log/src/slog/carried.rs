@@ -1,34 +1,33 @@
-//! How a stamp travels with a record through drains that know nothing of it.
+//! How a time travels with a record through drains that know nothing of it.
 //!
-//! A drain that sends records to another thread sends the logger's values along. The stamp goes in front of
-//! them, as a part of the list that shows itself to nobody but [`stamp`], which asks for it by a record of
-//! its own.
+//! A drain that sends records to another thread sends the logger's values along. The time goes in
+//! front of the values, as an element that only [`anchor`] can see, by a record with a tag of its own.
 
 use slog::{KV, Key, Level, OwnedKVList, Record, RecordStatic, Result, Serializer, b, o};
 use tach_core::{Instant, Stamp, UnixTime};
 
-/// The tag of the record by which a stamp is asked for.
+/// The tag of the record that asks for the time.
 const TAG: &str = "tach_log::slog::carried";
 const TICKS: Key = "tach_log::slog::carried::ticks";
 const UNIX_NS: Key = "tach_log::slog::carried::unix_ns";
 
-/// `values`, with `stamp` in front.
-pub(super) fn with_stamp(values: &OwnedKVList, stamp: Stamp) -> OwnedKVList {
-    o!(Carried { stamp, values: values.clone() }).into()
+/// Returns `values` with `anchor` in front.
+pub(super) fn with_anchor(values: &OwnedKVList, anchor: Stamp) -> OwnedKVList {
+    o!(Carried { anchor, values: values.clone() }).into()
 }
 
-/// The stamp in front of `values`, if there is one.
-pub(super) fn stamp(values: &OwnedKVList) -> Option<Stamp> {
+/// Returns the time in front of `values`.
+pub(super) fn anchor(values: &OwnedKVList) -> Option<Stamp> {
     const ASKING: RecordStatic<'static> = slog::record_static!(Level::Trace, TAG);
     let mut found = Found::default();
-    // The first value that is no part of a stamp stops it, so that none of the others is evaluated.
+    // The first value that is no part of a time stops it, so that no other value is evaluated.
     let _stopped = values.serialize(&Record::new(&ASKING, &format_args!(""), b!()), &mut found);
     let instant = Instant::from_ticks(found.ticks?);
     Some(Stamp::new(instant, UnixTime::from_nanos(found.unix_ns?)))
 }
 
 struct Carried {
-    stamp: Stamp,
+    anchor: Stamp,
     values: OwnedKVList,
 }
 
@@ -37,8 +36,8 @@ impl KV for Carried {
         if record.tag() != TAG {
             return self.values.serialize(record, serializer);
         }
-        serializer.emit_u64(TICKS, self.stamp.instant().as_ticks())?;
-        serializer.emit_u64(UNIX_NS, self.stamp.unix_time().as_nanos())?;
+        serializer.emit_u64(TICKS, self.anchor.instant().as_ticks())?;
+        serializer.emit_u64(UNIX_NS, self.anchor.unix_time().as_nanos())?;
         Err(slog::Error::Other)
     }
 }

@@ -2,36 +2,37 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_log::{Sinks, Stamped, Timestamp};
+use tach_log::{Event, EventTime, Json, Line, Logfmt, Timestamp, Value};
 
 fn assert_auto_traits<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe>() {}
 
 #[test]
-fn every_public_type_crosses_threads() {
+fn formats_and_timestamps_cross_threads() {
+    assert_auto_traits::<Line>();
+    assert_auto_traits::<Json>();
+    assert_auto_traits::<Logfmt>();
     assert_auto_traits::<Timestamp>();
-    assert_eq!(size_of::<Timestamp>(), 8);
+    assert_auto_traits::<Value<'_>>();
+    assert_eq!(size_of::<(Line, Json, Logfmt, Timestamp)>(), 0);
 }
 
 #[test]
 fn loggers_cross_threads() {
-    fn assert_send_sync<T: Send + Sync + Unpin>() {}
-    assert_auto_traits::<Stamped<()>>();
-    assert_eq!(size_of::<Stamped<u8>>(), 1);
-    assert_send_sync::<Sinks>();
+    assert_auto_traits::<EventTime<()>>();
+    assert_eq!(size_of::<EventTime<u8>>(), 1);
 }
 
-#[cfg(feature = "slog")]
+/// Sources of fields need be neither `Send` nor `Sync`.
 #[test]
-fn the_value_for_slog_is_empty() {
-    assert_auto_traits::<tach_log::slog::Ts>();
-    assert_eq!(size_of::<tach_log::slog::Ts>(), 0);
+fn an_event_can_be_copied() {
+    fn assert_copy<T: Copy + Unpin>() {}
+    assert_copy::<Event<'_>>();
 }
 
 #[cfg(feature = "slog")]
 #[test]
 fn drains_cross_threads() {
-    assert_auto_traits::<tach_log::slog::Stamped<()>>();
-    assert_auto_traits::<tach_log::slog::Pinned<()>>();
-    assert_eq!(size_of::<tach_log::slog::Stamped<u8>>(), 1);
-    assert_eq!(size_of::<tach_log::slog::Pinned<u8>>(), 1);
+    use tach_log::slog::EventTime;
+    assert_auto_traits::<EventTime<()>>();
+    assert_eq!(size_of::<EventTime<u8>>(), 2);
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use ::env_logger::{Builder, Target};
 use log::{Level, Log, Record};
+use tach_log::Timestamp;
 use test_support::Captured;
 
 use crate::bracket::assert_bracketed;
@@ -14,7 +15,7 @@ fn a_line_carries_the_time_of_the_call() {
     let logger = Builder::new()
         .filter_level(log::LevelFilter::Info)
         .target(Target::Pipe(Box::new(captured.clone())))
-        .format(|line, record| writeln!(line, "{} {}", tach_log::timestamp(), record.args()))
+        .format(|line, record| writeln!(line, "{} {}", Timestamp::new(), record.args()))
         .build();
     assert_bracketed(|| {
         let record = Record::builder().level(Level::Info).args(format_args!("served")).build();

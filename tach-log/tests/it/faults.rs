@@ -7,6 +7,7 @@ use std::panic;
 
 use log::Record;
 use log::kv::{Error, Key, Source, ToValue, Value, VisitSource};
+use tach_log::{Event, Format, Json, Line, Logfmt};
 
 use crate::written::written_fields;
 
@@ -53,9 +54,9 @@ fn so_is_a_message() {
     let mut lines = Vec::new();
     for message in [format_args!("x {Fails}"), format_args!("x {Panics}")] {
         let record = Record::builder().target("t").args(message).key_values(&("k", 1)).build();
-        tach_log::write_json(&mut lines, &record).unwrap();
-        tach_log::write_line(&mut lines, &record).unwrap();
-        tach_log::write_logfmt(&mut lines, &record).unwrap();
+        tach_log::write(Json::new())(&mut lines, &record).unwrap();
+        tach_log::write(Line::new())(&mut lines, &record).unwrap();
+        tach_log::write(Logfmt::new())(&mut lines, &record).unwrap();
     }
     let lines = String::from_utf8(lines).unwrap();
     let lines: Vec<_> = lines.lines().collect();
@@ -125,7 +126,7 @@ fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
     let write = |target: &mut dyn io::Write| {
         let mut builder = Record::builder();
         let builder = builder.key_values(&fields);
-        tach_log::write_json(target, &builder.args(format_args!("to {Hides}")).build())
+        tach_log::write(Json::new())(target, &builder.args(format_args!("to {Hides}")).build())
     };
     let mut whole = Vec::new();
     write(&mut whole).unwrap();
@@ -165,11 +166,12 @@ fn a_panic_of_the_target_is_the_callers() {
     let (fields, mut whole) = (("a", Value::from_display(&Long)), Vec::new());
     let mut builder = Record::builder();
     let record = builder.key_values(&fields).build();
-    tach_log::write_json(&mut whole, &record).unwrap();
-    tach_log::write_json(&mut Broken(Some(whole.len())), &record).unwrap();
+    tach_log::write(Json::new())(&mut whole, &record).unwrap();
+    tach_log::write(Json::new())(&mut Broken(Some(whole.len())), &record).unwrap();
     // Within the value, and after all.
     for room in [0, whole.len() / 2, whole.len() - 1] {
-        let write = AssertUnwindSafe(|| tach_log::write_json(&mut Broken(Some(room)), &record));
+        let write =
+            AssertUnwindSafe(|| tach_log::write(Json::new())(&mut Broken(Some(room)), &record));
         let message = panic::catch_unwind(write).unwrap_err();
         assert_eq!(*message.downcast::<String>().unwrap(), "the target's own panic");
     }
@@ -198,11 +200,13 @@ fn nothing_follows_what_a_target_of_text_refused() {
     let assert_refused = |message: fmt::Arguments<'_>| {
         let mut builder = Record::builder();
         let bare = builder.args(message).build();
-        let whole = tach_log::line(&bare).to_string().len();
+        let whole = tach_log::display(Line::new(), &bare).to_string().len();
         let with_field = builder.key_values(&field).build();
         for room in 0..whole {
-            let printed: [&dyn fmt::Display; 2] =
-                [&tach_log::line(&bare), &tach_log::json(&with_field)];
+            let printed: [&dyn fmt::Display; 2] = [
+                &tach_log::display(Line::new(), &bare),
+                &tach_log::display(Json::new(), &with_field),
+            ];
             for printed in printed {
                 let mut narrow = Narrow { room, failed: false, went_on: false };
                 let result = fmt::Write::write_fmt(&mut narrow, format_args!("{printed}"));
@@ -219,13 +223,48 @@ fn a_record_within_a_record_is_whole() {
     struct Logs;
     impl fmt::Display for Logs {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(&tach_log::json(&Record::builder().build()).to_string())
+            f.write_str(&tach_log::display(Json::new(), &Record::builder().build()).to_string())
         }
     }
     let mut line = Vec::new();
-    tach_log::write_json(&mut line, &Record::builder().args(format_args!("{Logs}")).build())
-        .unwrap();
+    tach_log::write(Json::new())(
+        &mut line,
+        &Record::builder().args(format_args!("{Logs}")).build(),
+    )
+    .unwrap();
     let outer: serde_json::Value = serde_json::from_slice(&line).unwrap();
     let inner: serde_json::Value = serde_json::from_str(outer["msg"].as_str().unwrap()).unwrap();
     assert!(outer["ts"].as_str() <= inner["ts"].as_str(), "{outer}");
+}
+
+/// A format that fails or panics in the middle of an event.
+struct BreaksOff(fn() -> io::Result<()>);
+
+impl Format for BreaksOff {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        to.extend_from_slice(b"half");
+        event.fields(|_, _| (self.0)())
+    }
+}
+
+#[test]
+fn an_error_of_the_format_is_passed_on_and_nothing_is_written() {
+    let mut line = Vec::new();
+    let record = &Record::builder().key_values(&[("a", 1), ("b", 2)]).build();
+    let format = BreaksOff(|| Err(io::Error::other("on purpose")));
+    let error = tach_log::write(&format)(&mut line, record).unwrap_err();
+    assert_eq!((error.to_string().as_str(), line.len()), ("on purpose", 0));
+    let displayed = tach_log::display(&format, record);
+    fmt::Write::write_fmt(&mut String::new(), format_args!("{displayed}")).unwrap_err();
+}
+
+/// It is not the record's doing, so the fields don't just end.
+#[test]
+#[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
+fn a_panic_of_the_format_is_the_callers() {
+    let record = &Record::builder().key_values(&("a", 1)).build();
+    let format = BreaksOff(|| panic!("the format's own panic"));
+    let write = AssertUnwindSafe(|| tach_log::write(format)(&mut Vec::new(), record));
+    let message = panic::catch_unwind(write).unwrap_err();
+    assert_eq!(*message.downcast::<&str>().unwrap(), "the format's own panic");
 }

@@ -1,13 +1,14 @@
 //! Known records, in each of the formats.
 
 use core::fmt;
-use std::io;
+use std::io::{self, Write as _};
 
 use log::kv::{Source, ToValue, Value};
 use log::{Level, Record};
-use tach_core::{ManualClock, UnixTime};
+use tach_core::UnixTime;
+use tach_log::{Event, Format, Json, Value as V};
 
-use crate::written::{TIME_TEXT, written, written_fields};
+use crate::written::{TIME_TEXT, at, written, written_fields};
 
 #[test]
 fn a_record_with_fields() {
@@ -24,7 +25,7 @@ fn a_record_with_fields() {
         .key_values(&fields)
         .build();
     let written = written(&record);
-    let fields = r#"attempt=2 peer="10.0.0.7:5432" role=primary query="select 1""#;
+    let fields = r#"attempt=2 peer=10.0.0.7:5432 role=primary query="select 1""#;
     assert_eq!(written.line, format!("{TIME_TEXT} WARN  app::db: connected {fields}\n"));
     assert_eq!(
         written.logfmt,
@@ -129,7 +130,7 @@ fn what_prints_itself_is_a_text() {
     let error = io::Error::other("disk \"a\" is full");
     assert_values(&[
         (Value::from_debug(&Point { _x: 1 }), r#""Point { _x: 1 }""#, r#""Point { _x: 1 }""#),
-        (Value::from_display(&format_args!("{}", 1)), r#""1""#, r#""1""#),
+        (Value::from_display(&format_args!("{}", 1)), r#""1""#, "1"),
         (Value::from_serde(&structured), r#""{\"a\": [1]}""#, r#""{\"a\": [1]}""#),
         (Value::from_dyn_error(&error), r#""disk \"a\" is full""#, r#""disk \"a\" is full""#),
     ]);
@@ -211,17 +212,73 @@ impl io::Write for Writes {
 }
 
 #[test]
-fn a_line_is_one_write_and_a_long_one_is_whole() {
-    let clock = ManualClock::new(UnixTime::EPOCH);
-    for len in (0..1200).step_by(50) {
+fn a_line_is_one_write_however_long_it_is() {
+    for len in (0..1200).step_by(50).chain([100_000]) {
         let pieces = format!("{}\n{}", "a".repeat(len / 2), "b".repeat(len));
         let field = ("k", pieces.as_str());
         let mut builder = Record::builder();
         let record = builder.key_values(&field).build();
         let mut writes = Writes::default();
-        tach_log::write_json_by(&clock, &mut writes, &record).unwrap();
-        let whole = writes.0.concat();
-        assert_eq!(whole, format!("{}\n", tach_log::json_by(&clock, &record)).into_bytes());
-        assert_eq!(writes.0.len() == 1, whole.len() <= 512, "{} bytes", whole.len());
+        at(UnixTime::EPOCH, || {
+            tach_log::write(Json::new())(&mut writes, &record).unwrap();
+            let line = format!("{}\n", tach_log::display(Json::new(), &record));
+            assert_eq!(writes.0, [line.into_bytes()]);
+        });
     }
+}
+
+/// Writes each part of an event as it receives it.
+struct Raw;
+
+impl Format for Raw {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        let nanos = event.time().as_nanos();
+        let (level, target) = (event.level(), event.target());
+        write!(to, "{nanos} {level} {} {target} {}", event.level_name(), event.message())?;
+        event.fields(|key, value| write!(to, "|{key}={value:?}"))?;
+        assert!(!event.shows_colors());
+        to.push(b'.');
+        Ok(())
+    }
+}
+
+#[test]
+fn a_format_of_the_users_receives_what_was_logged() {
+    let fields = [
+        ("a\nb", Value::from_display(&"two words")),
+        ("int", (-1).to_value()),
+        ("none", ().to_value()),
+    ];
+    let assert_received = |message: fmt::Arguments<'_>| {
+        let mut record = Record::builder();
+        record.level(Level::Warn).target("app").key_values(&fields);
+        let record = record.args(message).build();
+        let fields = "|a\nb=Str(\"two words\")|int=I64(-1)|none=Null.";
+        let expected = format!("7 WARN WARN app {message}{fields}");
+        at(UnixTime::from_nanos(7), || {
+            let mut bytes = Vec::new();
+            tach_log::write(&Raw)(&mut bytes, &record).unwrap();
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+            let format: Box<dyn Format> = Box::new(Raw);
+            assert_eq!(tach_log::display(format, &record).to_string(), expected);
+        });
+    };
+    assert_received(format_args!("as it is\n"));
+    assert_received(format_args!("{}\n", fields.len()));
+}
+
+#[test]
+fn values_print_themselves_on_one_line() {
+    let cases = [
+        (V::Null, "null"),
+        (V::Bool(true), "true"),
+        (V::I128(-1), "-1"),
+        (V::F64(f64::INFINITY), "inf"),
+        (V::Str("as it is"), "as it is"),
+        (V::Str("a \"b\"\n\u{1b}"), r#"a "b"\n\u001b"#),
+    ];
+    for (value, text) in cases {
+        assert_eq!(value.to_string(), text);
+    }
+    assert_eq!(format!("{:>4}|{:<4}|", V::U64(7), V::Str("a")), "   7|a   |");
 }

@@ -5,6 +5,7 @@ mod any_text;
 mod auto_traits;
 mod bracket;
 mod env_logger;
+mod event_time;
 mod faults;
 mod formats;
 mod manual;
@@ -12,5 +13,5 @@ mod manual;
 mod slog;
 #[cfg(feature = "slog")]
 mod slog_async;
-mod stamped;
+
 mod written;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ::env_logger::{Builder, Target};
 use log::{Level, Log, Record};
 use tach_core::{ManualClock, UnixTime};
+use tach_log::Timestamp;
 use test_support::Captured;
 
 /// 2023-11-14T22:13:20Z, and a microsecond and a half.
@@ -16,13 +17,11 @@ pub(crate) const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_001_50
 fn a_line_of_env_logger() {
     let clock = Arc::new(ManualClock::new(START));
     let captured = Captured::default();
-    let format_clock = clock.clone();
+    let timestamp = Timestamp::new().with_clock(clock.clone());
     let logger = Builder::new()
         .filter_level(log::LevelFilter::Info)
         .target(Target::Pipe(Box::new(captured.clone())))
-        .format(move |line, record| {
-            writeln!(line, "{} {}", tach_log::timestamp_by(&format_clock), record.args())
-        })
+        .format(move |line, record| writeln!(line, "{} {}", timestamp, record.args()))
         .build();
     for expected in ["2023-11-14T22:13:20.000001Z served\n", "2023-11-14T22:13:25.000001Z served\n"]
     {

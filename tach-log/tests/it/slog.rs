@@ -7,6 +7,7 @@ use ::slog::{Drain, Logger, PushFnValue, info, o};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::ManualClock;
+use tach_log::Timestamp;
 use test_support::Captured;
 
 use crate::bracket::assert_bracketed;
@@ -16,7 +17,7 @@ use crate::manual::START;
 fn a_line_of_slog_term_carries_the_time_of_the_call() {
     let captured = Captured::default();
     let drain = FullFormat::new(PlainSyncDecorator::new(captured.clone()))
-        .use_custom_timestamp(tach_log::slog::term)
+        .use_custom_timestamp(|out| write!(out, "{}", Timestamp::new()))
         .build();
     let log = Logger::root(drain.fuse(), o!());
     assert_bracketed(|| {
@@ -33,7 +34,7 @@ fn a_line_of_slog_json_carries_the_time_of_the_call() {
     let captured = Captured::default();
     let drain = Json::new(captured.clone())
         .add_key_value(o!(
-            "ts" => tach_log::slog::ts(),
+            "ts" => Timestamp::new(),
             "msg" => PushFnValue(|record, out| out.emit(record.msg())),
         ))
         .build();
@@ -47,18 +48,12 @@ fn a_line_of_slog_json_carries_the_time_of_the_call() {
 }
 
 #[test]
-fn an_error_of_the_target_is_passed_on() {
-    let mut full: &mut [u8] = &mut [0; 10];
-    let error = tach_log::slog::term(&mut full).unwrap_err();
-    assert_eq!(error.kind(), std::io::ErrorKind::WriteZero);
-}
-
-#[test]
 fn a_line_of_slog_term_by_another_clock() {
     let clock = Arc::new(ManualClock::new(START));
+    let timestamp = Timestamp::new().with_clock(clock.clone());
     let captured = Captured::default();
     let drain = FullFormat::new(PlainSyncDecorator::new(captured.clone()))
-        .use_custom_timestamp(tach_log::slog::term_by(clock.clone()))
+        .use_custom_timestamp(move |out| write!(out, "{timestamp}"))
         .build();
     let log = Logger::root(drain.fuse(), o!());
     clock.step_back(Duration::from_secs(20));
@@ -72,7 +67,7 @@ fn a_line_of_slog_json_by_another_clock() {
     let captured = Captured::default();
     let drain = Json::new(captured.clone())
         .add_key_value(o!(
-            "ts" => tach_log::slog::ts_by(&CLOCK),
+            "ts" => Timestamp::new().with_clock(&CLOCK),
             "msg" => PushFnValue(|record, out| out.emit(record.msg())),
         ))
         .build();

@@ -11,7 +11,8 @@ use ::slog_async::{Async, OverflowStrategy};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::{ManualClock, Stamp, UnixTime};
-use tach_log::slog::{Pinned, Stamped};
+use tach_log::Timestamp;
+use tach_log::slog::EventTime;
 use test_support::Captured;
 
 /// 2023-11-14T22:13:20Z.
@@ -22,7 +23,7 @@ type Clock = Arc<ManualClock>;
 
 /// slog-json with the time, the message, and the logger's values.
 fn json(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + Send + use<> {
-    let ts = tach_log::slog::ts_by(clock.clone());
+    let ts = Timestamp::new().with_clock(clock.clone());
     let msg = PushFnValue(|record, out| out.emit(record.msg()));
     let json = Json::new(target.clone()).add_key_value(o!("ts" => ts, "msg" => msg)).build();
     Mutex::new(json).fuse()
@@ -30,8 +31,9 @@ fn json(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + 
 
 /// slog-term with the time.
 fn term(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + Send + use<> {
+    let timestamp = Timestamp::new().with_clock(clock.clone());
     FullFormat::new(PlainSyncDecorator::new(target.clone()))
-        .use_custom_timestamp(tach_log::slog::term_by(clock.clone()))
+        .use_custom_timestamp(move |out| write!(out, "{timestamp}"))
         .use_original_order()
         .build()
         .fuse()
@@ -94,8 +96,8 @@ fn alone_it_prints_the_workers_time() {
 #[test]
 fn term_prints_the_time_of_the_call() {
     let (clock, gate, target) = setting();
-    let drain = Pinned::new(Gated(gate.clone(), term(&target, &clock)));
-    let drain = Stamped::new(queue(drain)).with_clock(clock.clone());
+    let drain = EventTime::new(Gated(gate.clone(), term(&target, &clock)));
+    let drain = EventTime::new(queue(drain)).carried().with_clock(clock.clone());
     let lines = an_hour_late(&clock, &gate, &target, drain.fuse());
     assert_eq!(lines.len(), RECORDS);
     for (number, line) in lines.iter().enumerate() {
@@ -110,8 +112,8 @@ fn term_prints_the_time_of_the_call() {
 #[test]
 fn json_prints_the_time_of_the_call() {
     let (clock, gate, target) = setting();
-    let drain = Pinned::new(Gated(gate.clone(), json(&target, &clock)));
-    let drain = Stamped::new(queue(drain)).with_clock(clock.clone());
+    let drain = EventTime::new(Gated(gate.clone(), json(&target, &clock)));
+    let drain = EventTime::new(queue(drain)).carried().with_clock(clock.clone());
     let lines = an_hour_late(&clock, &gate, &target, drain.fuse());
     assert_eq!(lines.len(), RECORDS);
     for (number, line) in lines.iter().enumerate() {
@@ -148,13 +150,13 @@ fn behind_a_slow_drain_the_time_is_that_of_the_call() {
     let (alone, ours) = (Captured::default(), Captured::default());
     let term = |target: &Captured| {
         let term = FullFormat::new(PlainSyncDecorator::new(target.clone()))
-            .use_custom_timestamp(tach_log::slog::term)
+            .use_custom_timestamp(|out| write!(out, "{}", Timestamp::new()))
             .build();
         Slow(term.fuse())
     };
     let both = Duplicate::new(
         queue(term(&alone)).fuse(),
-        Stamped::new(queue(Pinned::new(term(&ours)))).fuse(),
+        EventTime::new(queue(EventTime::new(term(&ours)))).carried().fuse(),
     );
     let log = Logger::root(both.fuse(), o!());
     let calls: Vec<_> = (0..RECORDS)
@@ -188,10 +190,10 @@ fn a_record_without_a_thread_between_has_one_time_in_both_drains() {
     let (first, second) = (Captured::default(), Captured::default());
     let drain = |target: &Captured| {
         FullFormat::new(PlainSyncDecorator::new(target.clone()))
-            .use_custom_timestamp(tach_log::slog::term)
+            .use_custom_timestamp(|out| write!(out, "{}", Timestamp::new()))
             .build()
     };
-    let both = Pinned::new(Duplicate::new(drain(&first), drain(&second)));
+    let both = EventTime::new(Duplicate::new(drain(&first), drain(&second)));
     let log = Logger::root(both.fuse(), o!("host" => "a"));
     for _ in 0..100 {
         info!(log, "served"; "number" => 1);
@@ -202,7 +204,9 @@ fn a_record_without_a_thread_between_has_one_time_in_both_drains() {
 #[test]
 fn a_stamp_that_is_pinned_already_is_kept() {
     let (clock, _, target) = setting();
-    let drain = Stamped::new(Pinned::new(term(&target, &clock)).fuse()).with_clock(clock.clone());
+    let drain = EventTime::new(EventTime::new(term(&target, &clock)).fuse())
+        .carried()
+        .with_clock(clock.clone());
     let stamp = Stamp::by(&*clock);
     clock.advance(Duration::from_secs(3));
     let log = Logger::root(drain.fuse(), o!());
@@ -219,8 +223,8 @@ fn a_stamp_that_is_pinned_already_is_kept() {
 fn values_are_evaluated_once() {
     static EVALUATED: AtomicUsize = AtomicUsize::new(0);
     let (clock, gate, target) = setting();
-    let drain = Pinned::new(Gated(gate, term(&target, &clock)));
-    let drain = Stamped::new(queue(drain));
+    let drain = EventTime::new(Gated(gate, term(&target, &clock)));
+    let drain = EventTime::new(queue(drain)).carried();
     let value = FnValue(|_| EVALUATED.fetch_add(1, Ordering::Relaxed));
     let log = Logger::root(drain.fuse(), o!("evaluated" => value));
     info!(log, "served");
@@ -234,7 +238,7 @@ fn values_are_evaluated_once() {
 fn values_of_any_other_kind_are_no_stamp() {
     static EVALUATED: AtomicUsize = AtomicUsize::new(0);
     let (clock, _, target) = setting();
-    let drain = Pinned::new(term(&target, &clock)).with_clock(clock.clone());
+    let drain = EventTime::new(term(&target, &clock)).with_clock(clock.clone());
     let older = FnValue(|_| EVALUATED.fetch_add(1, Ordering::Relaxed));
     let log = Logger::root(drain.fuse(), o!("older" => older)).new(o!("newer" => 7_u64));
     info!(log, "served");

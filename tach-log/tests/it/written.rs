@@ -2,7 +2,8 @@
 
 use log::Record;
 use log::kv::Source;
-use tach_core::{ManualClock, UnixTime};
+use tach_core::{Instant, Stamp, UnixTime};
+use tach_log::{Format, Json, Line, Logfmt};
 
 /// 2023-11-14T22:13:20.000001Z, rounded down.
 const TIME: UnixTime = UnixTime::from_nanos(1_700_000_000_000_001_500);
@@ -18,16 +19,26 @@ pub(crate) struct Written {
 
 /// Writes a record to buffers and by `Display`, which have to agree.
 pub(crate) fn written(record: &Record<'_>) -> Written {
-    let clock = ManualClock::new(TIME);
-    let (mut line, mut json, mut logfmt) = (Vec::new(), Vec::new(), Vec::new());
-    tach_log::write_line_by(&clock, &mut line, record).unwrap();
-    tach_log::write_json_by(&clock, &mut json, record).unwrap();
-    tach_log::write_logfmt_by(&clock, &mut logfmt, record).unwrap();
-    let [line, json, logfmt] = [line, json, logfmt].map(|text| String::from_utf8(text).unwrap());
-    assert_eq!(line, format!("{}\n", tach_log::line_by(&clock, record)));
-    assert_eq!(json, format!("{}\n", tach_log::json_by(&clock, record)));
-    assert_eq!(logfmt, format!("{}\n", tach_log::logfmt_by(&clock, record)));
-    Written { line, json, logfmt }
+    Written {
+        line: written_by(Line::new(), record),
+        json: written_by(Json::new(), record),
+        logfmt: written_by(Logfmt::new(), record),
+    }
+}
+
+fn written_by(format: impl Format + Copy, record: &Record<'_>) -> String {
+    at(TIME, || {
+        let mut line = Vec::new();
+        tach_log::write(format)(&mut line, record).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line, format!("{}\n", tach_log::display(format, record)));
+        line
+    })
+}
+
+/// Calls `f` with `time` as the event time.
+pub(crate) fn at<R>(time: UnixTime, f: impl FnOnce() -> R) -> R {
+    Stamp::new(Instant::from_ticks(0), time).during(f)
 }
 
 /// Writes the fields of a record that has nothing else: as they follow the head of each format.

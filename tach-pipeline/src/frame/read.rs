@@ -1,32 +1,35 @@
-//! Reading a record's bytes.
+//! Reading a record's bytes. Whatever the bytes are, nothing panics.
+
+use core::str;
+use std::io;
 
 use tach_core::{Instant, UnixTime};
+use tach_log::Value;
+use tach_log::adapter;
 
-use super::reader::Reader;
-use super::{HEAD, LEVEL_SHIFT, LINE, TAG_BITS, Tag, Time, UNIX};
+use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
 use crate::level::Level;
-use tach_log::adapter::{Utf8, Value};
 
-/// The length of the record with this head, itself included.
+/// Returns the length of the record with this head, head included.
 #[inline]
 pub(crate) fn length(head: &[u8; HEAD]) -> usize {
     let [a, b, c, d, ..] = *head;
     usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or(usize::MAX)
 }
 
-/// The first record in `bytes` and what follows it; `None` as long as it is not whole.
+/// Splits `bytes` after the first record. Returns `None` while that record is not whole.
 #[inline]
 pub(crate) fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let head = bytes.first_chunk()?;
     bytes.split_at_checked(length(head).max(head.len()))
 }
 
-/// When the record that begins with `bytes` happened; `None` if they are not its whole head.
+/// Returns when the record that begins with `bytes` happened, or `None` if the head is not whole.
 pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
 }
 
-/// What comes first in a record, but for its length.
+/// The head of a record, without its length.
 struct Head {
     target: u32,
     time: u64,
@@ -58,39 +61,29 @@ impl Head {
     }
 }
 
-/// A record, taken apart as far as its fields.
+/// A record whose head has been read.
 #[derive(Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct Frame<'a> {
     pub(crate) time: Time,
     pub(crate) level: Level,
-    pub(crate) target: Utf8<'a>,
-    pub(crate) body: Body<'a>,
+    pub(crate) target: &'a str,
+    pub(crate) message: &'a str,
+    /// Whether the message is a line that a writer has formatted.
+    pub(crate) is_line: bool,
+    pub(crate) fields: Fields<'a>,
 }
 
-/// What a record says.
-#[derive(Debug, Clone)]
-pub(crate) enum Body<'a> {
-    Event {
-        message: Utf8<'a>,
-        fields: Fields<'a>,
-    },
-    /// A line that is formatted already.
-    Line(&'a [u8]),
-}
-
-impl<'a> Record<'a> {
-    /// The record in a frame; `None` if the bytes are not one.
+impl<'a> Frame<'a> {
+    /// Reads the record that `bytes` hold. Returns `None` if they hold none.
     #[inline]
-    pub(crate) fn decode(frame: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader(frame);
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
         let target = reader.text(head.target)?;
-        let body = if head.kind & LINE == 0 {
-            Body::Event { message: reader.text(head.message)?, fields: Fields(reader.0) }
-        } else {
-            Body::Line(reader.bytes(head.message)?)
-        };
-        Some(Self { time: head.time(), level: head.level(), target, body })
+        let message = reader.text(head.message)?;
+        let is_line = head.kind & LINE != 0;
+        let (time, level) = (head.time(), head.level());
+        Some(Self { time, level, target, message, is_line, fields: Fields(reader.0) })
     }
 }
 
@@ -99,7 +92,7 @@ impl<'a> Record<'a> {
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = (Utf8<'a>, Value<'a>);
+    type Item = (&'a str, Value<'a>);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -119,9 +112,53 @@ impl<'a> Iterator for Fields<'a> {
         let key = reader.text(key)?;
         let value = match value {
             Some(value) => value,
-            None => Value::Str(reader.bytes(kind >> TAG_BITS).map(Utf8::of_whole)?),
+            None => Value::Str(reader.copied(kind >> TAG_BITS)?),
         };
         self.0 = reader.0;
         Some((key, value))
+    }
+}
+
+impl adapter::Fields for Fields<'_> {
+    #[inline]
+    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.clone().try_for_each(|(key, value)| each(key, value))
+    }
+}
+
+/// Takes bytes from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*bytes)
+    }
+
+    /// Takes a word by halves, the second of which is a text's number or length.
+    #[inline]
+    fn halves(&mut self) -> Option<(u32, u32)> {
+        let half = |reader: &mut Self| reader.array().map(u32::from_le_bytes);
+        Some((half(self)?, half(self)?))
+    }
+
+    /// Takes a text, by number or in full.
+    #[inline]
+    fn text(&mut self, code: u32) -> Option<&'a str> {
+        match code & NUMBER {
+            0 => self.copied(code),
+            _ => texts::text(code & !NUMBER),
+        }
+    }
+
+    /// Takes a text of `length` bytes and the padding of its last word.
+    #[inline]
+    fn copied(&mut self, length: u32) -> Option<&'a str> {
+        let length = usize::try_from(length).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length.checked_next_multiple_of(WORD)?)?;
+        self.0 = rest;
+        str::from_utf8(bytes.get(..length)?).ok()
     }
 }

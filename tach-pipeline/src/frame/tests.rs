@@ -6,22 +6,22 @@ use tach_core::{Instant, UnixTime};
 use super::*;
 use crate::frame::texts::{self, MaybeStatic};
 use crate::level::Level;
-use crate::text::Text;
-use tach_log::adapter::{Format, Head, Json, Line, Logfmt, Message, Output, Value};
+use tach_log::adapter::{Parts, event as event_of};
+use tach_log::{Format, Json, Line, Logfmt, Value};
 
 const TIME: Time = Time::Ticks(Instant::from_ticks(7));
 const TARGET: &str = "app::db";
 const KEY: MaybeStatic<'_> = MaybeStatic::Static("key");
 
 /// A record, which says the same whether its texts are seen for the first time or again.
-fn encoded(time: Time, write: impl Fn(&mut Encoder<'_>)) -> Vec<u8> {
+fn encoded(time: Time, write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     texts::set_up();
     let mut scratch = Scratch::new();
     let mut record = || {
-        let mut encoder =
-            Encoder::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static(TARGET));
-        write(&mut encoder);
-        encoder.end();
+        let mut writer =
+            Writer::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static(TARGET));
+        write(&mut writer);
+        writer.end();
         scratch.written().to_owned()
     };
     let [first, again] = [record(), record()];
@@ -32,11 +32,10 @@ fn encoded(time: Time, write: impl Fn(&mut Encoder<'_>)) -> Vec<u8> {
 fn event(bytes: &[u8]) -> (String, Vec<(String, String)>) {
     let (frame, rest) = split(bytes).unwrap();
     assert!(rest.is_empty());
-    let record = Record::decode(frame).unwrap();
-    assert_eq!((record.target, record.level), (TARGET.into(), Level::WARN));
-    let Body::Event { message, fields } = record.body else { panic!("a line") };
-    let fields = fields.map(|(key, value)| (key.to_text().into_owned(), text(value)));
-    (message.to_text().into_owned(), fields.collect())
+    let record = Frame::read(frame).unwrap();
+    assert_eq!((record.target, record.level, record.is_line), (TARGET, Level::WARN, false));
+    let fields = record.fields.map(|(key, value)| (key.to_owned(), text(value)));
+    (record.message.to_owned(), fields.collect())
 }
 
 fn text(value: Value<'_>) -> String {
@@ -48,8 +47,8 @@ fn text(value: Value<'_>) -> String {
         Value::I128(value) => format!("i128 {value}"),
         Value::U128(value) => format!("u128 {value}"),
         Value::F64(value) => format!("f64 {value:?}"),
-        Value::Str(value) => format!("str {}", value.to_text()),
-        Value::Printed(value) => format!("printed {value}"),
+        Value::Str(value) => format!("str {value}"),
+        value => panic!("{value:?}"),
     }
 }
 
@@ -65,20 +64,21 @@ fn every_kind_of_value_comes_back() {
         (Value::U128(u128::MAX), "u128 340282366920938463463374607431768211455"),
         (Value::F64(-0.0), "f64 -0.0"),
         (Value::F64(f64::NAN), "f64 NaN"),
-        (Value::Str("a\nb".into()), "str a\nb"),
-        (Value::Printed(format_args!("{}", 'c')), "str c"),
+        (Value::Str("a\nb"), "str a\nb"),
     ];
-    let bytes = encoded(TIME, |encoder| {
-        encoder.message(format_args!("{} of them", 11));
+    let bytes = encoded(TIME, |writer| {
+        writer.message(format_args!("{} of them", 11));
         for (value, _) in values {
-            encoder.field(KEY, value);
-            encoder.field(MaybeStatic::Borrowed("key"), value);
+            writer.field(KEY, value);
+            writer.field(MaybeStatic::Borrowed("key"), value);
         }
+        writer.printed_field(KEY, format_args!("{}", 'c'));
     });
     let (message, fields) = event(&bytes);
     assert_eq!(message, "11 of them");
     let expected = values.map(|(_, text)| vec![("key".to_owned(), text.to_owned()); 2]);
-    assert_eq!(fields, expected.concat());
+    let printed = ("key".to_owned(), "str c".to_owned());
+    assert_eq!(fields, [expected.concat(), vec![printed]].concat());
 }
 
 /// In most cases: another test may be taking a place, and a key that shares its places with both other texts is
@@ -88,9 +88,9 @@ fn texts_of_the_program_take_no_room_of_their_own() {
     let least = |key: fn(&'static str) -> MaybeStatic<'static>| {
         let length = |_| {
             let key = key("key".to_owned().leak());
-            let write = |encoder: &mut Encoder<'_>| {
-                encoder.message(format_args!("a message of the program"));
-                encoder.field(key, Value::U64(7));
+            let write = |writer: &mut Writer<'_>| {
+                writer.message(format_args!("a message of the program"));
+                writer.field(key, Value::U64(7));
             };
             encoded(TIME, write).len()
         };
@@ -105,10 +105,10 @@ fn texts_of_the_program_take_no_room_of_their_own() {
 #[test]
 fn texts_without_numbers_are_copied() {
     let keys: Vec<&str> = (0..1000).map(|key| &*format!("key {key}").leak()).collect();
-    let bytes = encoded(TIME, |encoder| {
-        encoder.message(format_args!(""));
+    let bytes = encoded(TIME, |writer| {
+        writer.message(format_args!(""));
         for key in &keys {
-            encoder.field(MaybeStatic::Static(key), Value::Null);
+            writer.field(MaybeStatic::Static(key), Value::Null);
         }
     });
     let (_, fields) = event(&bytes);
@@ -121,8 +121,8 @@ fn texts_without_numbers_are_copied() {
 #[test]
 fn the_time_is_ticks_or_unix_time() {
     for time in [TIME, Time::Unix(UnixTime::from_nanos(4))] {
-        let bytes = encoded(time, |encoder| encoder.message(format_args!("")));
-        assert_eq!(Record::decode(&bytes).unwrap().time, time);
+        let bytes = encoded(time, |writer| writer.message(format_args!("")));
+        assert_eq!(Frame::read(&bytes).unwrap().time, time);
     }
 }
 
@@ -146,11 +146,11 @@ impl fmt::Display for Fails {
 
 #[test]
 fn values_that_fail_or_panic_keep_what_they_wrote() {
-    let bytes = encoded(TIME, |encoder| {
-        encoder.message(format_args!("{Panics}"));
-        encoder.field(MaybeStatic::Static("fails"), Value::Printed(format_args!("{Fails}")));
-        encoder.guard(|mut encoder| {
-            encoder.field(MaybeStatic::Borrowed("kept"), Value::Null);
+    let bytes = encoded(TIME, |writer| {
+        writer.message(format_args!("{Panics}"));
+        writer.printed_field(MaybeStatic::Static("fails"), format_args!("{Fails}"));
+        writer.guard(|mut writer| {
+            writer.field(MaybeStatic::Borrowed("kept"), Value::Null);
             panic!("on purpose");
         });
     });
@@ -162,8 +162,8 @@ fn values_that_fail_or_panic_keep_what_they_wrote() {
 
 #[test]
 fn records_follow_each_other() {
-    let one = encoded(TIME, |encoder| encoder.message(format_args!("one")));
-    let two = encoded(TIME, |encoder| encoder.message(format_args!("the other")));
+    let one = encoded(TIME, |writer| writer.message(format_args!("one")));
+    let two = encoded(TIME, |writer| writer.message(format_args!("the other")));
     let both = [one.clone(), two.clone()].concat();
     let (first, rest) = split(&both).unwrap();
     assert_eq!((first, split(rest).unwrap()), (&one[..], (&two[..], &[][..])));
@@ -172,26 +172,25 @@ fn records_follow_each_other() {
     }
 }
 
-/// Prints what can be read of a record that is none, in a format.
-fn print<F: Format>(bytes: &[u8]) -> Vec<u8> {
-    let mut line = Vec::new();
-    let Some(record) = Record::decode(bytes) else { return line };
-    let Body::Event { message, fields } = record.body else { return line };
-    let mut out = Output::new(Text(&mut line));
-    let (time, level) = (UnixTime::EPOCH, "INFO");
-    let head = Head { time, level, target: record.target, message: Message::Str(message) };
-    F::head(&mut out, &head).unwrap();
-    for (key, value) in fields {
-        F::field(&mut out, key, value).unwrap();
-    }
-    F::end(&mut out).unwrap();
-    line
-}
-
-/// Asserts that no format makes more than one line of it.
+/// Asserts that no format makes more than one line of bytes that need not be a record.
 fn assert_one_line(bytes: &[u8]) {
-    for line in [print::<Json>(bytes), print::<Logfmt>(bytes), print::<Line>(bytes)] {
-        assert!(!line.contains(&b'\n'), "{}", String::from_utf8_lossy(&line));
+    let Some(record) = Frame::read(bytes) else { return };
+    let event = event_of(Parts {
+        time: UnixTime::EPOCH,
+        level: log::Level::Info,
+        level_name: "INFO",
+        target: record.target,
+        message: record.message,
+        fields: &record.fields,
+        is_line: false,
+        shows_colors: false,
+    });
+    let formats: [&dyn Format; 3] = [&Json::new(), &Logfmt::new(), &Line::new()];
+    for format in formats {
+        let mut line = Vec::new();
+        format.write(&event, &mut line).unwrap();
+        let end = line.iter().position(|&byte| byte == b'\n');
+        assert_eq!(end, Some(line.len() - 1), "{}", String::from_utf8_lossy(&line));
     }
 }
 
@@ -214,16 +213,16 @@ proptest! {
             bytes.extend(rest);
         }
         bytes.truncate(end.max(HEAD));
-        prop_assert!(Record::decode(&bytes).is_some());
+        prop_assert!(Frame::read(&bytes).is_some());
         assert_one_line(&bytes);
     }
 
     #[test]
     fn a_record_that_is_cut_or_bent_does_not_make_it_panic(at in 0_usize..100, byte: u8) {
-        let mut bytes = encoded(TIME, |encoder| {
-            encoder.message(format_args!("a message"));
-            encoder.field(KEY, Value::Str("text".into()));
-            encoder.field(MaybeStatic::Borrowed("other"), Value::U64(1));
+        let mut bytes = encoded(TIME, |writer| {
+            writer.message(format_args!("a message"));
+            writer.field(KEY, Value::Str("text"));
+            writer.field(MaybeStatic::Borrowed("other"), Value::U64(1));
         });
         let at = at % bytes.len();
         bytes[at] = byte;

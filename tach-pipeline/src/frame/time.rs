@@ -1,13 +1,13 @@
-//! When a record happened, as it is told at the call.
+//! When a record happened, as the call records it.
 
 use tach_core::{Instant, UnixTime};
 
 /// When a record happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// A bare reading of the system's clock, converted when it is written.
+    /// An instant of the system's clock, converted when the record is written.
     Ticks(Instant),
-    /// What a stamp or another clock told.
+    /// An event time, or the time of another clock.
     Unix(UnixTime),
 }
 

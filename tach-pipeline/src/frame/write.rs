@@ -7,19 +7,22 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::panic;
 
+use tach_log::Value;
+use tach_log::adapter::outcome;
+
 use super::scratch::Scratch;
 use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
-use tach_log::adapter::{Value, noted};
 
 /// Writes one record.
-pub(crate) struct Encoder<'a> {
+pub(crate) struct Writer<'a> {
     to: &'a mut Scratch,
 }
 
-impl<'a> Encoder<'a> {
-    /// Begins a record in place of that which is there. Its message comes next, if it has one, then any fields.
+impl<'a> Writer<'a> {
+    /// Begins a record and discards the last one. The message comes next, if there is one, then any
+    /// fields, then [`end`](Self::end).
     #[inline]
     pub(crate) fn begin(
         to: &'a mut Scratch,
@@ -33,43 +36,42 @@ impl<'a> Encoder<'a> {
         };
         let kind = u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT;
         to.buffer.clear();
-        let mut encoder = Self { to };
-        encoder.text([0, time, kind], target);
-        encoder
+        let mut writer = Self { to };
+        writer.text([0, time, kind], target);
+        writer
     }
 
-    /// The message, formatted only if it has arguments.
+    /// Writes the message, and formats it only if it has arguments.
     #[inline]
     pub(crate) fn message(&mut self, message: fmt::Arguments<'_>) {
-        let Some(text) = message.as_str() else { return self.message_of_arguments(message) };
+        let Some(text) = message.as_str() else { return self.printed_message(message) };
         match self.to.at_once(text) {
             Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.learned_message(text),
         }
     }
 
-    /// A message that has arguments.
+    /// Writes a message that has arguments.
     #[inline]
-    pub(crate) fn message_of_arguments(&mut self, message: fmt::Arguments<'_>) {
+    pub(crate) fn printed_message(&mut self, message: fmt::Arguments<'_>) {
         self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
-    /// A message that has a number, or may get one.
+    /// Writes a static message, which may get a number now.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
         match self.to.number(text) {
             Some(code) => self.to.buffer.add(KIND_AT, code),
-            None => self.message_bytes(text.as_bytes()),
+            None => self.copied_message(text),
         }
     }
 
-    /// A message, or a line, that is formatted already.
-    fn message_bytes(&mut self, bytes: &[u8]) {
-        self.to.buffer.add(KIND_AT, told(bytes.len(), TEXT_SHIFT));
-        self.to.buffer.push_text(bytes);
+    fn copied_message(&mut self, text: &str) {
+        self.to.buffer.add(KIND_AT, length(text.len(), TEXT_SHIFT));
+        self.to.buffer.push_text(text.as_bytes());
     }
 
-    /// A field: of a value whose kind is known, little more than the copy.
+    /// Writes a field. If the caller knows the kind of the value, this is little more than a copy.
     #[expect(
         clippy::inline_always,
         reason = "most callers know the kind, so nothing is left of the match"
@@ -77,7 +79,6 @@ impl<'a> Encoder<'a> {
     #[inline(always)]
     pub(crate) fn field(&mut self, key: MaybeStatic<'_>, value: Value<'_>) {
         match value {
-            Value::Null => self.text([Tag::Null as u64], key),
             Value::Bool(false) => self.text([Tag::False as u64], key),
             Value::Bool(true) => self.text([Tag::True as u64], key),
             Value::I64(value) => {
@@ -90,16 +91,21 @@ impl<'a> Encoder<'a> {
             Value::U128(value) => self.wide(Tag::U128, value, key),
             Value::F64(value) => self.text([Tag::F64 as u64, value.to_bits()], key),
             Value::Str(text) => {
-                let text = text.as_bytes();
-                self.text([Tag::Str as u64 | told(text.len(), TAG_BITS)], key);
-                self.to.buffer.push_text(text);
+                self.text([Tag::Str as u64 | length(text.len(), TAG_BITS)], key);
+                self.to.buffer.push_text(text.as_bytes());
             }
-            Value::Printed(value) => {
-                let at = self.to.buffer.len();
-                self.text([Tag::Str as u64], key);
-                self.printed(value, at, TAG_BITS);
-            }
+            // Every kind that front ends pass has its own line above.
+            _ => self.text([Tag::Null as u64], key),
         }
+    }
+
+    /// Writes a field whose value prints itself.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    pub(crate) fn printed_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
+        let at = self.to.buffer.len();
+        self.text([Tag::Str as u64], key);
+        self.printed(value, at, TAG_BITS);
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
@@ -107,24 +113,27 @@ impl<'a> Encoder<'a> {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
-    /// Runs `f`, which calls the user's code and adds fields. Should it panic, those that it had added stay.
+    /// Runs `f`, which calls the user's code and adds fields. If it panics, the fields that it had
+    /// added stay.
     #[inline]
-    pub(crate) fn guard(&mut self, f: impl FnOnce(Encoder<'_>)) {
-        // Only a whole field is ever added, so that the record is sound whenever `f` is left.
-        let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(Encoder { to: self.to })));
+    pub(crate) fn guard(&mut self, f: impl FnOnce(Writer<'_>)) {
+        // Each call adds a whole field or none, so the record is sound wherever `f` ends.
+        let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(Writer { to: self.to })));
     }
 
-    /// The record is whole.
+    /// Ends the record.
     #[inline]
     pub(crate) fn end(self) {
-        let length = told(self.to.buffer.len(), 0);
+        let length = length(self.to.buffer.len(), 0);
         self.to.buffer.add(0, length);
     }
 
-    /// Words, with a text told in the second half of the first, and the text's bytes if it has no number.
+    /// Writes words, with the code of a text in the upper half of the first, and the text's bytes if
+    /// it has no number.
     ///
-    /// They are stored one by one: an array of bytes would be put together in memory first, and wait there. (Where
-    /// they are lent they are copied first, so that elsewhere they need no memory.)
+    /// The words are stored one by one: an array of bytes would be assembled in memory first, and the
+    /// copy would wait for it. (The cold paths borrow a copy of the words, so that this path keeps
+    /// them in registers.)
     #[expect(
         clippy::inline_always,
         reason = "their number is known, so that few instructions are left"
@@ -149,7 +158,7 @@ impl<'a> Encoder<'a> {
         self.learned(&mut { words }, text, code);
     }
 
-    /// As [`text`](Self::text), where a text may get its number, or the buffer must grow.
+    /// Like [`text`](Self::text), if the text may get its number now or the buffer must grow.
     #[cold]
     fn learned(&mut self, words: &mut [u64], text: &'static str, code: Option<u64>) {
         match code.or_else(|| self.to.number(text)) {
@@ -160,11 +169,11 @@ impl<'a> Encoder<'a> {
 
     #[inline(never)]
     fn copied(&mut self, words: &mut [u64], text: &str) {
-        self.words(words, told(text.len(), TEXT_SHIFT));
+        self.words(words, length(text.len(), TEXT_SHIFT));
         self.to.buffer.push_text(text.as_bytes());
     }
 
-    /// Words, the first of them with `code`.
+    /// Writes words, with `code` in the first.
     fn words(&mut self, words: &mut [u64], code: u64) {
         words[0] |= code;
         for word in words {
@@ -172,8 +181,8 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// What `value` prints, with its length in the word `at` that place, `shift` bits up; if that fails or panics,
-    /// the part before, and a note.
+    /// Prints `value` and adds its length, `shift` bits up, to the word at `at`. If printing fails or
+    /// panics, a note follows the part before.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) {
@@ -181,17 +190,18 @@ impl<'a> Encoder<'a> {
         let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
         let printed = panic::catch_unwind(print);
-        if let Err(note) = noted(&printed) {
+        if let Err(note) = outcome(&printed) {
             buffer.push(note.as_bytes());
         }
-        // Before the panic's payload is dropped, which may panic as well.
-        buffer.add(at, told(buffer.len() - start, shift));
+        // Before the panic's payload is dropped, which may panic too.
+        buffer.add(at, length(buffer.len() - start, shift));
         buffer.pad();
     }
 }
 
-/// A length, so many bits up. One of more than 28 bits may be read as another; the queue refuses its record.
+/// Returns a length, `shift` bits up. A length of more than 28 bits may be read as another one; the
+/// queue refuses a record that is as long.
 #[inline]
-fn told(length: usize, shift: u32) -> u64 {
+fn length(length: usize, shift: u32) -> u64 {
     (length as u64) << shift
 }

@@ -10,14 +10,16 @@ use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 
-/// Makes writers of lines that are written as they are, in any sink's format but that of the journal, which
-/// has them as messages.
+/// Makes writers for lines that `tracing_subscriber::fmt` has formatted.
 ///
-/// What a line holds is the subscriber's to escape, and `tracing_subscriber::fmt` lets line ends in messages
-/// pass: an event may be several lines. With the [`Pipeline`] as a `Layer` it is one, whatever it holds.
+/// The formats of `tach-log` write such a line unchanged. Every other format, [`Journal`](crate::Journal)
+/// included, receives it as an event whose message is the line.
 ///
-/// The formatting is done by the caller, which costs what it costs; the [`Pipeline`] as a `Layer` is for
-/// speed. Sinks and filters go by the event's level and target, where the subscriber tells them.
+/// The subscriber escapes what a line holds, and `tracing_subscriber::fmt` does not escape line ends
+/// in messages: an event may take several lines. The caller also formats it. The [`Pipeline`] as a
+/// `Layer` is faster, and an event is one line.
+///
+/// Sinks and filters use the event's level and target if the subscriber passes its metadata.
 impl<'a> MakeWriter<'a> for Pipeline {
     type Writer = LineWriter<'a>;
 
@@ -31,18 +33,7 @@ impl<'a> MakeWriter<'a> for Pipeline {
     }
 }
 
-/// Collects one line, and logs it when it is dropped.
-///
-/// # Examples
-///
-/// ```
-/// use tach_pipeline::{Pipeline, Sink};
-///
-/// let (pipeline, _guard) = Pipeline::builder().sink(Sink::stdout()).build()?;
-/// let subscriber = tracing_subscriber::fmt().with_writer(pipeline).finish();
-/// # drop(subscriber);
-/// # Ok::<(), tach_pipeline::Error>(())
-/// ```
+/// Collects one line, and logs it when dropped.
 pub struct LineWriter<'a> {
     pipeline: &'a Pipeline,
     level: Level,
@@ -74,7 +65,9 @@ impl io::Write for LineWriter<'_> {
 impl Drop for LineWriter<'_> {
     fn drop(&mut self) {
         if !self.line.is_empty() {
-            self.pipeline.log_with(self.level, MaybeStatic::Static(""), |to| to.line(&self.line));
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            let line = String::from_utf8_lossy(line);
+            self.pipeline.log_with(self.level, MaybeStatic::Static(""), |to| to.line(&line));
         }
     }
 }

@@ -1,18 +1,18 @@
-//! `log`: records with key-values.
+//! `log`: records with their fields.
 
 use core::{fmt, ptr};
 
 use log::kv::Key;
 use log::{Log, Metadata, Record};
 
-use crate::frame::Encoder;
+use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
-use tach_log::adapter::Value;
-use tach_log::adapter::{self, TakeField};
+use tach_log::Value;
+use tach_log::adapter::{self, VisitFields};
 
-/// The macros have the module as the target, unless they are told another. That both are at one address is the
-/// compiler's doing: were it not so, the target would be copied.
+/// Returns the target. The macros pass the module as the target unless the call names another one.
+/// If the compiler had both at different addresses, the target would be copied.
 #[inline]
 fn target<'a>(record: &Record<'a>) -> MaybeStatic<'a> {
     match record.module_path_static() {
@@ -26,16 +26,23 @@ fn name<'a>(key: &'a Key<'_>) -> MaybeStatic<'a> {
     key.to_static_str().map_or_else(|| MaybeStatic::Borrowed(key.as_str()), MaybeStatic::Static)
 }
 
-impl TakeField for Encoder<'_> {
+impl VisitFields for Writer<'_> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
-    fn take(&mut self, key: &Key<'_>, value: Value<'_>) -> fmt::Result {
+    fn plain(&mut self, key: &Key<'_>, value: Value<'_>) -> fmt::Result {
         self.field(name(key), value);
+        Ok(())
+    }
+
+    #[expect(clippy::inline_always, reason = "it is called in one place")]
+    #[inline(always)]
+    fn printed(&mut self, key: &Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result {
+        self.printed_field(name(key), value);
         Ok(())
     }
 }
 
-/// Logs records with their key-values. `flush` waits for five seconds at most.
+/// Logs records with their fields. `flush` waits at most five seconds.
 impl Log for Pipeline {
     #[inline]
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -51,13 +58,13 @@ impl Log for Pipeline {
             to.message(*record.args());
             to.guard(|mut to| {
                 // A source that fails ends the fields.
-                let _ended = adapter::fields(record, &mut to);
+                let _ended = adapter::visit_fields(record, &mut to);
             });
         });
     }
 
     fn flush(&self) {
-        let _nobody_to_tell = self.shared.flush(FLUSH_TIMEOUT);
+        let _no_way_to_report = self.shared.flush(FLUSH_TIMEOUT);
     }
 }
 
@@ -69,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// Sees whether a record's target and its key are told by number.
+    /// Records whether the target and the key of a record are static.
     #[derive(Default)]
     struct Probe(OnceLock<[bool; 2]>);
 
@@ -97,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_macros_give_is_static() {
+    fn targets_and_keys_of_the_macros_are_static() {
         log::set_max_level(log::LevelFilter::Info);
         let probe = Probe::default();
         log::info!(logger: &probe, key = 1; "message");

@@ -1,15 +1,15 @@
-//! `slog`: the values of the record, then those of the logger.
+//! `slog`: records with their values, then the logger's values.
 
 use core::any::Any;
 use core::fmt;
 
 use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
 
-use crate::frame::Encoder;
+use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
-use tach_log::adapter::Value;
+use tach_log::Value;
 
 const fn level(level: slog::Level) -> Level {
     match level {
@@ -22,8 +22,8 @@ const fn level(level: slog::Level) -> Level {
     }
 }
 
-/// Logs records with their values and those of the logger, by the record's module as the target (its tag if it
-/// has one). It can't fail. `flush` waits for five seconds at most.
+/// Logs records with their values and the logger's. The target is the record's tag, or else its
+/// module. Logging can't fail; `flush` waits at most five seconds.
 impl Drain for Pipeline {
     type Ok = ();
     type Err = Never;
@@ -62,17 +62,18 @@ impl Drain for Pipeline {
     }
 }
 
-/// The values of a record, by value: which is in registers.
+/// Serializes the values of a record, which it takes by value: in registers.
 ///
-/// By reference, unless crates are optimized as one, they are first moved whole from where the macro has just written
-/// their halves, and wait there.
+/// If crates are not optimized as one, values by reference would first be moved from where the macro
+/// has just written them by halves, and the move would wait for both stores.
 #[expect(clippy::needless_pass_by_value, reason = "in registers nothing waits")]
 #[inline(never)]
 fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_>) -> slog::Result {
     values.serialize(record, fields)
 }
 
-/// Only a failure has anything to drop: a result that is let go of calls what would drop one each time.
+/// Ignores a result. Only a failure has anything to drop, and `drop(result)` would call the destructor
+/// each time.
 #[inline]
 fn pass_over(result: slog::Result) {
     if let Err(failure) = result {
@@ -80,7 +81,8 @@ fn pass_over(result: slog::Result) {
     }
 }
 
-/// A key is a static text, unless some crate of the program has slog's feature `dynamic-keys`.
+/// Returns a key's text, which is static unless some crate of the program enables slog's feature
+/// `dynamic-keys`.
 #[inline]
 fn name(key: &Key) -> MaybeStatic<'_> {
     match (key as &dyn Any).downcast_ref::<&'static str>() {
@@ -91,10 +93,10 @@ fn name(key: &Key) -> MaybeStatic<'_> {
 
 /// Writes each value as a field.
 struct Fields<'a> {
-    to: Encoder<'a>,
+    to: Writer<'a>,
 }
 
-/// Methods that write numbers of one type as those of a wider one.
+/// Defines methods that write values of one type as values of a wider one.
 macro_rules! emit {
     ($($method:ident($type:ty) as $Variant:ident;)*) => {
         $(
@@ -136,7 +138,7 @@ impl Serializer for Fields<'_> {
 
     #[inline]
     fn emit_str(&mut self, key: Key, value: &str) -> slog::Result {
-        self.to.field(name(&key), Value::Str(value.into()));
+        self.to.field(name(&key), Value::Str(value));
         Ok(())
     }
 
@@ -153,7 +155,7 @@ impl Serializer for Fields<'_> {
 
     #[inline]
     fn emit_arguments(&mut self, key: Key, value: &fmt::Arguments<'_>) -> slog::Result {
-        self.to.field(name(&key), Value::Printed(*value));
+        self.to.printed_field(name(&key), *value);
         Ok(())
     }
 }

@@ -1,28 +1,29 @@
-//! `tracing`: events with their raw fields, and those of the spans around them.
+//! `tracing`: events with their fields, and the fields of the spans around them.
 
 use core::{fmt, ptr};
 
+use tach_log::Value;
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use crate::frame::Encoder;
+use crate::frame::Writer;
 use crate::frame::texts::{MaybeStatic, Numbers};
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 use crate::queue::of_thread;
-use tach_log::adapter::Value;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
 
-/// Logs events with their fields; then, within spans, `span`, their names from the outermost to the innermost
-/// with `:` between them, and their fields. A `message` that is not the event's first field is one of the others.
+/// Logs events with their fields. Within spans follow the field `span`, with the names of the spans
+/// from the outermost to the innermost and `:` between them, and the fields of the spans. A `message`
+/// that is not the event's first field is a field like any other.
 ///
-/// The filter applies to this layer alone; a filter of `tracing` around all layers spares the calls. A field
-/// of a span that is recorded again comes twice, in order.
+/// The pipeline's filter applies to this layer alone; a filter of `tracing` around all layers saves
+/// the calls. If a field of a span is recorded again, it comes twice, in order.
 impl<S> Layer<S> for Pipeline
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -39,7 +40,7 @@ where
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        // They are visited before the lock is taken: a value that logs when it is printed finds it free.
+        // The values are visited before the lock is taken, since a value may log when it is printed.
         let mut more = Kept::by(self);
         more.add(span.metadata(), |visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
@@ -59,10 +60,7 @@ where
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             event.record(&mut Visitor::of_event(metadata, to));
             if let Some(span) = context.event_span(event) {
-                to.field(
-                    MaybeStatic::Static("span"),
-                    Value::Printed(format_args!("{}", Names(&span))),
-                );
+                to.printed_field(MaybeStatic::Static("span"), format_args!("{}", Names(&span)));
                 write_fields(&span, to);
             }
         });
@@ -79,7 +77,8 @@ pub(super) fn level(metadata: &Metadata<'_>) -> Level {
     }
 }
 
-/// The fields of a span, as the bytes of a record's: kept by one pipeline for all that are layers around it.
+/// The fields of a span as bytes of a record. One pipeline keeps them for all pipelines that are
+/// layers of the subscriber.
 struct Kept {
     by: u64,
     fields: Vec<u8>,
@@ -96,7 +95,7 @@ impl Kept {
         visit: impl FnOnce(&mut Visitor<'_, '_>),
     ) {
         let mut scratch = of_thread::take_scratch();
-        let mut to = Encoder::of_fields(&mut scratch);
+        let mut to = Writer::of_fields(&mut scratch);
         visit(&mut Visitor::of_span(metadata, &mut to));
         self.fields.extend_from_slice(scratch.written());
         of_thread::give_back(scratch);
@@ -104,7 +103,7 @@ impl Kept {
 }
 
 /// Writes the fields of the spans around `span`, then its own.
-fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Encoder<'_>) {
+fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>) {
     if let Some(parent) = span.parent() {
         write_fields(&parent, to);
     }
@@ -127,29 +126,29 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
     }
 }
 
-/// The key of a field: names such as `r#type` are written as they are meant.
+/// Returns the key of a field, without the `r#` of names such as `r#type`.
 fn key(field: &Field) -> &'static str {
     let name = field.name();
     name.strip_prefix("r#").unwrap_or(name)
 }
 
-/// Writes each value as a field, and the first as the message if it is one.
+/// Writes each value as a field, except that an event's first field may be its message.
 struct Visitor<'a, 'b> {
-    to: &'a mut Encoder<'b>,
-    /// The event's or the span's, until the first field comes.
+    to: &'a mut Writer<'b>,
+    /// The metadata of the event or span, until the first field is visited.
     metadata: Option<&'static Metadata<'static>>,
-    /// From then on the numbers of its fields' keys.
+    /// The numbers of its fields' keys, from then on.
     keys: Numbers,
     /// The fields of a span have no message.
     may_have_message: bool,
 }
 
 impl<'a, 'b> Visitor<'a, 'b> {
-    fn of_event(metadata: &'static Metadata<'static>, to: &'a mut Encoder<'b>) -> Self {
+    fn of_event(metadata: &'static Metadata<'static>, to: &'a mut Writer<'b>) -> Self {
         Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: true }
     }
 
-    fn of_span(metadata: &'static Metadata<'static>, to: &'a mut Encoder<'b>) -> Self {
+    fn of_span(metadata: &'static Metadata<'static>, to: &'a mut Writer<'b>) -> Self {
         Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: false }
     }
 
@@ -162,32 +161,43 @@ impl<'a, 'b> Visitor<'a, 'b> {
         }
     }
 
-    /// The first field, and those whose keys have no number.
+    #[inline]
+    fn printed(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        if self.begin(field) {
+            return self.to.printed_message(value);
+        }
+        let key = self.key(field);
+        self.to.printed_field(key, value);
+    }
+
+    /// Writes the first field, and a field whose key has no number.
     #[inline(never)]
     fn otherwise(&mut self, field: &Field, value: Value<'_>) {
-        let is_message = self.begin(field);
-        if is_message {
-            match value {
-                Value::Str(text) => return self.to.message_text(text),
-                Value::Printed(shown) => return self.to.message_of_arguments(shown),
-                // A number that was named so: it is kept as a field.
-                _ => {}
+        if self.begin(field) {
+            if let Value::Str(text) = value {
+                return self.to.message_text(text);
             }
+            // A number with the name of the message is a field.
         }
-        let key = match self.keys.get(field.index()) {
-            Some(number) => MaybeStatic::Numbered(number),
-            None => MaybeStatic::Static(key(field)),
-        };
+        let key = self.key(field);
         self.to.field(key, value);
     }
 
-    /// Looks the keys up if `field` is the first one. Whether it is that, and the message.
+    #[inline]
+    fn key(&self, field: &Field) -> MaybeStatic<'static> {
+        match self.keys.get(field.index()) {
+            Some(number) => MaybeStatic::Numbered(number),
+            None => MaybeStatic::Static(key(field)),
+        }
+    }
+
+    /// Returns whether `field` is the message, and if it is the first field, looks the keys up.
     #[inline]
     fn begin(&mut self, field: &Field) -> bool {
         let Some(metadata) = self.metadata.take() else { return false };
         let is_message = self.may_have_message && field.name() == MESSAGE;
-        // Who makes events by hand may give them the fields of another callsite, but of one alone: `tracing` passes
-        // over those of any other. A callsite always has the same fields.
+        // An event made by hand may have the fields of another callsite, but of one alone: `tracing`
+        // skips the fields of any further one. A callsite always has the same fields.
         let are_its_own = field.callsite() == metadata.callsite();
         if are_its_own && metadata.fields().len() > usize::from(is_message) {
             let keys = || metadata.fields().iter().map(|field| key(&field));
@@ -199,16 +209,11 @@ impl<'a, 'b> Visitor<'a, 'b> {
 
 impl Visit for Visitor<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let is_message = self.begin(field);
-        if is_message {
-            // As the macros give it.
-            return self.to.message_of_arguments(format_args!("{value:?}"));
-        }
-        self.field(field, Value::Printed(format_args!("{value:?}")));
+        self.printed(field, format_args!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.field(field, Value::Str(value.into()));
+        self.field(field, Value::Str(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
@@ -236,6 +241,6 @@ impl Visit for Visitor<'_, '_> {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
-        self.field(field, Value::Printed(format_args!("{value}")));
+        self.printed(field, format_args!("{value}"));
     }
 }

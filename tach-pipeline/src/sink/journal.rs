@@ -1,116 +1,122 @@
-//! The export format of systemd's journal (<https://systemd.io/JOURNAL_EXPORT_FORMATS>): an entry a record.
+//! The export format of systemd's journal (<https://systemd.io/JOURNAL_EXPORT_FORMATS>).
 //!
-//! A field is `NAME=value` and a line end. If a value has control characters, its name stands alone on a
-//! line, then come its length in 64 bits, the value as it is, and a line end. An empty line ends the entry.
+//! A field is `NAME=value` and a line end. If a value has control characters, its name stands alone on
+//! a line, followed by its length in 64 bits, the value as it is, and a line end. An empty line ends
+//! the entry.
 
-use core::mem;
+use std::io;
 
-use tach_core::UnixTime;
+use tach_log::adapter::write_plain;
+use tach_log::{Event, Format, Value};
 
-use crate::frame::{Body, Record};
-use crate::text::Text;
-use tach_log::adapter::{Output, Utf8, Value};
-
-/// Names of at most so many bytes are accepted.
+/// The longest name that the journal accepts, in bytes.
 const LONGEST_NAME: usize = 64;
-/// Names that the head of an entry has taken.
+/// Names that the head of an entry uses.
 const TAKEN: [&[u8]; 3] = [b"MESSAGE", b"PRIORITY", b"TARGET"];
 
-/// Writes a record, which happened at `time`, as an entry.
-pub(super) fn write(entries: &mut Vec<u8>, record: &Record<'_>, time: UnixTime) {
-    entries.extend_from_slice(b"__REALTIME_TIMESTAMP");
-    value(entries, Value::U64(time.as_micros()));
-    entries.extend_from_slice(b"PRIORITY");
-    value(entries, Value::U64(record.level.of_syslog().into()));
-    if !record.target.as_bytes().is_empty() {
-        entries.extend_from_slice(b"TARGET");
-        bytes(entries, record.target.as_bytes());
+/// A format: for each event an entry in the export format of systemd's journal, which
+/// `systemd-journal-remote` imports.
+///
+/// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE` and the event's own, with
+/// values as they are, whatever they hold. A name is in capitals, with `_` for every character that is
+/// no letter or digit of ASCII. `F` precedes a name that does not begin with a letter, since the
+/// journal trusts names that begin with `_`. A name is cut after 62 letters, and `_` follows it if it
+/// is one of the first four.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Journal, Sink};
+///
+/// let sink = Sink::file("app.journal").format(Journal::new());
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Journal {}
+
+impl Journal {
+    /// Creates the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_pipeline::Journal::new();
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {}
     }
-    entries.extend_from_slice(b"MESSAGE");
-    match &record.body {
-        Body::Event { message, fields } => {
-            bytes(entries, message.as_bytes());
-            for (key, text) in fields.clone() {
-                name(entries, key);
-                value(entries, text);
-            }
-        }
-        Body::Line(line) => bytes(entries, line.strip_suffix(b"\n").unwrap_or(line)),
-    }
-    entries.push(b'\n');
 }
 
-/// Writes a name in capitals of ASCII, digits and `_`. It begins with a letter: those that begin with `_` are
-/// the journal's own, which a reader trusts.
-fn name(entries: &mut Vec<u8>, key: Utf8<'_>) {
+impl Format for Journal {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        to.extend_from_slice(b"__REALTIME_TIMESTAMP=");
+        write_plain(to, Value::U64(event.time().as_micros()));
+        to.extend_from_slice(b"\nPRIORITY=");
+        to.push(priority(event));
+        to.push(b'\n');
+        if !event.target().is_empty() {
+            to.extend_from_slice(b"TARGET");
+            text(to, event.target());
+        }
+        to.extend_from_slice(b"MESSAGE");
+        text(to, event.message());
+        event.fields(|key, value| {
+            name(to, key);
+            match value {
+                Value::Str(value) => text(to, value),
+                value => {
+                    to.push(b'=');
+                    write_plain(to, value);
+                    to.push(b'\n');
+                }
+            }
+            Ok(())
+        })?;
+        to.push(b'\n');
+        Ok(())
+    }
+}
+
+/// Returns the digit of syslog's severity (RFC 5424, section 6.2.1), which has no level below debugging.
+fn priority(event: &Event<'_>) -> u8 {
+    match event.level() {
+        log::Level::Error if event.level_name() == "CRITICAL" => b'2',
+        log::Level::Error => b'3',
+        log::Level::Warn => b'4',
+        log::Level::Info => b'6',
+        log::Level::Debug | log::Level::Trace => b'7',
+    }
+}
+
+/// Writes a name: capitals of ASCII, digits and `_`, beginning with a letter.
+fn name(to: &mut Vec<u8>, key: &str) {
     let key = key.as_bytes();
-    let start = entries.len();
+    let start = to.len();
     if !key.first().is_some_and(u8::is_ascii_alphabetic) {
-        entries.push(b'F');
+        to.push(b'F');
     }
     let room = LONGEST_NAME - "F_".len();
-    // One for each character.
+    // One byte for each character: continuation bytes are left out.
     let characters = key.iter().filter(|&byte| byte & 0xc0 != 0x80);
-    entries.extend(characters.take(room).map(|byte| match byte {
+    to.extend(characters.take(room).map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => byte.to_ascii_uppercase(),
         _ => b'_',
     }));
-    if TAKEN.contains(&&entries[start..]) {
-        entries.push(b'_');
+    if TAKEN.contains(&&to[start..]) {
+        to.push(b'_');
     }
-}
-
-/// Writes the value of the field whose name was written.
-fn value(entries: &mut Vec<u8>, value: Value<'_>) {
-    if let Value::Str(text) = value {
-        return bytes(entries, text.as_bytes());
-    }
-    entries.push(b'=');
-    // A record's values are texts or plain, and the buffer never fails.
-    let _written = value.write_plain(&mut Output::new(Text(entries)));
-    entries.push(b'\n');
 }
 
 /// Writes a text as the value of the field whose name was written.
-fn bytes(entries: &mut Vec<u8>, text: &[u8]) {
+fn text(to: &mut Vec<u8>, text: &str) {
+    let text = text.as_bytes();
     if text.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t') {
-        entries.push(b'\n');
-        entries.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        to.push(b'\n');
+        to.extend_from_slice(&(text.len() as u64).to_le_bytes());
     } else {
-        entries.push(b'=');
+        to.push(b'=');
     }
-    entries.extend_from_slice(text);
-    entries.push(b'\n');
-}
-
-/// How many of the first `limit` bytes are whole entries.
-pub(super) fn whole(entries: &[u8], limit: usize) -> usize {
-    let (mut rest, mut whole) = (entries, 0);
-    while let Some((line, after)) = split_line(rest) {
-        let at = entries.len() - after.len();
-        if at > limit {
-            break;
-        }
-        rest = if line.is_empty() {
-            whole = at;
-            after
-        } else if line.contains(&b'=') {
-            after
-        } else {
-            skip_binary(after).unwrap_or_default()
-        };
-    }
-    whole
-}
-
-fn split_line(entries: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = entries.iter().position(|&byte| byte == b'\n')?;
-    Some((&entries[..at], &entries[at + 1..]))
-}
-
-/// What follows a value that begins with its length.
-fn skip_binary(entries: &[u8]) -> Option<&[u8]> {
-    let (length, after) = entries.split_first_chunk::<{ mem::size_of::<u64>() }>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    after.get(length.checked_add(1)?..)
+    to.extend_from_slice(text);
+    to.push(b'\n');
 }

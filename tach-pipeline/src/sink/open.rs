@@ -1,8 +1,7 @@
-//! A sink at work: lines that wait, and a writer that may fail.
+//! A sink at work: events that wait, and a writer that may fail.
 
 mod failure;
 
-use core::fmt;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
@@ -12,40 +11,44 @@ use std::thread;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
+use tach_log::Format;
+use tach_log::adapter::{self, Parts};
 
 use self::failure::Failure;
-use super::{Format, Sink, journal, target};
+use super::{Sink, target};
 use crate::error::Error;
-use crate::frame::{Body, Record};
+use crate::frame::Frame;
 use crate::level::Level;
 use crate::queue::Dropped;
 use crate::report;
-use crate::text::Text;
-use tach_log::adapter::{self as encode, Head, Json, Line, Logfmt, Message, Output};
 
-/// So much is written at a time, if there is as much.
+/// How many bytes are gathered for one write, if there are as many.
 const BATCH: usize = 64 * 1024;
-/// So much may wait for a writer that fails.
+/// How many bytes may wait for a writer that fails.
 const MOST_WAITING: usize = 1024 * 1024;
-/// How long a writer that would block is left alone.
+/// How long to wait for a writer that would block.
 const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Open {
     name: String,
     writer: Box<dyn io::Write + Send>,
     path: Option<PathBuf>,
-    format: Format,
+    format: Box<dyn Format + Send>,
     is_colored: bool,
     level: LevelFilter,
-    /// Whole lines, of which the first bytes may have been written.
-    lines: Vec<u8>,
+    /// Whole events, the first bytes of which may have been written.
+    waiting: Vec<u8>,
+    /// Where each event ends in `waiting`, if the sink is a file.
+    ends: Vec<usize>,
     written: usize,
     failure: Failure,
-    /// Lines that there was no room for.
+    /// Records that were not added to `waiting`.
     dropped: Option<Dropped>,
 }
 
 impl Open {
+    /// Opens a sink.
+    ///
     /// # Errors
     ///
     /// If the sink's file can't be opened.
@@ -59,95 +62,117 @@ impl Open {
             format: sink.format,
             is_colored: sink.is_colored,
             level: sink.level,
-            lines: Vec::with_capacity(2 * BATCH),
+            waiting: Vec::with_capacity(2 * BATCH),
+            ends: Vec::new(),
             written: 0,
             failure: Failure::default(),
             dropped: None,
         })
     }
 
-    /// Takes a record in, which happened at `time`.
+    /// Adds a record, which happened at `time`.
     #[inline]
-    pub(crate) fn record(&mut self, record: &Record<'_>, time: UnixTime) {
+    pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
         if !record.level.passes(self.level) {
             return;
         }
-        if self.lines.len() >= BATCH {
+        if self.waiting.len() >= BATCH {
             self.write();
-            if self.lines.len() >= MOST_WAITING {
+            if self.waiting.len() >= MOST_WAITING {
                 return Dropped::add(&mut self.dropped, time);
             }
         }
         if self.dropped.is_some() {
             self.report_dropped(time);
         }
-        self.print(record, time);
-    }
-
-    fn print(&mut self, record: &Record<'_>, time: UnixTime) {
-        let lines = &mut self.lines;
-        // The buffer never fails.
-        let _printed = match (self.format, &record.body) {
-            (Format::Journal, _) => return journal::write(lines, record, time),
-            (_, Body::Line(line)) => {
-                lines.extend_from_slice(line);
-                Ok(())
-            }
-            (Format::Line, _) if self.is_colored => print::<Line<true>>(lines, record, time),
-            (Format::Line, _) => print::<Line>(lines, record, time),
-            (Format::Json, _) => print::<Json>(lines, record, time),
-            (Format::Logfmt, _) => print::<Logfmt>(lines, record, time),
-        };
-        if self.lines.last() != Some(&b'\n') {
-            self.lines.push(b'\n');
+        if !self.format(record, time) {
+            Dropped::add(&mut self.dropped, time);
         }
     }
 
-    /// Tells, in the sink itself, of the lines that it lost.
+    /// Returns whether the record was formatted.
+    fn format(&mut self, record: &Frame<'_>, time: UnixTime) -> bool {
+        let event = adapter::event(Parts {
+            time,
+            level: record.level.of_log(),
+            level_name: record.level.name(),
+            target: record.target,
+            message: record.message,
+            fields: &record.fields,
+            is_line: record.is_line,
+            shows_colors: self.is_colored,
+        });
+        let start = self.waiting.len();
+        let format = AssertUnwindSafe(|| self.format.write(&event, &mut self.waiting));
+        match panic::catch_unwind(format) {
+            Ok(Ok(())) => {}
+            failed => return self.not_formatted(start, failed),
+        }
+        if self.path.is_some() {
+            self.ends.push(self.waiting.len());
+        }
+        true
+    }
+
+    /// Discards the part of an event that a format wrote before it failed.
+    #[cold]
+    fn not_formatted(&mut self, start: usize, failed: thread::Result<io::Result<()>>) -> bool {
+        self.waiting.truncate(start);
+        let reason = match failed {
+            Ok(result) => result.err().map_or_else(String::new, |error| error.to_string()),
+            Err(_) => "the format panicked".to_owned(),
+        };
+        let message = format!("can't format a record for {}: {reason}", self.name);
+        self.failure.tell(&message, self.is_stderr());
+        false
+    }
+
+    /// Reports in the sink itself how many records it dropped.
     #[cold]
     fn report_dropped(&mut self, time: UnixTime) {
         let Some(dropped) = self.dropped.take() else { return };
         let bytes = report::dropped(&dropped, time, "records dropped while the sink failed");
-        if let Some(record) = Record::decode(&bytes) {
-            if Level::WARN.passes(self.level) {
-                self.print(&record, time);
+        if let Some(record) = Frame::read(&bytes) {
+            if Level::WARN.passes(self.level) && !self.format(&record, time) {
+                self.dropped = Some(dropped);
             }
         }
     }
 
-    /// Writes the lines that wait, unless the writer failed a moment ago.
+    /// Writes the events that wait, unless the writer failed a moment ago.
     pub(crate) fn write(&mut self) {
         if self.failure.may_try() {
-            let _told = self.write_now();
+            let _reported = self.write_now();
         }
     }
 
-    /// Writes the lines that wait.
+    /// Writes the events that wait.
     ///
     /// # Errors
     ///
-    /// The reason, told also on stderr.
+    /// Returns the reason, which was reported on stderr too.
     fn write_now(&mut self) -> Result<(), String> {
-        while self.written < self.lines.len() {
-            let rest = &self.lines[self.written..];
+        while self.written < self.waiting.len() {
+            let rest = &self.waiting[self.written..];
             match attempt(|| self.writer.write(rest)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into())),
                 Ok(count) => self.written += count.min(rest.len()),
                 Err(error) => return Err(self.failed(&error)),
             }
         }
-        self.lines.clear();
-        self.lines.shrink_to(4 * BATCH);
+        self.waiting.clear();
+        self.waiting.shrink_to(4 * BATCH);
+        self.ends.clear();
         self.written = 0;
         self.failure.is_over();
         Ok(())
     }
 
-    /// Writes the lines that wait, and has the writer flush its own.
+    /// Writes the events that wait, and flushes the writer.
     ///
     /// # Errors
     ///
-    /// The reason, told also on stderr.
+    /// Returns the reason, which was reported on stderr too.
     pub(crate) fn flush(&mut self, now: UnixTime) -> Result<(), String> {
         self.write_now()?;
         if self.dropped.is_some() {
@@ -157,40 +182,38 @@ impl Open {
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error))
     }
 
-    /// Goes on in a new file by the same path, after the round's lines were written to the old one. If there
-    /// can't be a new one, the old one is kept.
+    /// Continues in a new file at the same path, after the round's events were written to the old one.
+    /// If no new file can be opened, keeps the old one.
     pub(crate) fn reopen(&mut self) {
         let Some(path) = &self.path else { return };
         match target::append(path) {
             Ok(file) => {
                 self.writer = Box::new(file);
-                // A line of which the old file has a part, as when its disk was full, is whole here.
-                self.written = self.wholly_written();
+                // If the old file holds a part of an event, as when its disk was full, the new file
+                // holds all of it.
+                let whole = self.ends.iter().take_while(|&&end| end <= self.written).last();
+                self.written = whole.copied().unwrap_or(0);
             }
             Err(error) => drop(self.failed(&error)),
         }
     }
 
-    /// How many of the bytes that were written are whole records.
-    fn wholly_written(&self) -> usize {
-        if self.format == Format::Journal {
-            return journal::whole(&self.lines, self.written);
-        }
-        let line_end = self.lines[..self.written].iter().rposition(|&byte| byte == b'\n');
-        line_end.map_or(0, |at| at + 1)
-    }
-
     #[cold]
     fn failed(&mut self, error: &io::Error) -> String {
-        let waiting = self.lines.len() - self.written;
+        let waiting = self.waiting.len() - self.written;
         let message = format!("can't write the log to {}: {error}", self.name);
-        self.failure.happened(&message, waiting, self.name == "stderr");
+        self.failure.happened(&message, waiting, self.is_stderr());
         message
+    }
+
+    fn is_stderr(&self) -> bool {
+        self.name == "stderr"
     }
 }
 
-/// Runs the writer's code until it is neither interrupted nor would block, as a terminal or a pipe that
-/// somebody has made so: that is no failure, but a sink that stalls. That it panics is an error as any other.
+/// Runs the writer's code until it is neither interrupted nor would block. (A terminal or a pipe may
+/// have been made non-blocking: such a sink stalls, and does not fail.) A panic is an error like any
+/// other.
 fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
         let result = panic::catch_unwind(AssertUnwindSafe(&mut f))
@@ -201,24 +224,6 @@ fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
             _ => return result,
         }
     }
-}
-
-fn print<F: encode::Format>(
-    lines: &mut Vec<u8>,
-    record: &Record<'_>,
-    time: UnixTime,
-) -> fmt::Result {
-    let Body::Event { message, fields } = &record.body else { return Ok(()) };
-    let mut out = Output::new(Text(lines));
-    let level = record.level.name();
-    F::head(
-        &mut out,
-        &Head { time, level, target: record.target, message: Message::Str(*message) },
-    )?;
-    for (key, value) in fields.clone() {
-        F::field(&mut out, key, value)?;
-    }
-    F::end(&mut out)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a sink writes to, before and after it is opened.
+//! A sink's file or writer, before it is opened.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ impl Target {
         Self::Writer { name: name.to_owned(), writer: Box::new(writer) }
     }
 
-    /// What messages call it.
+    /// Returns the name for messages.
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -24,7 +24,7 @@ impl Target {
         }
     }
 
-    /// What is written to, and the path by which to open it anew.
+    /// Returns the writer, and the path at which to open a new one.
     pub(super) fn open(self) -> Result<(Box<dyn io::Write + Send>, Option<PathBuf>), Error> {
         match self {
             Self::File(path) => match append(&path) {
@@ -36,7 +36,7 @@ impl Target {
     }
 }
 
-/// Opens a file to be appended to.
+/// Opens a file for appending.
 pub(super) fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);

@@ -1,12 +1,12 @@
-//! Whether who reads a stream wants colours.
+//! Whether a stream shows colors.
 
 use std::env;
 use std::io::IsTerminal;
 
-/// Whether `stream` is a terminal that shows colours, and the user has not asked for none.
+/// Returns whether `stream` is a terminal that shows colors, and the user wants them.
 ///
-/// `NO_COLOR` asks for none unless it is empty (no-color.org). Terminals that know no colours have `TERM` say
-/// so, or not set.
+/// A `NO_COLOR` that is not empty rules colors out (no-color.org). A terminal without colors has
+/// `TERM` set to `dumb`, or not set.
 pub(super) fn shows_colors(stream: &impl IsTerminal) -> bool {
     let is_set = |name| env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal()

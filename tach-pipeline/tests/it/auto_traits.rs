@@ -2,7 +2,7 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_pipeline::{Builder, Error, Format, Guard, Pipeline, Sink, WhenFull};
+use tach_pipeline::{Builder, Error, Guard, Journal, Pipeline, Sink, WhenFull};
 
 fn assert_auto_traits<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe>() {}
 
@@ -13,9 +13,9 @@ fn handles_cross_threads() {
     assert_auto_traits::<Pipeline>();
     assert_auto_traits::<Guard>();
     assert_auto_traits::<WhenFull>();
-    assert_auto_traits::<Format>();
+    assert_auto_traits::<Journal>();
     assert_eq!(size_of::<Pipeline>(), 2 * size_of::<usize>());
-    // Writers need not be `Sync`.
+    // Writers and formats need not be `Sync`.
     assert_send::<Sink>();
     assert_send::<Builder>();
     assert_send_sync::<Error>();

@@ -7,7 +7,8 @@ use std::process::{self, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_log::Logfmt;
+use tach_pipeline::{Pipeline, Sink};
 use test_support::test_of_this_program;
 
 use crate::support::info;
@@ -23,7 +24,7 @@ fn child() {
     let Ok(path) = env::var(PATH) else { return };
     let (pipeline, _guard) = Pipeline::builder()
         .sink(Sink::stderr())
-        .sink(Sink::stderr().format(Format::Logfmt))
+        .sink(Sink::stderr().format(Logfmt::new()))
         .sink(Sink::file(path))
         .with_clock(&CLOCK)
         .build()

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::thread;
 
 use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_log::Json;
+use tach_pipeline::{Pipeline, Sink};
 
 use crate::support::{LONG, Memory, Moody, info};
 
@@ -24,7 +25,7 @@ fn both(mood: impl FnMut(u32) -> io::Result<()> + Send + 'static) -> [Vec<String
         },
     };
     let (pipeline, _guard) = Pipeline::builder()
-        .sink(Sink::writer("moody", writer).format(Format::Json))
+        .sink(Sink::writer("moody", writer).format(Json::new()))
         .sink(sound.json())
         .build()
         .unwrap();
@@ -67,7 +68,7 @@ fn a_flush_tells_what_failed_and_then_goes_on() {
         _ => Err(io::Error::other("on purpose")),
     };
     let writer = Moody { memory: memory.clone(), mood };
-    let sink = Sink::writer("the moody one", writer).format(Format::Json);
+    let sink = Sink::writer("the moody one", writer).format(Json::new());
     let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
     info(&pipeline, "kept");
     let error = pipeline.flush(LONG).unwrap_err();
@@ -88,7 +89,7 @@ fn what_a_failing_sink_has_no_room_for_is_counted() {
         _ => Err(io::ErrorKind::BrokenPipe.into()),
     };
     let writer = Moody { memory: memory.clone(), mood };
-    let sink = Sink::writer("moody", writer).format(Format::Json);
+    let sink = Sink::writer("moody", writer).format(Json::new());
     let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
     let long = "x".repeat(1000);
     for _ in 0..3_000 {
@@ -117,7 +118,7 @@ fn a_sink_may_write_little_at_a_time() {
         }
     }
     let memory = Memory::default();
-    let sink = Sink::writer("little", Little(memory.clone())).format(Format::Json);
+    let sink = Sink::writer("little", Little(memory.clone())).format(Json::new());
     let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
     (0..100).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();

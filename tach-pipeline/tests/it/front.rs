@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 #[cfg(any(feature = "slog", feature = "tracing"))]
 use serde_json::json;
-use tach_core::{Instant, ManualClock, Stamp, UnixTime};
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_core::{Clock as _, Instant, ManualClock, Stamp, UnixTime};
+use tach_log::{Format, Json, Line, Logfmt};
+use tach_pipeline::{Pipeline, Sink};
 
 use crate::support::{LONG, Memory, info};
 
@@ -17,7 +18,7 @@ fn log_s_records_are_written_as_by_the_formatters() {
     let (pipeline, _guard) = Pipeline::builder()
         .sink(json.json())
         .sink(Sink::writer("line", line.clone()))
-        .sink(Sink::writer("logfmt", logfmt.clone()).format(Format::Logfmt))
+        .sink(Sink::writer("logfmt", logfmt.clone()).format(Logfmt::new()))
         .with_clock(&CLOCK)
         .build()
         .unwrap();
@@ -38,9 +39,11 @@ fn log_s_records_are_written_as_by_the_formatters() {
             .build();
         pipeline.log(&record);
         let [json, line, logfmt] = &mut expected;
-        tach_log::write_json_by(&CLOCK, json, &record).unwrap();
-        tach_log::write_line_by(&CLOCK, line, &record).unwrap();
-        tach_log::write_logfmt_by(&CLOCK, logfmt, &record).unwrap();
+        CLOCK.stamp().during(|| {
+            tach_log::write(Json::new())(json, &record).unwrap();
+            tach_log::write(Line::new())(line, &record).unwrap();
+            tach_log::write(Logfmt::new())(logfmt, &record).unwrap();
+        });
     }
     pipeline.flush(LONG).unwrap();
     let expected = expected.map(|bytes| String::from_utf8(bytes).unwrap());
@@ -58,8 +61,6 @@ proptest! {
         use log::Log as _;
         use log::kv::Value;
         let [target, message, key, text, printed] = texts.each_ref().map(String::as_str);
-        // With a space, as words have no quotes where it is known that they are words.
-        let printed = format!("{printed} ");
         let fields = [
             (key, Value::from(text)),
             ("printed", Value::from_display(&printed)),
@@ -68,7 +69,8 @@ proptest! {
             (target, f64::from_bits(bits).into()),
         ];
         let memories: [Memory; 3] = Default::default();
-        let formats = [Format::Json, Format::Line, Format::Logfmt];
+        let formats: [Box<dyn Format + Send>; 3] =
+            [Box::new(Json::new()), Box::new(Line::new()), Box::new(Logfmt::new())];
         let builder = memories.iter().zip(formats).fold(Pipeline::builder(), |builder, (to, format)| {
             builder.sink(Sink::writer("memory", to.clone()).format(format))
         });
@@ -80,9 +82,11 @@ proptest! {
         let message = format_args!("{message}");
         let record = record.args(message).build();
         pipeline.log(&record);
-        tach_log::write_json_by(&CLOCK, json, &record).unwrap();
-        tach_log::write_line_by(&CLOCK, line, &record).unwrap();
-        tach_log::write_logfmt_by(&CLOCK, logfmt, &record).unwrap();
+        CLOCK.stamp().during(|| {
+            tach_log::write(Json::new())(json, &record).unwrap();
+            tach_log::write(Line::new())(line, &record).unwrap();
+            tach_log::write(Logfmt::new())(logfmt, &record).unwrap();
+        });
         pipeline.flush(LONG).unwrap();
         prop_assert_eq!(memories.map(|memory| memory.text().into_bytes()), expected);
     }

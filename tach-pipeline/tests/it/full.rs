@@ -2,7 +2,8 @@
 
 use std::sync::mpsc;
 
-use tach_pipeline::{Format, Pipeline, Sink, WhenFull};
+use tach_log::Json;
+use tach_pipeline::{Pipeline, Sink, WhenFull};
 
 use crate::support::{LONG, Memory, Moody, info};
 
@@ -22,7 +23,7 @@ fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
         Ok(())
     };
     let writer = Moody { memory: memory.clone(), mood };
-    let sink = Sink::writer("stalling", writer).format(Format::Json);
+    let sink = Sink::writer("stalling", writer).format(Json::new());
     let (pipeline, _guard) =
         Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096 + 8).build().unwrap();
     info(&pipeline, "0");

@@ -7,7 +7,7 @@ use std::process::{self, Command};
 use proptest::prelude::*;
 use serde_json::Value;
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_pipeline::{Journal, Pipeline, Sink};
 
 use crate::support::{LONG, Memory};
 
@@ -18,7 +18,7 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_
 /// Logs records of a target, a message, a key and a text; what is written.
 fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
     let memory = Memory::default();
-    let sink = Sink::writer("memory", memory.clone()).format(Format::Journal);
+    let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
     let (pipeline, _guard) = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     for [target, message, key, text] in records {
         let fields = [("number", log::kv::Value::from(-1)), (key, text.into())];
@@ -105,11 +105,30 @@ fn names_are_those_that_the_journal_takes() {
     }
 }
 
+#[cfg(feature = "slog")]
+#[test]
+fn levels_have_syslog_s_priorities() {
+    let memory = Memory::default();
+    let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let log = slog::Logger::root(pipeline.clone(), slog::o!());
+    slog::crit!(log, "2");
+    slog::error!(log, "3");
+    slog::warn!(log, "4");
+    slog::info!(log, "6");
+    slog::debug!(log, "7");
+    pipeline.flush(LONG).unwrap();
+    for entry in entries(memory.text().as_bytes()) {
+        let value = |of| entry.iter().find(|(name, _)| name == of).map(|(_, value)| value);
+        assert_eq!(value("PRIORITY"), value("MESSAGE"), "{entry:?}");
+    }
+}
+
 #[cfg(feature = "tracing")]
 #[test]
 fn a_line_of_a_fmt_subscriber_is_the_message() {
     let memory = Memory::default();
-    let sink = Sink::writer("memory", memory.clone()).format(Format::Journal);
+    let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
     let (pipeline, _guard) = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     let subscriber =
         tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());

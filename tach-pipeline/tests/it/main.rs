@@ -7,6 +7,7 @@ mod colors;
 mod exits;
 mod faults;
 mod files;
+mod formats;
 mod front;
 mod full;
 mod journal;

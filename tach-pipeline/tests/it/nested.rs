@@ -9,7 +9,8 @@ use std::thread;
 use log::Log as _;
 #[cfg(feature = "tracing")]
 use serde_json::json;
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_log::Json;
+use tach_pipeline::{Pipeline, Sink};
 
 use crate::support::{LONG, Memory, Talks, info};
 
@@ -95,7 +96,7 @@ fn a_sink_may_log_and_flush() {
     }
     let (memory, handle) = (Memory::default(), Arc::default());
     let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
-    let sink = Sink::writer("talkative", sink).format(Format::Json);
+    let sink = Sink::writer("talkative", sink).format(Json::new());
     let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
     handle.set(pipeline.clone()).unwrap();
     info(&pipeline, "first");
@@ -142,7 +143,7 @@ fn sinks_of_two_pipelines_may_log_to_each_other() {
             both_write: Arc::clone(&both_write),
             has_answered: false,
         };
-        let sink = Sink::writer("answers", sink).format(Format::Json);
+        let sink = Sink::writer("answers", sink).format(Json::new());
         let built = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
         handles[one].set(built.0.clone()).unwrap();
         built

@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::io;
 
 use serde_json::Value;
-use tach_pipeline::{Format, Pipeline, Sink};
+use tach_log::Json;
+use tach_pipeline::{Pipeline, Sink};
 use test_support::Captured;
 
 /// Long enough for any machine: tests fail by what is missing, not by when.
@@ -17,7 +18,7 @@ pub(crate) struct Memory(Captured);
 
 impl Memory {
     pub(crate) fn json(&self) -> Sink {
-        Sink::writer("memory", self.clone()).format(Format::Json)
+        Sink::writer("memory", self.clone()).format(Json::new())
     }
 
     pub(crate) fn text(&self) -> String {

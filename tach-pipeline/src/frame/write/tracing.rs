@@ -1,19 +1,18 @@
-//! What `tracing` asks for besides.
+//! Writing for the front ends of `tracing`.
 
-use super::Encoder;
+use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::Numbers;
 use crate::frame::{KIND_AT, LINE};
-use tach_log::adapter::Utf8;
 
-impl<'a> Encoder<'a> {
-    /// A message that is formatted already.
+impl<'a> Writer<'a> {
+    /// Writes a message that is formatted already.
     #[inline]
-    pub(crate) fn message_text(&mut self, message: Utf8<'_>) {
-        self.message_bytes(message.as_bytes());
+    pub(crate) fn message_text(&mut self, message: &str) {
+        self.copied_message(message);
     }
 
-    /// As [`Lists::numbers`](crate::frame::texts::Lists::numbers).
+    /// Like [`Lists::numbers`](crate::frame::texts::Lists::numbers).
     #[inline]
     pub(crate) fn numbers<L: Iterator<Item = &'static str>>(
         &mut self,
@@ -23,20 +22,20 @@ impl<'a> Encoder<'a> {
         self.to.lists.numbers(address, list)
     }
 
-    /// Writes fields alone, to be put into records later by [`fields`](Self::fields).
+    /// Begins fields without a record, for [`fields`](Self::fields) of later records.
     pub(crate) fn of_fields(to: &'a mut Scratch) -> Self {
         to.buffer.clear();
         Self { to }
     }
 
-    /// The fields that were written by [`of_fields`](Self::of_fields).
+    /// Adds the fields that [`of_fields`](Self::of_fields) wrote.
     pub(crate) fn fields(&mut self, fields: &[u8]) {
         self.to.buffer.push(fields);
     }
 
-    /// A line that is formatted already, instead of a message and fields.
-    pub(crate) fn line(&mut self, line: &[u8]) {
+    /// Writes a formatted line in place of a message and fields.
+    pub(crate) fn line(&mut self, line: &str) {
         self.to.buffer.add(KIND_AT, u64::from(LINE));
-        self.message_bytes(line);
+        self.copied_message(line);
     }
 }

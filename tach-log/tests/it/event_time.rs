@@ -4,24 +4,29 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::thread;
 
-use ::env_logger::{Builder, Target};
+use ::env_logger::{Builder, Logger, Target};
 use log::{Level, LevelFilter, Log, Record};
 use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, Stamp, UnixTime};
-use tach_log::{Sinks, Stamped};
+use tach_log::{EventTime, Json, Line, Timestamp};
 use test_support::Captured;
 
 use crate::bracket::assert_bracketed;
 
-/// A sink that writes text, and one that writes JSON.
-fn sinks(text: &Captured, json: &Captured) -> Sinks {
+/// A logger that writes text and another one that writes JSON.
+fn loggers(text: &Captured, json: &Captured) -> (Logger, Logger) {
     let builder = |target: &Captured| {
         let mut builder = Builder::new();
         builder.filter_level(LevelFilter::Info).target(Target::Pipe(Box::new(target.clone())));
         builder
     };
-    Sinks::new()
-        .with(builder(text).format(tach_log::write_line).build())
-        .with(builder(json).format(tach_log::write_json).build())
+    let text = builder(text).format(tach_log::write(Line::new())).build();
+    (text, builder(json).format(tach_log::write(Json::new())).build())
+}
+
+/// Both, with one time.
+fn both(text: &Captured, json: &Captured) -> EventTime<impl Log + use<>> {
+    let (text, json) = loggers(text, json);
+    EventTime::new(text).and(json)
 }
 
 fn log(logger: &impl Log) {
@@ -58,7 +63,7 @@ impl Clock for Restless {
 #[test]
 fn two_sinks_write_one_time_which_is_that_of_the_call() {
     let (text, json) = (Captured::default(), Captured::default());
-    let logger = Stamped::new(sinks(&text, &json));
+    let logger = both(&text, &json);
     assert_bracketed(|| {
         log(&logger);
         let (text, json) = times(&text, &json);
@@ -67,23 +72,16 @@ fn two_sinks_write_one_time_which_is_that_of_the_call() {
     });
 }
 
-/// The positive control: by this clock two readings differ, whoever is quick.
+/// The positive control: by this clock no two readings are equal, however quick.
 #[test]
 fn two_readings_differ() {
     let clock = Restless::default();
-    let record = Record::builder().build();
-    assert_ne!(
-        tach_log::line_by(&clock, &record).to_string(),
-        tach_log::line_by(&clock, &record).to_string()
-    );
-    assert_ne!(tach_log::timestamp_by(&clock), tach_log::timestamp_by(&clock));
+    let timestamp = Timestamp::new().with_clock(&clock);
+    assert_ne!(timestamp.to_string(), timestamp.to_string());
     let stamp = Stamp::by(&clock);
     stamp.during(|| {
-        assert_eq!(tach_log::timestamp_by(&clock).unix_time(), stamp.unix_time());
-        assert_eq!(
-            tach_log::line_by(&clock, &record).to_string(),
-            tach_log::line_by(&clock, &record).to_string()
-        );
+        assert_eq!(timestamp.to_string(), format!("{:.6}", stamp.unix_time()));
+        assert_eq!(timestamp.to_string(), timestamp.to_string());
     });
 }
 
@@ -91,7 +89,7 @@ fn two_readings_differ() {
 fn the_clock_may_be_another() {
     let (text, json) = (Captured::default(), Captured::default());
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    let logger = Stamped::new(sinks(&text, &json)).with_clock(clock.clone());
+    let logger = both(&text, &json).with_clock(clock.clone());
     clock.advance(Duration::from_secs(3));
     log(&logger);
     let time = "1970-01-01T00:00:03.000000Z".to_owned();
@@ -103,7 +101,7 @@ fn the_clock_may_be_another() {
 fn the_outermost_time_is_everybodys() {
     let (text, json) = (Captured::default(), Captured::default());
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    let logger = Stamped::new(Stamped::new(sinks(&text, &json))).with_clock(clock);
+    let logger = EventTime::new(both(&text, &json)).with_clock(clock);
     log(&logger);
     let time = "1970-01-01T00:00:00.000000Z".to_owned();
     assert_eq!(times(&text, &json), (time.clone(), time));
@@ -112,7 +110,7 @@ fn the_outermost_time_is_everybodys() {
 #[test]
 fn every_thread_has_times_of_its_own() {
     let (text, json) = (Captured::default(), Captured::default());
-    let logger = Stamped::new(sinks(&text, &json));
+    let logger = both(&text, &json);
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| (0..100).for_each(|_| log(&logger)));
@@ -149,11 +147,12 @@ fn filters_and_flushes_are_the_sinks() {
             FLUSHED.fetch_add(1, Ordering::Relaxed);
         }
     }
-    let logger = Stamped::new(Sinks::new().with(Only(Level::Info)).with(Only(Level::Warn)));
+    let logger = EventTime::new(Only(Level::Info)).and(Only(Level::Warn)).and(Only(Level::Debug));
     let enabled = |level| logger.enabled(&log::Metadata::builder().level(level).build());
-    assert!(enabled(Level::Info) && enabled(Level::Warn) && !enabled(Level::Error));
+    let all = [Level::Error, Level::Warn, Level::Info, Level::Debug];
+    assert_eq!(all.map(enabled), [false, true, true, true]);
     log(&logger);
     assert_eq!(LOGGED.load(Ordering::Relaxed), 1);
     logger.flush();
-    assert_eq!(FLUSHED.load(Ordering::Relaxed), 2);
+    assert_eq!(FLUSHED.load(Ordering::Relaxed), 3);
 }

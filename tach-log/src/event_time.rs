@@ -1,0 +1,170 @@
+//! One time for everything that is written about an event.
+
+use core::fmt;
+
+use log::{Log, Metadata, Record};
+use tach_core::{Clock, Stamp, SystemClock, UnixTime};
+
+/// Returns the event time of the thread, or else `clock`'s current time.
+#[inline]
+pub(crate) fn unix_time(clock: &impl Clock) -> UnixTime {
+    Stamp::current().map_or_else(|| clock.unix_time(), Stamp::unix_time)
+}
+
+/// Returns the event time of the thread, or else `clock`'s current time, with its instant.
+#[inline]
+pub(crate) fn anchor(clock: &impl Clock) -> Stamp {
+    Stamp::current().unwrap_or_else(|| clock.stamp())
+}
+
+/// A logger that reads the clock once for each record, and passes the record to one or several
+/// loggers with that time.
+///
+/// While the loggers handle a record, its time is the event time of the thread
+/// ([`Stamp::current`]): everything of tach that writes about the record there, to however many
+/// outputs and in whatever formats, writes that time.
+///
+/// # Guarantees
+///
+/// The time is when the record arrived here. If the thread has an event time already, as within
+/// another `EventTime`, that one is kept. If a logger passes the record to another thread, the
+/// event time does not follow.
+///
+/// # Cost
+///
+/// One read of the clock and one conversion for every record that arrives, also if the loggers drop
+/// it. No allocation and no lock.
+///
+/// # Examples
+///
+/// ```
+/// use env_logger::{Builder, Target};
+/// use log::LevelFilter;
+/// use tach_log::{EventTime, Json, Line};
+///
+/// let text = Builder::new()
+///     .filter_level(LevelFilter::Info)
+///     .format(tach_log::write(Line::new()))
+///     .build();
+/// let json = Builder::new()
+///     .filter_level(LevelFilter::Debug)
+///     .target(Target::Stdout)
+///     .format(tach_log::write(Json::new()))
+///     .build();
+/// log::set_boxed_logger(Box::new(EventTime::new(text).and(json)))?;
+/// log::set_max_level(LevelFilter::Debug);
+/// log::info!("one record, two lines, one time");
+/// # Ok::<(), log::SetLoggerError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct EventTime<L, C = SystemClock> {
+    inner: L,
+    clock: C,
+}
+
+impl<L> EventTime<L> {
+    /// Creates a logger around `inner`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let logger = tach_log::EventTime::new(env_logger::Builder::from_default_env().build());
+    /// ```
+    #[must_use]
+    pub const fn new(inner: L) -> Self {
+        Self { inner, clock: SystemClock }
+    }
+}
+
+impl<L, C> EventTime<L, C> {
+    /// Adds another logger, which receives every record after those before it.
+    ///
+    /// Each logger keeps its own filter. Pass [`log::set_max_level`] the most verbose of their
+    /// levels.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use env_logger::Builder;
+    /// use tach_log::EventTime;
+    ///
+    /// let quiet = Builder::new().filter_level(log::LevelFilter::Error).build();
+    /// let verbose = Builder::new().filter_level(log::LevelFilter::Trace).build();
+    /// let logger = EventTime::new(quiet).and(verbose);
+    /// ```
+    #[must_use]
+    pub fn and<M: Log>(self, other: M) -> EventTime<Both<L, M>, C> {
+        EventTime { inner: Both { first: self.inner, second: other }, clock: self.clock }
+    }
+
+    /// Uses `clock` instead of the system's.
+    ///
+    /// This is also how a test compares whole lines, whatever the format:
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_log::{EventTime, Line};
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let logger = env_logger::Builder::new().format(tach_log::write(Line::new())).build();
+    /// let logger = EventTime::new(logger).with_clock(&CLOCK);
+    /// ```
+    #[must_use]
+    pub fn with_clock<D: Clock>(self, clock: D) -> EventTime<L, D> {
+        EventTime { inner: self.inner, clock }
+    }
+}
+
+impl<L: Log, C: Clock> Log for EventTime<L, C> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.inner.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        anchor(&self.clock).during(|| self.inner.log(record));
+    }
+
+    fn flush(&self) {
+        self.inner.flush();
+    }
+}
+
+/// Loggers need not be `Debug`.
+impl<L, C: fmt::Debug> fmt::Debug for EventTime<L, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventTime").field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+/// Two loggers, the first of which receives each record first.
+#[derive(Clone, Copy)]
+pub struct Both<L, M> {
+    first: L,
+    second: M,
+}
+
+impl<L: Log, M: Log> Log for Both<L, M> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        self.first.enabled(metadata) || self.second.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        self.first.log(record);
+        self.second.log(record);
+    }
+
+    fn flush(&self) {
+        self.first.flush();
+        self.second.flush();
+    }
+}
+
+/// Loggers need not be `Debug`.
+impl<L, M> fmt::Debug for Both<L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Both").finish_non_exhaustive()
+    }
+}

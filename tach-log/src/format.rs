@@ -1,0 +1,106 @@
+//! Formats: an event as bytes.
+
+pub(crate) mod escape;
+mod json;
+mod key_value;
+mod line;
+mod logfmt;
+pub(crate) mod plain;
+
+use std::io;
+use std::sync::Arc;
+
+use tach_core::{UnixTime, rfc3339};
+
+pub use self::json::Json;
+pub use self::line::Line;
+pub use self::logfmt::Logfmt;
+use crate::event::Event;
+use crate::timestamp::DIGITS;
+
+/// A way to write an event as bytes: a line of text, an object of JSON, an entry of a binary file.
+///
+/// [`Line`], [`Json`] and [`Logfmt`] are formats. [`write()`](crate::write()) and
+/// [`display()`](crate::display()) take a format to a back end of `log`; a sink of `tach-pipeline`
+/// takes one too.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{self, Write as _};
+///
+/// use tach_log::{Event, Format, Value};
+///
+/// struct Short;
+///
+/// impl Format for Short {
+///     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+///         // A `Value` is printed without line ends.
+///         write!(to, "{} {}", event.level_name(), Value::Str(event.message()))?;
+///         event.fields(|key, value| write!(to, " {}={value}", Value::Str(key)))?;
+///         writeln!(to)
+///     }
+/// }
+///
+/// let mut line = Vec::new();
+/// let fields = [("attempt", 2)];
+/// let mut record = log::Record::builder();
+/// let record = record.args(format_args!("connected")).key_values(&fields).build();
+/// tach_log::write(Short)(&mut line, &record)?;
+/// assert_eq!(line, b"INFO connected attempt=2\n");
+/// # Ok::<(), io::Error>(())
+/// ```
+pub trait Format {
+    /// Appends `event` to `to`, with its end: a line format ends it with a line end.
+    ///
+    /// `to` may hold earlier events, which a format leaves as they are.
+    ///
+    /// # Errors
+    ///
+    /// A format of `tach-log` never fails. If another one returns an error, whatever it appended is
+    /// discarded: [`write()`](crate::write()) returns the error, and the pipeline counts the record
+    /// as dropped.
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()>;
+}
+
+/// Implements `Format` for a pointer to one.
+macro_rules! forward {
+    ($($pointer:ty),*) => {
+        $(impl<F: Format + ?Sized> Format for $pointer {
+            #[inline]
+            fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+                (**self).write(event, to)
+            }
+        })*
+    };
+}
+
+forward!(&F, Box<F>, Arc<F>);
+
+/// Returns the suffix for a field's key: `_` if the head of JSON and logfmt has that key too, so that
+/// no field passes for the record's own.
+fn suffix(key: &str) -> &'static [u8] {
+    match key {
+        "ts" | "level" | "target" | "msg" => b"_",
+        _ => b"",
+    }
+}
+
+fn time(to: &mut Vec<u8>, time: UnixTime) {
+    rfc3339::with_text::<DIGITS, _>(time, |text| to.extend_from_slice(text.as_bytes()));
+}
+
+/// Writes a text between quotes, escaped.
+#[inline]
+fn quoted(to: &mut Vec<u8>, text: &str) {
+    to.push(b'"');
+    escape::write::<true>(to, text);
+    to.push(b'"');
+}
+
+/// Writes the line that another formatter has made of the event.
+#[cold]
+fn made_line(to: &mut Vec<u8>, event: &Event<'_>) {
+    to.extend_from_slice(event.message().as_bytes());
+    to.push(b'\n');
+}

@@ -1,0 +1,119 @@
+//! A line for people.
+
+use std::io;
+
+use super::{Format, escape, key_value, made_line, time};
+use crate::event::Event;
+
+/// As wide as `ERROR` and `DEBUG`, so that targets stand below each other.
+const LEVEL_WIDTH: &[u8] = b"     ";
+
+// ECMA-48, "select graphic rendition".
+const FAINT: &[u8] = b"\x1b[2m";
+const PLAIN: &[u8] = b"\x1b[0m";
+
+/// A line for people for each event:
+///
+/// ```text
+/// 2026-11-21T09:30:00.123456Z INFO  app::db: connected peer=10.0.0.7:5432 query="select 1"
+/// ```
+///
+/// A value is bare if it is a word or a number, and otherwise quoted and escaped as in JSON. The
+/// message has no quotes, so a program can't find its end for certain: for programs take
+/// [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
+///
+/// On a terminal the time is faint and the level has its color, where the back end knows that the
+/// output is a terminal: the standard streams of `tach-pipeline`.
+///
+/// # Guarantees
+///
+/// One event is one line, whatever its message, target, keys and values hold. The control characters
+/// of ASCII and Latin-1, the line ends of Unicode and the marks that reorder text are escaped as in
+/// JSON (`\n`, `\u001b`), so that no text forges a line or drives a terminal. A key can't be quoted:
+/// `_` replaces `"`, `=`, `\` and every character that is neither alphanumeric nor a mark of ASCII.
+///
+/// A message or a value whose `Display` fails keeps its text up to there, followed by
+/// `<failed to format>`; one that panics is caught, and followed by `<panicked>`.
+///
+/// # Examples
+///
+/// ```
+/// use log::Record;
+/// use tach_log::{Line, display};
+///
+/// let record = Record::builder().target("app").args(format_args!("two\nlines")).build();
+/// assert!(display(Line::new(), &record).to_string().ends_with(r"Z INFO  app: two\nlines"));
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Line {}
+
+impl Line {
+    /// Creates the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// env_logger::Builder::from_default_env().format(tach_log::write(tach_log::Line::new())).init();
+    /// log::info!(attempt = 2; "connected");
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Format for Line {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        if event.is_line() {
+            made_line(to, event);
+            return Ok(());
+        }
+        let level = event.level_name();
+        if event.shows_colors() {
+            colored_head(to, event);
+        } else {
+            time(to, event.time());
+            to.push(b' ');
+            to.extend_from_slice(level.as_bytes());
+        }
+        to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
+        to.push(b' ');
+        escape::write::<false>(to, event.target());
+        to.extend_from_slice(b": ");
+        escape::write::<false>(to, event.message());
+        event.fields(|key, value| {
+            to.push(b' ');
+            key_value::write_key(to, key);
+            to.push(b'=');
+            key_value::write_value(to, value);
+            Ok(())
+        })?;
+        to.push(b'\n');
+        Ok(())
+    }
+}
+
+/// Writes the time and the level in colors.
+#[cold]
+fn colored_head(to: &mut Vec<u8>, event: &Event<'_>) {
+    to.extend_from_slice(FAINT);
+    time(to, event.time());
+    to.extend_from_slice(PLAIN);
+    to.push(b' ');
+    to.extend_from_slice(color(event.level_name()));
+    to.extend_from_slice(event.level_name().as_bytes());
+    to.extend_from_slice(PLAIN);
+}
+
+/// Returns the command that turns a level's color on.
+fn color(level: &str) -> &'static [u8] {
+    match level {
+        "CRITICAL" => b"\x1b[1;31m",
+        "ERROR" => b"\x1b[31m",
+        "WARN" => b"\x1b[33m",
+        "INFO" => b"\x1b[32m",
+        "DEBUG" => b"\x1b[34m",
+        _ => b"\x1b[35m",
+    }
+}

@@ -1,0 +1,78 @@
+//! logfmt: `key=value` throughout.
+
+use std::io;
+
+use super::{Format, key_value, made_line, quoted, suffix, time};
+use crate::event::Event;
+
+/// A line of logfmt for each event:
+///
+/// ```text
+/// ts=2026-11-21T09:30:00.123456Z level=INFO target=app::db msg="connected" attempt=2
+/// ```
+///
+/// A field whose key is one of the head's, and a key that comes twice, is written as
+/// [`Json`](crate::Json) writes it; other keys and values as [`Line`](crate::Line) writes them.
+/// logfmt has no types: the text `"1"` and the number are both `1`, and floats may be `NaN`, `inf`
+/// and `-inf`.
+///
+/// # Guarantees
+///
+/// Those of [`Line`](crate::Line). A reader of logfmt that knows the escapes of JSON between quotes
+/// reads the message and every value as they were.
+///
+/// # Examples
+///
+/// ```
+/// use log::Record;
+/// use tach_log::{Logfmt, display};
+///
+/// let record = Record::builder().target("app").args(format_args!("ready")).build();
+/// let line = display(Logfmt::new(), &record).to_string();
+/// assert!(line.ends_with(r#"Z level=INFO target=app msg="ready""#));
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Logfmt {}
+
+impl Logfmt {
+    /// Creates the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// env_logger::Builder::from_default_env().format(tach_log::write(tach_log::Logfmt::new())).init();
+    /// log::info!(attempt = 2; "connected");
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Format for Logfmt {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        if event.is_line() {
+            made_line(to, event);
+            return Ok(());
+        }
+        to.extend_from_slice(b"ts=");
+        time(to, event.time());
+        to.extend_from_slice(b" level=");
+        to.extend_from_slice(event.level_name().as_bytes());
+        to.extend_from_slice(b" target=");
+        key_value::write_text(to, event.target());
+        to.extend_from_slice(b" msg=");
+        quoted(to, event.message());
+        event.fields(|key, value| {
+            to.push(b' ');
+            key_value::write_key(to, key);
+            to.extend_from_slice(suffix(key));
+            to.push(b'=');
+            key_value::write_value(to, value);
+            Ok(())
+        })?;
+        to.push(b'\n');
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Formats of the user's.
+
+use core::cell::Cell;
+use std::io::{self, Write as _};
+
+use log::{Level, Log as _, Record};
+use tach_core::{ManualClock, UnixTime};
+use tach_log::{Event, Format, Json};
+use tach_pipeline::{Pipeline, Sink};
+use test_support::Captured;
+
+use crate::support::{LONG, Memory, info};
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(7));
+
+/// Writes each part of an event as it receives it, and ends it with no line end.
+#[derive(Clone, Copy)]
+struct Raw;
+
+impl Format for Raw {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        let nanos = event.time().as_nanos();
+        let (level, target) = (event.level(), event.target());
+        write!(to, "{nanos} {level} {} {target} {}", event.level_name(), event.message())?;
+        event.fields(|key, value| write!(to, "|{key}={value:?}"))?;
+        assert!(!event.shows_colors());
+        to.push(b'.');
+        Ok(())
+    }
+}
+
+#[test]
+fn a_format_of_the_users_writes_as_it_does_for_other_back_ends() {
+    let (written, mut expected) = (Captured::default(), Vec::new());
+    let sink = Sink::writer("memory", written.clone()).format(Raw);
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let fields = [("a\nb", log::kv::Value::from("two words")), ("int", (-1).into())];
+    for message in [format_args!("as it is\n"), format_args!("{}\n", 1)] {
+        let mut record = Record::builder();
+        record.level(Level::Warn).target("app").key_values(&fields);
+        let record = record.args(message).build();
+        pipeline.log(&record);
+        let anchor = tach_core::Clock::stamp(&CLOCK);
+        anchor.during(|| tach_log::write(Raw)(&mut expected, &record)).unwrap();
+    }
+    pipeline.flush(LONG).unwrap();
+    let expected = String::from_utf8(expected).unwrap();
+    assert!(expected.starts_with("7 WARN WARN app as it is\n|a\nb=Str(\"two words\")|"));
+    assert_eq!(written.take(), expected);
+}
+
+/// A format that fails for one message and panics for another.
+struct Moody;
+
+impl Format for Moody {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        to.extend_from_slice(b"discarded");
+        match event.message() {
+            "fails" => Err(io::Error::other("on purpose")),
+            "panics" => panic!("on purpose"),
+            _ => {
+                to.truncate(to.len() - "discarded".len());
+                Json::new().write(event, to)
+            }
+        }
+    }
+}
+
+#[test]
+fn a_record_whose_format_fails_or_panics_is_dropped_alone() {
+    let memory = Memory::default();
+    let (pipeline, _guard) = Pipeline::builder().sink(memory.json().format(Moody)).build().unwrap();
+    for message in ["before", "fails", "panics", "after"] {
+        info(&pipeline, message);
+    }
+    pipeline.flush(LONG).unwrap();
+    let dropped = "records dropped while the sink failed";
+    // Each is reported before the next record.
+    assert_eq!(memory.messages(), ["before", dropped, dropped, "after"]);
+    assert!(memory.records()[1..3].iter().all(|record| record["count"] == 1));
+}
+
+/// The count is kept until it can be written.
+#[test]
+fn a_format_that_fails_for_its_own_report_loses_no_count() {
+    struct Once(Cell<u32>);
+    impl Format for Once {
+        fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+            self.0.set(self.0.get() + 1);
+            // The record, and the report before the next one.
+            if self.0.get() <= 2 {
+                return Err(io::Error::other("on purpose"));
+            }
+            Json::new().write(event, to)
+        }
+    }
+    let memory = Memory::default();
+    let sink = memory.json().format(Once(0.into()));
+    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    for message in ["lost", "one", "two"] {
+        info(&pipeline, message);
+    }
+    pipeline.flush(LONG).unwrap();
+    let dropped = "records dropped while the sink failed";
+    assert_eq!(memory.messages(), ["one", dropped, "two"]);
+    assert_eq!(memory.records()[1]["count"], 1);
+}
