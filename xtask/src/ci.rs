@@ -9,15 +9,13 @@ use crate::cross;
 use crate::journal;
 use crate::loom;
 use crate::otel;
+use crate::release::{dependencies, features, lower_bounds, packages, public_types};
 use crate::run::{cargo, program, root, run};
+use crate::workflow;
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 /// Stands in README.md before the block that holds the test command.
 const TEST_MARKER: &str = "<!-- test command -->";
-
-/// The crates that users get.
-pub(crate) const PUBLISHED: [&str; 6] =
-    ["tach-core", "tach-tracing", "tach-otel", "tach-log", "tach-pipeline", "tach-tower"];
 
 /// A step: its name, and what it does.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -46,6 +44,12 @@ const STEPS: &[Step] = &[
         run(doc.env("RUSTDOCFLAGS", "-D warnings"))
     }),
     ("no_std", no_std),
+    ("feature combinations", features::check),
+    ("packages", packages::check),
+    ("public types", public_types::check),
+    ("lower bounds", lower_bounds::check),
+    ("dependencies", dependencies::check),
+    ("workflows", workflow::check),
     ("code generation", codegen::check),
     ("loom models", loom::check),
     ("systemd's journal", journal::check),
@@ -75,20 +79,7 @@ fn timed(name: &str, step: fn() -> Result<(), String>) -> Result<String, String>
 
 fn lints() -> Result<(), String> {
     let all = ["clippy", "--workspace", "--all-targets", "--all-features"];
-    run(cargo(&all).args(DENY_WARNINGS))?;
-    run(cargo(&["clippy", "--package", "tach-core", "--no-default-features"]).args(DENY_WARNINGS))?;
-    let of_otel = ["", "trace", "logs", "sdk", "trace,sdk", "logs,sdk"];
-    let of_log = ["", "slog"];
-    let of_pipeline = ["", "log", "slog", "tracing", "log,slog"];
-    let crates =
-        [("tach-otel", &of_otel[..]), ("tach-log", &of_log), ("tach-pipeline", &of_pipeline)];
-    for (package, features) in crates {
-        for features in features {
-            let some = ["clippy", "--package", package, "--no-default-features", "--features"];
-            run(cargo(&some).arg(features).args(DENY_WARNINGS))?;
-        }
-    }
-    Ok(())
+    run(cargo(&all).args(DENY_WARNINGS))
 }
 
 /// Runs the command that README gives to its readers.

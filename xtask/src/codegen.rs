@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{cargo, root, run};
+use crate::run::{cargo, run, target};
 
 /// What the way through a function to its first return must hold and must not.
 struct Rule {
@@ -54,7 +54,7 @@ pub(crate) fn check() -> Result<(), String> {
         println!("code generation: no rules for this target, which reads no counter yet");
         return Ok(());
     }
-    let target = root().join("target").join("codegen");
+    let target = target().join("codegen");
     let mut build = cargo(&["rustc", "--release", "--manifest-path", "xtask/codegen/Cargo.toml"]);
     build.arg("--target-dir").arg(&target).args(["--", "--emit", "asm"]);
     run(&mut build)?;

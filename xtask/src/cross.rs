@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use crate::ci::PUBLISHED;
 use crate::run::{program, root, run};
+use crate::workspace;
 use home::{Compiler, Home};
 use targets::{Means, TARGETS, Target, Work};
 
@@ -111,10 +111,7 @@ impl Target {
 
 fn msrv(home: &Home) -> Result<String, String> {
     let mut check = home.cargo(Compiler::Msrv, &["check", "--locked", "--all-features"]);
-    for package in PUBLISHED {
-        check.args(["--package", package]);
-    }
-    run(&mut check)?;
+    run(check.args(workspace::arguments()?))?;
     let mut compiler = home.cargo(Compiler::Msrv, &["--version"]);
     Ok(format!("checked with {}", first_line(&mut compiler)?))
 }

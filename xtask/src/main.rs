@@ -1,61 +1,108 @@
-//! The project's chores: `cargo xtask TASK`.
+//! The project's tasks: `cargo xtask TASK`.
 
 mod cache;
 mod ci;
 mod codegen;
 mod cross;
+mod files;
 mod journal;
 mod loom;
+mod mutants;
 mod otel;
+mod prose;
+mod release;
 mod run;
+mod tools;
+mod workflow;
+mod workspace;
 
 use std::env;
 use std::process::ExitCode;
 
 use crate::run::cargo;
 
-const USAGE: &str = "usage: cargo xtask TASK
-  ci               what CI runs, in order
-  codegen          check the assembly of the hot paths
-  loom             run the models, and check that they need every memory ordering
-  no-std           build tach-core for a program without std
-  cross [TARGET]   the other platforms, or those named: set up, built, and run
-  journal          the test with systemd's journal, which it sets up
-  otel             the tests with the real OpenTelemetry Collector and Jaeger, which it sets up
-  bench [--quick] [WORD]
-                   all clocks side by side, or the groups whose names hold the word, as a table of ratios
-  first-use        how long the first use in a process takes, over 400 processes
-  drift [SECONDS]  the timelines against the OS's clocks, under load";
+/// A task: its name and arguments, its line of help, and its function.
+struct Task(&'static str, &'static str, fn(&[String]) -> Result<(), String>);
+
+const TASKS: &[Task] = &[
+    Task("ci", "everything that CI runs, in order", |_| ci::all()),
+    Task(
+        "prose [PATH]",
+        "unclear words in comments and Markdown; with places, if paths are named",
+        prose::check,
+    ),
+    Task("codegen", "check the assembly of the hot paths", |_| codegen::check()),
+    Task("loom", "run the models, and check that they need every memory ordering", |_| {
+        loom::check()
+    }),
+    Task("no-std", "build tach-core for a program without std", |_| ci::no_std()),
+    Task("features", "lint the published packages with every combination of features", |_| {
+        release::features::check()
+    }),
+    Task(
+        "packages",
+        "check the files of the published packages, and rehearse publishing them",
+        |_| release::packages::check(),
+    ),
+    Task("public-types", "check that each public type's auto traits are tested", |_| {
+        release::public_types::check()
+    }),
+    Task("lower-bounds", "compile with the oldest dependencies that the manifests allow", |_| {
+        release::lower_bounds::check()
+    }),
+    Task("dependencies", "check dependencies' licences, sources and advisories", |_| {
+        release::dependencies::check()
+    }),
+    Task("workflows", "lint the definition of the hosted CI", |_| workflow::check()),
+    Task(
+        "cross [TARGET]",
+        "set up, build and run on the other platforms, or on those named",
+        cross::check,
+    ),
+    Task("journal", "set up systemd's journal and run the test with it", |_| journal::check()),
+    Task(
+        "otel",
+        "set up a real OpenTelemetry Collector and Jaeger and run the tests with them",
+        |_| otel::check(),
+    ),
+    Task(
+        "mutants NAME",
+        "change each function of a package or file, and list changes that pass the tests",
+        mutants::check,
+    ),
+    Task(
+        "bench [--quick] [WORD]",
+        "a table of ratios of all clocks, or of the groups that hold the word",
+        |rest| measure("table", rest),
+    ),
+    Task("first-use", "how long the first use in a process takes, over 400 processes", |rest| {
+        measure("first_use", rest)
+    }),
+    Task("drift [SECONDS]", "the timelines against the OS's clocks, under load", |rest| {
+        measure("drift", rest)
+    }),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let Some((task, rest)) = arguments.split_first() else {
-        eprintln!("{USAGE}");
+    let named = arguments.first().map(String::as_str).unwrap_or_default();
+    let task = TASKS.iter().find(|task| task.0.split(' ').next() == Some(named));
+    let Some(Task(.., run)) = task else {
+        eprint!("{}", usage());
         return ExitCode::from(2);
     };
-    let result = match task.as_str() {
-        "ci" => ci::all(),
-        "codegen" => codegen::check(),
-        "loom" => loom::check(),
-        "no-std" => ci::no_std(),
-        "cross" => cross::check(rest),
-        "journal" => journal::check(),
-        "otel" => otel::check(),
-        "bench" => measure("table", rest),
-        "first-use" => measure("first_use", rest),
-        "drift" => measure("drift", rest),
-        other => {
-            eprintln!("xtask: \"{other}\" is not a task\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match result {
+    match run(&arguments[1..]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("xtask: {problem}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> String {
+    let lines = TASKS.iter().map(|Task(name, help, _)| format!("  {name:22} {help}\n"));
+    format!("usage: cargo xtask TASK\n{}", lines.collect::<String>())
 }
 
 /// Runs one of the programs in `benches`.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cache;
-use crate::run::{program, root, run};
+use crate::run::{program, root, run, target};
 
 /// Settings of the caller's that would choose another compiler, another library for it, or another place for tests,
 /// or ask more of these than an emulator has.
@@ -104,8 +104,7 @@ impl Compiler {
 
     /// Its build folder.
     pub(crate) fn target(self) -> PathBuf {
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-        root().join(target).join("cross").join(self.name())
+        target().join("cross").join(self.name())
     }
 }
 

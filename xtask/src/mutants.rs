@@ -1,0 +1,28 @@
+//! Mutation tests: whether the tests notice when a function returns something else.
+
+use crate::run::{root, run, target};
+use crate::tools::Tool;
+
+const MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0" };
+
+/// Lengths of tests that could be of any length: a mutant is found by a short run too, and each runs
+/// them all.
+const LENGTHS: [(&str, &str); 3] =
+    [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
+
+/// Changes each function of the named packages and files, one at a time, and runs the package's
+/// tests. A change that no test notices is a test that is missing.
+pub(crate) fn check(names: &[String]) -> Result<(), String> {
+    if names.is_empty() {
+        return Err("name a package or a file: all of them would take days".into());
+    }
+    let mut mutants =
+        MUTANTS.command(&["mutants", "--all-features", "--no-shuffle", "--output"])?;
+    mutants.arg(target()).envs(LENGTHS);
+    for name in names {
+        let option = if root().join(name).is_file() { "--file" } else { "--package" };
+        mutants.args([option, name]);
+    }
+    // Unit tests, and tests of the public API. The other test programs start hundreds of processes.
+    run(mutants.args(["--", "--lib", "--test", "it"]))
+}

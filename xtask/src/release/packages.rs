@@ -1,0 +1,85 @@
+//! The files and fields that every published package has, and a rehearsal of publishing it.
+
+use serde_json::Value;
+
+use crate::files;
+use crate::run::{cargo, root, run};
+use crate::workspace::{self, Package};
+
+/// Each package has copies of these, since a link would not survive a checkout on Windows.
+const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
+/// Fields of the manifest, by their names in `cargo metadata`.
+const FIELDS: [&str; 9] = [
+    "description",
+    "documentation",
+    "readme",
+    "license",
+    "rust_version",
+    "authors",
+    "keywords",
+    "categories",
+    "metadata",
+];
+
+/// Checks the files and fields of every published package, then packs and compiles each as its users
+/// would.
+pub(crate) fn check() -> Result<(), String> {
+    let faults: Vec<_> = workspace::published()?.iter().flat_map(faults).collect();
+    if !faults.is_empty() {
+        return Err(faults.join("\n"));
+    }
+    // A change need not be committed to be checked.
+    let rehearsal = ["publish", "--workspace", "--dry-run", "--allow-dirty"];
+    run(&mut cargo(&rehearsal))
+}
+
+fn faults(package: &Package) -> Vec<String> {
+    let missing = FIELDS.iter().filter(|name| is_empty(package.field(name)));
+    let mut faults: Vec<_> =
+        missing.map(|name| format!("{}: no {name} in Cargo.toml", package.name())).collect();
+    let folder = package.folder();
+    if package.field("readme") != "README.md" {
+        faults.push(format!("{}: its readme is not its own README.md", package.name()));
+    }
+    for name in ["README.md", "CHANGELOG.md"] {
+        if !folder.join(name).is_file() {
+            faults.push(format!("{}: no {name}", package.name()));
+        }
+    }
+    for name in LICENCES {
+        let text = files::read(&folder.join(name));
+        if text.is_err() || text != files::read(&root().join(name)) {
+            faults.push(format!("{}: its {name} is not a copy of the root's", package.name()));
+        }
+    }
+    // The README's example is compiled as a test of the library.
+    let library = files::read(&folder.join("src/lib.rs")).unwrap_or_default();
+    if !library.contains("include_str!(\"../README.md\")") {
+        faults.push(format!("{}: the example in its README is not compiled", package.name()));
+    }
+    faults
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(values) => values.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_fields_are_found() {
+        for text in ["null", "[]", "\"\""] {
+            assert!(is_empty(&serde_json::from_str(text).unwrap()), "{text}");
+        }
+        for text in ["[1]", "\"a\"", "{}"] {
+            assert!(!is_empty(&serde_json::from_str(text).unwrap()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Every public type has its auto traits asserted.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::files;
+use crate::run::{cargo, run, target};
+use crate::workspace::{self, Package};
+
+/// The test of each package that names all its public types.
+const TEST: &str = "tests/it/auto_traits.rs";
+
+/// Checks that the test of auto traits names every public type of every published package.
+pub(crate) fn check() -> Result<(), String> {
+    let mut missing = Vec::new();
+    for package in workspace::published()? {
+        let test = files::read(&package.folder().join(TEST))?;
+        let types = public_types(&package)?;
+        if types.is_empty() {
+            return Err(format!("{}: rustdoc lists no public type", package.name()));
+        }
+        let unnamed = types.into_iter().filter(|path| !is_named(&test, &library(&package), path));
+        missing.extend(unnamed.map(|path| format!("{} lacks {path}", package.name())));
+    }
+    if missing.is_empty() { Ok(()) } else { Err(format!("{TEST} of {}", missing.join("; of "))) }
+}
+
+/// Returns the name of a package's crate.
+fn library(package: &Package) -> String {
+    package.name().replace('-', "_")
+}
+
+/// Returns the paths of a package's public types, without the crate's name.
+fn public_types(package: &Package) -> Result<Vec<String>, String> {
+    let mut rustdoc = cargo(&["rustdoc", "--quiet", "--lib", "--all-features", "--package"]);
+    rustdoc.args([package.name(), "--", "-Z", "unstable-options", "--output-format", "json"]);
+    // The JSON is unstable. The compiler is that of all other steps, so nothing is compiled again.
+    run(rustdoc.env("RUSTC_BOOTSTRAP", "1"))?;
+    let file = target().join("doc").join(format!("{}.json", library(package)));
+    let json: Value = serde_json::from_str(&files::read(&file)?)
+        .map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(types(&json))
+}
+
+/// Returns the paths of the public types in rustdoc's JSON.
+fn types(json: &Value) -> Vec<String> {
+    let Some(index) = json["index"].as_object() else { return Vec::new() };
+    let index: HashMap<_, _> = index.iter().map(|(id, item)| (id.clone(), item)).collect();
+    let mut found = Vec::new();
+    walk(&index, &json["root"], "", &mut found);
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Adds the types of a module, or the type itself, to `found`. `path` ends with `::` or is empty.
+fn walk(index: &HashMap<String, &Value>, id: &Value, path: &str, found: &mut Vec<String>) {
+    let Some(item) = index.get(&id.to_string()) else { return };
+    let Some((kind, inner)) = item["inner"].as_object().and_then(|inner| inner.iter().next())
+    else {
+        return;
+    };
+    let name = item["name"].as_str().unwrap_or_default();
+    match kind.as_str() {
+        "module" => {
+            let is_root = inner["is_crate"] == true;
+            let path = if is_root { String::new() } else { format!("{path}{name}::") };
+            for id in inner["items"].as_array().into_iter().flatten() {
+                walk(index, id, &path, found);
+            }
+        }
+        "use" if inner["is_glob"] == true => {
+            let module = index.get(&inner["id"].to_string());
+            let items = module.map(|module| &module["inner"]["module"]["items"]);
+            for id in items.and_then(Value::as_array).into_iter().flatten() {
+                walk(index, id, path, found);
+            }
+        }
+        "use" => walk(index, &inner["id"], path, found),
+        "struct" | "enum" | "union" => found.push(format!("{path}{name}")),
+        _ => {}
+    }
+}
+
+/// Returns whether a source names the type by this path, with or without the crate's name.
+fn is_named(source: &str, library: &str, path: &str) -> bool {
+    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let mut paths = code.flat_map(|line| line.split(|c| !is_of_path(c)));
+    paths.any(|found| {
+        let inside = found.strip_prefix(library).and_then(|rest| rest.strip_prefix("::"));
+        inside.unwrap_or(found) == path
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_types_are_found_where_they_are_exported() {
+        let json = r#"{"root": 0, "index": {
+            "0": {"name": "tach", "inner": {"module": {"is_crate": true, "items": [1, 3, 5, 8]}}},
+            "1": {"name": "room", "inner": {"module": {"is_crate": false, "items": [2]}}},
+            "2": {"name": "A", "inner": {"struct": {}}},
+            "3": {"inner": {"use": {"id": 4, "is_glob": false}}},
+            "4": {"name": "B", "inner": {"enum": {}}},
+            "5": {"inner": {"use": {"id": 6, "is_glob": true}}},
+            "6": {"name": "private", "inner": {"module": {"is_crate": false, "items": [7]}}},
+            "7": {"name": "C", "inner": {"union": {}}},
+            "8": {"name": "f", "inner": {"function": {}}}
+        }}"#;
+        assert_eq!(types(&serde_json::from_str(json).unwrap()), ["B", "C", "room::A"]);
+    }
+
+    #[test]
+    fn a_type_is_named_by_its_path() {
+        let is_named = |source, path| super::is_named(source, "tach_core", path);
+        assert!(is_named("assert!([Send] A, room::B);", "A"));
+        assert!(is_named("assert!([Send] A<u8>, tach_core::B);", "B"));
+        assert!(is_named("assert!([Send] tach_core::room::B);", "room::B"));
+        assert!(!is_named("assert!([Send] room::B);", "B"));
+        assert!(!is_named("assert!([Send] AB, BA);", "A"));
+        assert!(!is_named("// A", "A"));
+    }
+}
