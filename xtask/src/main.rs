@@ -50,6 +50,9 @@ const TASKS: &[Task] = &[
     Task("lower-bounds", "compile with the oldest dependencies that the manifests allow", |_| {
         release::lower_bounds::check()
     }),
+    Task("msrv", "check the published packages with the oldest Rust that they support", |_| {
+        release::msrv::check()
+    }),
     Task("dependencies", "check dependencies' licences, sources and advisories", |_| {
         release::dependencies::check()
     }),

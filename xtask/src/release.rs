@@ -3,5 +3,6 @@
 pub(crate) mod dependencies;
 pub(crate) mod features;
 pub(crate) mod lower_bounds;
+pub(crate) mod msrv;
 pub(crate) mod packages;
 pub(crate) mod public_types;

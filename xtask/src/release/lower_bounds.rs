@@ -17,7 +17,6 @@ pub(crate) fn check() -> Result<(), String> {
     for package in workspace::published()? {
         let to = sources.join(package.name());
         files::copy_folder(&package.folder().join("src"), &to.join("src"))?;
-        files::copy_file(&package.folder().join("README.md"), &to.join("README.md"))?;
         let manifest = files::read(&package.folder().join("Cargo.toml"))?;
         files::write(&to.join("Cargo.toml"), &without_tests(&manifest))?;
         members.push(package.name().to_owned());
