@@ -76,7 +76,6 @@ fn run_again_enforced(options: Options) -> bool {
     child.status().expect("this program starts again").success()
 }
 
-/// Runs a clock and prints its row.
 fn run(subject: &Subject, options: Options) -> Findings {
     let findings = (subject.run)(options);
     print_row(subject.name, &findings, options.time);

@@ -174,7 +174,6 @@ fn in_ticks(options: Options, read: impl Fn() -> u64 + Sync) -> Findings {
     Findings { largest: ticks(largest), ..findings }
 }
 
-/// Returns the duration of `count` ticks.
 fn ticks(count: u64) -> Duration {
     let now = Instant::now();
     Instant::from_ticks(now.as_ticks() + count) - now

@@ -70,7 +70,6 @@ static STAMPED_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
     builder.with_log_processor(Discard).build().logger("benches")
 });
 
-/// Returns the groups of OpenTelemetry.
 pub(crate) fn groups() -> Vec<Group> {
     vec![roots(), children(), events(), records(), layers()]
 }

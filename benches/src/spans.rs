@@ -12,7 +12,6 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::{Group, Subject};
 
-/// Returns groups of stacks that do the same job.
 pub(crate) fn groups() -> Vec<Group> {
     vec![timed_spans(), printed_spans(), events()]
 }

@@ -42,7 +42,6 @@ macro_rules! subject {
     };
 }
 
-/// Returns the groups of bare clocks.
 pub(crate) fn groups() -> Vec<Group> {
     vec![reads(), elapsed(), unix(), for_tests(), upkeep(), coarse()]
 }
@@ -107,7 +106,6 @@ fn unix() -> Group {
     Group { name: "Unix time in ns", subjects }
 }
 
-/// Returns the clocks that code under test reads.
 fn for_tests() -> Group {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     static DYNAMIC: &dyn Clock = &CLOCK;

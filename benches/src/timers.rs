@@ -13,10 +13,8 @@ use tracing_subscriber::fmt::time::{self, ChronoLocal, ChronoUtc, FormatTime, Sy
 
 use crate::{Group, Subject};
 
-/// The pattern of RFC 3339 with six digits.
 const RFC3339: &str = "%FT%T%.6f%:z";
 
-/// Returns groups of timers with similar texts.
 pub(crate) fn groups() -> Vec<Group> {
     vec![utc(), uptime(), local(), events()]
 }

@@ -22,10 +22,8 @@ const REQUESTS: [(&str, Option<&str>); 8] = [
     ("/search", Some("60m")),
     ("/work/500", None),
 ];
-/// The clients that run at once.
 const CLIENTS: usize = 5;
 
-/// The findings of the demo.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     latencies: Vec<Duration>,
@@ -67,13 +65,11 @@ pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
 }
 
 impl Summary {
-    /// Adds the counts of the service.
     pub(crate) fn with_budgets(self, stats: &Stats) -> Self {
         let (exhausted, unparsable) = (stats.exhausted(), stats.unparsable_headers());
         Self { exhausted, unparsable, ..self }
     }
 
-    /// Returns a percentile of the latencies.
     fn percentile(&self, percent: usize) -> Duration {
         let last = self.latencies.len().saturating_sub(1);
         self.latencies.get(last * percent / 100).copied().unwrap_or_default()

@@ -26,7 +26,6 @@ use tokio::sync::oneshot;
 
 use crate::options::Options;
 
-/// An error that ends the service.
 type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {

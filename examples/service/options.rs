@@ -2,12 +2,10 @@
 
 use std::env;
 
-/// The options.
 #[derive(Debug)]
 pub(crate) struct Options {
     /// Whether to drive the service, print a summary and stop.
     pub(crate) demo: bool,
-    /// The address and port to listen on.
     pub(crate) listen: String,
 }
 

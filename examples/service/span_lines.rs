@@ -1,4 +1,4 @@
-//! An exporter that prints spans on standard output.
+//! An exporter that prints a line a span: start, duration, trace, name.
 
 use core::future::{Future, ready};
 use core::time::Duration;
@@ -8,7 +8,6 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tach_core::UnixTime;
 
-/// An exporter that prints a line a span: start, duration, trace, name.
 #[derive(Debug)]
 pub(crate) struct SpanLines;
 

@@ -26,7 +26,6 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Exports the queues.
     pub(crate) fn shutdown(self) -> OTelSdkResult {
         let logs = self.logs.map_or(Ok(()), |logs| logs.shutdown());
         self.spans.shutdown().and(logs)

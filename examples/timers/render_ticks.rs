@@ -43,7 +43,6 @@ fn scale_in(line: &str) -> Option<TickScale> {
     text.split('"').next()?.parse().ok()
 }
 
-/// Returns the line with a time in place of its tick.
 fn rendered(line: &str, scale: TickScale) -> Option<String> {
     let start = after_colors(line)?;
     let start = start + line[start..].find(|c: char| c.is_ascii_digit())?;

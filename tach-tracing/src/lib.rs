@@ -23,7 +23,7 @@
 //! |---|---|
 //! | [`EventTime`] | gives each event one time in all layers inside it |
 //! | [`SpanTiming`] | measures busy and idle times of spans |
-//! | [`CloseTimes`] | prints them when a span closes, like `FmtSpan::CLOSE` |
+//! | [`CloseTimes`] | prints these times when a span closes, like `FmtSpan::CLOSE` |
 //!
 //! ```
 //! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};

@@ -7,18 +7,18 @@ use core::time::Duration;
 
 use tach_core::{Clock, Instant, UnixTime};
 
-/// The span of the rate: six minutes at 3 GHz, so that rounding to a nanosecond is 3 millionths of
-/// a ppm.
+/// The ticks over which the rate is measured: six minutes at 3 GHz, so that rounding to a
+/// nanosecond is 3 millionths of a ppm.
 const SPAN_TICKS: u64 = 1 << 40;
 
 /// The Unix time of one tick, and the duration of a tick at that moment.
 ///
 /// A program with the timer [`Ticks`](crate::Ticks) saves the conversion and keeps the counter's
 /// precision. It logs a [scale](crate::Ticks::scale) at its start and now and then. A reader of the
-/// log converts each tick with the scales before and after it, see [`until`](Self::until). The
-/// scale before it alone is as exact as the rate known then: to about a hundred ppm when the
-/// process has just started, and far better after minutes. The text of a scale is
-/// `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.3999368106014762`.
+/// log converts each tick with the scales before and after it, see [`until`](Self::until). With
+/// only the scale before it, the conversion is as exact as the rate was known then: to about a
+/// hundred ppm when the process has just started, and far better after minutes. The text of a scale
+/// is `tick=91496088077416 time=2026-11-21T09:30:00.123456789Z ns_per_tick=0.3999368106014762`.
 ///
 /// # Guarantees
 ///

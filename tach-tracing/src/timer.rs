@@ -1,4 +1,4 @@
-//! Timers: a text for the time, and the clock that gives the time.
+//! The trait of all timers.
 
 mod with_clock;
 
@@ -8,10 +8,10 @@ use tracing_subscriber::fmt::time::FormatTime;
 pub use self::with_clock::WithClock;
 use crate::timers::increasing;
 
-/// The methods of all timers.
+/// A timer of this crate, whose clock can be replaced.
 ///
-/// Import it to give a timer another clock: `use tach_tracing::Timer as _`. Only this crate
-/// implements it.
+/// The methods need `use tach_tracing::Timer as _`. The trait is sealed: only this crate implements
+/// it.
 pub trait Timer: FormatTime + sealed::Print + Sized {
     /// Sets the clock of this timer.
     ///
@@ -82,7 +82,7 @@ pub(crate) mod sealed {
     use tach_core::Clock;
     use tracing_subscriber::fmt::format::Writer;
 
-    /// Writes the time as text.
+    /// The text of a timer.
     pub trait Print {
         /// Writes the event time or, without one, the time of `clock`.
         ///
@@ -90,7 +90,7 @@ pub(crate) mod sealed {
         fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>);
     }
 
-    /// Prints a fixed number of digits of a second.
+    /// The fixed number of digits of a second in that text.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` can't be strictly increasing",
         note = "it prints no fixed number of digits of the Unix time's second"

@@ -1,4 +1,4 @@
-//! The timers, each a text for the time.
+//! The timers.
 
 mod current;
 pub(crate) mod increasing;

@@ -28,15 +28,12 @@ const BURSTS: usize = 3_000;
 const FLOOD: u64 = 300_000;
 const THROUGHPUT: usize = 1_000_000;
 
-/// A logger, and its set-up to write to a file.
 struct Subject {
     name: &'static str,
     open: fn(&Path) -> Opened,
 }
 
-/// A logger that is set up.
 struct Opened {
-    /// Logs the event with a number.
     log: Box<dyn Fn(u64) + Send + Sync>,
     /// Writes everything, and ends the logger.
     close: Box<dyn FnOnce()>,
@@ -144,7 +141,6 @@ fn print_idle() {
     println!("\ntach, idle: {idle:.3} % of a core; ten records a second: {seldom:.2} %");
 }
 
-/// Returns the CPU time of all threads of this process.
 #[cfg(target_os = "linux")]
 fn cpu_time() -> Duration {
     let threads = fs::read_dir("/proc/self/task").expect("Linux has it");

@@ -41,7 +41,6 @@ fn main() {
     print_threads(&groups()[0], rounds, iterations);
 }
 
-/// Returns the best round of each subject, in ns a call.
 fn best_of(subjects: &[Subject], rounds: u32, iterations: u64) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; subjects.len()];
     for _ in 0..rounds {

@@ -25,7 +25,6 @@ fn lines(command: &mut Command) -> Vec<(String, String)> {
     text.lines().map(split).collect()
 }
 
-/// Replaces each digit by a 9.
 fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
 }
@@ -158,7 +157,6 @@ fn without_a_scale_ticks_stay() {
     assert_eq!(render("17 INFO event\nno number\n"), "17 INFO event\nno number\n");
 }
 
-/// Returns the output of `render_ticks` for a log.
 fn render(log: &str) -> String {
     let mut child = example("render_ticks").stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(log.as_bytes()).unwrap();

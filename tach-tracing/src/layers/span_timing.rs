@@ -28,9 +28,9 @@ use super::poison::unless_poisoned;
 /// an enter is ignored. A span whose guard was forgotten is busy until it closes. A span that is
 /// older than this layer has no times.
 ///
-/// If another layer panics while it holds the span's extensions, they are poisoned; a `fmt` layer
-/// does when a field's `Display` panics. Then neither this span nor a later one that reuses its
-/// memory is measured, and the panic unwinds as without this layer. At each later request for the
+/// A layer that panics while it holds the span's extensions poisons them, as a `fmt` layer does
+/// when a field's `Display` panics. Then neither this span nor a later one that reuses its memory
+/// is measured, and the panic unwinds as without this layer. At each later request for the
 /// extensions tracing-subscriber panics: this layer catches the panic, but the panic hook runs.
 ///
 /// # Cost

@@ -11,7 +11,7 @@ use crate::timer::{Timer, impl_format_time};
 /// A timer that prints the tick of the CPU's counter: `81234567890`.
 ///
 /// [`TickScale`] converts ticks to times later, with scales that the program logs at its start and
-/// now and then. The example `render_ticks` does.
+/// now and then. The example program `render_ticks` converts a log.
 ///
 /// # Cost
 ///

@@ -10,8 +10,8 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 /// A timer that prints the time since a start: `   0.000042000s`.
 ///
 /// The default start is this process's first use of tach: call [`tach_core::uptime`] at the start
-/// of `main` to begin there. With another [clock](Timer::with_clock), it is the creation of the
-/// timer. The text has the form of tracing-subscriber's `Uptime`.
+/// of `main` to begin there. With another clock, the default start is the call of
+/// [`with_clock`](Timer::with_clock). The text has the form of tracing-subscriber's `Uptime`.
 ///
 /// # Cost
 ///

@@ -1,36 +1,67 @@
-//! Size and thread safety of the timers.
+//! Traits and size of every public type.
 
 use core::mem::size_of;
 use core::panic::UnwindSafe;
+use std::sync::Arc;
 
-use tach_core::IncreasingClock;
+use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    Error, FixedOffset, TickScale, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime,
-    Utc, WithClock,
+    CloseTimes, Error, EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming, TickScale,
+    Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
 };
+use test_support::assert_implements;
+use tracing_subscriber::{Layer, Registry, fmt};
+
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
+    CloseTimes<()>,
+    EventTime<()>,
+    FixedOffset,
+    SpanDurations,
+    TickScale,
+    Ticks,
+    UnixMicros,
+    UnixMillis,
+    UnixNanos,
+    UnixSeconds,
+    Uptime,
+    Utc,
+    WithClock<Utc, &'static IncreasingClock>,
+);
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + 'static]
+    Error,
+    EventTime<fmt::Layer<Registry>, Arc<ManualClock>>,
+    SpanTimes,
+    SpanTiming,
+);
+#[cfg(feature = "jiff")]
+assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Local);
+#[cfg(feature = "jiff")]
+assert_implements!([Send + Sync + Unpin + UnwindSafe + 'static] tach_tracing::Strftime);
+assert_implements!(
+    [Layer<Registry> + Send + Sync + 'static]
+    CloseTimes<EventTime<Option<fmt::Layer<Registry>>>>,
+    EventTime<fmt::Layer<Registry>, Arc<dyn Clock>>,
+    SpanTiming,
+);
 
 #[test]
-fn every_timer_is_a_plain_value() {
-    fn assert_free<T: Send + Sync + Unpin + UnwindSafe + Copy + 'static>() {}
-    assert_free::<FixedOffset>();
-    assert_free::<Ticks>();
-    assert_free::<TickScale>();
-    assert_free::<UnixMicros>();
-    assert_free::<UnixMillis>();
-    assert_free::<UnixNanos>();
-    assert_free::<UnixSeconds>();
-    assert_free::<Uptime>();
-    assert_free::<Utc>();
-    assert_free::<WithClock<Utc, &'static IncreasingClock>>();
+fn utc_is_empty() {
     assert_eq!(size_of::<Utc>(), 0);
-    #[cfg(feature = "jiff")]
-    assert_free::<tach_tracing::Local>();
 }
 
 #[test]
-fn patterns_and_errors_can_be_shared_by_threads() {
-    fn assert_shared<T: Send + Sync + Unpin + UnwindSafe + 'static>() {}
-    assert_shared::<Error>();
-    #[cfg(feature = "jiff")]
-    assert_shared::<tach_tracing::Strftime>();
+fn span_timing_takes_any_clock() {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    let dynamic: &'static dyn Clock = &CLOCK;
+    let shared: Arc<dyn Clock> = Arc::new(ManualClock::default());
+    let timing = SpanTiming::new();
+    let all = [
+        timing.clone().with_clock(&CLOCK),
+        timing.clone().with_clock(dynamic),
+        timing.clone().with_clock(shared),
+        timing.with_clock(ManualClock::default()),
+    ];
+    assert!(all.iter().all(|timing| format!("{timing:?}").contains("dyn Clock")));
 }

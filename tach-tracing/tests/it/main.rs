@@ -10,7 +10,6 @@ mod formats;
 mod forward;
 mod increasing;
 mod layer_allocation;
-mod layer_traits;
 mod manual;
 mod span_timing;
 mod support;

@@ -25,7 +25,6 @@ impl Bracket {
         Self { tach, os_ns: before_ns + width_ns / 2, width_ns }
     }
 
-    /// Takes `of` brackets, and returns the narrowest.
     pub(crate) fn narrowest(of: u32, os_ns: impl Fn() -> u64) -> Self {
         let taken = (0..of.max(1)).map(|_| Self::take(&os_ns));
         taken.min_by_key(|bracket| bracket.width_ns).expect("there is one at least")

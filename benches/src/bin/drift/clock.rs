@@ -11,7 +11,6 @@ use crate::histogram::Histogram;
 /// The number of brackets at the start. The error of the narrowest is part of all later errors.
 const STARTS: u32 = 10_000;
 
-/// Both clocks, in the order of the table.
 pub(crate) type Clocks = [Clock; 2];
 
 pub(crate) struct Clock {
@@ -19,7 +18,6 @@ pub(crate) struct Clock {
     os_ns: Box<dyn Fn() -> u64 + Sync>,
     /// Converts tach's read, after the bracket.
     tach_ns: Box<dyn Fn(MonotonicInstant) -> u64 + Sync>,
-    /// Returns the status of the timeline.
     status: fn() -> TimelineStatus,
     syncs_before: u32,
     /// The latest time that any thread has read from tach.
@@ -65,7 +63,6 @@ impl Clock {
         (self.status)().syncs.wrapping_sub(self.syncs_before)
     }
 
-    /// Compares the clocks once.
     pub(crate) fn compare(&self, tally: &mut Tally) {
         // ORDERING: Acquire, with the Release below: the counter read of that time happens before
         // this thread's.
@@ -87,7 +84,6 @@ impl Clock {
 /// The findings for one clock.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// All brackets, including wide ones.
     pub(crate) comparisons: u64,
     /// Brackets too wide for their errors to count.
     pub(crate) wide: u64,

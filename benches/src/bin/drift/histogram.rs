@@ -3,7 +3,6 @@
 /// Smaller numbers have a bucket each. Larger ones enter only count, sum and maximum.
 const BUCKETS: u64 = 4096;
 
-/// The counts of numbers of ns.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     buckets: Vec<u64>,
@@ -12,7 +11,6 @@ pub(crate) struct Histogram {
     max: u64,
 }
 
-/// The value of a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Percentile {
     Exactly(u64),

@@ -7,7 +7,6 @@ use crate::histogram::Histogram;
 
 const MS: u64 = 1_000_000;
 
-/// The lengths, with names, in ns.
 const LENGTHS: [(&str, u64); 3] =
     [("1 s", 1_000 * MS), ("1 min", 60_000 * MS), ("10 min", 600_000 * MS)];
 /// The tolerance of a length is this fraction of it, since threads sleep.
@@ -21,7 +20,6 @@ const ATTEMPTS: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct Intervals {
     os: OsMonotonic,
-    /// Oldest first.
     marks: VecDeque<Bracket>,
     last_ns: Option<u64>,
     /// The errors at each length.
@@ -65,7 +63,6 @@ impl Intervals {
         }
     }
 
-    /// Returns the name and the errors of each length.
     pub(crate) fn errors(&self) -> impl Iterator<Item = (&'static str, &Histogram)> {
         LENGTHS.iter().map(|(name, _)| *name).zip(&self.errors_ns)
     }

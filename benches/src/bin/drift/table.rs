@@ -7,7 +7,6 @@ use crate::clock::Clocks;
 use crate::histogram::Histogram;
 use crate::watch::Watch;
 
-/// The tables of a run.
 pub(crate) struct Tables<'a> {
     pub(crate) clocks: &'a Clocks,
     pub(crate) seen: &'a Watch,
@@ -45,7 +44,6 @@ impl fmt::Display for Tables<'_> {
     }
 }
 
-/// Four columns of a table.
 struct Errors<'a>(&'a Histogram);
 
 impl Errors<'_> {

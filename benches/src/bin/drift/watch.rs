@@ -14,7 +14,6 @@ const LONGEST_SLEEP_US: u64 = 2_000_000;
 /// The findings of one or more threads.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// One for each clock.
     pub(crate) tallies: [Tally; 2],
     pub(crate) intervals: Intervals,
 }
@@ -32,7 +31,6 @@ impl Watch {
     }
 }
 
-/// Runs the threads, and adds up their findings.
 pub(crate) fn run(clocks: &Clocks, os: OsMonotonic, threads: u64, time: Duration) -> Watch {
     let mut all = Watch::new(os);
     thread::scope(|scope| {

@@ -50,7 +50,7 @@ impl Callback {
         });
     }
 
-    /// Calls `f` at the time that this callback already has, or else without an event time: the
+    /// Calls `f` at the time that this callback already has, or else without an event time. The
     /// current one may belong to an outer callback.
     #[inline]
     pub(super) fn at_own_time(self, f: impl FnOnce()) {
