@@ -10,7 +10,7 @@ use crate::timer::{Timer, impl_format_time};
 /// A timer that prints UTC as RFC 3339 with `DIGITS` digits of a second (0 to 9, six by default):
 /// `2026-11-21T09:30:00.123456Z`.
 ///
-/// With six digits the text equals that of tracing-subscriber's `SystemTime`.
+/// With six digits the text has the form of tracing-subscriber's `SystemTime`.
 ///
 /// # Cost
 ///
