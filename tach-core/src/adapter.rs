@@ -1,7 +1,17 @@
 //! For tach's own adapter crates. Nothing here is stable.
 
+#[cfg(feature = "std")]
+pub use crate::event_time::pinned::{depth, unpinned};
 use crate::os;
+pub use crate::system::uptime_at;
+pub use crate::text::{decimal, seconds};
 use crate::unix_time::UnixTime;
+
+/// RFC 3339 text, written by a formatter that each thread keeps.
+#[cfg(feature = "std")]
+pub mod rfc3339 {
+    pub use crate::unix_time::rfc3339::cached::{with_offset_text, with_text, with_text_digits};
+}
 
 /// Returns the step of a `std::time::SystemTime`, in nanoseconds.
 #[must_use]

@@ -10,10 +10,9 @@ use core::time::Duration;
 pub use self::increasing::IncreasingClock;
 #[cfg(feature = "std")]
 pub use self::manual::ManualClock;
-use crate::event_time::Stamp;
 use crate::instants::{Instant, MonotonicInstant};
 use crate::system::{self, Early};
-use crate::unix_time::{UnixTime, unix_nanos};
+use crate::unix_time::{Anchor, UnixTime, unix_nanos};
 
 /// A clock: the system's, one that a test moves by hand, or your own.
 ///
@@ -146,6 +145,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// let received = thread::spawn(|| SystemClock.monotonic_now()).join().unwrap();
     /// assert!(begun <= received.as_unordered());
     /// ```
+    #[doc(hidden)]
     #[inline]
     fn early_now(&self) -> Instant {
         self.monotonic_now().as_unordered()
@@ -180,21 +180,47 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.duration_between(since, self.now())
     }
 
-    /// This moment, as an event of it is stamped: [`now`](Self::now) and [`unix_time`](Self::unix_time).
+    /// Returns [`now`](Self::now) and [`unix_time`](Self::unix_time), for example as the
+    /// [event time](crate::event_time) of an event.
     ///
-    /// The two may be read one after the other. A clock that has both from one read gives that.
+    /// The default reads one after the other. A clock that can derive both from one read does so.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_core::{Clock, SystemClock};
     ///
-    /// println!("{}", SystemClock.stamp().unix_time());
+    /// println!("{}", SystemClock.anchor().unix_time());
     /// ```
     #[inline]
-    fn stamp(&self) -> Stamp {
+    fn anchor(&self) -> Anchor {
         let instant = self.now();
-        Stamp::new(instant, self.unix_time())
+        Anchor::new(instant, self.unix_time())
+    }
+
+    /// Returns the Unix time at `instant`: the time of `anchor` plus or minus the time between the
+    /// two instants, which are both of this clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Clock, ManualClock, UnixTime};
+    ///
+    /// let clock = ManualClock::new(UnixTime::EPOCH);
+    /// let anchor = clock.anchor();
+    /// clock.advance(Duration::from_nanos(7));
+    /// clock.step_forward(Duration::from_secs(3600));
+    /// assert_eq!(clock.unix_time_from(anchor, clock.now()).as_nanos(), 7);
+    /// ```
+    #[inline]
+    fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
+        let (anchored, time) = (anchor.instant(), anchor.unix_time());
+        if instant >= anchored {
+            time.saturating_add(self.duration_between(anchored, instant))
+        } else {
+            time.saturating_sub(self.duration_between(instant, anchored))
+        }
     }
 }
 
@@ -248,8 +274,8 @@ impl Clock for SystemClock {
     }
 
     #[inline]
-    fn stamp(&self) -> Stamp {
-        Stamp::now()
+    fn anchor(&self) -> Anchor {
+        Anchor::now()
     }
 }
 
@@ -294,8 +320,13 @@ macro_rules! impl_clock_for_pointer {
             }
 
             #[inline]
-            fn stamp(&self) -> Stamp {
-                (**self).stamp()
+            fn anchor(&self) -> Anchor {
+                (**self).anchor()
+            }
+
+            #[inline]
+            fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
+                (**self).unix_time_from(anchor, instant)
             }
         }
     };

@@ -23,7 +23,7 @@
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
 //! | to read far more often than time need move | `coarse::now`, `coarse::unix_nanos` |
 //! | timestamps that no clock step can bend | [`Anchor`] |
-//! | one time for all that is written about an event | [`Stamp`] |
+//! | one time for all that is written about an event | `event_time` |
 //! | timestamps of which no two are equal | [`IncreasingClock`] |
 //! | to know how much time is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
@@ -76,7 +76,7 @@
 //! # Features
 //!
 //! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE` and `TACH_ORDER`,
-//!   `ManualClock`, the stamp that is pinned to a thread, and a per-thread cache for formatted timestamps.
+//!   `ManualClock`, `event_time`, and a per-thread cache for formatted timestamps.
 //!   Without it the crate is `no_std`. No read and no conversion allocates either way, but for the first
 //!   read of a process in whose environment one of those variables is set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
@@ -118,8 +118,8 @@ pub mod coarse;
 mod conversions;
 #[cfg(not(all(test, loom)))]
 mod counter;
-#[cfg(not(all(test, loom)))]
-mod event_time;
+#[cfg(all(feature = "std", not(all(test, loom))))]
+pub mod event_time;
 #[cfg(not(all(test, loom)))]
 mod instants;
 #[cfg(not(all(test, loom)))]
@@ -153,15 +153,13 @@ mod exports {
     #[cfg(feature = "std")]
     pub use crate::clock::ManualClock;
     pub use crate::clock::{Clock, IncreasingClock, SystemClock};
-    pub use crate::event_time::Stamp;
     pub use crate::instants::{AtomicInstant, Instant, MonotonicInstant, OrderedInstant};
-    pub use crate::os::ClockError;
+    pub use crate::os::KernelClock;
     pub use crate::source::{ForceError, Order, Reason, Source};
     pub use crate::system::{
         Status, TimelineStatus, enforce_order, epoch, force_source, set_backward_step, status,
-        sync, uptime, uptime_at,
+        sync, uptime,
     };
-    pub use crate::text::{decimal, seconds};
     pub use crate::timeline::BackwardStep;
     pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, UnixTimeError, rfc3339, unix_nanos};
 }

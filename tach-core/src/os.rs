@@ -20,7 +20,7 @@
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
 //!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
 //!   count as a suspend.
-//! - `fn clock_error() -> Option<ClockError>`: the kernel's estimate of the real-time clock's
+//! - `fn kernel_clock() -> Option<KernelClock>`: the kernel's estimate of the real-time clock's
 //!   error; `None` if it has none.
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
 //!   restored this machine; `None` if there is none, or this process may not read it. Costs three
@@ -32,10 +32,10 @@
 
 use cfg_if::cfg_if;
 
-mod clock_error;
+mod kernel_clock;
 mod supply_clock;
 mod unknown;
-pub use self::clock_error::ClockError;
+pub use self::kernel_clock::KernelClock;
 #[allow(unused_imports, reason = "the back ends' items below shadow its own")]
 pub(crate) use unknown::*;
 
@@ -131,7 +131,7 @@ cfg_if! {
     // libc does not declare `adjtimex` for uClibc.
     if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
         mod adjtimex;
-        pub(crate) use adjtimex::clock_error;
+        pub(crate) use adjtimex::kernel_clock;
     }
 }
 

@@ -3,25 +3,25 @@
 use core::fmt;
 
 use log::{Log, Metadata, Record};
-use tach_core::{Clock, Stamp, SystemClock, UnixTime};
+use tach_core::{Anchor, Clock, SystemClock, UnixTime, event_time};
 
 /// Returns the event time of the thread, or else `clock`'s current time.
 #[inline]
 pub(crate) fn unix_time(clock: &impl Clock) -> UnixTime {
-    Stamp::current().map_or_else(|| clock.unix_time(), Stamp::unix_time)
+    event_time::current().map_or_else(|| clock.unix_time(), Anchor::unix_time)
 }
 
 /// Returns the event time of the thread, or else `clock`'s current time, with its instant.
 #[inline]
-pub(crate) fn anchor(clock: &impl Clock) -> Stamp {
-    Stamp::current().unwrap_or_else(|| clock.stamp())
+pub(crate) fn anchor(clock: &impl Clock) -> Anchor {
+    event_time::current().unwrap_or_else(|| clock.anchor())
 }
 
 /// A logger that reads the clock once for each record, and passes the record to one or several
 /// loggers with that time.
 ///
 /// While the loggers handle a record, its time is the event time of the thread
-/// ([`Stamp::current`]): everything of tach that writes about the record there, to however many
+/// ([`event_time::current`]): everything of tach that writes about the record there, to however many
 /// outputs and in whatever formats, writes that time.
 ///
 /// # Guarantees
@@ -124,7 +124,7 @@ impl<L: Log, C: Clock> Log for EventTime<L, C> {
     }
 
     fn log(&self, record: &Record<'_>) {
-        anchor(&self.clock).during(|| self.inner.log(record));
+        event_time::during(anchor(&self.clock), || self.inner.log(record));
     }
 
     fn flush(&self) {

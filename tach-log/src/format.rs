@@ -10,7 +10,7 @@ pub(crate) mod plain;
 use std::io;
 use std::sync::Arc;
 
-use tach_core::{UnixTime, rfc3339};
+use tach_core::{UnixTime, adapter};
 
 pub use self::json::Json;
 pub use self::line::Line;
@@ -87,7 +87,7 @@ fn suffix(key: &str) -> &'static [u8] {
 }
 
 fn time(to: &mut Vec<u8>, time: UnixTime) {
-    rfc3339::with_text::<DIGITS, _>(time, |text| to.extend_from_slice(text.as_bytes()));
+    adapter::rfc3339::with_text::<DIGITS, _>(time, |text| to.extend_from_slice(text.as_bytes()));
 }
 
 /// Writes a text between quotes, escaped.

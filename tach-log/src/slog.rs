@@ -26,8 +26,6 @@ use core::fmt;
 use core::result;
 
 use slog::{Drain, FlushError, Level, OwnedKVList, Record};
-#[cfg(doc)]
-use tach_core::Stamp;
 use tach_core::{Clock, SystemClock};
 
 #[cfg(doc)]
@@ -37,7 +35,8 @@ use crate::event_time;
 /// A drain that gives each record one time.
 ///
 /// While the inner drain handles a record, its time is the event time of the thread
-/// ([`Stamp::current`]), so that [`Timestamp`] and everything else of tach prints that time.
+/// ([`tach_core::event_time::current`]), so that [`Timestamp`] and everything else of tach prints
+/// that time.
 ///
 /// # Guarantees
 ///
@@ -132,7 +131,7 @@ impl<D: Drain, C: Clock> Drain for EventTime<D, C> {
             return self.inner.log(record, &values);
         }
         let anchor = carried::anchor(values).unwrap_or_else(|| event_time::anchor(&self.clock));
-        anchor.during(|| self.inner.log(record, values))
+        tach_core::event_time::during(anchor, || self.inner.log(record, values))
     }
 
     fn is_enabled(&self, level: Level) -> bool {

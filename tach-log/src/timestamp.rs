@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tach_core::{Clock, SystemClock, rfc3339};
+use tach_core::{Clock, SystemClock, adapter};
 
 use crate::event_time;
 
@@ -104,7 +104,7 @@ impl<C: Clock> fmt::Display for Timestamp<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(DIGITS);
         let time = event_time::unix_time(&self.clock);
-        rfc3339::with_text_digits(time, digits, |text| f.write_str(text))
+        adapter::rfc3339::with_text_digits(time, digits, |text| f.write_str(text))
     }
 }
 
@@ -116,7 +116,7 @@ impl<C: Clock> slog::Value for Timestamp<C> {
         key: slog::Key,
         serializer: &mut dyn slog::Serializer,
     ) -> slog::Result {
-        rfc3339::with_text::<DIGITS, _>(event_time::unix_time(&self.clock), |text| {
+        adapter::rfc3339::with_text::<DIGITS, _>(event_time::unix_time(&self.clock), |text| {
             serializer.emit_str(key, text)
         })
     }

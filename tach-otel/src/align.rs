@@ -115,7 +115,7 @@ impl<P, C: Clock> Align<P, C> {
                 self.clock.duration_between(before, self.clock.monotonic_now().as_unordered());
             if took <= BRACKET || tries == TRIES {
                 return Reading {
-                    anchored_ns: anchor.unix_time_by(&self.clock, before).as_nanos(),
+                    anchored_ns: self.clock.unix_time_from(*anchor, before).as_nanos(),
                     wall_ns: wall.as_nanos(),
                 };
             }

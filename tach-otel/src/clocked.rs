@@ -17,7 +17,7 @@ use crate::clock_id::ClockId;
 /// export) is unchanged.
 ///
 /// A log record has the time at which it was made, which in an appender is that of the event: if a
-/// [`Stamp`](tach_core::Stamp) is pinned to the thread, the stamp's. It follows the wall clock, as lines of
+/// [event time](tach_core::event_time) is pinned to the thread, the stamp's. It follows the wall clock, as lines of
 /// text do; only spans keep to their trace's anchor. A time that is set later, by a caller, is kept.
 ///
 /// # Cost

@@ -19,7 +19,7 @@ use crate::moment;
 /// # Guarantees
 ///
 /// The observed timestamp is the time of the event by tach; so is the timestamp, unless the record has
-/// one: then that is kept. Both come from one reading, that of the [`Stamp`](tach_core::Stamp) that is
+/// one: then that is kept. Both come from one reading, that of the [event time](tach_core::event_time) that is
 /// pinned to the thread if there is one. A record that has both, and the same, was clocked before and is
 /// left as it is.
 ///

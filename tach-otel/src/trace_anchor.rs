@@ -4,10 +4,10 @@ use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use adapter::system_time_step_ns;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
-use tach_core::adapter::system_time_step_ns;
-use tach_core::{Anchor, Clock, Instant, UnixTime};
+use tach_core::{Anchor, Clock, Instant, UnixTime, adapter};
 
 use crate::age::before;
 use crate::clock_id::ClockId;
@@ -51,13 +51,13 @@ impl TraceAnchor {
         let anchor = match shared {
             Some(parent) => {
                 let start = now.max(parent.instant());
-                Anchor::new(start, parent.unix_time_by(clock, start))
+                Anchor::new(start, clock.unix_time_from(parent, start))
             }
             None => Anchor::new(now, clock.unix_time_at(now)),
         };
-        let time = anchor.time().to_system_time();
+        let time = anchor.unix_time().to_system_time();
         // Children count from this time, so it must not keep what `time` loses.
-        let ns = anchor.time().as_nanos();
+        let ns = anchor.unix_time().as_nanos();
         let kept = UnixTime::from_nanos(ns - ns % system_time_step_ns());
         let anchor = Anchor::new(anchor.instant(), kept);
         Self { anchor, time, id, is_shared: shared.is_some(), key: AtomicU64::new(0) }
@@ -85,7 +85,7 @@ impl TraceAnchor {
     /// The time `age_ns` before the span starts.
     #[inline]
     pub(crate) fn before_start(&self, age_ns: u64) -> SystemTime {
-        before(self.anchor.time(), age_ns)
+        before(self.anchor.unix_time(), age_ns)
     }
 
     /// The time now, not before that of any read which happened before this one.
@@ -117,7 +117,7 @@ impl TraceAnchor {
         age_ns: u64,
     ) -> SystemTime {
         let elapsed = clock.duration_between(self.anchor.instant(), instant);
-        before(self.anchor.time().saturating_add(elapsed), age_ns)
+        before(self.anchor.unix_time().saturating_add(elapsed), age_ns)
     }
 
     /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in
@@ -167,7 +167,7 @@ pub(crate) fn known(key: u64) -> Option<Anchor> {
 /// release it.
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
-    let words = [anchor.instant().as_ticks(), anchor.time().as_nanos()];
+    let words = [anchor.instant().as_ticks(), anchor.unix_time().as_nanos()];
     match ANCHORS.used_by(key) {
         Some(slot) if replaces => {
             slot.write(key, words);

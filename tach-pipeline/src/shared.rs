@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tach_core::{Clock, Instant, Stamp, UnixTime};
+use tach_core::{Clock, Instant, UnixTime, event_time};
 
 use self::flush::Flush;
 use self::process::Process;
@@ -70,7 +70,7 @@ impl Shared {
     /// The time of the current stamp, or else now.
     #[inline]
     pub(crate) fn time(&self) -> Time {
-        match (Stamp::current(), &self.clock) {
+        match (event_time::current(), &self.clock) {
             (Some(stamp), _) => Time::Unix(stamp.unix_time()),
             (None, None) => Time::Ticks(Instant::now()),
             (None, Some(clock)) => Time::Unix(clock.unix_time()),

@@ -51,7 +51,7 @@ pub struct TickScale {
 impl TickScale {
     /// Takes the scale of `clock` at this moment.
     pub(crate) fn now(clock: &impl Clock) -> Self {
-        let stamp = clock.stamp();
+        let stamp = clock.anchor();
         let tick = stamp.instant().as_ticks();
         // Near the last tick too few ticks lie ahead: the span ends at the last one.
         let start = tick.min(u64::MAX - SPAN_TICKS);

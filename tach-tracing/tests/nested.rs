@@ -5,7 +5,7 @@ use core::fmt;
 use core::time::Duration;
 use std::panic::catch_unwind;
 
-use tach_core::{ManualClock, Stamp, UnixTime};
+use tach_core::{Anchor, Clock, ManualClock, UnixTime, event_time};
 use tach_tracing::{EventTime, Utc};
 use test_support::Captured;
 use tracing_subscriber::fmt::layer;
@@ -35,11 +35,11 @@ impl fmt::Display for Fragile {
     }
 }
 
-struct Replayed(Stamp);
+struct Replayed(Anchor);
 
 impl fmt::Display for Replayed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.during(|| tracing::info!("replayed"));
+        event_time::during(self.0, || tracing::info!("replayed"));
         f.write_str("later")
     }
 }
@@ -49,9 +49,9 @@ struct SameTime;
 
 impl fmt::Display for SameTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stamp = Stamp::current().unwrap();
+        let stamp = event_time::current().unwrap();
         CLOCK.advance(Duration::from_secs(1));
-        stamp.during(|| tracing::info!("replayed"));
+        event_time::during(stamp, || tracing::info!("replayed"));
         f.write_str("later")
     }
 }
@@ -73,7 +73,7 @@ fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
     assert_eq!(one.text(), [nested[0], outer, nested[1]].concat());
     assert_eq!(other.text(), [nested[0], nested[1], outer].concat());
 
-    let stamp = Stamp::by(&CLOCK);
+    let stamp = CLOCK.anchor();
     CLOCK.advance(Duration::from_secs(1));
     tracing::info!("outer {}", Replayed(stamp));
     let replayed = "1970-01-01T00:00:04Z  INFO replayed\n";
@@ -86,6 +86,6 @@ fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
     assert!(one.text().ends_with(&[&*replayed, &outer, &replayed].concat()), "{}", one.text());
 
     assert!(catch_unwind(|| tracing::info!("outer {Fragile}")).is_err());
-    assert_eq!(Stamp::current(), None);
+    assert_eq!(event_time::current(), None);
     assert!(one.text().ends_with("1970-01-01T00:00:08Z  INFO nested\n"), "{}", one.text());
 }

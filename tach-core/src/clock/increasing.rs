@@ -3,10 +3,9 @@
 use core::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::event_time::Stamp;
 use crate::instants::{Instant, MonotonicInstant};
 use crate::sync::{Floor, Padded};
-use crate::unix_time::UnixTime;
+use crate::unix_time::{Anchor, UnixTime};
 
 /// A clock whose Unix time is later each time that it is read, by any thread: for those who key on
 /// timestamps.
@@ -17,7 +16,7 @@ use crate::unix_time::UnixTime;
 ///
 /// # Guarantees
 ///
-/// Of two readings by [`unix_time`](Clock::unix_time) or [`stamp`](Clock::stamp), by whichever threads, no
+/// Of two readings by [`unix_time`](Clock::unix_time) or [`anchor`](Clock::anchor), by whichever threads, no
 /// two are equal when both are rounded down to the resolution, and if one happens before the other it is
 /// the earlier. So it is up to [`UnixTime::MAX`], where the time stands still.
 ///
@@ -111,9 +110,14 @@ impl<C: Clock> Clock for IncreasingClock<C> {
     }
 
     #[inline]
-    fn stamp(&self) -> Stamp {
-        let stamp = self.clock.stamp();
-        Stamp::new(stamp.instant(), self.told(stamp.unix_time()))
+    fn anchor(&self) -> Anchor {
+        let anchor = self.clock.anchor();
+        Anchor::new(anchor.instant(), self.told(anchor.unix_time()))
+    }
+
+    #[inline]
+    fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
+        self.clock.unix_time_from(anchor, instant)
     }
 }
 
@@ -139,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn stamps_increase_as_well() {
+    fn anchors_increase_as_well() {
         let clock = IncreasingClock::new(ManualClock::default(), MS);
-        let stamps = [clock.stamp().unix_time(), clock.unix_time(), clock.stamp().unix_time()];
-        assert_eq!(stamps.map(UnixTime::as_millis), [0, 1, 2]);
+        let times = [clock.anchor().unix_time(), clock.unix_time(), clock.anchor().unix_time()];
+        assert_eq!(times.map(UnixTime::as_millis), [0, 1, 2]);
     }
 
     #[test]

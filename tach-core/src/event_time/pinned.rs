@@ -1,136 +1,126 @@
-//! The stamp of what this thread handles.
+//! The event time of this thread.
 
 use core::cell::Cell;
 use std::thread_local;
 
-use super::Stamp;
+use crate::unix_time::Anchor;
 
 thread_local! {
-    /// Made at compile time and without a destructor: it is never set up on first use, and is there
-    /// until the thread has ended.
-    static PINNED: Cell<Pinned> = const { Cell::new(Pinned { stamp: None, depth: 0 }) };
+    /// Const-initialized and without a destructor: usable until the thread has ended.
+    static PINNED: Cell<Pinned> = const { Cell::new(Pinned { anchor: None, depth: 0 }) };
 }
 
-/// What is current, and how many calls have made something current and not yet returned.
+/// The current event time, and the number of calls that have set it and not yet returned.
 #[derive(Debug, Clone, Copy)]
 struct Pinned {
-    stamp: Option<Stamp>,
+    anchor: Option<Anchor>,
     depth: u32,
 }
 
-impl Stamp {
-    /// The stamp of what this thread handles now: that of the innermost [`during`](Self::during).
-    ///
-    /// # Cost
-    ///
-    /// A load from memory of the thread. No clock is read.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::Stamp;
-    ///
-    /// let stamp = Stamp::now();
-    /// stamp.during(|| assert_eq!(Stamp::current(), Some(stamp)));
-    /// assert_eq!(Stamp::current(), None);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub fn current() -> Option<Self> {
-        PINNED.try_with(Cell::get).ok().and_then(|pinned| pinned.stamp)
-    }
-
-    /// Calls `f`, and has this be the [`current`](Self::current) stamp of this thread meanwhile.
-    ///
-    /// It nests: afterwards the stamp from before is current again, also if `f` panics. Other threads, and
-    /// tasks that `f` spawns, see nothing of it.
-    ///
-    /// # Cost
-    ///
-    /// Two writes to memory of the thread. No allocation, no lock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::Stamp;
-    ///
-    /// let outer = Stamp::now();
-    /// let inner = Stamp::now();
-    /// outer.during(|| {
-    ///     inner.during(|| assert_eq!(Stamp::current(), Some(inner)));
-    ///     assert_eq!(Stamp::current(), Some(outer));
-    /// });
-    /// ```
-    #[inline]
-    pub fn during<R>(self, f: impl FnOnce() -> R) -> R {
-        let _restored = pin(Some(self));
-        f()
-    }
-
-    /// Calls `f`, and has no stamp be [`current`](Self::current) on this thread meanwhile: for what happens
-    /// while something else is handled, and has a time of its own.
-    ///
-    /// Afterwards the stamp from before is current again, also if `f` panics.
-    ///
-    /// # Cost
-    ///
-    /// That of [`during`](Self::during).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::Stamp;
-    ///
-    /// let stamp = Stamp::now();
-    /// stamp.during(|| {
-    ///     Stamp::unpinned(|| assert_eq!(Stamp::current(), None));
-    ///     assert_eq!(Stamp::current(), Some(stamp));
-    /// });
-    /// ```
-    #[inline]
-    pub fn unpinned<R>(f: impl FnOnce() -> R) -> R {
-        let _restored = pin(None);
-        f()
-    }
-
-    /// How many calls of [`during`](Self::during) and [`unpinned`](Self::unpinned) this thread is in: who has
-    /// pinned a stamp can tell whether it is the current one still, or an equal one that was pinned within.
-    ///
-    /// # Cost
-    ///
-    /// That of [`current`](Self::current).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::Stamp;
-    ///
-    /// let stamp = Stamp::now();
-    /// stamp.during(|| {
-    ///     assert_eq!(Stamp::depth(), 1);
-    ///     stamp.during(|| assert_eq!(Stamp::depth(), 2));
-    /// });
-    /// ```
-    #[must_use]
-    #[inline]
-    pub fn depth() -> u32 {
-        PINNED.try_with(Cell::get).map_or(0, |pinned| pinned.depth)
-    }
+/// Returns the event time of this thread: the anchor of the innermost [`during`].
+///
+/// # Cost
+///
+/// A load from the thread's memory. No clock is read.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Anchor, event_time};
+///
+/// let anchor = Anchor::now();
+/// event_time::during(anchor, || assert_eq!(event_time::current(), Some(anchor)));
+/// assert_eq!(event_time::current(), None);
+/// ```
+#[must_use]
+#[inline]
+pub fn current() -> Option<Anchor> {
+    PINNED.try_with(Cell::get).ok().and_then(|pinned| pinned.anchor)
 }
 
-/// Makes `stamp` what is current, for as long as the result is kept. Without effect should the thread's
-/// memory be gone.
+/// Calls `f` with `anchor` as the [`current`] event time of this thread.
+///
+/// Calls nest: when `f` returns or panics, the previous event time is current again. Other threads,
+/// and tasks that `f` spawns, don't see the event time.
+///
+/// # Cost
+///
+/// Two writes to the thread's memory. No allocation, no lock.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Anchor, event_time};
+///
+/// let (outer, inner) = (Anchor::now(), Anchor::now());
+/// event_time::during(outer, || {
+///     event_time::during(inner, || assert_eq!(event_time::current(), Some(inner)));
+///     assert_eq!(event_time::current(), Some(outer));
+/// });
+/// ```
 #[inline]
-fn pin(stamp: Option<Stamp>) -> Restored {
+pub fn during<R>(anchor: Anchor, f: impl FnOnce() -> R) -> R {
+    let _restored = pin(Some(anchor));
+    f()
+}
+
+/// Calls `f` without a [`current`] event time: for an event that happens while another is handled
+/// and has a time of its own.
+///
+/// When `f` returns or panics, the previous event time is current again.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Anchor, adapter, event_time};
+///
+/// let anchor = Anchor::now();
+/// event_time::during(anchor, || {
+///     adapter::unpinned(|| assert_eq!(event_time::current(), None));
+///     assert_eq!(event_time::current(), Some(anchor));
+/// });
+/// ```
+#[inline]
+pub fn unpinned<R>(f: impl FnOnce() -> R) -> R {
+    let _restored = pin(None);
+    f()
+}
+
+/// Returns the number of calls of [`during`] and [`unpinned`] that this thread is in.
+///
+/// A caller that set the event time can thereby distinguish it from an equal one that was set
+/// within.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::{Anchor, adapter, event_time};
+///
+/// let anchor = Anchor::now();
+/// event_time::during(anchor, || {
+///     assert_eq!(adapter::depth(), 1);
+///     event_time::during(anchor, || assert_eq!(adapter::depth(), 2));
+/// });
+/// ```
+#[must_use]
+#[inline]
+pub fn depth() -> u32 {
+    PINNED.try_with(Cell::get).map_or(0, |pinned| pinned.depth)
+}
+
+/// Makes `anchor` the current event time until the result is dropped. Does nothing if the thread's
+/// memory is gone.
+#[inline]
+fn pin(anchor: Option<Anchor>) -> Restored {
     let pin = |pinned: &Cell<Pinned>| {
         let before = pinned.get();
-        pinned.set(Pinned { stamp, depth: before.depth.saturating_add(1) });
+        pinned.set(Pinned { anchor, depth: before.depth.saturating_add(1) });
         before
     };
     Restored(PINNED.try_with(pin).ok())
 }
 
-/// Puts back what was current before, also on unwinding.
+/// Restores the previous event time when dropped, also on unwinding.
 struct Restored(Option<Pinned>);
 
 impl Drop for Restored {
@@ -151,72 +141,72 @@ mod tests {
     use crate::instants::Instant;
     use crate::unix_time::UnixTime;
 
-    fn stamp(ns: u64) -> Stamp {
-        Stamp::new(Instant::from_ticks(ns), UnixTime::from_nanos(ns))
+    fn anchor(ns: u64) -> Anchor {
+        Anchor::new(Instant::from_ticks(ns), UnixTime::from_nanos(ns))
     }
 
     #[test]
-    fn stamps_nest() {
-        assert_eq!(Stamp::current(), None);
-        let result = stamp(1).during(|| {
-            assert_eq!(Stamp::current(), Some(stamp(1)));
-            stamp(2).during(|| assert_eq!(Stamp::current(), Some(stamp(2))));
-            assert_eq!(Stamp::current(), Some(stamp(1)));
+    fn event_times_nest() {
+        assert_eq!(current(), None);
+        let result = during(anchor(1), || {
+            assert_eq!(current(), Some(anchor(1)));
+            during(anchor(2), || assert_eq!(current(), Some(anchor(2))));
+            assert_eq!(current(), Some(anchor(1)));
             "result"
         });
         assert_eq!(result, "result");
-        assert_eq!(Stamp::current(), None);
+        assert_eq!(current(), None);
     }
 
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
-    fn a_panic_leaves_no_stamp_behind() {
-        stamp(1).during(|| {
-            let panicked = panic::catch_unwind(|| stamp(2).during(|| panic!("on purpose")));
+    fn a_panic_restores_the_previous_event_time() {
+        during(anchor(1), || {
+            let panicked = panic::catch_unwind(|| during(anchor(2), || panic!("on purpose")));
             assert!(panicked.is_err());
-            assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 1));
-            let panicked = panic::catch_unwind(|| Stamp::unpinned(|| panic!("on purpose")));
+            assert_eq!((current(), depth()), (Some(anchor(1)), 1));
+            let panicked = panic::catch_unwind(|| unpinned(|| panic!("on purpose")));
             assert!(panicked.is_err());
-            assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 1));
+            assert_eq!((current(), depth()), (Some(anchor(1)), 1));
         });
-        assert_eq!((Stamp::current(), Stamp::depth()), (None, 0));
+        assert_eq!((current(), depth()), (None, 0));
     }
 
     #[test]
-    fn a_stamp_can_be_left_out_and_pinned_within() {
-        stamp(1).during(|| {
-            Stamp::unpinned(|| {
-                assert_eq!((Stamp::current(), Stamp::depth()), (None, 2));
-                stamp(1).during(|| {
-                    assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 3));
+    fn an_event_time_can_be_left_out_and_set_within() {
+        during(anchor(1), || {
+            unpinned(|| {
+                assert_eq!((current(), depth()), (None, 2));
+                during(anchor(1), || {
+                    assert_eq!((current(), depth()), (Some(anchor(1)), 3));
                 });
-                assert_eq!((Stamp::current(), Stamp::depth()), (None, 2));
+                assert_eq!((current(), depth()), (None, 2));
             });
-            assert_eq!((Stamp::current(), Stamp::depth()), (Some(stamp(1)), 1));
+            assert_eq!((current(), depth()), (Some(anchor(1)), 1));
         });
     }
 
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-    fn a_stamp_is_its_thread_s() {
-        stamp(1).during(|| {
-            assert_eq!(thread::spawn(Stamp::current).join().unwrap(), None);
+    fn an_event_time_belongs_to_its_thread() {
+        during(anchor(1), || {
+            assert_eq!(thread::spawn(current).join().unwrap(), None);
         });
     }
 
-    /// What is dropped last in a thread may log too.
+    /// A destructor of a thread-local may log as well.
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-    fn destructors_of_the_thread_s_memory_may_ask_and_pin() {
+    fn destructors_of_thread_locals_may_read_and_set_it() {
         struct Late;
         impl Drop for Late {
             fn drop(&mut self) {
-                assert_eq!(Stamp::current(), None);
-                assert_eq!(stamp(3).during(Stamp::current), Some(stamp(3)));
+                assert_eq!(current(), None);
+                assert_eq!(during(anchor(3), current), Some(anchor(3)));
             }
         }
         thread_local!(static LATE: Late = const { Late });
-        thread::spawn(|| LATE.with(|_| Stamp::current())).join().unwrap();
+        thread::spawn(|| LATE.with(|_| current())).join().unwrap();
     }
 
     #[test]

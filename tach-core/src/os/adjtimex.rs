@@ -7,9 +7,9 @@ use core::time::Duration;
 
 use libc::timex;
 
-use crate::os::ClockError;
+use crate::os::KernelClock;
 
-pub(crate) fn clock_error() -> Option<ClockError> {
+pub(crate) fn kernel_clock() -> Option<KernelClock> {
     let mut state = unset();
     // SAFETY: the pointer is valid for one timex. With `modes` 0 the call only reads the clock.
     let answer = unsafe { libc::adjtimex(&raw mut state) };
@@ -24,13 +24,13 @@ fn unset() -> timex {
 
 /// Converts the answer of `adjtimex`. Returns `None` if the call failed, as in a sandbox that
 /// forbids it.
-fn from_state(answer: c_int, state: &timex) -> Option<ClockError> {
+fn from_state(answer: c_int, state: &timex) -> Option<KernelClock> {
     if answer < 0 {
         return None;
     }
-    Some(ClockError {
-        max: from_us(state.maxerror)?,
-        estimated: from_us(state.esterror)?,
+    Some(KernelClock {
+        max_error: from_us(state.maxerror)?,
+        estimated_error: from_us(state.esterror)?,
         synchronized: answer != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0,
     })
 }
@@ -60,9 +60,9 @@ mod tests {
         for (told @ (answer, maxerror, esterror, status), expected) in cases {
             let (maxerror, esterror) = (maxerror.into(), esterror.into());
             let found = from_state(answer, &timex { maxerror, esterror, status, ..unset() });
-            let expected = expected.map(|(max_us, estimated_us, synchronized)| ClockError {
-                max: Duration::from_micros(max_us),
-                estimated: Duration::from_micros(estimated_us),
+            let expected = expected.map(|(max_us, estimated_us, synchronized)| KernelClock {
+                max_error: Duration::from_micros(max_us),
+                estimated_error: Duration::from_micros(estimated_us),
                 synchronized,
             });
             assert_eq!(found, expected, "{told:?}");

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "a back end's own item shadows any of them")]
 
 use super::{CLOCKSOURCE_BYTES, KernelView};
-use crate::os::ClockError;
+use crate::os::KernelClock;
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
     KernelView { current: None, available: None }
@@ -34,7 +34,7 @@ pub(crate) fn suspended_ns() -> Option<u64> {
     None
 }
 
-pub(crate) fn clock_error() -> Option<ClockError> {
+pub(crate) fn kernel_clock() -> Option<KernelClock> {
     None
 }
 

@@ -137,7 +137,8 @@ pub fn uptime() -> Duration {
 /// # Examples
 ///
 /// ```
-/// use tach_core::{Instant, uptime, uptime_at};
+/// use tach_core::adapter::uptime_at;
+/// use tach_core::{Instant, uptime};
 ///
 /// let now = Instant::now();
 /// assert!(uptime_at(now) <= uptime());

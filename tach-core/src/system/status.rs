@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::os;
-use crate::os::ClockError;
+use crate::os::KernelClock;
 use crate::sample::Reference;
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
@@ -43,8 +43,8 @@ pub struct Status {
     pub restores: u32,
     /// When the last of all these, or of the timelines' steps and changes of rate, was found.
     pub last_disruption: Option<UnixTime>,
-    /// How far the OS's real-time clock itself may be off, where the kernel tells.
-    pub os_clock_error: Option<ClockError>,
+    /// The kernel's estimate of the error of the OS's real-time clock; `None` where it has none.
+    pub kernel_clock: Option<KernelClock>,
     /// The timeline that follows the OS's monotonic clock.
     pub monotonic: TimelineStatus,
     /// The timeline that follows the OS's real-time clock.
@@ -121,7 +121,7 @@ pub fn status() -> Status {
         suspends: system::HOST.suspends(),
         restores: system::HOST.disruptions(),
         last_disruption: last_disruption(),
-        os_clock_error: os::clock_error(),
+        kernel_clock: os::kernel_clock(),
         monotonic: TimelineStatus {
             offset_ns: system::offset_ns(),
             ..timeline_status(&system::MONOTONIC, &system::MonotonicReference)
@@ -189,9 +189,9 @@ impl fmt::Display for Status {
         }
         writeln!(f, "monotonic: {}", self.monotonic)?;
         write!(f, "real time: {}", self.realtime)?;
-        match self.os_clock_error {
-            Some(error) if error.synchronized => {
-                write!(f, "\nOS clock:  ±{:?} from UTC, at worst {:?}", error.estimated, error.max)
+        match self.kernel_clock {
+            Some(KernelClock { max_error, estimated_error, synchronized: true }) => {
+                write!(f, "\nOS clock:  ±{estimated_error:?} from UTC, at worst {max_error:?}")
             }
             Some(_) => write!(f, "\nOS clock:  not synchronized with UTC"),
             None => Ok(()),

@@ -14,7 +14,7 @@ const MAX_LEN: usize = "18446744073709551615".len();
 /// # Examples
 ///
 /// ```
-/// use tach_core::{UnixTime, decimal};
+/// use tach_core::{UnixTime, adapter::decimal};
 ///
 /// let mut line = String::new();
 /// decimal::with_text(UnixTime::EPOCH.as_millis(), |text| line.push_str(text));

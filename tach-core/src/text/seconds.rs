@@ -17,7 +17,7 @@ const SECONDS_WIDTH: usize = 4;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_core::seconds;
+/// use tach_core::adapter::seconds;
 ///
 /// let text = seconds::with_text(Duration::from_millis(42_007), str::to_owned);
 /// assert_eq!(text, "  42.007000000s");

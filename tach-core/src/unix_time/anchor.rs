@@ -1,16 +1,23 @@
-//! A frozen relation between ticks and Unix time.
+//! An instant and its Unix time.
 
 use crate::clock::{Clock, SystemClock};
 use crate::instants::Instant;
 use crate::unix_time::UnixTime;
 
-/// A point whose Unix time is fixed once, and by which others are told by elapsed time alone.
+/// An instant and the Unix time at that instant.
+///
+/// An anchor serves two purposes:
+///
+/// - It is the time of an event. Every line, span or record that is written about the event uses
+///   the same anchor; see [`event_time`](crate::event_time).
+/// - It maps other instants to Unix time by elapsed time alone
+///   ([`unix_time_at`](Self::unix_time_at)), for example all spans of one trace.
 ///
 /// # Guarantees
 ///
-/// Two instants mapped by one anchor are as far apart as their duration says, to a nanosecond of
-/// rounding, and in their order: no step of the wall clock between them can bend that. For the same reason the mapped times do
-/// not follow a wall clock that is corrected later: take a new anchor for every trace.
+/// Times mapped by one anchor are in the order of their instants and as far apart, to a nanosecond
+/// of rounding. A step of the wall clock does not change them. For the same reason they do not
+/// follow a later correction of the wall clock: take a new anchor for every trace.
 ///
 /// # Examples
 ///
@@ -20,32 +27,38 @@ use crate::unix_time::UnixTime;
 /// let anchor = Anchor::now();
 /// let start = Instant::now();
 /// let end = Instant::now();
-/// assert!(anchor.unix_time(start) <= anchor.unix_time(end));
+/// assert!(anchor.unix_time_at(start) <= anchor.unix_time_at(end));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Anchor {
-    tick: u64,
-    time: UnixTime,
+    instant: Instant,
+    unix_time: UnixTime,
 }
 
 impl Anchor {
-    /// Fixes `time` as the Unix time of `instant`: an anchor that was taken elsewhere.
+    /// Creates an anchor from an instant and the Unix time at that instant.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_core::Anchor;
+    /// use tach_core::{Anchor, Instant, UnixTime};
     ///
-    /// let anchor = Anchor::now();
-    /// assert_eq!(Anchor::new(anchor.instant(), anchor.time()), anchor);
+    /// let anchor = Anchor::new(Instant::now(), UnixTime::EPOCH);
+    /// assert_eq!(anchor.unix_time(), UnixTime::EPOCH);
     /// ```
     #[must_use]
     #[inline]
-    pub fn new(instant: impl Into<Instant>, time: UnixTime) -> Self {
-        Self { tick: instant.into().as_ticks(), time }
+    pub fn new(instant: impl Into<Instant>, unix_time: UnixTime) -> Self {
+        Self { instant: instant.into(), unix_time }
     }
 
-    /// Fixes the Unix time of this moment.
+    /// Reads the system's clock once and returns the instant and its Unix time.
+    ///
+    /// For another clock see [`Clock::anchor`].
+    ///
+    /// # Cost
+    ///
+    /// One counter read and one conversion.
     ///
     /// # Examples
     ///
@@ -58,7 +71,7 @@ impl Anchor {
         Self::at(Instant::now())
     }
 
-    /// Fixes the Unix time that `instant` has now.
+    /// Returns `instant` and its Unix time, converted now.
     ///
     /// # Examples
     ///
@@ -66,33 +79,16 @@ impl Anchor {
     /// use tach_core::{Anchor, Instant};
     ///
     /// let start = Instant::now();
-    /// let anchor = Anchor::at(start);
-    /// assert_eq!(anchor.instant(), start);
+    /// assert_eq!(Anchor::at(start).instant(), start);
     /// ```
     #[must_use]
     #[inline]
     pub fn at(instant: impl Into<Instant>) -> Self {
         let instant = instant.into();
-        Self { tick: instant.as_ticks(), time: instant.unix_time() }
+        Self { instant, unix_time: instant.unix_time() }
     }
 
-    /// Fixes the Unix time that `clock` tells now, in strict order.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{Anchor, Clock, SystemClock};
-    ///
-    /// let anchor = Anchor::with_clock(&SystemClock);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub fn with_clock(clock: &(impl Clock + ?Sized)) -> Self {
-        let instant = clock.monotonic_now().as_unordered();
-        Self { tick: instant.as_ticks(), time: clock.unix_time_at(instant) }
-    }
-
-    /// The anchored point.
+    /// Returns the instant, which belongs to the clock that made the anchor.
     ///
     /// # Examples
     ///
@@ -102,67 +98,39 @@ impl Anchor {
     /// assert!(Anchor::now().instant() <= Instant::now());
     /// ```
     #[must_use]
-    pub const fn instant(&self) -> Instant {
-        Instant::from_ticks(self.tick)
+    #[inline]
+    pub const fn instant(self) -> Instant {
+        self.instant
     }
 
-    /// The Unix time of the anchored point.
+    /// Returns the Unix time at the anchor's instant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// println!("{}", tach_core::Anchor::now().unix_time());
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn unix_time(self) -> UnixTime {
+        self.unix_time
+    }
+
+    /// Returns the Unix time at `instant`: the anchor's time plus or minus the time between the two
+    /// instants, which are the system's clock's.
+    ///
+    /// For another clock see [`Clock::unix_time_from`].
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_core::{Anchor, Instant};
     ///
-    /// let start = Instant::now();
-    /// assert_eq!(Anchor::at(start).time(), start.unix_time());
-    /// ```
-    #[must_use]
-    pub const fn time(&self) -> UnixTime {
-        self.time
-    }
-
-    /// The Unix time of `instant`, as far from the anchor as the two are apart.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{Anchor, Instant};
-    ///
-    /// println!("{}", Anchor::now().unix_time(Instant::now()));
+    /// println!("{}", Anchor::now().unix_time_at(Instant::now()));
     /// ```
     #[must_use]
     #[inline]
-    pub fn unix_time(&self, instant: impl Into<Instant>) -> UnixTime {
-        self.unix_time_by(&SystemClock, instant)
-    }
-
-    /// The Unix time of `instant`, as far from the anchor as the two are apart by `clock`, which must
-    /// be the anchor's.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::{Anchor, Clock, ManualClock, UnixTime};
-    ///
-    /// let clock = ManualClock::new(UnixTime::EPOCH);
-    /// let anchor = Anchor::with_clock(&clock);
-    /// clock.advance(Duration::from_nanos(7));
-    /// clock.step_forward(Duration::from_secs(3600));
-    /// assert_eq!(anchor.unix_time_by(&clock, clock.now()).as_nanos(), 7);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub fn unix_time_by(
-        &self,
-        clock: &(impl Clock + ?Sized),
-        instant: impl Into<Instant>,
-    ) -> UnixTime {
-        let (anchored, instant) = (self.instant(), instant.into());
-        if instant >= anchored {
-            self.time.saturating_add(clock.duration_between(anchored, instant))
-        } else {
-            self.time.saturating_sub(clock.duration_between(instant, anchored))
-        }
+    pub fn unix_time_at(self, instant: impl Into<Instant>) -> UnixTime {
+        SystemClock.unix_time_from(self, instant.into())
     }
 }

@@ -133,8 +133,8 @@ impl BoundedTime {
     /// ```
     #[must_use]
     pub fn with_kernel_error(self) -> Option<Self> {
-        let error = os::clock_error()?;
-        let uncertainty = self.uncertainty.saturating_add(error.max);
+        let error = os::kernel_clock()?;
+        let uncertainty = self.uncertainty.saturating_add(error.max_error);
         Some(Self { uncertainty, ..self })
     }
 }

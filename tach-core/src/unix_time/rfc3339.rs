@@ -5,13 +5,11 @@
 //! timestamps of a service fall into the second of the one before.
 
 #[cfg(feature = "std")]
-mod cached;
+pub(crate) mod cached;
 mod error;
 mod offset;
 mod parse;
 
-#[cfg(feature = "std")]
-pub use self::cached::{with_offset_text, with_text, with_text_digits};
 pub use self::error::ParseError;
 pub use self::offset::{Offset, OffsetError};
 use crate::text::digits::write_padded;

@@ -6,7 +6,7 @@ use std::thread;
 
 use allocation_counter::measure;
 use tach_core::{
-    Anchor, Instant, MonotonicInstant, OrderedInstant, Stamp, UnixTime, rfc3339, seconds, status,
+    Anchor, Instant, MonotonicInstant, OrderedInstant, UnixTime, adapter, event_time, status,
     unix_nanos, uptime,
 };
 
@@ -15,11 +15,11 @@ fn every_read_conversion_and_text() {
     let second = Duration::from_secs(1);
     black_box((MonotonicInstant::now().elapsed(), OrderedInstant::now().elapsed()));
     black_box((start.elapsed(), start.checked_add(second), start.checked_sub(second)));
-    black_box((unix_nanos(), start.unix_time(), Anchor::now().unix_time(start)));
+    black_box((unix_nanos(), start.unix_time(), Anchor::now().unix_time_at(start)));
     black_box((status(), uptime()));
-    black_box(Stamp::now().during(Stamp::current));
-    rfc3339::with_text::<6, _>(UnixTime::now(), |text| assert_eq!(text.len(), 27));
-    seconds::with_text(uptime(), |text| assert_eq!(text.len(), 15));
+    black_box(event_time::during(Anchor::now(), event_time::current));
+    adapter::rfc3339::with_text::<6, _>(UnixTime::now(), |text| assert_eq!(text.len(), 27));
+    adapter::seconds::with_text(uptime(), |text| assert_eq!(text.len(), 15));
 }
 
 #[test]

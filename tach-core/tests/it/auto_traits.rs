@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tach_core::{
     Anchor, AtomicInstant, Budget, BudgetExhausted, Clock, ForceError, IncreasingClock, Instant,
-    ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source, Stamp, Status,
-    SystemClock, TimelineStatus, UnixTime, UnixTimeError,
+    ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source, Status, SystemClock,
+    TimelineStatus, UnixTime, UnixTimeError,
     rfc3339::{Formatter, Offset, OffsetError, ParseError},
 };
 
@@ -30,7 +30,7 @@ fn every_type_is_a_plain_value() {
     assert_free::<ParseError>();
     assert_free::<Reason>();
     assert_free::<Source>();
-    assert_free::<Stamp>();
+    assert_free::<Anchor>();
     assert_free::<Status>();
     assert_free::<SystemClock>();
     assert_free::<TimelineStatus>();
@@ -78,5 +78,5 @@ fn points_in_time_are_eight_bytes() {
     assert_eq!(size_of::<OrderedInstant>(), 8);
     assert_eq!(size_of::<UnixTime>(), 8);
     assert_eq!(size_of::<Anchor>(), 16);
-    assert_eq!(size_of::<Stamp>(), 16);
+    assert_eq!(size_of::<Anchor>(), 16);
 }

@@ -4,7 +4,7 @@
 //! front of the values, as an element that only [`anchor`] can see, by a record with a tag of its own.
 
 use slog::{KV, Key, Level, OwnedKVList, Record, RecordStatic, Result, Serializer, b, o};
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::{Anchor, Instant, UnixTime};
 
 /// The tag of the record that asks for the time.
 const TAG: &str = "tach_log::slog::carried";
@@ -12,22 +12,22 @@ const TICKS: Key = "tach_log::slog::carried::ticks";
 const UNIX_NS: Key = "tach_log::slog::carried::unix_ns";
 
 /// Returns `values` with `anchor` in front.
-pub(super) fn with_anchor(values: &OwnedKVList, anchor: Stamp) -> OwnedKVList {
+pub(super) fn with_anchor(values: &OwnedKVList, anchor: Anchor) -> OwnedKVList {
     o!(Carried { anchor, values: values.clone() }).into()
 }
 
 /// Returns the time in front of `values`.
-pub(super) fn anchor(values: &OwnedKVList) -> Option<Stamp> {
+pub(super) fn anchor(values: &OwnedKVList) -> Option<Anchor> {
     const ASKING: RecordStatic<'static> = slog::record_static!(Level::Trace, TAG);
     let mut found = Found::default();
     // The first value that is no part of a time stops it, so that no other value is evaluated.
     let _stopped = values.serialize(&Record::new(&ASKING, &format_args!(""), b!()), &mut found);
     let instant = Instant::from_ticks(found.ticks?);
-    Some(Stamp::new(instant, UnixTime::from_nanos(found.unix_ns?)))
+    Some(Anchor::new(instant, UnixTime::from_nanos(found.unix_ns?)))
 }
 
 struct Carried {
-    anchor: Stamp,
+    anchor: Anchor,
     values: OwnedKVList,
 }
 

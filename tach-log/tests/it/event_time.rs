@@ -6,7 +6,7 @@ use std::thread;
 
 use ::env_logger::{Builder, Logger, Target};
 use log::{Level, LevelFilter, Log, Record};
-use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, Stamp, UnixTime};
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime, event_time};
 use tach_log::{EventTime, Json, Line, Timestamp};
 use test_support::Captured;
 
@@ -78,8 +78,8 @@ fn two_readings_differ() {
     let clock = Restless::default();
     let timestamp = Timestamp::new().with_clock(&clock);
     assert_ne!(timestamp.to_string(), timestamp.to_string());
-    let stamp = Stamp::by(&clock);
-    stamp.during(|| {
+    let stamp = clock.anchor();
+    event_time::during(stamp, || {
         assert_eq!(timestamp.to_string(), format!("{:.6}", stamp.unix_time()));
         assert_eq!(timestamp.to_string(), timestamp.to_string());
     });

@@ -10,7 +10,7 @@ use ::slog::{Drain, Duplicate, FnValue, Logger, Never, PushFnValue, info, o};
 use ::slog_async::{Async, OverflowStrategy};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
-use tach_core::{ManualClock, Stamp, UnixTime};
+use tach_core::{Clock as _, ManualClock, UnixTime, event_time};
 use tach_log::Timestamp;
 use tach_log::slog::EventTime;
 use test_support::Captured;
@@ -207,10 +207,10 @@ fn a_stamp_that_is_pinned_already_is_kept() {
     let drain = EventTime::new(EventTime::new(term(&target, &clock)).fuse())
         .carried()
         .with_clock(clock.clone());
-    let stamp = Stamp::by(&*clock);
+    let stamp = clock.anchor();
     clock.advance(Duration::from_secs(3));
     let log = Logger::root(drain.fuse(), o!());
-    stamp.during(|| info!(log, "served"));
+    event_time::during(stamp, || info!(log, "served"));
     info!(log, "served");
     assert_eq!(
         target.take(),

@@ -2,7 +2,7 @@
 
 use log::Record;
 use log::kv::Source;
-use tach_core::{Instant, Stamp, UnixTime};
+use tach_core::{Anchor, Instant, UnixTime, event_time};
 use tach_log::{Format, Json, Line, Logfmt};
 
 /// 2023-11-14T22:13:20.000001Z, rounded down.
@@ -38,7 +38,7 @@ fn written_by(format: impl Format + Copy, record: &Record<'_>) -> String {
 
 /// Calls `f` with `time` as the event time.
 pub(crate) fn at<R>(time: UnixTime, f: impl FnOnce() -> R) -> R {
-    Stamp::new(Instant::from_ticks(0), time).during(f)
+    event_time::during(Anchor::new(Instant::from_ticks(0), time), f)
 }
 
 /// Writes the fields of a record that has nothing else: as they follow the head of each format.

@@ -10,7 +10,7 @@ use opentelemetry::{InstrumentationScope, Key};
 use opentelemetry_appender_log::OpenTelemetryLogBridge;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLogRecord, SdkLoggerProvider};
-use tach_core::{Clock, ManualClock, Stamp, UnixTime};
+use tach_core::{Clock, ManualClock, UnixTime, event_time};
 use tach_otel::Clocked;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -73,9 +73,9 @@ fn both_times_of_a_record_are_tach_s() {
 fn a_record_has_the_time_of_the_stamp_it_is_made_in() {
     let (logs, clock) = (Logs::new(), manual());
     let clocked = Clocked::new(logs.provider.clone()).with_clock(clock.clone());
-    let stamp = Stamp::by(&*clock);
+    let stamp = clock.anchor();
     clock.advance(SECOND);
-    stamp.during(|| emit(&clocked));
+    event_time::during(stamp, || emit(&clocked));
     emit(&clocked);
     let first = stamp.unix_time().to_system_time();
     assert_eq!(logs.times(), [first, first + SECOND]);
@@ -248,9 +248,9 @@ mod stamped {
         let logs = stamped(&clock);
         emit(&logs.provider);
         clock.advance(SECOND);
-        let stamp = Stamp::by(&*clock);
+        let stamp = clock.anchor();
         clock.advance(SECOND);
-        stamp.during(|| emit(&logs.provider));
+        event_time::during(stamp, || emit(&logs.provider));
         let now = stamp.unix_time().to_system_time();
         assert_eq!(logs.times(), [now - SECOND, now]);
     }

@@ -125,7 +125,7 @@ impl Builder {
     /// was logged. Should the clock be set back by more than that, what is held is written at once.
     ///
     /// A record that arrives later than that, as one logged within an old
-    /// [`Stamp`](tach_core::Stamp), or by a thread that was interrupted for so long between reading the
+    /// [event time](tach_core::event_time), or by a thread that was interrupted for so long between reading the
     /// clock and having logged, is written at once, out of order. So are the oldest of more than 16 MiB of
     /// records. A flush writes all.
     ///

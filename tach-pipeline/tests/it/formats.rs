@@ -4,7 +4,7 @@ use core::cell::Cell;
 use std::io::{self, Write as _};
 
 use log::{Level, Log as _, Record};
-use tach_core::{ManualClock, UnixTime};
+use tach_core::{Clock as _, ManualClock, UnixTime, event_time};
 use tach_log::{Event, Format, Json};
 use tach_pipeline::{Pipeline, Sink};
 use test_support::Captured;
@@ -40,8 +40,8 @@ fn a_format_of_the_users_writes_as_it_does_for_other_back_ends() {
         record.level(Level::Warn).target("app").key_values(&fields);
         let record = record.args(message).build();
         pipeline.log(&record);
-        let anchor = tach_core::Clock::stamp(&CLOCK);
-        anchor.during(|| tach_log::write(Raw)(&mut expected, &record)).unwrap();
+        let anchor = CLOCK.anchor();
+        event_time::during(anchor, || tach_log::write(Raw)(&mut expected, &record)).unwrap();
     }
     pipeline.flush(LONG).unwrap();
     let expected = String::from_utf8(expected).unwrap();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 #[cfg(any(feature = "slog", feature = "tracing"))]
 use serde_json::json;
-use tach_core::{Clock as _, Instant, ManualClock, Stamp, UnixTime};
+use tach_core::{Anchor, Clock as _, Instant, ManualClock, UnixTime, event_time};
 use tach_log::{Format, Json, Line, Logfmt};
 use tach_pipeline::{Pipeline, Sink};
 
@@ -39,7 +39,7 @@ fn log_s_records_are_written_as_by_the_formatters() {
             .build();
         pipeline.log(&record);
         let [json, line, logfmt] = &mut expected;
-        CLOCK.stamp().during(|| {
+        event_time::during(CLOCK.anchor(), || {
             tach_log::write(Json::new())(json, &record).unwrap();
             tach_log::write(Line::new())(line, &record).unwrap();
             tach_log::write(Logfmt::new())(logfmt, &record).unwrap();
@@ -82,7 +82,7 @@ proptest! {
         let message = format_args!("{message}");
         let record = record.args(message).build();
         pipeline.log(&record);
-        CLOCK.stamp().during(|| {
+        event_time::during(CLOCK.anchor(), || {
             tach_log::write(Json::new())(json, &record).unwrap();
             tach_log::write(Line::new())(line, &record).unwrap();
             tach_log::write(Logfmt::new())(logfmt, &record).unwrap();
@@ -99,8 +99,8 @@ fn the_time_is_that_of_the_call_and_of_the_stamp_within_one() {
     let before = UnixTime::now();
     info(&pipeline, "now");
     let after = UnixTime::now();
-    let stamp = Stamp::new(Instant::from_ticks(1), UnixTime::from_nanos(1_500_000_000));
-    stamp.during(|| info(&pipeline, "then"));
+    let stamp = Anchor::new(Instant::from_ticks(1), UnixTime::from_nanos(1_500_000_000));
+    event_time::during(stamp, || info(&pipeline, "then"));
     pipeline.flush(LONG).unwrap();
     let records = memory.records();
     let now: jiff::Timestamp = records[0]["ts"].as_str().unwrap().parse().unwrap();

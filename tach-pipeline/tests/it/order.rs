@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::thread;
 
-use tach_core::{Instant, ManualClock, Stamp, UnixTime};
+use tach_core::{Anchor, Instant, ManualClock, UnixTime, event_time};
 use tach_pipeline::{Builder, Pipeline};
 
 use crate::support::{LONG, Memory, info};
@@ -35,10 +35,14 @@ fn records_of_one_time_keep_their_order_and_late_ones_are_written() {
     let memory = Memory::default();
     let (pipeline, _guard) =
         Pipeline::builder().sink(memory.json()).by_time(Duration::ZERO).build().unwrap();
-    let at = |ns| Stamp::new(Instant::from_ticks(0), UnixTime::from_nanos(ns));
-    at(5).during(|| ["a", "b", "c"].iter().for_each(|message| info(&pipeline, message)));
+    let at = |ns| Anchor::new(Instant::from_ticks(0), UnixTime::from_nanos(ns));
+    event_time::during(at(5), || {
+        for message in ["a", "b", "c"] {
+            info(&pipeline, message);
+        }
+    });
     pipeline.flush(LONG).unwrap();
-    at(4).during(|| info(&pipeline, "late"));
+    event_time::during(at(4), || info(&pipeline, "late"));
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["a", "b", "c", "late"]);
 }
@@ -61,7 +65,7 @@ fn a_record_of_the_future_is_not_held_until_then() {
     let (pipeline, _guard) =
         Pipeline::builder().sink(memory.json()).by_time(WINDOW).build().unwrap();
     let in_an_hour = UnixTime::now() + Duration::from_secs(3600);
-    Stamp::new(Instant::now(), in_an_hour).during(|| info(&pipeline, "early"));
+    event_time::during(Anchor::new(Instant::now(), in_an_hour), || info(&pipeline, "early"));
     assert!(is_written(&memory, || {}));
 }
 

@@ -15,9 +15,9 @@ use crate::timers::increasing;
 /// A layer that gives each event one time, which all layers inside it print.
 ///
 /// Without it, the lines of one event differ, because each `fmt` layer asks its own timer. This
-/// layer reads the clock once an event and pins the time to the thread, as a
-/// [`Stamp`](tach_core::Stamp), while the inner layers handle the event. The timers of other crates
-/// ignore it.
+/// layer reads the clock once an event and makes the time the thread's
+/// [event time](tach_core::event_time) while the inner layers handle the event. The timers of other
+/// crates ignore it.
 ///
 /// The inner layer may be any stack: `a.and_then(b)`, an `Option`, a `Vec` of boxed layers. Filters
 /// may be inside and around. If each inner layer has a filter, put the layers into a `Vec`: for
@@ -30,7 +30,7 @@ use crate::timers::increasing;
 /// - A nested event, logged by a field's `Display` for instance, has its own time, which is not
 ///   earlier. The outer event keeps its time.
 /// - Of nested layers of this type the outermost gives the time. Side by side, each gives its own.
-/// - A time that the program pinned with [`Stamp::during`](tach_core::Stamp::during) is kept.
+/// - A time that the program set with [`during`](tach_core::event_time::during) is kept.
 /// - After a panic of an inner layer, no time stays pinned.
 ///
 /// Put all layers that print inside one `EventTime`: a layer outside it receives nested events

@@ -2,7 +2,7 @@
 
 mod zone;
 
-use tach_core::{Clock, rfc3339};
+use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
@@ -60,6 +60,6 @@ impl<const DIGITS: usize> Print for Local<DIGITS> {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
         let offset = zone::offset_at(time);
-        rfc3339::with_offset_text::<DIGITS, _>(time, offset, |text| write(writer, text));
+        adapter::rfc3339::with_offset_text::<DIGITS, _>(time, offset, |text| write(writer, text));
     }
 }

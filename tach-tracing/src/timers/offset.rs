@@ -1,7 +1,7 @@
 //! Local time at an offset that never changes.
 
-use tach_core::Clock;
-use tach_core::rfc3339::{self, Offset};
+use tach_core::rfc3339::Offset;
+use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
@@ -69,6 +69,8 @@ impl<const DIGITS: usize> Print for FixedOffset<DIGITS> {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
-        rfc3339::with_offset_text::<DIGITS, _>(time, self.offset, |text| write(writer, text));
+        adapter::rfc3339::with_offset_text::<DIGITS, _>(time, self.offset, |text| {
+            write(writer, text);
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! The counter itself.
 
-use tach_core::{Clock, SystemClock, decimal};
+use tach_core::{Clock, SystemClock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
@@ -70,6 +70,6 @@ impl Print for Ticks {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let tick = current::instant(clock).as_ticks();
-        decimal::with_text(tick, |text| write(writer, text));
+        adapter::decimal::with_text(tick, |text| write(writer, text));
     }
 }

@@ -1,6 +1,6 @@
 //! Unix time as a number.
 
-use tach_core::{Clock, UnixTime, decimal};
+use tach_core::{Clock, UnixTime, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
@@ -45,7 +45,7 @@ tracing::info!(\"ready\");
             #[inline]
             fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
                 let time: UnixTime = current::unix_time(clock);
-                decimal::with_text(time.$as_number(), |text| write(writer, text));
+                adapter::decimal::with_text(time.$as_number(), |text| write(writer, text));
             }
         }
     };

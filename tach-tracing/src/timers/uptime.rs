@@ -1,6 +1,6 @@
 //! Time since a start.
 
-use tach_core::{Clock, Instant, seconds, uptime_at};
+use tach_core::{Clock, Instant, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
@@ -76,9 +76,9 @@ impl Print for Uptime {
         let now = current::instant(clock);
         let uptime = match self.start {
             // With another clock there is a start.
-            None => uptime_at(now),
+            None => adapter::uptime_at(now),
             Some(start) => clock.duration_between(start, now),
         };
-        seconds::with_text(uptime, |text| write(writer, text));
+        adapter::seconds::with_text(uptime, |text| write(writer, text));
     }
 }

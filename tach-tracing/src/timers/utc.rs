@@ -1,6 +1,6 @@
 //! UTC.
 
-use tach_core::{Clock, rfc3339};
+use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
@@ -51,6 +51,6 @@ impl<const DIGITS: usize> Print for Utc<DIGITS> {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
-        rfc3339::with_text::<DIGITS, _>(time, |text| write(writer, text));
+        adapter::rfc3339::with_text::<DIGITS, _>(time, |text| write(writer, text));
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use tach_core::{Instant, Stamp};
+use tach_core::{Anchor, Instant, event_time};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime as _;
 
@@ -18,13 +18,14 @@ fn text(timer: &Boxed) -> String {
 #[test]
 fn it_prints_the_pinned_event_time() {
     let (instant, later) = (Instant::now(), Duration::new(3661, 100_000_001));
-    let one = Stamp::new(instant, NOW);
-    let other = Stamp::new(instant + later, NOW.saturating_add(later));
+    let one = Anchor::new(instant, NOW);
+    let other = Anchor::new(instant + later, NOW.saturating_add(later));
     let still = timers::still().into_iter().map(|(timer, _)| timer);
     for (i, timer) in timers::system().into_iter().chain(still).enumerate() {
-        let (first, again) = (one.during(|| text(&timer)), one.during(|| text(&timer)));
+        let (first, again) =
+            (event_time::during(one, || text(&timer)), event_time::during(one, || text(&timer)));
         assert_eq!(first, again, "timer {i}");
-        assert_ne!(first, other.during(|| text(&timer)), "timer {i}");
+        assert_ne!(first, event_time::during(other, || text(&timer)), "timer {i}");
     }
 }
 

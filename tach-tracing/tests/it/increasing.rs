@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::HashSet;
 use std::thread;
 
-use tach_core::{IncreasingClock, ManualClock, Stamp, UnixTime};
+use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime, event_time};
 use tach_tracing::{
     EventTime, FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc,
 };
@@ -150,7 +150,7 @@ fn lines_and_event_times_are_a_unit_apart() {
         .finish();
     with_default(subscriber, || {
         tracing::info!("one");
-        Stamp::by(clock).during(|| {
+        event_time::during(clock.anchor(), || {
             tracing::info!("two");
             tracing::info!("two");
         });

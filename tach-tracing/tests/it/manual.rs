@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tach_core::{Clock, ManualClock, Stamp, UnixTime};
+use tach_core::{Anchor, Clock, ManualClock, UnixTime, adapter, event_time};
 use tach_tracing::{Timer as _, Uptime, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
@@ -74,16 +74,19 @@ fn timers_print_the_pinned_event_time() {
     let clock = Arc::new(ManualClock::new(START));
     let uptime = Uptime::default().with_clock(clock.clone());
     clock.advance(Duration::from_millis(1500));
-    let stamp = Stamp::by(&clock);
+    let stamp = clock.anchor();
     clock.advance(Duration::from_secs(3600));
-    let log = || stamp.during(|| tracing::info!("one"));
+    let log = || event_time::during(stamp, || tracing::info!("one"));
     let line = "2023-11-14T22:13:21.500Z  INFO one\n";
     assert_eq!(printed(Utc::<3>.with_clock(clock.clone()), log), line);
     assert_eq!(printed(Utc::<3>, log), line);
     assert_eq!(printed(uptime, log), "   1.500000000s  INFO one\n");
 
-    let stamp = Stamp::now();
-    let expected = tach_core::uptime_at(stamp.instant());
-    let line = tach_core::seconds::with_text(expected, |text| format!("{text}  INFO one\n"));
-    assert_eq!(printed(Uptime::default(), || stamp.during(|| tracing::info!("one"))), line);
+    let stamp = Anchor::now();
+    let expected = adapter::uptime_at(stamp.instant());
+    let line = adapter::seconds::with_text(expected, |text| format!("{text}  INFO one\n"));
+    assert_eq!(
+        printed(Uptime::default(), || event_time::during(stamp, || tracing::info!("one"))),
+        line
+    );
 }

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 
-use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime, event_time};
 use tach_tracing::{SpanDurations, SpanTimes, SpanTiming};
 use tracing::Subscriber;
 use tracing::span::Id;
@@ -185,10 +185,10 @@ fn a_pinned_event_time_changes_nothing() {
     let (subscriber, reader) = timed(clock.clone());
     with_default(subscriber, || {
         let span = tracing::info_span!("span");
-        let stamp = clock.stamp();
+        let stamp = clock.anchor();
         span.in_scope(|| clock.advance(ns(10)));
         clock.advance(ns(100));
-        stamp.during(|| drop(span));
+        event_time::during(stamp, || drop(span));
     });
     assert_durations(reader.only(), 110, 10, 10);
 }

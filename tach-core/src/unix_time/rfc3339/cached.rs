@@ -19,7 +19,7 @@ thread_local! {
 /// # Examples
 ///
 /// ```
-/// use tach_core::{UnixTime, rfc3339};
+/// use tach_core::{UnixTime, adapter::rfc3339};
 ///
 /// let mut line = String::new();
 /// rfc3339::with_text::<6, _>(UnixTime::EPOCH, |text| line.push_str(text));
@@ -36,7 +36,7 @@ pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) ->
 /// # Examples
 ///
 /// ```
-/// use tach_core::{UnixTime, rfc3339};
+/// use tach_core::{UnixTime, adapter::rfc3339};
 ///
 /// let len = rfc3339::with_text_digits(UnixTime::EPOCH, 3, str::len);
 /// assert_eq!(len, "1970-01-01T00:00:00.000Z".len());
@@ -52,12 +52,13 @@ pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -
 ///
 /// ```
 /// use tach_core::UnixTime;
-/// use tach_core::rfc3339::{self, Offset};
+/// use tach_core::adapter::rfc3339;
+/// use tach_core::rfc3339::Offset;
 ///
 /// let offset = Offset::from_minutes(60)?;
 /// let text = rfc3339::with_offset_text::<0, _>(UnixTime::EPOCH, offset, str::to_owned);
 /// assert_eq!(text, "1970-01-01T01:00:00+01:00");
-/// # Ok::<(), rfc3339::OffsetError>(())
+/// # Ok::<(), tach_core::rfc3339::OffsetError>(())
 /// ```
 #[inline]
 pub fn with_offset_text<const DIGITS: usize, R>(

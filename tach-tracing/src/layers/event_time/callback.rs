@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::ptr;
 use std::thread_local;
 
-use tach_core::{Clock, Stamp};
+use tach_core::{Clock, adapter, event_time};
 use tracing_core::Event;
 
 use crate::thread_cell::during;
@@ -43,9 +43,9 @@ impl Callback {
         if self.has_a_time() {
             return f();
         }
-        let stamp = Stamp::by(clock);
-        stamp.during(|| {
-            let handled = Handled { callback: self, depth: Stamp::depth() };
+        let stamp = clock.anchor();
+        event_time::during(stamp, || {
+            let handled = Handled { callback: self, depth: adapter::depth() };
             during(&HANDLED, Some(handled), f);
         });
     }
@@ -54,20 +54,20 @@ impl Callback {
     /// current one may belong to an outer callback.
     #[inline]
     pub(super) fn at_own_time(self, f: impl FnOnce()) {
-        if Stamp::current().is_none() || self.has_a_time() {
+        if event_time::current().is_none() || self.has_a_time() {
             return f();
         }
-        Stamp::unpinned(f);
+        adapter::unpinned(f);
     }
 
     /// Returns whether the current event time is meant for this callback.
     #[inline]
     fn has_a_time(self) -> bool {
-        Stamp::current().is_some() && {
+        event_time::current().is_some() && {
             let handled = HANDLED.try_with(Cell::get).ok().flatten();
             // A time that no `EventTime` pinned is meant for everything inside it.
             handled
-                .is_none_or(|handled| handled.depth != Stamp::depth() || handled.callback == self)
+                .is_none_or(|handled| handled.depth != adapter::depth() || handled.callback == self)
         }
     }
 }

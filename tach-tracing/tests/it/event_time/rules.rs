@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex};
 
-use tach_core::{Clock, ManualClock, Stamp, UnixTime};
+use tach_core::{Anchor, Clock, ManualClock, UnixTime, event_time};
 use tach_tracing::EventTime;
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
@@ -65,10 +65,10 @@ fn side_by_side_each_layer_gives_its_own_time() {
 fn a_time_that_was_pinned_before_is_kept() {
     let (pair, clock) = (Pair::default(), clock_at(100));
     let layers = EventTime::new(pair.text_layer().and_then(pair.json_layer()));
-    let happened = clock.stamp();
+    let happened = clock.anchor();
     clock.advance(Duration::from_secs(100));
     with_default(registry().with(layers.with_clock(clock)), || {
-        happened.during(|| tracing::info!(n = 0));
+        event_time::during(happened, || tracing::info!(n = 0));
         tracing::info!(n = 1);
     });
     let times = pair.assert_same(0..2);
@@ -91,7 +91,7 @@ fn after_a_panic_no_time_is_pinned() {
     with_default(stack, || {
         let panicked = catch_unwind(AssertUnwindSafe(|| tracing::info!(target: "fragile", n = 0)));
         assert!(panicked.is_err());
-        assert_eq!(Stamp::current(), None);
+        assert_eq!(event_time::current(), None);
         clock.advance(Duration::from_secs(1));
         tracing::info!(n = 1);
     });
@@ -102,11 +102,11 @@ fn after_a_panic_no_time_is_pinned() {
 }
 
 #[derive(Clone, Default)]
-struct Keeper(Arc<Mutex<Option<Stamp>>>);
+struct Keeper(Arc<Mutex<Option<Anchor>>>);
 
 impl<S: Subscriber> Layer<S> for Keeper {
     fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
-        *self.0.lock().unwrap() = Stamp::current();
+        *self.0.lock().unwrap() = event_time::current();
     }
 }
 
@@ -119,7 +119,7 @@ fn a_kept_time_can_be_pinned_again() {
         tracing::info!(n = 0);
         clock.advance(Duration::from_secs(100));
         let stamp = keeper.0.lock().unwrap().unwrap();
-        stamp.during(|| tracing::info!(n = 1));
+        event_time::during(stamp, || tracing::info!(n = 1));
     });
     let times = pair.assert_same(0..2);
     assert_eq!(times[&0], times[&1]);

@@ -5,7 +5,7 @@ use core::fmt::{Display, Formatter, Result};
 use core::time::Duration;
 use std::sync::Arc;
 
-use tach_core::{ManualClock, Stamp, UnixTime};
+use tach_core::{Anchor, Clock, ManualClock, UnixTime, event_time};
 use tach_tracing::{EventTime, Timer as _, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
@@ -72,7 +72,7 @@ impl Display for Closing {
 /// Returns the lines of a span that closes while an event is handled.
 fn closed_within(
     around: impl FnOnce(EventTime<Boxed>) -> EventTime<Boxed>,
-    pinned: Option<Stamp>,
+    pinned: Option<Anchor>,
 ) -> String {
     let (captured, clock) = (Captured::default(), Arc::new(ManualClock::new(UnixTime::EPOCH)));
     let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
@@ -84,7 +84,7 @@ fn closed_within(
         let closing = Closing { span: Cell::new(Some(tracing::info_span!("span"))), clock };
         match pinned {
             None => tracing::info!("{closing}"),
-            Some(stamp) => stamp.during(|| tracing::info!("{closing}")),
+            Some(stamp) => event_time::during(stamp, || tracing::info!("{closing}")),
         }
     });
     let text = captured.text();
@@ -102,7 +102,7 @@ fn during_an_event_they_do_not_have_its_time() {
 #[test]
 fn a_time_that_was_pinned_before_is_theirs_too() {
     let pinned = "1970-01-01T00:01:40Z  INFO span: close\n1970-01-01T00:01:40Z  INFO closing";
-    let stamp = Stamp::by(&ManualClock::new(UnixTime::from_secs(100).unwrap()));
+    let stamp = ManualClock::new(UnixTime::from_secs(100).unwrap()).anchor();
     assert_eq!(closed_within(|layers| layers, Some(stamp)), pinned);
     assert_eq!(closed_within(EventTime::with_span_events, Some(stamp)), pinned);
 }

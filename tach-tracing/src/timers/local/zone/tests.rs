@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use tach_core::rfc3339;
+use tach_core::adapter;
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn printed<const N: usize>(zone: &TimeZone, times: [&str; N]) -> [String; N] {
     let known = Cell::new(Known::NOTHING);
     times.map(|time| {
         let offset = offset_with(&known, at(time), || zone.clone());
-        rfc3339::with_offset_text::<9, _>(at(time), offset, str::to_owned)
+        adapter::rfc3339::with_offset_text::<9, _>(at(time), offset, str::to_owned)
     })
 }
 
@@ -160,7 +160,7 @@ proptest! {
                 let offset = offset_with(&known, time, || zone.clone());
                 let timestamp = Timestamp::from(time);
                 let theirs = timestamp.display_with_offset(zone.to_offset(timestamp));
-                let ours = rfc3339::with_offset_text::<9, _>(time, offset, str::to_owned);
+                let ours = adapter::rfc3339::with_offset_text::<9, _>(time, offset, str::to_owned);
                 prop_assert_eq!(ours, format!("{theirs:.9}"));
             }
         }
