@@ -1,9 +1,7 @@
 //! One bracketed reading of counter and OS clock.
 
-use crate::line::Rate;
-
-/// The two clocks that a timeline relates: any pair, so that a simulation can drive it.
-pub(crate) trait Reference {
+/// The two clocks that a timeline relates. A simulated pair can drive the real code.
+pub(crate) trait ClockPair {
     /// The counter now, read after every earlier read of either clock.
     fn ticks(&self) -> u64;
 
@@ -30,28 +28,8 @@ pub(crate) trait Reference {
         1
     }
 
-    /// The counter has been found to fail. Another may give the ticks from now on, if it goes on
-    /// where this one should have been. Returns whether one does.
-    fn counter_failed(&self, _failure: CounterFailure) -> bool {
-        false
-    }
-
-    /// An event has been counted: a time to see whether the machine was suspended.
-    fn disturbed(&self) {}
-
-    /// Whether the OS clock is `ahead_ns` ahead though the counter, whose ticks last by `rate`, has lost none
-    /// since the tick `since`, as another clock shows.
-    fn clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
-        false
-    }
-
     /// The counter's frequency as the machine declares it, where it does; it may lie.
     fn declared_hz(&self) -> Option<u64> {
-        None
-    }
-
-    /// The rate in ns per tick, with its error in ppb, where it is known from elsewhere.
-    fn known_rate(&self) -> Option<(Rate, u32)> {
         None
     }
 }
@@ -89,10 +67,10 @@ impl Sample {
 
     /// The narrowest of a few brackets. It stops early at one that is about as narrow as
     /// `best_width_ticks`, the best seen before (0: none was).
-    pub(crate) fn take(reference: &dyn Reference, best_width_ticks: u64) -> Self {
+    pub(crate) fn take(clocks: &dyn ClockPair, best_width_ticks: u64) -> Self {
         let good_enough = best_width_ticks.saturating_add(best_width_ticks / 8);
-        let resolution_ns = reference.resolution_ns();
-        let bracket = || Self::bracket(reference, resolution_ns);
+        let resolution_ns = clocks.resolution_ns();
+        let bracket = || Self::bracket(clocks, resolution_ns);
         let mut narrowest = bracket();
         for _ in 1..Self::ATTEMPTS {
             if narrowest.width_ticks <= good_enough {
@@ -110,11 +88,11 @@ impl Sample {
     }
 
     #[inline(never)]
-    fn bracket(reference: &dyn Reference, resolution_ns: u64) -> Self {
-        let before = reference.ticks();
-        let ns = reference.os_ns();
+    fn bracket(clocks: &dyn ClockPair, resolution_ns: u64) -> Self {
+        let before = clocks.ticks();
+        let ns = clocks.os_ns();
         // A counter that went back in between counts as one that stood still.
-        let width_ticks = reference.ticks().saturating_sub(before);
+        let width_ticks = clocks.ticks().saturating_sub(before);
         Self { tick: before + width_ticks / 2, ns, width_ticks, excess_ticks: 0, resolution_ns }
     }
 }
@@ -137,7 +115,7 @@ mod tests {
         }
     }
 
-    impl Reference for Scripted {
+    impl ClockPair for Scripted {
         fn ticks(&self) -> u64 {
             self.tick.get()
         }

@@ -4,6 +4,7 @@
 //! on ticks.
 
 mod convert;
+mod disciplined;
 mod host;
 mod read;
 mod status;
@@ -18,6 +19,7 @@ pub(crate) use self::convert::{
 )]
 pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
 pub use self::convert::{uptime, uptime_at};
+pub(crate) use self::disciplined::{MONOTONIC, REALTIME};
 use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 pub use self::status::{Status, TimelineStatus, status};
@@ -25,101 +27,15 @@ pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sy
 use crate::counter;
 use crate::line::{Line, Rate};
 use crate::os;
-use crate::sample::{CounterFailure, Reference, Sample};
+use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
 use crate::timeline::{Expected, Timeline};
 
 /// What both timelines, and all else that is kept, may take.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
 
-/// Ticks to the OS's monotonic clock.
-pub(crate) static MONOTONIC: Timeline = Timeline::new();
-/// Ticks to Unix time.
-pub(crate) static REALTIME: Timeline = Timeline::new();
 /// What has happened to the machine.
 pub(crate) static HOST: Host = Host::new();
-
-/// The chosen source beside the clock behind `std::time::Instant`.
-pub(crate) struct MonotonicReference;
-/// The chosen source beside the OS's real-time clock.
-pub(crate) struct RealtimeReference;
-
-impl Reference for MonotonicReference {
-    fn ticks(&self) -> u64 {
-        read::unchecked()
-    }
-
-    fn os_ns(&self) -> u64 {
-        os::monotonic_ns()
-    }
-
-    fn is_identity(&self) -> bool {
-        source::mode() == Mode::Os
-    }
-
-    fn reads_counter(&self) -> bool {
-        source::mode().reads_counter()
-    }
-
-    fn keeps_offset(&self) -> bool {
-        true
-    }
-
-    fn resolution_ns(&self) -> u64 {
-        os::resolution_ns()
-    }
-
-    fn declared_hz(&self) -> Option<u64> {
-        if source::mode().reads_counter() { counter::declared_hz() } else { None }
-    }
-
-    fn counter_failed(&self, failure: CounterFailure) -> bool {
-        counter_failed(failure)
-    }
-
-    fn disturbed(&self) {
-        disturbed();
-    }
-
-    /// In another time namespace the monotonic clock differs, and Unix time does not. When a counter has
-    /// lost ticks, both clocks are ahead of it.
-    fn clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
-        ahead_ns > SHORTEST_JUMP_NS
-            && REALTIME.is_undisturbed(since, ahead_ns / 2, rate, &RealtimeReference)
-    }
-}
-
-impl Reference for RealtimeReference {
-    fn ticks(&self) -> u64 {
-        MonotonicReference.ticks()
-    }
-
-    fn os_ns(&self) -> u64 {
-        os::realtime_ns()
-    }
-
-    fn reads_counter(&self) -> bool {
-        MonotonicReference.reads_counter()
-    }
-
-    fn resolution_ns(&self) -> u64 {
-        os::realtime_resolution_ns()
-    }
-
-    fn counter_failed(&self, failure: CounterFailure) -> bool {
-        counter_failed(failure)
-    }
-
-    fn disturbed(&self) {
-        disturbed();
-    }
-
-    /// The monotonic timeline's: nobody sets that clock, so two samples of it give the rate, while two of this
-    /// one may differ by a step.
-    fn known_rate(&self) -> Option<(Rate, u32)> {
-        MONOTONIC.rate(&MonotonicReference)
-    }
-}
 
 /// Lets ticks go on without the counter, if it has failed. Returns whether they do.
 #[cold]
@@ -138,21 +54,10 @@ fn counter_failed(failure: CounterFailure) -> bool {
     replace_counter(chosen, failure, reason)
 }
 
-/// Counts a suspend if there was one.
-#[cold]
-#[inline(never)]
-fn disturbed() {
-    // A kernel may lack the clock that is asked.
-    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), read::unchecked()));
-}
-
-/// A clock that is ahead by less may have been slewed.
-const SHORTEST_JUMP_NS: u64 = 1_000_000;
-
 /// The counter as it is, beside one of the OS's clocks.
 struct RawCounter(fn() -> u64);
 
-impl Reference for RawCounter {
+impl ClockPair for RawCounter {
     fn ticks(&self) -> u64 {
         counter::ticks_fenced()
     }
@@ -260,7 +165,7 @@ fn start_once() {
     if !source::mode().reads_counter() {
         (monotonic, realtime) = (None, None);
     }
-    MONOTONIC.begin(monotonic, &MonotonicReference);
-    REALTIME.begin(realtime, &RealtimeReference);
+    MONOTONIC.begin(monotonic);
+    REALTIME.begin(realtime);
     HOST.see_suspends(os::suspended_ns(), read::unchecked());
 }

@@ -22,6 +22,7 @@ mod look;
 mod past;
 mod piece;
 mod policy;
+mod question;
 mod record;
 mod thinning;
 
@@ -30,10 +31,11 @@ use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
 pub use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
+pub(crate) use self::question::{Answers, Question};
 use self::record::{KNOWLEDGE_WORDS, LOOK_NS};
 pub(crate) use self::record::{MAX_SKEW_NS, Record};
 use crate::line::{FAST_NS, Line, Rate};
-use crate::sample::{CounterFailure, Reference, Sample};
+use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Padded, Reach};
 
 /// Records in memory. In a calm, busy process each covers four seconds, so the ticks of the last minute convert
@@ -60,6 +62,8 @@ pub(crate) struct Timeline {
     current: Padded<Current>,
     /// Whether it waits for an OS clock that is set back, and does not go back with it.
     waits_for_clock: AtomicBool,
+    /// Whether an event was counted that no caller has seen yet.
+    counted_event: AtomicBool,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
@@ -69,6 +73,7 @@ impl Timeline {
         Self {
             current: Padded(Current::new()),
             waits_for_clock: AtomicBool::new(false),
+            counted_event: AtomicBool::new(false),
             history: History::new(),
         }
     }
@@ -79,8 +84,8 @@ impl Timeline {
         self.waits_for_clock.store(backward == BackwardStep::Hold, Ordering::Relaxed);
     }
 
-    fn policy(&self, reference: &dyn Reference) -> Policy {
-        if reference.keeps_offset() {
+    fn policy(&self, clocks: &dyn ClockPair) -> Policy {
+        if clocks.keeps_offset() {
             return Policy::Offset;
         }
         // ORDERING: Relaxed, as above.
@@ -90,18 +95,14 @@ impl Timeline {
 
     /// Begins here, or at `sample` if there is one, unless it has begun already. Returns the first
     /// record if it could not be published.
-    pub(crate) fn begin(
-        &self,
-        sample: Option<Sample>,
-        reference: &dyn Reference,
-    ) -> Option<Record> {
+    pub(crate) fn begin(&self, sample: Option<Sample>, clocks: &dyn ClockPair) -> Option<Record> {
         if self.history.head() != 0 {
             return None;
         }
-        let first = if reference.is_identity() {
-            Record::identity(reference.os_ns())
+        let first = if clocks.is_identity() {
+            Record::identity(clocks.os_ns())
         } else {
-            Record::first(&sample.unwrap_or_else(|| Sample::take(reference, 0)))
+            Record::first(&sample.unwrap_or_else(|| Sample::take(clocks, 0)))
         };
         self.current.0.raise_floor(first.piece.knee().tick);
         (!self.publish(0, &first)).then_some(first)
@@ -114,23 +115,23 @@ impl Timeline {
         self.current.0.expects(tick)
     }
 
-    /// The time at `tick`.
-    ///
-    /// It never decreases from one tick to a later one, except where the OS clock was set back and
-    /// the timeline follows it. For a tick that lies in the future it is a prediction.
+    /// Returns the time at `tick` if the line in use holds it, as it almost always does.
     #[inline]
-    pub(crate) fn ns_at(&self, tick: u64, reference: &impl Reference) -> u64 {
-        match self.current.0.ns_at(tick) {
-            Some(ns) => ns,
-            None => self.ns_at_elsewhere(tick, reference),
-        }
+    pub(crate) fn ns_in_use(&self, tick: u64) -> Option<u64> {
+        self.current.0.ns_at(tick)
     }
 
-    /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
-    #[cold]
-    #[inline(never)]
-    fn ns_at_elsewhere(&self, tick: u64, reference: &dyn Reference) -> u64 {
-        self.find(tick, reference).ns_at(tick)
+    /// Returns the time at `tick`, by any line.
+    ///
+    /// It never decreases from one tick to a later one, except where the OS clock was set back and
+    /// the timeline follows it. For a tick in the future it is a prediction.
+    pub(crate) fn try_ns_at(
+        &self,
+        tick: u64,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<u64, Question> {
+        Ok(self.find(tick, clocks, answers)?.ns_at(tick))
     }
 
     /// The time at `now`, a tick that was just read; `None` if a look is due first.
@@ -145,34 +146,40 @@ impl Timeline {
         self.current.0.ns_since(earlier, now)
     }
 
-    /// The time from `earlier` to `later` in ns; zero if they come the other way round.
+    /// Returns the time from `earlier` to `later` in ns if the line in use holds both.
     #[inline]
-    pub(crate) fn ns_between(&self, earlier: u64, later: u64, reference: &impl Reference) -> u64 {
-        match self.current.0.ns_between(earlier, later) {
-            Some(ns) => ns,
-            None => self.ns_between_elsewhere(earlier, later, reference),
-        }
+    pub(crate) fn ns_between_in_use(&self, earlier: u64, later: u64) -> Option<u64> {
+        self.current.0.ns_between(earlier, later)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn ns_between_elsewhere(&self, earlier: u64, later: u64, reference: &dyn Reference) -> u64 {
-        if later == earlier && reference.ticks() == later && counter_stands(reference) {
-            reference.counter_failed(CounterFailure::Stopped);
+    /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
+    /// way round.
+    pub(crate) fn try_ns_between(
+        &self,
+        earlier: u64,
+        later: u64,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<u64, Question> {
+        if later == earlier && clocks.ticks() == later && counter_stands(clocks) {
+            answers.about(CounterFailure::Stopped)?;
         }
         if later <= earlier {
-            return 0;
+            return Ok(0);
         }
-        // The later one first: it may append what the earlier one needs. Most often it is on the
-        // current line, and the earlier one on a line before that.
-        let last = self.current.0.line_at(later).unwrap_or_else(|| self.find(later, reference));
-        let first = self.find(earlier, reference);
-        if first == last {
-            // As `ns_between` has it while the line is the current one.
+        // The later one first: it may append the record that the earlier one needs. Most often it is
+        // on the line in use, and the earlier one on a line before it.
+        let last = match self.current.0.line_at(later) {
+            Some(line) => line,
+            None => self.find(later, clocks, answers)?,
+        };
+        let first = self.find(earlier, clocks, answers)?;
+        Ok(if first == last {
+            // As `ns_between_in_use` computes it while the line is the one in use.
             last.rate.ns(later - earlier)
         } else {
             last.ns_at(later).saturating_sub(first.ns_at(earlier))
-        }
+        })
     }
 
     /// The newest record; `None` before [`begin`](Self::begin).
@@ -202,48 +209,56 @@ impl Timeline {
         self.newest().map_or(0, |record| record.offset_ns)
     }
 
-    /// The rate now and its error in ppb; `None` if a first conversion could not be published.
-    pub(crate) fn rate(&self, reference: &dyn Reference) -> Option<(Rate, u32)> {
-        self.find(reference.ticks(), reference);
-        let record = self.newest().filter(Record::has_rate)?;
-        Some((record.estimate.rate, record.estimate.rate_error_ppb))
+    /// Returns the rate now and its error in ppb; `None` if a first conversion could not be
+    /// published.
+    pub(crate) fn try_rate(
+        &self,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Option<(Rate, u32)>, Question> {
+        self.find(clocks.ticks(), clocks, answers)?;
+        let record = self.newest().filter(Record::has_rate);
+        Ok(record.map(|record| (record.estimate.rate, record.estimate.rate_error_ppb)))
     }
 
-    /// The line that tells the time at `tick`, from a record that is made now if need be.
+    /// Returns the line that holds `tick`, from a record that is made now if necessary.
     #[cold]
     #[inline(never)]
-    fn find(&self, tick: u64, reference: &dyn Reference) -> Line {
+    fn find(&self, tick: u64, clocks: &dyn ClockPair, answers: Answers) -> Result<Line, Question> {
         loop {
             let Some((id, record)) = self.newest_with_id() else {
-                let Some(first) = self.begin(None, reference) else { continue };
-                // Nobody can publish: this conversion is good for itself alone.
-                let told =
-                    if first.has_rate() { first } else { self.second(0, &first, tick, reference) };
-                return told.line_at(tick);
+                let Some(first) = self.begin(None, clocks) else { continue };
+                // Nothing can be published: this conversion is good for itself alone.
+                let alone = if first.has_rate() {
+                    first
+                } else {
+                    self.second(0, &first, tick, clocks, answers)?
+                };
+                return Ok(alone.line_at(tick));
             };
             if !record.has_rate() {
-                let next = self.second(id, &record, tick, reference);
+                let next = self.second(id, &record, tick, clocks, answers)?;
                 if !self.publish(id, &next) {
-                    return next.line_at(tick);
+                    return Ok(next.line_at(tick));
                 }
                 self.take_up(&next);
                 continue;
             }
             if tick < record.piece.start().tick {
-                return self.older_line(&record.piece, |point| point.tick <= tick);
+                return Ok(self.older_line(&record.piece, |point| point.tick <= tick));
             }
             let Some(Reach { until, .. }) = self.reach(id, &record) else { continue };
             if tick < until {
-                self.install(&record, until, tick, reference);
-                return record.line_at(tick);
+                self.install(&record, until, tick, clocks);
+                return Ok(record.line_at(tick));
             }
             // Another core's counter may be a little ahead of this one's: that is not the future yet.
             let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
-            if reference.ticks().saturating_add(near_ticks) < until {
-                return record.piece.main;
+            if clocks.ticks().saturating_add(near_ticks) < until {
+                return Ok(record.piece.main);
             }
-            if let Some(line) = self.use_or_follow(id, &record, tick, reference) {
-                return line;
+            if let Some(line) = self.use_or_follow(id, &record, tick, clocks, answers)? {
+                return Ok(line);
             }
         }
     }
@@ -258,7 +273,7 @@ impl Timeline {
     }
 
     /// Serves the fast path from `record`, which may be used up to `until`.
-    fn install(&self, record: &Record, until: u64, tick: u64, reference: &dyn Reference) {
+    fn install(&self, record: &Record, until: u64, tick: u64, clocks: &dyn ClockPair) {
         let main = record.piece.main;
         if tick < main.start_tick {
             return;
@@ -266,7 +281,7 @@ impl Timeline {
         if record.is_identity() {
             // Without an end, so it is served by one stretch after the other; but not by a future
             // one, after which the present could not be served any more.
-            if tick <= reference.os_ns() {
+            if tick <= clocks.os_ns() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
                 let until = start.saturating_add(FAST_NS).min(tick.saturating_add(LOOK_NS));

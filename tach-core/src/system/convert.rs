@@ -2,17 +2,17 @@
 
 use core::time::Duration;
 
+use super::disciplined::Disciplined;
 use super::read::{Bare, Read, checked, in_force, tick_by, ticks};
-use super::{MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, offset_ns};
+use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
 use crate::instants::Instant;
 use crate::sync::{AtomicU64, Ordering, Padded};
-use crate::timeline::Timeline;
 
 /// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
-    duration(MONOTONIC.ns_between(earlier, later, &MonotonicReference))
+    duration(MONOTONIC.ns_between(earlier, later))
 }
 
 /// The time from `earlier` to now.
@@ -54,19 +54,19 @@ fn long_duration(ns: u64) -> Duration {
 /// The tick `duration` after `tick`; `None` past the range of ticks.
 pub(crate) fn after(tick: u64, duration: Duration) -> Option<u64> {
     let ns = u64::try_from(duration.as_nanos()).ok()?;
-    started().tick_after(tick, ns, &MonotonicReference)
+    started().tick_after(tick, ns)
 }
 
 /// The tick `duration` before `tick`; `None` before the range of ticks.
 pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
     let ns = u64::try_from(duration.as_nanos()).ok()?;
-    started().tick_before(tick, ns, &MonotonicReference)
+    started().tick_before(tick, ns)
 }
 
 /// The elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.
 #[inline]
 fn monotonic_ns_at(tick: u64) -> u64 {
-    MONOTONIC.ns_at(tick, &MonotonicReference)
+    MONOTONIC.ns_at(tick)
 }
 
 /// The OS's monotonic clock at `tick`, in ns. Instants from before a jump of that clock keep their distance
@@ -100,21 +100,20 @@ pub(crate) fn unix_ns_now() -> u64 {
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
-    let tick = checked(&REALTIME, &RealtimeReference, |chosen| tick_by(chosen, counter::ticks));
+    let tick = checked(REALTIME, |chosen| tick_by(chosen, counter::ticks));
     unix_ns_at(tick)
 }
 
 /// The Unix time at `tick`, in ns.
 #[inline]
 pub(crate) fn unix_ns_at(tick: u64) -> u64 {
-    REALTIME.ns_at(tick, &RealtimeReference)
+    REALTIME.ns_at(tick)
 }
 
 /// A tick of now, its Unix time, and how far that may be from the OS clock's, both in ns.
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
     in_force();
-    let (tick, bound_ns) =
-        REALTIME.bound(&RealtimeReference).unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
+    let (tick, bound_ns) = REALTIME.bound().unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
     (unix_ns_at(tick), bound_ns)
 }
 
@@ -166,7 +165,7 @@ fn origin_ns() -> u64 {
 }
 
 /// The monotonic timeline once it has begun.
-fn started() -> &'static Timeline {
+fn started() -> Disciplined {
     in_force();
-    &MONOTONIC
+    MONOTONIC
 }

@@ -1,13 +1,12 @@
 //! The four reads, each one instruction where that will do.
 
-use super::{MONOTONIC, MonotonicReference, start};
+use super::disciplined::Disciplined;
+use super::{MONOTONIC, start};
 use crate::counter;
 use crate::os;
-use crate::sample::Reference;
 use crate::source::{self, Chosen, Mode, Order};
 use crate::sync::Maximum;
 use crate::sync::Padded;
-use crate::timeline::Timeline;
 
 /// The highest tick that an enforced read has given.
 static LAST: Padded<Maximum> = Padded(Maximum::new());
@@ -47,7 +46,7 @@ impl Read for Bare {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        checked(&MONOTONIC, &MonotonicReference, |chosen| tick_by(chosen, counter::ticks))
+        checked(MONOTONIC, |chosen| tick_by(chosen, counter::ticks))
     }
 }
 
@@ -65,7 +64,7 @@ impl Read for Ordered {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        checked(&MONOTONIC, &MonotonicReference, ordered)
+        checked(MONOTONIC, ordered)
     }
 }
 
@@ -129,17 +128,13 @@ pub(crate) fn ticks<R: Read>() -> u64 {
 
 /// The tick that `read` reads by the choice in force, once `timeline` has looked at the counter if that
 /// is due.
-pub(super) fn checked(
-    timeline: &Timeline,
-    reference: &dyn Reference,
-    read: fn(Chosen) -> u64,
-) -> u64 {
+pub(super) fn checked(timeline: Disciplined, read: fn(Chosen) -> u64) -> u64 {
     let chosen = in_force();
     let tick = read(chosen);
     if timeline.expects(tick) {
         return tick;
     }
-    timeline.look(tick, reference);
+    timeline.look(tick);
     let now = source::choose();
     if now == chosen { tick } else { read(now) }
 }
@@ -171,7 +166,7 @@ pub(super) fn in_force() -> Chosen {
 #[cold]
 #[inline(never)]
 fn strict_elsewhere() -> u64 {
-    checked(&MONOTONIC, &MonotonicReference, |chosen| match chosen.verdict.mode.order() {
+    checked(MONOTONIC, |chosen| match chosen.verdict.mode.order() {
         Order::Enforced => LAST.0.raise(tick_by(chosen, counter::ticks)),
         Order::OrderedRead | Order::OsClock => ordered(chosen),
     })

@@ -5,7 +5,6 @@ use core::time::Duration;
 
 use crate::os;
 use crate::os::KernelClock;
-use crate::sample::Reference;
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
 use crate::timeline::{Record, Timeline};
@@ -124,9 +123,9 @@ pub fn status() -> Status {
         kernel_clock: os::kernel_clock(),
         monotonic: TimelineStatus {
             offset_ns: system::offset_ns(),
-            ..timeline_status(&system::MONOTONIC, &system::MonotonicReference)
+            ..timeline_status(&system::MONOTONIC, system::MONOTONIC.bound())
         },
-        realtime: timeline_status(&system::REALTIME, &system::RealtimeReference),
+        realtime: timeline_status(&system::REALTIME, system::REALTIME.bound()),
     }
 }
 
@@ -139,11 +138,11 @@ fn last_disruption() -> Option<UnixTime> {
     (tick != 0).then(|| UnixTime::from_nanos(system::unix_ns_at(tick)))
 }
 
-fn timeline_status(timeline: &Timeline, reference: &dyn Reference) -> TimelineStatus {
+fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineStatus {
     if !timeline.newest().is_some_and(|record| record.has_rate()) {
         return TimelineStatus::UNUSED;
     }
-    let uncertainty = timeline.bound(reference).map(|(_, ns)| Duration::from_nanos(ns));
+    let uncertainty = bound.map(|(_, ns)| Duration::from_nanos(ns));
     let Some(Record { counts, .. }) = timeline.newest() else {
         return TimelineStatus::UNUSED;
     };

@@ -1,7 +1,7 @@
 //! What a user may do to the process's clock, and ask of it.
 
 use super::read::in_force;
-use super::{HOST, MONOTONIC, MonotonicReference, REALTIME, RealtimeReference, review};
+use super::{HOST, MONOTONIC, REALTIME, review};
 use crate::source::{self, ForceError, Source};
 use crate::timeline::{BackwardStep, Timeline};
 
@@ -92,8 +92,8 @@ pub fn set_backward_step(backward: BackwardStep) {
 /// ```
 pub fn sync() {
     in_force();
-    MONOTONIC.sync(&MonotonicReference);
-    REALTIME.sync(&RealtimeReference);
+    MONOTONIC.sync();
+    REALTIME.sync();
     review();
 }
 

@@ -1,44 +1,51 @@
 //! How far the timeline is from the OS clock, by a fresh sample.
 
-use super::{BackwardStep, Policy, Record, Timeline};
+use super::{Answers, BackwardStep, Policy, Question, Record, Timeline};
 use crate::line::{Line, Rate};
-use crate::sample::{Reference, Sample};
+use crate::sample::{ClockPair, Sample};
 
 /// A bracket that is wider was interrupted, or is a system call's.
 const NARROW_NS: u64 = 250;
 
 impl Timeline {
-    /// Whether the OS clock is within `tolerance_ns` of where it was expected at the tick `since`. Before the
-    /// first conversion it is expected by `rate`.
-    pub(crate) fn is_undisturbed(
+    /// Returns whether the OS clock is within `tolerance_ns` of where it was expected at the tick
+    /// `since`. Before the first conversion it is expected by `rate`.
+    pub(crate) fn try_is_undisturbed(
         &self,
         since: u64,
         tolerance_ns: u64,
         rate: Rate,
-        reference: &dyn Reference,
-    ) -> bool {
-        let Some(record) = self.newest() else { return false };
-        let is_young = !record.has_rate();
-        let record = if is_young { record.seeded(|| Some((rate, 0))) } else { record };
-        let sample = self.sample(&record, reference);
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<bool, Question> {
+        let Some(record) = self.newest() else { return Ok(false) };
+        let record = if record.has_rate() { record } else { record.seeded(Some((rate, 0))) };
+        let sample = self.sample(&record, clocks, answers)?;
         let deviation_ns = sample.ns.abs_diff(record.estimate.ns_at(sample.tick));
-        record.last_event_tick <= since && deviation_ns <= tolerance_ns
+        Ok(record.last_event_tick <= since && deviation_ns <= tolerance_ns)
     }
 
-    /// A tick of now, and how far the timeline may be there from the OS clock plus the offset, in ns. `None`
-    /// before the first conversion.
+    /// Returns the present tick, and how far the timeline may be there from the OS clock plus the
+    /// offset, in ns; `None` before the first conversion.
     ///
-    /// It rests on nothing but a reading of both clocks.
-    pub(crate) fn bound(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
+    /// The bound rests on nothing but a reading of both clocks.
+    pub(crate) fn try_bound(
+        &self,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Option<(u64, u64)>, Question> {
         // An offset stands in the newest record only, and a timeline that waits may run at half its rate.
-        let is_plain = self.policy(reference) == Policy::Step(BackwardStep::Follow);
-        let first = if is_plain { self.bound_at_first(reference) } else { None };
-        first.or_else(|| self.bound_elsewhere(reference))
+        let is_plain = self.policy(clocks) == Policy::Step(BackwardStep::Follow);
+        let first = if is_plain { self.bound_at_first(clocks) } else { None };
+        match first {
+            Some(bound) => Ok(Some(bound)),
+            None => self.bound_elsewhere(clocks, answers),
+        }
     }
 
     /// The bound by one bracket around the OS clock, if that was not interrupted and is on the current line.
-    fn bound_at_first(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
-        let sample = Sample::take(reference, u64::MAX);
+    fn bound_at_first(&self, clocks: &dyn ClockPair) -> Option<(u64, u64)> {
+        let sample = Sample::take(clocks, u64::MAX);
         let line = self.current.0.line_at(sample.tick)?;
         let bound_ns = distance_ns(&line, line.rate, &sample);
         let is_narrow = line.rate.ns(sample.width_ticks) < NARROW_NS;
@@ -47,18 +54,22 @@ impl Timeline {
 
     #[cold]
     #[inline(never)]
-    fn bound_elsewhere(&self, reference: &dyn Reference) -> Option<(u64, u64)> {
-        self.find(reference.ticks(), reference);
-        let record = self.newest().filter(Record::has_rate)?;
+    fn bound_elsewhere(
+        &self,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Option<(u64, u64)>, Question> {
+        self.find(clocks.ticks(), clocks, answers)?;
+        let Some(record) = self.newest().filter(Record::has_rate) else { return Ok(None) };
         if record.is_identity() {
-            return Some((reference.ticks(), 0));
+            return Ok(Some((clocks.ticks(), 0)));
         }
-        let sample = self.sample(&record, reference);
-        let line = self.find(sample.tick, reference);
+        let sample = self.sample(&record, clocks, answers)?;
+        let line = self.find(sample.tick, clocks, answers)?;
         // That may have found a jump of the OS clock, for which the timeline has another offset now.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
         let sample = Sample { ns: sample.ns.wrapping_add(jumped_ns), ..sample };
-        Some((sample.tick, distance_ns(&line, record.estimate.rate.max(line.rate), &sample)))
+        Ok(Some((sample.tick, distance_ns(&line, record.estimate.rate.max(line.rate), &sample))))
     }
 }
 

@@ -1,36 +1,48 @@
 //! Ticks at times: the timeline read the other way round.
 
-use super::Timeline;
 use super::piece::Point;
+use super::{Answers, Question, Timeline};
 use crate::line::ExactNs;
 use crate::line::Line;
-use crate::sample::Reference;
+use crate::sample::ClockPair;
 
 impl Timeline {
     /// The tick that is `ns` after `tick`; `None` past the range of ticks.
-    pub(crate) fn tick_after(&self, tick: u64, ns: u64, reference: &dyn Reference) -> Option<u64> {
-        let line = self.find(tick, reference);
+    pub(crate) fn try_tick_after(
+        &self,
+        tick: u64,
+        ns: u64,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Option<u64>, Question> {
+        let line = self.find(tick, clocks, answers)?;
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_add(ticks)) {
-            if self.find(target, reference) == line {
-                return Some(target);
+            if self.find(target, clocks, answers)? == line {
+                return Ok(Some(target));
             }
         }
-        let told_ns = line.ns_at(tick).checked_add(ns)?;
-        let time = line.exact_ns_at(tick).checked_add(ns)?;
-        self.tick_telling(told_ns, time, [Line::first_tick_at, Line::last_tick_at])
+        let Some(told_ns) = line.ns_at(tick).checked_add(ns) else { return Ok(None) };
+        let Some(time) = line.exact_ns_at(tick).checked_add(ns) else { return Ok(None) };
+        Ok(self.tick_telling(told_ns, time, [Line::first_tick_at, Line::last_tick_at]))
     }
 
     /// The tick that is `ns` before `tick`; `None` before the range of ticks.
-    pub(crate) fn tick_before(&self, tick: u64, ns: u64, reference: &dyn Reference) -> Option<u64> {
-        let line = self.find(tick, reference);
+    pub(crate) fn try_tick_before(
+        &self,
+        tick: u64,
+        ns: u64,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Option<u64>, Question> {
+        let line = self.find(tick, clocks, answers)?;
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_sub(ticks)) {
-            if self.find(target, reference) == line {
-                return Some(target);
+            if self.find(target, clocks, answers)? == line {
+                return Ok(Some(target));
             }
         }
-        let told_ns = line.ns_at(tick).checked_sub(ns)?;
-        let time = line.exact_ns_at(tick).checked_sub(ns)?;
-        self.tick_telling(told_ns, time, [Line::last_tick_at, Line::first_tick_at])
+        let Some(told_ns) = line.ns_at(tick).checked_sub(ns) else { return Ok(None) };
+        let Some(time) = line.exact_ns_at(tick).checked_sub(ns) else { return Ok(None) };
+        Ok(self.tick_telling(told_ns, time, [Line::last_tick_at, Line::first_tick_at]))
     }
 
     /// The first tick at which the time is `ns` or later.

@@ -1,10 +1,11 @@
 //! Looks: a sample of the OS clock, and its consequences for the newest record.
 
+use super::question::{Answers, Question};
 use super::record::{End, SPIN_NS};
 use super::{Record, Timeline};
 use crate::line::Line;
-use crate::sample::{CounterFailure, Reference, Sample};
-use crate::sync::Id;
+use crate::sample::{ClockPair, CounterFailure, Sample};
+use crate::sync::{Id, Ordering};
 
 /// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
 const MAX_SPINS: u64 = 2_000;
@@ -15,101 +16,122 @@ const MAX_STANDS: u64 = 1_000;
 const STOPPED_NS: u64 = 10_000;
 
 impl Timeline {
-    /// Looks at the OS clock if that is due at `tick`, which was just read, and replaces a counter that
-    /// has gone back.
+    /// Looks at the OS clock if that is due at `tick`, which was just read, and checks that the
+    /// counter has not gone back.
     #[cold]
-    pub(crate) fn look(&self, tick: u64, reference: &dyn Reference) {
+    pub(crate) fn try_look(
+        &self,
+        tick: u64,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<(), Question> {
         // Before the counter is read again: another thread may look, and raise it, meanwhile.
         let floor = self.floor();
-        let Some(record) = self.newest() else { return };
-        if is_behind(&record, tick, floor) && is_behind(&record, reference.ticks(), floor) {
-            reference.counter_failed(CounterFailure::Regressed);
-        } else if record.is_identity() {
+        let Some(record) = self.newest() else { return Ok(()) };
+        if is_behind(&record, tick, floor) && is_behind(&record, clocks.ticks(), floor) {
+            return answers.about(CounterFailure::Regressed);
+        }
+        if record.is_identity() {
             self.current.0.raise_floor(tick);
-            self.find(tick, reference);
         } else if !record.has_rate() {
-            // A rate needs a second sample; nobody waits for it here.
-            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns(reference) {
-                self.find(tick, reference);
+            // A rate needs a second sample; no read waits for it here.
+            let waited_ns = clocks.os_ns().saturating_sub(record.piece.knee().ns);
+            if waited_ns < spin_ns(clocks) {
+                return Ok(());
             }
-        } else {
-            self.find(tick, reference);
         }
+        self.find(tick, clocks, answers).map(drop)
     }
 
-    /// Looks at the OS clock now. Ticks that may have been converted keep their times, so a change of the
-    /// OS clock is followed from the next look on.
-    pub(crate) fn sync(&self, reference: &dyn Reference) {
-        let tick = reference.ticks();
-        self.find(tick, reference);
-        let Some((id, record)) = self.newest_with_id() else { return };
+    /// Looks at the OS clock now. Ticks that may have been converted keep their times, so the
+    /// timeline follows a change of the OS clock from the next look on.
+    pub(crate) fn try_sync(
+        &self,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<(), Question> {
+        let tick = clocks.ticks();
+        self.find(tick, clocks, answers)?;
+        let Some((id, record)) = self.newest_with_id() else { return Ok(()) };
         if !record.is_identity() && record.has_rate() {
-            self.use_or_follow(id, &record, tick, reference);
+            self.use_or_follow(id, &record, tick, clocks, answers)?;
         }
+        Ok(())
     }
 
-    /// A sample of both clocks, in this timeline's time; if the counter has failed, of the counter that is
-    /// read from now on.
-    pub(super) fn sample(&self, record: &Record, reference: &dyn Reference) -> Sample {
-        let take = || {
-            let sample = Sample::take(reference, u64::from(record.best_width_ticks));
-            Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample }
-        };
+    /// Takes a sample of both clocks, in this timeline's time. Fails if the counter does, until the
+    /// caller has replaced it or decided to keep it.
+    pub(super) fn sample(
+        &self,
+        record: &Record,
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Sample, Question> {
         // Before the counter is read: another thread may look, and raise it, meanwhile.
         let floor = self.floor();
-        let sample = take();
-        let failure = if is_behind(record, sample.tick, floor) {
-            CounterFailure::Regressed
-        } else if sample.width_ticks == 0 && counter_stands(reference) {
-            // A slow counter may not move within a bracket either, so it was looked at for longer.
-            CounterFailure::Stopped
+        let sample = Sample::take(clocks, u64::from(record.best_width_ticks));
+        let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
+        if is_behind(record, sample.tick, floor) {
+            answers.about(CounterFailure::Regressed)?;
+        } else if sample.width_ticks == 0 && counter_stands(clocks) {
+            // A slow counter may not move within a bracket either, so `counter_stands` watched it
+            // for longer.
+            answers.about(CounterFailure::Stopped)?;
         } else if record.is_slow(&sample) {
-            CounterFailure::Untrusted
-        } else {
-            return sample;
-        };
-        if reference.counter_failed(failure) { take() } else { sample }
+            answers.about(CounterFailure::Untrusted)?;
+        }
+        Ok(sample)
     }
 
-    /// Looks at the OS clock. If it agrees with `record`, that may be used for longer; otherwise a
-    /// successor is made. Returns the line of `tick` if that could not be published.
+    /// Looks at the OS clock. If it agrees with `record`, raises the record's horizon. Otherwise
+    /// makes a successor. Returns the line of `tick` if the successor could not be published.
     pub(super) fn use_or_follow(
         &self,
         id: Id,
         record: &Record,
         tick: u64,
-        reference: &dyn Reference,
-    ) -> Option<Line> {
-        let record = record.seeded(|| reference.known_rate());
-        let reach = self.reach(id, &record)?;
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Option<Line>, Question> {
+        let known_rate = if record.estimate.wants_rate() { answers.rate()? } else { None };
+        let record = record.seeded(known_rate);
+        let Some(reach) = self.reach(id, &record) else { return Ok(None) };
         let agreed_tick = self.floor();
-        let sample = self.sample(&record, reference);
+        let sample = self.sample(&record, clocks, answers)?;
         // A thread that has closed the horizon may never publish the successor.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
             self.current.0.raise_floor(sample.tick);
             self.history.raise(id, reach, record.next_look(sample.tick));
-            return None;
+            return Ok(None);
         }
+        let clock_jumped = clocks.keeps_offset() && {
+            let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
+            answers.clock_jumped(ahead_ns, record.estimate.rate, agreed_tick)?
+        };
         let end = End {
             id,
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
             agreed_tick,
-            clock_jumped: reference.clock_jumped(
-                sample.ns.saturating_sub(record.estimate.ns_at(sample.tick)),
-                record.estimate.rate,
-                agreed_tick,
-            ),
+            clock_jumped,
         };
-        let next = record.next(&end, &sample, self.policy(reference));
+        let next = record.next(&end, &sample, self.policy(clocks));
         if !self.publish(id, &next) {
-            return Some(next.line_at(tick));
+            return Ok(Some(next.line_at(tick)));
         }
         self.take_up(&next);
         if next.counts.events() != record.counts.events() {
-            reference.disturbed();
+            // ORDERING: Relaxed, since the flag publishes nothing.
+            self.counted_event.store(true, Ordering::Relaxed);
         }
-        None
+        Ok(None)
+    }
+
+    /// Returns whether an event was counted since the last call: a reason to ask whether the
+    /// machine was suspended.
+    pub(crate) fn take_counted_event(&self) -> bool {
+        // ORDERING: Relaxed, since the flag publishes nothing.
+        self.counted_event.swap(false, Ordering::Relaxed)
     }
 
     /// Raises the horizon of `next` to the next look. If another record is the newest, does nothing.
@@ -125,36 +147,38 @@ impl Timeline {
         }
     }
 
-    /// The first record that has a rate, after `record`. It takes a second sample, some time after the
-    /// first.
+    /// Returns the first record that has a rate, after `record`. It takes a second sample, some time
+    /// after the first.
     pub(super) fn second(
         &self,
         id: Id,
         record: &Record,
         tick: u64,
-        reference: &dyn Reference,
-    ) -> Record {
-        let end = End {
+        clocks: &dyn ClockPair,
+        answers: Answers,
+    ) -> Result<Record, Question> {
+        let seeded = record.seeded(answers.rate()?);
+        let end = || End {
             id,
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
             agreed_tick: 0,
             clock_jumped: false,
         };
-        let seeded = record.seeded(|| reference.known_rate());
         if seeded.has_rate() {
-            let sample = self.sample(&seeded, reference);
-            return seeded.next(&end, &sample, self.policy(reference));
+            let sample = self.sample(&seeded, clocks, answers)?;
+            return Ok(seeded.next(&end(), &sample, self.policy(clocks)));
         }
         // Asked before the spin, since asking takes time too.
-        let declared_hz = reference.declared_hz();
-        let spin_ns = spin_ns(reference);
+        let declared_hz = clocks.declared_hz();
+        let spin_ns = spin_ns(clocks);
         for _ in 0..MAX_SPINS + spin_ns / 32 {
-            if reference.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns {
+            if clocks.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns {
                 break;
             }
         }
-        record.second(&end, &self.sample(record, reference), declared_hz)
+        let sample = self.sample(record, clocks, answers)?;
+        Ok(record.second(&end(), &sample, declared_hz))
     }
 }
 
@@ -164,20 +188,20 @@ fn is_behind(record: &Record, tick: u64, floor: u64) -> bool {
 }
 
 /// How long after the first sample a second one shows the rate: two steps of a clock that rises in long ones.
-fn spin_ns(reference: &dyn Reference) -> u64 {
-    SPIN_NS.max(2 * reference.resolution_ns())
+fn spin_ns(clocks: &dyn ClockPair) -> u64 {
+    SPIN_NS.max(2 * clocks.resolution_ns())
 }
 
 /// Whether the counter stands still while the OS clock goes on.
-pub(super) fn counter_stands(reference: &dyn Reference) -> bool {
-    if !reference.reads_counter() {
+pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
+    if !clocks.reads_counter() {
         return false;
     }
-    let (tick, ns) = (reference.ticks(), reference.os_ns());
+    let (tick, ns) = (clocks.ticks(), clocks.os_ns());
     for _ in 0..MAX_STANDS {
         // The counter last: an interruption before its read only gives it time to move.
-        let has_had_time = reference.os_ns().saturating_sub(ns) >= STOPPED_NS;
-        if reference.ticks() != tick {
+        let has_had_time = clocks.os_ns().saturating_sub(ns) >= STOPPED_NS;
+        if clocks.ticks() != tick {
             return false;
         }
         if has_had_time {

@@ -85,11 +85,8 @@ impl Record {
     }
 
     /// This record with a rate that is known from elsewhere, if it could do with one.
-    pub(super) fn seeded(self, known_rate: impl FnOnce() -> Option<(Rate, u32)>) -> Self {
-        if !self.estimate.wants_rate() {
-            return self;
-        }
-        let Some((rate, error_ppb)) = known_rate() else { return self };
+    pub(super) fn seeded(self, known_rate: Option<(Rate, u32)>) -> Self {
+        let Some((rate, error_ppb)) = known_rate else { return self };
         Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
     }
 
@@ -385,7 +382,7 @@ mod tests {
     /// A record in the middle of a process, for a counter of 1 GHz, whose timeline is `ahead_ns` from
     /// what is known of the OS clock.
     fn record(ahead_ns: i64) -> Record {
-        let first = Record::first(&sample(NS_PER_S)).seeded(|| Some((Rate::ONE, 10)));
+        let first = Record::first(&sample(NS_PER_S)).seeded(Some((Rate::ONE, 10)));
         let mut record = first.next(&end(NS_PER_S), &sample(2 * NS_PER_S), FOLLOW);
         let start_ns = record.piece.main.start_ns.checked_add_signed(ahead_ns).unwrap();
         record.piece.main.start_ns = start_ns;

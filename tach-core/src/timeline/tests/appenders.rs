@@ -3,7 +3,7 @@
 use core::cell::{Cell, RefCell};
 use std::thread;
 
-use super::simulation::{Machine, NS_PER_S, Random, timeline};
+use super::simulation::{Driven, Driver, Machine, NS_PER_S, Random, timeline};
 use crate::sync::AtomicU64;
 use crate::timeline::*;
 
@@ -20,7 +20,9 @@ struct Interrupted<'a> {
     handled: RefCell<Vec<(u64, u64)>>,
 }
 
-impl Reference for Interrupted<'_> {
+impl Driver for Interrupted<'_> {}
+
+impl ClockPair for Interrupted<'_> {
     fn ticks(&self) -> u64 {
         self.machine.ticks()
     }
@@ -104,7 +106,9 @@ impl Shared {
     }
 }
 
-impl Reference for Shared {
+impl Driver for Shared {}
+
+impl ClockPair for Shared {
     fn ticks(&self) -> u64 {
         self.pass(30)
     }

@@ -3,7 +3,7 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use super::simulation::{Machine, NS_PER_S, timeline};
+use super::simulation::{Driven, Driver, Machine, NS_PER_S, timeline};
 use crate::timeline::*;
 
 fn steps(timeline: &Timeline) -> u32 {
@@ -195,7 +195,7 @@ fn errors_by_slew(ppb: i64, keep_sampling: bool) -> (u64, u64) {
         for _ in 0..milliseconds {
             machine.pass_ns(1_000_000);
             let tick = machine.ticks();
-            let line = timeline.find(tick, &machine);
+            let line = machine.settle(|answers| timeline.find(tick, &machine, answers));
             let line = if keep_sampling { line } else { frozen.unwrap_or(line) };
             worst = worst.max(line.ns_at(tick).abs_diff(machine.os_ns_at(tick)));
         }
@@ -245,17 +245,19 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
 /// A machine whose rate is known from elsewhere, as the real-time clock's is.
 struct Seeded<'a>(&'a Machine);
 
-impl Reference for Seeded<'_> {
+impl Driver for Seeded<'_> {
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        Some((self.0.os.get().rate, 100))
+    }
+}
+
+impl ClockPair for Seeded<'_> {
     fn ticks(&self) -> u64 {
         self.0.ticks()
     }
 
     fn os_ns(&self) -> u64 {
         self.0.os_ns()
-    }
-
-    fn known_rate(&self) -> Option<(Rate, u32)> {
-        Some((self.0.os.get().rate, 100))
     }
 }
 
@@ -364,7 +366,9 @@ fn the_line_in_use_shares_no_cache_line() {
 #[test]
 fn the_identity_never_syncs() {
     struct OsClock;
-    impl Reference for OsClock {
+    impl Driver for OsClock {}
+
+    impl ClockPair for OsClock {
         fn ticks(&self) -> u64 {
             self.os_ns()
         }
@@ -390,7 +394,9 @@ fn the_identity_never_syncs() {
 #[test]
 fn an_os_clock_that_stands_still_hangs_nobody() {
     struct Still(Cell<u64>);
-    impl Reference for Still {
+    impl Driver for Still {}
+
+    impl ClockPair for Still {
         fn ticks(&self) -> u64 {
             self.0.set(self.0.get() + 30);
             self.0.get()
@@ -413,7 +419,9 @@ fn an_os_clock_that_stands_still_hangs_nobody() {
 #[test]
 fn a_counter_that_stands_still_hangs_nobody() {
     struct Still(Cell<u64>);
-    impl Reference for Still {
+    impl Driver for Still {}
+
+    impl ClockPair for Still {
         fn ticks(&self) -> u64 {
             1000
         }

@@ -3,9 +3,9 @@
 use core::cell::{Cell, RefCell};
 
 use crate::line::{Line, Rate};
-use crate::sample::{CounterFailure, Reference};
+use crate::sample::{ClockPair, CounterFailure};
 use crate::source::{Mode, after_failure};
-use crate::timeline::{BackwardStep, Timeline};
+use crate::timeline::{Answers, BackwardStep, Question, Timeline};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
 
@@ -159,7 +159,7 @@ impl Machine {
     }
 }
 
-impl Reference for Machine {
+impl ClockPair for Machine {
     fn ticks(&self) -> u64 {
         self.a_read_takes(25);
         let tick = self.counter();
@@ -178,6 +178,90 @@ impl Reference for Machine {
 
     fn declared_hz(&self) -> Option<u64> {
         self.declared_hz
+    }
+}
+
+impl Driver for Machine {}
+
+/// Clocks, and somebody who answers a timeline's questions about them.
+pub(super) trait Driver: ClockPair + Sized {
+    /// Replaces a counter that failed, if it can.
+    fn replace_counter(&self, _failure: CounterFailure) {}
+
+    /// Returns whether the OS clock jumped alone.
+    fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
+        false
+    }
+
+    /// Returns the rate, if it is known from elsewhere.
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        None
+    }
+
+    /// Attempts until no question is left, each of which is asked once.
+    fn settle<T>(&self, mut attempt: impl FnMut(Answers) -> Result<T, Question>) -> T {
+        let mut answers = Answers::default();
+        for _ in 0..4 {
+            match attempt(answers) {
+                Ok(result) => return result,
+                Err(Question::CounterFailed(failure)) => {
+                    self.replace_counter(failure);
+                    answers.counter_is_settled = true;
+                }
+                Err(Question::DidClockJump { ahead_ns, rate, since }) => {
+                    answers.clock_jumped = Some(self.has_clock_jumped(ahead_ns, rate, since));
+                }
+                Err(Question::WhichRate) => {
+                    answers.known_rate = self.known_rate();
+                    answers.rate_is_settled = true;
+                }
+            }
+        }
+        panic!("a question was asked twice: {answers:?}");
+    }
+}
+
+/// A timeline whose questions are answered by the driver of its clocks.
+pub(super) trait Driven {
+    fn ns_at(&self, tick: u64, clocks: &impl Driver) -> u64;
+    fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64;
+    fn tick_after(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64>;
+    fn tick_before(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64>;
+    fn look(&self, tick: u64, clocks: &impl Driver);
+    fn sync(&self, clocks: &impl Driver);
+    fn bound(&self, clocks: &impl Driver) -> Option<(u64, u64)>;
+}
+
+impl Driven for Timeline {
+    fn ns_at(&self, tick: u64, clocks: &impl Driver) -> u64 {
+        let elsewhere = || clocks.settle(|answers| self.try_ns_at(tick, clocks, answers));
+        self.ns_in_use(tick).unwrap_or_else(elsewhere)
+    }
+
+    fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64 {
+        self.ns_between_in_use(earlier, later).unwrap_or_else(|| {
+            clocks.settle(|answers| self.try_ns_between(earlier, later, clocks, answers))
+        })
+    }
+
+    fn tick_after(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64> {
+        clocks.settle(|answers| self.try_tick_after(tick, ns, clocks, answers))
+    }
+
+    fn tick_before(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64> {
+        clocks.settle(|answers| self.try_tick_before(tick, ns, clocks, answers))
+    }
+
+    fn look(&self, tick: u64, clocks: &impl Driver) {
+        clocks.settle(|answers| self.try_look(tick, clocks, answers));
+    }
+
+    fn sync(&self, clocks: &impl Driver) {
+        clocks.settle(|answers| self.try_sync(clocks, answers));
+    }
+
+    fn bound(&self, clocks: &impl Driver) -> Option<(u64, u64)> {
+        clocks.settle(|answers| self.try_bound(clocks, answers))
     }
 }
 
@@ -281,7 +365,7 @@ impl Process {
 struct MonotonicClock<'a>(&'a Process);
 struct RealtimeClock<'a>(&'a Process);
 
-impl Reference for MonotonicClock<'_> {
+impl ClockPair for MonotonicClock<'_> {
     fn ticks(&self) -> u64 {
         self.0.machine.a_read_takes(25);
         self.0.machine.count_read();
@@ -305,13 +389,15 @@ impl Reference for MonotonicClock<'_> {
     fn declared_hz(&self) -> Option<u64> {
         self.0.machine.declared_hz
     }
+}
 
-    fn counter_failed(&self, failure: CounterFailure) -> bool {
+impl Driver for MonotonicClock<'_> {
+    fn replace_counter(&self, failure: CounterFailure) {
         if failure == CounterFailure::Untrusted || !self.0.mode.get().reads_counter() {
-            return false;
+            return;
         }
         let os_ns = self.os_ns();
-        let Some(expected) = self.0.monotonic.expected(os_ns) else { return false };
+        let Some(expected) = self.0.monotonic.expected(os_ns) else { return };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
         let raw = self.0.machine.counter();
@@ -320,17 +406,17 @@ impl Reference for MonotonicClock<'_> {
         self.0.domains.borrow_mut().push(line);
         failures.push(failure);
         self.0.mode.set(mode);
-        true
     }
 
-    fn clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
-        let witness = &self.0.realtime;
-        ahead_ns > 1_000_000
-            && witness.is_undisturbed(since, ahead_ns / 2, rate, &RealtimeClock(self.0))
+    fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
+        let (witness, clocks) = (&self.0.realtime, &RealtimeClock(self.0));
+        clocks.settle(|answers| {
+            witness.try_is_undisturbed(since, ahead_ns / 2, rate, clocks, answers)
+        })
     }
 }
 
-impl Reference for RealtimeClock<'_> {
+impl ClockPair for RealtimeClock<'_> {
     fn ticks(&self) -> u64 {
         MonotonicClock(self.0).ticks()
     }
@@ -344,12 +430,15 @@ impl Reference for RealtimeClock<'_> {
     fn resolution_ns(&self) -> u64 {
         self.0.machine.resolution_ns
     }
+}
 
-    fn counter_failed(&self, failure: CounterFailure) -> bool {
-        MonotonicClock(self.0).counter_failed(failure)
+impl Driver for RealtimeClock<'_> {
+    fn replace_counter(&self, failure: CounterFailure) {
+        MonotonicClock(self.0).replace_counter(failure);
     }
 
     fn known_rate(&self) -> Option<(Rate, u32)> {
-        self.0.monotonic.rate(&MonotonicClock(self.0))
+        let (timeline, clocks) = (&self.0.monotonic, &MonotonicClock(self.0));
+        clocks.settle(|answers| timeline.try_rate(clocks, answers))
     }
 }

@@ -1,6 +1,6 @@
 //! Ticks and durations: sums, differences, and ticks that are still to come.
 
-use super::simulation::{Machine, NS_PER_S, timeline};
+use super::simulation::{Driven, Machine, NS_PER_S, timeline};
 use crate::timeline::*;
 
 #[test]

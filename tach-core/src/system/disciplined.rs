@@ -1,0 +1,240 @@
+//! The process's two timelines with their clocks, and the answers to their questions.
+
+use core::ops::Deref;
+
+use super::{HOST, counter_failed, read};
+use crate::counter;
+use crate::line::Rate;
+use crate::os;
+use crate::sample::{ClockPair, Sample};
+use crate::source::{self, Mode};
+use crate::timeline::{Answers, Question, Timeline};
+
+/// Ticks to elapsed time, which the OS's monotonic clock disciplines.
+pub(crate) const MONOTONIC: Disciplined = Disciplined {
+    timeline: &MONOTONIC_TIMELINE,
+    clocks: &MonotonicClocks,
+    witness: &MonotonicClocks,
+};
+/// Ticks to Unix time, which the OS's real-time clock disciplines.
+pub(crate) const REALTIME: Disciplined =
+    Disciplined { timeline: &REALTIME_TIMELINE, clocks: &RealtimeClocks, witness: &RealtimeClocks };
+
+static MONOTONIC_TIMELINE: Timeline = Timeline::new();
+static REALTIME_TIMELINE: Timeline = Timeline::new();
+
+/// One of the process's timelines, with the clocks that it relates and the witness that answers its
+/// questions.
+#[derive(Clone, Copy)]
+pub(crate) struct Disciplined {
+    timeline: &'static Timeline,
+    clocks: &'static dyn ClockPair,
+    witness: &'static dyn Witness,
+}
+
+impl Deref for Disciplined {
+    type Target = Timeline;
+
+    #[inline]
+    fn deref(&self) -> &Timeline {
+        self.timeline
+    }
+}
+
+impl Disciplined {
+    /// Begins here, or at `sample` if there is one, unless the timeline has begun already.
+    pub(super) fn begin(&self, sample: Option<Sample>) {
+        self.timeline.begin(sample, self.clocks);
+    }
+
+    /// Returns the time at `tick` in ns.
+    #[inline]
+    pub(crate) fn ns_at(&self, tick: u64) -> u64 {
+        match self.timeline.ns_in_use(tick) {
+            Some(ns) => ns,
+            None => self.ns_at_elsewhere(tick),
+        }
+    }
+
+    /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
+    #[cold]
+    #[inline(never)]
+    fn ns_at_elsewhere(&self, tick: u64) -> u64 {
+        self.settle(|answers| self.timeline.try_ns_at(tick, self.clocks, answers))
+    }
+
+    /// Returns the time from `earlier` to `later` in ns; zero if they come the other way round.
+    #[inline]
+    pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
+        match self.timeline.ns_between_in_use(earlier, later) {
+            Some(ns) => ns,
+            None => self.ns_between_elsewhere(earlier, later),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
+        self.settle(|answers| self.timeline.try_ns_between(earlier, later, self.clocks, answers))
+    }
+
+    /// Returns the tick that is `ns` after `tick`; `None` past the range of ticks.
+    pub(super) fn tick_after(&self, tick: u64, ns: u64) -> Option<u64> {
+        self.settle(|answers| self.timeline.try_tick_after(tick, ns, self.clocks, answers))
+    }
+
+    /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
+    pub(super) fn tick_before(&self, tick: u64, ns: u64) -> Option<u64> {
+        self.settle(|answers| self.timeline.try_tick_before(tick, ns, self.clocks, answers))
+    }
+
+    /// Looks at the OS clock if that is due at `tick`, which was just read.
+    #[cold]
+    pub(super) fn look(&self, tick: u64) {
+        self.settle(|answers| self.timeline.try_look(tick, self.clocks, answers));
+    }
+
+    /// Looks at the OS clock now.
+    pub(super) fn sync(&self) {
+        self.settle(|answers| self.timeline.try_sync(self.clocks, answers));
+    }
+
+    /// Returns the present tick, and how far the timeline may be from the OS clock there, in ns;
+    /// `None` before the first conversion.
+    pub(crate) fn bound(&self) -> Option<(u64, u64)> {
+        self.settle(|answers| self.timeline.try_bound(self.clocks, answers))
+    }
+
+    /// Attempts until no question is left, then asks for suspends if the timeline counted an event.
+    fn settle<T>(&self, mut attempt: impl FnMut(Answers) -> Result<T, Question>) -> T {
+        let mut answers = Answers::default();
+        let result = loop {
+            match attempt(answers) {
+                Ok(result) => break result,
+                Err(question) => self.answer(question, &mut answers),
+            }
+        };
+        if self.timeline.take_counted_event() {
+            see_suspends();
+        }
+        result
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer(&self, question: Question, answers: &mut Answers) {
+        match question {
+            Question::CounterFailed(failure) => {
+                counter_failed(failure);
+                answers.counter_is_settled = true;
+            }
+            Question::DidClockJump { ahead_ns, rate, since } => {
+                answers.clock_jumped = Some(self.witness.has_clock_jumped(ahead_ns, rate, since));
+            }
+            Question::WhichRate => {
+                answers.known_rate = self.witness.known_rate();
+                answers.rate_is_settled = true;
+            }
+        }
+    }
+}
+
+/// What one timeline knows for the other.
+pub(crate) trait Witness {
+    /// Returns whether the OS clock is ahead though the counter has lost no ticks since `since`.
+    fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool;
+
+    /// Returns the rate in ns per tick and its error in ppb, if the other timeline knows it.
+    fn known_rate(&self) -> Option<(Rate, u32)>;
+}
+
+/// The chosen source beside the clock behind `std::time::Instant`.
+#[derive(Debug)]
+pub(crate) struct MonotonicClocks;
+/// The chosen source beside the OS's real-time clock.
+#[derive(Debug)]
+pub(crate) struct RealtimeClocks;
+
+impl ClockPair for MonotonicClocks {
+    fn ticks(&self) -> u64 {
+        read::unchecked()
+    }
+
+    fn os_ns(&self) -> u64 {
+        os::monotonic_ns()
+    }
+
+    fn is_identity(&self) -> bool {
+        source::mode() == Mode::Os
+    }
+
+    fn reads_counter(&self) -> bool {
+        source::mode().reads_counter()
+    }
+
+    fn keeps_offset(&self) -> bool {
+        true
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        os::resolution_ns()
+    }
+
+    fn declared_hz(&self) -> Option<u64> {
+        if source::mode().reads_counter() { counter::declared_hz() } else { None }
+    }
+}
+
+impl ClockPair for RealtimeClocks {
+    fn ticks(&self) -> u64 {
+        MonotonicClocks.ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        os::realtime_ns()
+    }
+
+    fn reads_counter(&self) -> bool {
+        MonotonicClocks.reads_counter()
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        os::realtime_resolution_ns()
+    }
+}
+
+impl Witness for MonotonicClocks {
+    /// In another time namespace the monotonic clock differs, and Unix time does not. If a counter
+    /// has lost ticks, both clocks are ahead of it.
+    fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
+        REALTIME.settle(|answers| {
+            let clocks = REALTIME.clocks;
+            REALTIME.try_is_undisturbed(since, ahead_ns / 2, rate, clocks, answers)
+        })
+    }
+
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        None
+    }
+}
+
+impl Witness for RealtimeClocks {
+    /// Unix time follows its clock, so it never asks.
+    fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
+        false
+    }
+
+    /// The monotonic timeline's rate. Nobody sets that clock, so two samples of it give the rate,
+    /// while two of the real-time clock may differ by a step.
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        MONOTONIC.settle(|answers| MONOTONIC.try_rate(MONOTONIC.clocks, answers))
+    }
+}
+
+/// Counts a suspend if there was one.
+#[cold]
+#[inline(never)]
+fn see_suspends() {
+    // A kernel may lack the clock that is asked.
+    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), read::unchecked()));
+}
