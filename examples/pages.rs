@@ -1,0 +1,9 @@
+//! The snippets of the project's pages, compiled and run as doctests.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide.md")]
+struct Guide;
