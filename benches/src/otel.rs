@@ -10,7 +10,7 @@ use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLogger, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, Span, SpanData, SpanProcessor};
-use tach_otel::{Align, Clocked, StampLogs};
+use tach_otel::{Align, Clocked, EventTime};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::{Group, Subject};
@@ -65,8 +65,8 @@ static PLAIN_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
 static CLOCKED_LOGS: LazyLock<Clocked<SdkLogger>> = LazyLock::new(|| {
     Clocked::new(SdkLoggerProvider::builder().with_log_processor(Discard).build()).logger("benches")
 });
-static STAMPED_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
-    let builder = SdkLoggerProvider::builder().with_log_processor(StampLogs::new());
+static EVENT_TIME_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
+    let builder = SdkLoggerProvider::builder().with_log_processor(EventTime::new());
     builder.with_log_processor(Discard).build().logger("benches")
 });
 
@@ -142,7 +142,7 @@ fn records() -> Group {
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |records| run(&*PLAIN_LOGS, records) },
             Subject { name: "tach Clocked", run: |records| run(&*CLOCKED_LOGS, records) },
-            Subject { name: "tach StampLogs", run: |records| run(&*STAMPED_LOGS, records) },
+            Subject { name: "tach EventTime", run: |records| run(&*EVENT_TIME_LOGS, records) },
         ],
     }
 }

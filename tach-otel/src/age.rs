@@ -1,4 +1,4 @@
-//! How old a time is that a caller gives, and what becomes of it by that.
+//! The age of a time that a caller gives, and the time that has this age on tach's timeline.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use crate::Incoming;
 impl Incoming {
     /// Reads `clock`, and returns that instant with the age of `given` in nanoseconds at it.
     ///
-    /// The age is 0 if `given` is ahead of the wall clock, and always unless times are rebased.
+    /// The age is 0 if `given` is ahead of the wall clock, or if times are kept or restamped.
     ///
     /// The wall clock is read before `clock`. If the thread is held up between the two reads, the
     /// time comes out later than it was, but neither after now nor before the time of an earlier
@@ -27,13 +27,14 @@ fn ns_between(earlier: UnixTime, later: UnixTime) -> u64 {
     later.as_nanos().saturating_sub(earlier.as_nanos())
 }
 
-/// What was `age_ns` before `now`, but not before the epoch: OTLP has no such times.
+/// Returns the time `age_ns` before `now`, or the epoch if that is later: OTLP has no earlier
+/// times.
 #[inline]
 pub(crate) fn before(now: UnixTime, age_ns: u64) -> SystemTime {
     UnixTime::from_nanos(now.as_nanos().saturating_sub(age_ns)).to_system_time()
 }
 
-/// The age in ns of `other`, where the one of `given` is `age_ns`: not below zero.
+/// Returns the age of `other` in nanoseconds if `given` is `age_ns` old; 0 if it lies ahead.
 pub(crate) fn age_beside_ns(given: UnixTime, age_ns: u64, other: UnixTime) -> u64 {
     let (given_ns, other_ns) = (given.as_nanos(), other.as_nanos());
     if other_ns <= given_ns {

@@ -1,4 +1,4 @@
-//! Repair of the spans of tracers that can't be wrapped.
+//! A processor for the spans of tracers that can't be wrapped.
 
 use core::fmt;
 use core::time::Duration;
@@ -11,38 +11,42 @@ use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 use tach_core::{Anchor, Clock, SystemClock, adapter};
 
 use crate::clock_id::ClockId;
-use crate::reading::{Reading, align};
+use crate::repair::{ClockPair, repair};
 use crate::table::Table;
 use crate::trace_anchor::{self, TraceAnchor};
 
-/// Readings at the start of spans that started after the wall clock was set in their trace: few.
+/// The clocks at the start of the spans that started after a step of the wall clock: few.
 static STARTS: Table<64> = Table::new();
 
-/// How long two clocks may take to be read, to have been read at one moment, and how often to try.
+/// The longest time between the reads of two clocks that count as one moment, and the number of
+/// tries.
 const BRACKET: Duration = Duration::from_micros(100);
 const TRIES: usize = 4;
 
-/// A span processor that repairs what steps of the wall clock have bent, then hands the span on.
+/// A span processor that repairs spans during which the wall clock was set, then passes them on.
 ///
-/// It is for code that makes its own tracers, whose spans start and end by the wall clock. Where the
-/// provider can be wrapped, [`Clocked`](crate::Clocked) does better and costs less. Both may be at work in
+/// It serves code that creates its own tracers, whose spans start and end by the wall clock.
+/// [`Clocked`](crate::Clocked) around the provider is more precise and costs less. Both may work on
 /// one trace: they share its anchor.
 ///
 /// # Guarantees
 ///
-/// No span is handed on that ends before it starts, or that has an event outside of it.
+/// No span is passed on that ends before it starts, or that has an event outside it.
 ///
-/// While the wall clock is not set, all else is left as it is. When it was set by a millisecond or more
-/// since the trace's first local span started, times that were read off it just before the span started
-/// or ended are moved onto the trace's anchor: durations are then tach's, and a child lies within its parent.
+/// Unless the wall clock is set, nothing else is changed. If it was set by a millisecond or more
+/// since the trace's first local span started, times that were read from it just before the span's
+/// start or end are moved onto the trace's anchor: durations are correct, and a child lies within
+/// its parent.
 ///
-/// *Not* promised: the time of an event about which the wall clock was set. It lies in the span, and
-/// is off by the step at most. And what is forgotten is not repaired but for the order: 4,000 spans
-/// are remembered, and of 256 how they started, of those that go on.
+/// *Not* promised:
+///
+/// - The time of an event near the step. It lies within the span, and is off by at most the step.
+/// - More than the order of a span's times, if its slot was reused: the tables hold 4,096 active
+///   spans, and 256 that started after a step.
 ///
 /// # Cost
 ///
-/// Two reads of tach's clock and one of the wall clock, both at the start and at the end of a span. No
+/// Two reads of tach's clock and one of the wall clock, at the start and at the end of a span. No
 /// allocation, no lock.
 ///
 /// # Examples
@@ -68,7 +72,7 @@ pub struct Align<P, C = SystemClock> {
 }
 
 impl<P> Align<P> {
-    /// Repairs what `inner` is then given.
+    /// Creates a processor that passes repaired spans to `inner`.
     ///
     /// # Examples
     ///
@@ -84,7 +88,7 @@ impl<P> Align<P> {
         Self { inner, clock: SystemClock, clock_id: ClockId::SYSTEM }
     }
 
-    /// Takes `clock` for the one that no step bends.
+    /// Uses `clock` instead of the system clock.
     ///
     /// # Examples
     ///
@@ -105,8 +109,8 @@ impl<P> Align<P> {
 }
 
 impl<P, C: Clock> Align<P, C> {
-    /// Both clocks, read until neither was read much later than the other.
-    fn read(&self, anchor: &Anchor) -> Reading {
+    /// Reads both clocks at one moment, as far as the tries suffice.
+    fn clocks(&self, anchor: &Anchor) -> ClockPair {
         let mut tries = 1;
         loop {
             let before = self.clock.monotonic_now().as_unordered();
@@ -114,7 +118,7 @@ impl<P, C: Clock> Align<P, C> {
             let took =
                 self.clock.duration_between(before, self.clock.monotonic_now().as_unordered());
             if took <= BRACKET || tries == TRIES {
-                return Reading {
+                return ClockPair {
                     anchored_ns: self.clock.unix_time_from(*anchor, before).as_nanos(),
                     wall_ns: wall.as_nanos(),
                 };
@@ -124,7 +128,7 @@ impl<P, C: Clock> Align<P, C> {
     }
 }
 
-/// By hand, since a `dyn Clock` has none.
+/// Not derived: a `dyn Clock` has no `Debug`.
 impl<P: fmt::Debug, C> fmt::Debug for Align<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Align").field("inner", &self.inner).finish_non_exhaustive()
@@ -137,10 +141,10 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
         let of_trace =
             TraceAnchor::find(&self.clock, self.clock_id, parent, || self.clock.early_now());
         of_trace.remember(context, true);
-        let reading = self.read(&of_trace.anchor());
-        if reading.is_apart() {
+        let clocks = self.clocks(&of_trace.anchor());
+        if clocks.is_apart() {
             let key = trace_anchor::key(self.clock_id, context);
-            STARTS.put(key, [reading.anchored_ns, reading.wall_ns]);
+            STARTS.put(key, [clocks.anchored_ns, clocks.wall_ns]);
         }
         self.inner.on_start(span, parent);
     }
@@ -148,11 +152,12 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
     fn on_end(&self, mut span: SpanData) {
         let key = trace_anchor::key(self.clock_id, &span.span_context);
         let at_start = STARTS.find(key);
-        let at_start = at_start.map(|(_, [anchored_ns, wall_ns])| Reading { anchored_ns, wall_ns });
+        let at_start =
+            at_start.map(|(_, [anchored_ns, wall_ns])| ClockPair { anchored_ns, wall_ns });
         STARTS.release(key);
         let anchor = trace_anchor::known(key);
         trace_anchor::release(key);
-        align(&mut span, at_start, anchor.map(|anchor| self.read(&anchor)));
+        repair(&mut span, at_start, anchor.map(|anchor| self.clocks(&anchor)));
         self.inner.on_end(span);
     }
 
@@ -179,7 +184,7 @@ mod tests {
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
     use tach_core::{Instant, MonotonicInstant, UnixTime};
 
-    /// The system's, before somebody set its wall clock back by a minute.
+    /// The system clock as it was before the wall clock was set back by a minute.
     struct BeforeTheStep;
 
     impl Clock for BeforeTheStep {
@@ -220,7 +225,7 @@ mod tests {
         let parent = Context::new().with_remote_span_context(parent);
         let wall_time = adapter::wall_clock().to_system_time();
         let span = provider.tracer("work").start_with_context("child", &parent);
-        assert_eq!(STARTS.used(), 2, "the positive control: each has noted the step");
+        assert_eq!(STARTS.used(), 2, "the positive control: each has recorded the step");
         drop(span);
         of_parent.release();
         assert_eq!(used(), used_before);

@@ -1,29 +1,25 @@
-//! What is to be known of the clock, as attributes.
+//! The clock's source and uncertainty as attributes.
 
 use core::time::Duration;
 
 use opentelemetry::KeyValue;
 use tach_core::{Source, UnixTime, status};
 
-/// Where the clock's ticks come from: `counter` or `os`.
-pub const CLOCK_SOURCE: &str = "tach.clock.source";
-
-/// How far a timestamp may be from this machine's real-time clock, in nanoseconds.
-pub const CLOCK_UNCERTAINTY_NS: &str = "tach.clock.uncertainty_ns";
-
-/// How far a timestamp may be from UTC, in nanoseconds: the uncertainty, and what the kernel says of its
-/// clock.
-pub const CLOCK_UTC_UNCERTAINTY_NS: &str = "tach.clock.utc_uncertainty_ns";
-
-/// The clock's source and the uncertainty of its timestamps now, for a resource or for a span.
+/// Returns the clock's source and the current uncertainty of its timestamps, as attributes of a
+/// resource or a span.
 ///
-/// By them a back end can tell how far the timestamps of two hosts may be compared. In a resource they
-/// say what held when it was made; for what holds later, give them to a span now and then, such as the
-/// root of a trace. [`CLOCK_UTC_UNCERTAINTY_NS`] is missing where the kernel does not tell.
+/// - `tach.clock.source`: the origin of the clock's ticks, `counter` or `os`.
+/// - `tach.clock.uncertainty_ns`: how far a timestamp may be from this machine's real-time clock.
+/// - `tach.clock.utc_uncertainty_ns`: how far it may be from UTC, which adds the kernel's estimate
+///   of its clock's error. Absent if the kernel has none.
+///
+/// They show how closely the timestamps of two hosts can be compared. A resource keeps the values
+/// of the time when it was created. For later values, add them to a span now and then, such as the
+/// root of a trace.
 ///
 /// # Cost
 ///
-/// A system call, and two allocations. It is not meant for every span.
+/// A system call and two allocations: too much for every span.
 ///
 /// # Examples
 ///
@@ -34,7 +30,7 @@ pub const CLOCK_UTC_UNCERTAINTY_NS: &str = "tach.clock.utc_uncertainty_ns";
 ///     .with_service_name("checkout")
 ///     .with_attributes(tach_otel::clock_attributes())
 ///     .build();
-/// assert!(resource.get(&tach_otel::CLOCK_SOURCE.into()).is_some());
+/// assert!(resource.get(&"tach.clock.source".into()).is_some());
 /// ```
 #[must_use]
 pub fn clock_attributes() -> Vec<KeyValue> {
@@ -45,15 +41,16 @@ pub fn clock_attributes() -> Vec<KeyValue> {
     let now = UnixTime::now_with_uncertainty();
     let utc = now.with_kernel_error();
     let mut attributes = vec![
-        KeyValue::new(CLOCK_SOURCE, source),
-        KeyValue::new(CLOCK_UNCERTAINTY_NS, nanos(now.uncertainty())),
+        KeyValue::new("tach.clock.source", source),
+        KeyValue::new("tach.clock.uncertainty_ns", nanos(now.uncertainty())),
     ];
-    attributes
-        .extend(utc.map(|utc| KeyValue::new(CLOCK_UTC_UNCERTAINTY_NS, nanos(utc.uncertainty()))));
+    attributes.extend(
+        utc.map(|utc| KeyValue::new("tach.clock.utc_uncertainty_ns", nanos(utc.uncertainty()))),
+    );
     attributes
 }
 
-/// Attributes have signed integers only.
+/// Returns the nanoseconds as a signed integer: attributes have no unsigned ones.
 fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

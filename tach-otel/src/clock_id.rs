@@ -1,33 +1,33 @@
-//! Which clock a remembered instant belongs to.
+//! The clock that an instant in the table belongs to.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::{SECRETS, fold};
 
-/// Tells the clocks of this process apart, so that none is asked about another's instants.
+/// The number of a clock in this process. Instants of one clock mean nothing to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockId(u64);
 
 impl ClockId {
-    /// The system's clock.
+    /// The system clock.
     pub(crate) const SYSTEM: Self = Self(0);
 
-    /// A clock that no other part of the process is known to share.
+    /// Returns a new number, for a clock that may be any but the system's.
     pub(crate) fn new() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        // ORDERING: Relaxed, since all that counts is that each gets another number.
+        // ORDERING: Relaxed, because the numbers need only differ.
         let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        // Spread over all bits, so that no id of a trace undoes the difference.
+        // Spread over all bits, so that the ids of two traces don't cancel the difference.
         Self(number.wrapping_mul(0xD6E8_FEB8_6659_FD93))
     }
 
-    /// A hash of the clock and of a span, by the ids of its trace and its own; odd. Two are the same by
-    /// chance once in 2^63 pairs.
-    #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "only spans are remembered"))]
+    /// Returns a hash of the clock, a trace's id and a span's id. It is odd. Two hashes are equal
+    /// by chance with a probability of 2^-63.
+    #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "only spans have keys"))]
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a wider number")]
     #[inline]
     pub(crate) fn key(self, trace: [u8; 16], span: [u8; 8]) -> u64 {
-        // The ids of some generators begin with a time, or are counted.
+        // Some generators make ids that begin with a time, or count them.
         let trace = u128::from_ne_bytes(trace);
         let (high, low) = ((trace >> 64) as u64, trace as u64);
         let trace = fold(high ^ SECRETS[0] ^ self.0, low ^ SECRETS[1]);

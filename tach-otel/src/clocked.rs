@@ -5,27 +5,26 @@ use tach_core::{Clock, SystemClock};
 use crate::Incoming;
 use crate::clock_id::ClockId;
 
-/// A provider, a tracer or a logger that takes its times from tach.
+/// A provider, tracer or logger that takes its times from tach.
 ///
-/// Around a `TracerProvider` it is one that gives wrapped tracers, which start `ClockedSpan`s; around a
-/// `LoggerProvider` it is one that gives wrapped loggers.
+/// Around a `TracerProvider` it provides wrapped tracers, which start `ClockedSpan`s. Around a
+/// `LoggerProvider` it provides wrapped loggers.
 ///
 /// # Guarantees
 ///
-/// Every span is started with an explicit time, and every log record is made with both its times, the
-/// same, so the wrapped ones have no need to read a clock. What they do otherwise (sampling, limits,
-/// export) is unchanged.
+/// Every span starts with an explicit time, and every log record is created with both its times,
+/// which are equal. The wrapped value reads no clock. Its sampling, limits and export are
+/// unchanged.
 ///
-/// A log record has the time at which it was made, which in an appender is that of the event: if a
-/// [event time](tach_core::event_time) is pinned to the thread, the stamp's. It follows the wall clock, as lines of
-/// text do; only spans keep to their trace's anchor. A time that is set later, by a caller, is kept.
+/// A log record has the time of its creation or, if an [event time](tach_core::event_time) is
+/// current on the thread, that time. It follows the wall clock, as lines of text do. Only
+/// spans follow their trace's anchor. A time that a caller sets later replaces it.
 ///
 /// # Cost
 ///
-/// A span costs one read of tach's clock at its start, one for each event, and one at its end, in
-/// place of as many of the OS's. For a time that is given, [`Incoming`] says what it costs. The start is
-/// read also for a span that the sampler then drops, because the tracer samples and starts in one
-/// call; such a span reads no clock after that. A log record costs one read. No allocation, no lock.
+/// A span reads tach's clock at its start, for each event and at its end. [`Incoming`] has the cost
+/// of given times. A span that the sampler drops reads it at its start only. A log record reads it
+/// once. No allocation, no lock.
 ///
 /// # Examples
 ///
@@ -53,7 +52,7 @@ pub struct Clocked<T, C = SystemClock> {
 }
 
 impl<T> Clocked<T> {
-    /// Wraps a provider or a tracer; times that callers give are rebased.
+    /// Wraps a provider, a tracer or a logger. Given times are [rebased](Incoming::Rebase).
     ///
     /// # Examples
     ///
@@ -70,15 +69,11 @@ impl<T> Clocked<T> {
 }
 
 impl<T, C> Clocked<T, C> {
-    /// Takes times from `clock`, such as a [`ManualClock`](tach_core::ManualClock) in a test of what
-    /// is exported.
+    /// Uses `clock` instead of the system clock, such as a [`ManualClock`](tach_core::ManualClock)
+    /// in a test. Tracers and spans that exist keep their clock.
     ///
-    /// It holds for the tracers that are made, and the spans that are started, from now on.
-    ///
-    /// Times that are given, by callers or by OpenTelemetry itself, are still taken for the OS's wall
-    /// clock's, as [`Incoming::Rebase`] does it by default: those of OpenTelemetry are. A time of
-    /// `clock`'s own would be moved by as far as the two are apart: pass such times with
-    /// [`Incoming::Keep`].
+    /// [`Incoming::Rebase`] still takes given times for the OS's wall clock's, as OpenTelemetry's
+    /// own are. Give times of `clock` with [`Incoming::Keep`].
     ///
     /// # Examples
     ///
@@ -109,9 +104,7 @@ impl<T, C> Clocked<T, C> {
         Clocked { inner: self.inner, incoming: self.incoming, clock, clock_id: ClockId::new() }
     }
 
-    /// Chooses what becomes of times that callers give.
-    ///
-    /// It holds for the tracers that are made, and the spans that are started, from now on.
+    /// Sets the treatment of times that callers give. Tracers and spans that exist keep theirs.
     ///
     /// # Examples
     ///
@@ -126,26 +119,10 @@ impl<T, C> Clocked<T, C> {
         self.incoming = incoming;
         self
     }
-
-    /// What is wrapped, for calls that only it has.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use opentelemetry_sdk::trace::SdkTracerProvider;
-    /// use tach_otel::Clocked;
-    ///
-    /// let provider = Clocked::new(SdkTracerProvider::default());
-    /// provider.get_ref().shutdown().unwrap();
-    /// ```
-    #[must_use]
-    pub fn get_ref(&self) -> &T {
-        &self.inner
-    }
 }
 
 impl<T, C: Clone> Clocked<T, C> {
-    /// What the wrapped provider gave, wrapped alike.
+    /// Wraps a tracer or logger of the wrapped provider in the same way.
     pub(crate) fn around<U>(&self, inner: U) -> Clocked<U, C> {
         Clocked {
             inner,

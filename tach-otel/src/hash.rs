@@ -1,10 +1,10 @@
-//! How numbers become one in which each bit depends on many of theirs.
+//! A multiplication that mixes the bits of two numbers.
 
-/// Without pattern, so that no id or time that occurs undoes them.
+/// Numbers without a pattern, so that ids and times don't cancel them.
 pub(crate) const SECRETS: [u64; 3] =
     [0xA076_1D64_78BD_642F, 0xE703_7ED1_A0B4_28DB, 0x8EBC_6AF0_9C88_C6E3];
 
-/// The halves of the product, combined.
+/// Returns the exclusive or of the two halves of the product.
 #[expect(clippy::cast_possible_truncation, reason = "the halves of a wider number")]
 #[inline]
 pub(crate) const fn fold(left: u64, right: u64) -> u64 {

@@ -1,11 +1,10 @@
-//! What becomes of times that a caller gives.
+//! The treatment of given times.
 
-/// What a [`Clocked`](crate::Clocked) span does with a time that a caller gives.
+/// How a [`Clocked`](crate::Clocked) span treats a given time: the start and the events in a
+/// `SpanBuilder`, and the arguments of `add_event_with_timestamp` and `end_with_timestamp`.
 ///
-/// That is a start time in a `SpanBuilder`, the times of events in it, and the arguments of
-/// `add_event_with_timestamp` and `end_with_timestamp`. Callers are often OpenTelemetry itself: what
-/// passes through `global::tracer`, a `Context` or tracing-opentelemetry comes with a time that was
-/// read from the OS's wall clock just before.
+/// The caller is often OpenTelemetry itself: `global::tracer`, the span in a `Context` and
+/// tracing-opentelemetry read the OS's wall clock and give its time.
 ///
 /// # Examples
 ///
@@ -18,16 +17,16 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Incoming {
-    /// Passes the time on exactly as it is: for spans whose times were measured elsewhere.
+    /// Passes the time on unchanged: for spans whose times were measured elsewhere.
     ///
     /// # Guarantees
     ///
-    /// The time is not compared with the span's start, nor with now.
+    /// The time is compared neither with the span's start nor with the current time.
     ///
     /// # Cost
     ///
-    /// No clock is read for the time. Tach's is read all the same when the span starts, for what of it,
-    /// and of its children, is given no times.
+    /// None for the time. A span's start reads tach's clock nevertheless, for its other times and
+    /// its children.
     ///
     /// # Examples
     ///
@@ -50,21 +49,23 @@ pub enum Incoming {
     /// ```
     Keep,
 
-    /// Moves the time onto tach's timeline: its age by the OS's wall clock is taken from tach's now.
+    /// Moves the time onto tach's timeline: subtracts its age by the OS's wall clock from tach's
+    /// current time.
     ///
     /// # Guarantees
     ///
-    /// The end and the events of a span are not before its start, and none of its times is after the call
-    /// that gives it: what lies ahead becomes now. A time that was read just before the call becomes one
-    /// between that reading and now, to the grain of the OS's clock, so calls keep their order, to that grain,
-    /// if each time is read after the call before it. *Not* promised: the age of a time that was taken before
-    /// the wall clock was set, or the whole age if the thread is held up between the two reads: the time
-    /// then comes out younger.
+    /// - A span's end and events are not before its start.
+    /// - No time is after the call that gives it. A time in the future becomes the current time.
+    /// - If each time is read from the wall clock after the previous call, the times keep the order
+    ///   of the calls, to the resolution of the wall clock.
+    ///
+    /// *Not* promised: the age of a time that was read before the wall clock was set. If the thread
+    /// is held up between the two clock reads, the time comes out younger.
     ///
     /// # Cost
     ///
-    /// One read of the OS's clock and one of tach's for every time, and once for all times of a
-    /// `SpanBuilder` together.
+    /// One read of the OS's clock and one of tach's, once for all times of a `SpanBuilder` and once
+    /// for every other time.
     ///
     /// # Examples
     ///
@@ -89,18 +90,18 @@ pub enum Incoming {
     #[default]
     Rebase,
 
-    /// Replaces the time by tach's now: for callers that always mean the present.
+    /// Replaces the time with tach's current time: for callers that always mean the present.
     ///
-    /// tracing-opentelemetry is not one of them. It starts a span some time after its
+    /// tracing-opentelemetry is not such a caller. It may start a span some time after its
     /// `tracing::Span` was created, and gives the time of the creation.
     ///
     /// # Guarantees
     ///
-    /// As for a span that is given no times.
+    /// Those of a span without given times.
     ///
     /// # Cost
     ///
-    /// One read of tach's clock, as for a span that is given no times.
+    /// One read of tach's clock.
     ///
     /// # Examples
     ///

@@ -1,9 +1,8 @@
 //! One clock for the spans, events and logs of OpenTelemetry.
 //!
-//! OpenTelemetry has no place to plug in a clock: its API and its SDK read the OS's wall clock, once
-//! for the start of a span and once more for its end. A span that a clock step falls into is too
-//! long, too short, or ends before it starts. [`Clocked`] wraps a provider or a tracer, and hands it
-//! [`tach_core`]'s time wherever it would read the clock itself:
+//! OpenTelemetry's API and SDK read the OS's wall clock when a span starts and again when it ends.
+//! If the clock is set in between, the span is too long, too short, or ends before it starts.
+//! [`Clocked`] wraps a provider and gives it [`tach_core`]'s time instead:
 //!
 //! ```
 //! # #[cfg(feature = "trace")] {
@@ -22,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! For tracing-opentelemetry, give its layer a wrapped tracer:
+//! tracing-opentelemetry's layer takes a wrapped tracer:
 //!
 //! ```
 //! # #[cfg(feature = "trace")] {
@@ -38,7 +37,7 @@
 //! # }
 //! ```
 //!
-//! And for log records, whose timestamp the SDK never sets, wrap the provider that an appender is given:
+//! The SDK never sets the timestamp of a log record. An appender with a wrapped provider does:
 //!
 //! ```
 //! # #[cfg(feature = "logs")] {
@@ -55,47 +54,51 @@
 //! # }
 //! ```
 //!
-//! # Times that arrive as if given
+//! # Given times
 //!
 //! `global::tracer`, `SpanRef` (the span in a `Context`) and tracing-opentelemetry read the wall
-//! clock on their own and pass the time on as if a caller had chosen it. [`Incoming`] says what
-//! becomes of such times. By default they are moved onto the clock that stamps the rest of the span.
+//! clock themselves and give its time, as a caller with a time of its own does. [`Incoming`] sets
+//! the treatment of given times. By default they are moved onto tach's timeline.
 //!
 //! # Tests
 //!
-//! [`Clocked::with_clock`] takes another clock, such as a [`ManualClock`](tach_core::ManualClock): the
-//! times that are exported are then what the test makes them.
+//! [`Clocked::with_clock`] takes another clock, such as a [`ManualClock`](tach_core::ManualClock):
+//! the test then determines the exported times.
 //!
 //! # Code that can't be wrapped
 //!
-//! With the feature `sdk`, processors do what can be done for tracers and loggers that others make:
-//! `Align` repairs spans that a step of the wall clock has bent, `StampLogs` gives log records both times.
+//! With the feature `sdk`, two processors serve tracers and loggers that other code creates.
+//! `Align` repairs spans during which the wall clock was set. `EventTime` sets both times of log
+//! records.
 //!
 //! # Comparing hosts
 //!
-//! [`clock_attributes`] tells a back end where the times come from and how far they may be off.
+//! [`clock_attributes`] describes the clock to a back end: its source and its uncertainty.
 //!
 //! # In a browser
 //!
-//! All of it works on `wasm32-unknown-unknown`, where the standard library's clock panics. The SDK needs random
-//! numbers there: depend on `getrandom` 0.3 with its feature `wasm_js`, and compile with
-//! `--cfg getrandom_backend="wasm_js"`.
+//! The crate works on `wasm32-unknown-unknown`, where the standard library's clock panics. The SDK
+//! needs random numbers there: depend on `getrandom` 0.3 with its feature `wasm_js`, and compile
+//! with `--cfg getrandom_backend="wasm_js"`.
 //!
 //! # Features
 //!
-//! `trace` and `logs`, both by default: what of OpenTelemetry is wrapped. `sdk`: the processors.
+//! - `trace` (default): `Clocked` for tracer providers and tracers.
+//! - `logs` (default): `Clocked` for logger providers and loggers.
+//! - `sdk`: the processors, each with the feature of its signal.
 //!
-//! # What is out of reach
+//! # Limits
 //!
-//! tracing-opentelemetry reads the wall clock for every start, event and end, besides tach's own clock,
-//! so under it spans cost more than without tach. It would have to leave a time out where it means the
-//! present (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`) for that to end.
+//! tracing-opentelemetry reads the wall clock for every start, event and end, so a span costs more
+//! under it with tach than without. It would have to omit the times that mean the present
+//! (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations that it
+//! measures (`busy_ns`, `idle_ns`) come from `std::time::Instant`.
 //!
-//! A `SpanProcessor` that adds an event in `on_start` is given the SDK's own span: that event has
-//! the wall clock's time. So have the durations that tracing-opentelemetry measures itself
-//! (`busy_ns`, `idle_ns`), which come from `std::time::Instant`.
+//! The SDK passes a `SpanProcessor` its own span in `on_start`. An event that the processor adds
+//! there has the wall clock's time.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "trace")]
 mod age;
@@ -106,20 +109,18 @@ mod clock_attributes;
 mod clock_id;
 #[cfg(any(feature = "trace", feature = "logs"))]
 mod clocked;
+#[cfg(feature = "logs")]
+mod event_time;
 #[cfg(any(feature = "trace", feature = "logs"))]
 mod hash;
 #[cfg(any(feature = "trace", feature = "logs"))]
 mod incoming;
 #[cfg(feature = "logs")]
 mod logger;
-#[cfg(feature = "logs")]
-mod moment;
 #[cfg(all(feature = "sdk", feature = "trace"))]
-mod reading;
+mod repair;
 #[cfg(feature = "trace")]
 mod span;
-#[cfg(all(feature = "sdk", feature = "logs"))]
-mod stamp_logs;
 #[cfg(feature = "trace")]
 mod table;
 #[cfg(feature = "trace")]
@@ -129,14 +130,12 @@ mod tracer;
 
 #[cfg(all(feature = "sdk", feature = "trace"))]
 pub use crate::align::Align;
-pub use crate::clock_attributes::{
-    CLOCK_SOURCE, CLOCK_UNCERTAINTY_NS, CLOCK_UTC_UNCERTAINTY_NS, clock_attributes,
-};
+pub use crate::clock_attributes::clock_attributes;
 #[cfg(any(feature = "trace", feature = "logs"))]
 pub use crate::clocked::Clocked;
+#[cfg(all(feature = "sdk", feature = "logs"))]
+pub use crate::event_time::EventTime;
 #[cfg(any(feature = "trace", feature = "logs"))]
 pub use crate::incoming::Incoming;
 #[cfg(feature = "trace")]
 pub use crate::span::ClockedSpan;
-#[cfg(all(feature = "sdk", feature = "logs"))]
-pub use crate::stamp_logs::StampLogs;

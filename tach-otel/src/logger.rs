@@ -1,4 +1,4 @@
-//! Logger providers and loggers, wrapped.
+//! `Clocked` as a logger provider and as a logger.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry::logs::{LogRecord, Logger, LoggerProvider, Severity};
 use tach_core::Clock;
 
-use crate::{Clocked, moment};
+use crate::Clocked;
+use crate::event_time::event_time;
 
 impl<T: LoggerProvider, C: Clock + Clone> LoggerProvider for Clocked<T, C> {
     type Logger = Clocked<T::Logger, C>;
@@ -20,14 +21,14 @@ impl<T: LoggerProvider, C: Clock + Clone> LoggerProvider for Clocked<T, C> {
     }
 }
 
-/// A record is given both its times when it is made, which in an appender is while the event is
-/// handled. Whoever then sets one of them has the last word.
+/// Sets both times of a record when it is created: appenders create it while they handle the event.
+/// A time that is set later replaces it.
 impl<T: Logger, C: Clock> Logger for Clocked<T, C> {
     type LogRecord = T::LogRecord;
 
     fn create_log_record(&self) -> Self::LogRecord {
         let mut record = self.inner.create_log_record();
-        let now = moment::system_time(&self.clock);
+        let now = event_time(&self.clock);
         record.set_timestamp(now);
         record.set_observed_timestamp(now);
         record

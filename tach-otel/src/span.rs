@@ -1,4 +1,4 @@
-//! Spans, wrapped.
+//! Wrapped spans.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -11,34 +11,39 @@ use crate::age::age_beside_ns;
 use crate::trace_anchor::TraceAnchor;
 use crate::{Clocked, Incoming};
 
-/// A span that starts, ends and notes events by tach's clock.
+/// A span of a [`Clocked`](crate::Clocked) tracer, whose times come from tach's clock.
 ///
-/// [`Clocked`](crate::Clocked) tracers start it. Dropping it ends it.
+/// Dropping it ends it.
 ///
 /// # Guarantees
 ///
-/// Tach's idea of Unix time is taken once for a trace, when its first local span starts, and fixed in an
-/// [`Anchor`](tach_core::Anchor). Every later time in the trace is that plus elapsed time, so no step of the
-/// wall clock can bend a duration; neither an end nor an event precedes its span's start; and a child
-/// that starts and ends within its parent does so in its times, on whichever threads. Each span counts from its
-/// own start, so a span's times may be a nanosecond early for each of its ancestors (100 ns on Windows). For times
-/// that callers give, [`Incoming`] says more.
+/// The first local span of a trace reads tach's Unix time once and keeps it in an
+/// [`Anchor`](tach_core::Anchor). All later times of the trace are the anchor plus elapsed time.
+/// However the wall clock is set:
 ///
-/// A child finds the anchor by the ids of its parent: while that goes on, and after that until its place in
-/// a table is needed. *Not* promised: that it finds it when more than about 1,000 parents go on at once. It then takes
-/// an anchor of its own, and lines up with its parent as far as the wall clock was not stepped since. The
-/// same holds between processes, and between the spans of two clocks. What a remote span has started here
-/// lines up with the rest of its trace as far as that: only with a remote parent that is a span of this
-/// process after all, and goes on, is an anchor shared.
+/// - The duration of a span is correct.
+/// - A span's end and events are not before its start.
+/// - A child that starts and ends within its parent does so in its times, on all threads.
 ///
-/// A span that is not recording, be it sampled out or ended, ignores events and ends without a look
-/// at the clock.
+/// Each span counts from its own start, so its times may be early by one step of `SystemTime` (1
+/// ns, on Windows 100 ns) for each of its ancestors. [`Incoming`] has the guarantees for given
+/// times.
+///
+/// A child finds the anchor in a table by its parent's ids. The parent stays in the table while it
+/// is active, and afterwards until its slot is reused. *Not* promised: that the child finds the
+/// anchor while more than about 1,000 parents are active. A child that doesn't find
+/// it takes an anchor of its own, and agrees with its parent unless the wall clock was set between
+/// their starts. The same applies to the child of another clock's span and of a remote span, unless
+/// that is an active span of this process.
+///
+/// A span that is not recording, because it was sampled out or has ended, ignores events and ends
+/// without a clock read.
 ///
 /// # Cost
 ///
-/// One read of tach's clock for each event and for the end, and for a time that is given what [`Incoming`]
-/// says. No allocation, no lock. Once its context is asked for, as by whoever makes it a parent, it is noted
-/// in a table.
+/// One read of tach's clock for each event and for the end; [`Incoming`] has the cost of given
+/// times. No allocation, no lock. The first request for the span's context, which precedes its
+/// children, writes to the table.
 ///
 /// # Examples
 ///
@@ -71,7 +76,7 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
 }
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
-    /// A span that starts now, made by `make` with that time.
+    /// Starts a span now: `make` creates the wrapped span with that time.
     #[inline]
     pub(crate) fn start_now<T>(
         tracer: &Clocked<T, C>,
@@ -87,7 +92,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         Self::new(tracer, clock, anchor, start, false, make)
     }
 
-    /// Puts times into `builder`, and has the wrapped tracer make the span of it.
+    /// Starts a span from `builder`, whose times it replaces.
     pub(crate) fn start<T>(
         tracer: &Clocked<T, C>,
         mut builder: SpanBuilder,
@@ -106,7 +111,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
                 given = Some((time, age_ns));
                 now
             }
-            // What becomes of an event must not precede what was told before.
+            // The times of the events must not precede times that were published before.
             None if has_events => clock.monotonic_now().as_unordered(),
             None => clock.early_now(),
         });
@@ -133,7 +138,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         has_events: bool,
         make: impl FnOnce(SystemTime) -> S,
     ) -> Self {
-        // As an expression, so that the wrapped span is made where it stays: it has 300 bytes.
+        // One expression, so that the wrapped span of 300 bytes is created in its place.
         Self {
             inner: make(start),
             clock,
@@ -145,7 +150,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         }
     }
 
-    /// `time`, but not before the start: of what is older that is told, as where a start was kept that lies ahead.
+    /// Returns `time`, or the start if that is later. (A start that was kept may lie in the
+    /// future.)
     fn not_before_start(&self, time: SystemTime) -> SystemTime {
         time.max(self.start)
     }
@@ -156,7 +162,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         self.anchor.release();
     }
 
-    /// The time to record for the one `given`.
+    /// Returns the time to record for `given`.
     fn settled(&self, given: SystemTime) -> SystemTime {
         if self.incoming == Incoming::Keep {
             return given;
@@ -166,7 +172,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 }
 
-/// Settles the times of the events in `builder`, whose span starts at `start`: which was `given`, and is as old.
+/// Replaces the times of the events in `builder`, whose span starts at `start`. `given` is the
+/// start that the caller gave, and its age in nanoseconds.
 #[cold]
 fn settle_events(
     builder: &mut SpanBuilder,
@@ -182,15 +189,15 @@ fn settle_events(
                 let [given, event] = [given, event.timestamp].map(UnixTime::from_system_time);
                 age_beside_ns(given, age_ns, event)
             }
-            // They can't precede a start that is now.
+            // The span starts now, so its events are not earlier.
             _ => 0,
         };
         event.timestamp = anchor.before_start(age_ns).max(start);
     }
 }
 
-/// What has no time is passed on. `record_error` is not: the trait's own ends in `add_event`, and
-/// the wrapped span's would read the wall clock.
+/// Passes calls without a time on, except `record_error`: the trait's default calls `add_event`,
+/// and the wrapped span's would read the wall clock.
 impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     fn add_event<T>(&mut self, name: T, attributes: Vec<KeyValue>)
     where
@@ -218,14 +225,14 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         }
     }
 
-    /// Who becomes this span's child has asked for this, so the anchor need not be remembered before. A
-    /// span that the sampler drops passes on what it shares, and has nothing to give by itself.
+    /// Puts the anchor into the table: a child needs this context before it can start. A span that
+    /// the sampler dropped only passes a shared anchor on.
     fn span_context(&self) -> &SpanContext {
         let context = self.inner.span_context();
         if self.has_ended {
             self.anchor.remember_late(context);
         } else {
-            // Without an SDK a span has the ids of its parent, whose anchor it must leave alone.
+            // Without an SDK a span has its parent's ids, and must not replace the parent's anchor.
             let is_recording = self.inner.is_recording();
             if is_recording || self.anchor.is_shared() {
                 self.anchor.remember(context, is_recording);
@@ -261,7 +268,7 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         self.inner.add_link(span_context, attributes);
     }
 
-    /// The read may be early if nothing has been told that the end must not precede.
+    /// Reads the clock early if the span has published no time that the end must not precede.
     fn end(&mut self) {
         if self.inner.is_recording() {
             let now = if self.has_events || self.anchor.is_remembered() {
@@ -282,8 +289,7 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
 }
 
 impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
-    /// Ends the span while it can still be given the time: the wrapped span's own drop would read
-    /// the wall clock.
+    /// Ends the span with a time: the wrapped span's own drop would read the wall clock.
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();

@@ -1,20 +1,23 @@
-//! A table of fixed size that remembers two words a key: lock-free, and forgetful when it is full.
+//! A lock-free table of fixed size with two words per key. If it is full, the oldest key is
+//! dropped.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::{SECRETS, fold};
 
-/// How many slots a key may be in. They fill two cache lines.
+/// The slots of a set: a key is in one of them. They fill two cache lines.
 const WAYS: usize = 4;
 
-/// `SETS` times four slots. A key that is not in use any more is found until its slot is needed.
+/// A table of `SETS` times four slots. A released key is found until its slot is reused.
+///
+/// Keys are hashes. All their bits are used but the lowest, which is 1.
 ///
 /// # Guarantees
 ///
-/// What [`find`](Self::find) gives was put in for that key, as a whole: a slot that is changed meanwhile
-/// does not count, but for one chance in 2^63. A key whose [`put`](Self::put) happens before is found,
-/// unless its slot was needed since. A slot that is in use has one owner, unless `put` took it from
-/// another. Nothing waits.
+/// - [`find`](Self::find) returns both words of one [`put`](Self::put) of that key. It detects a
+///   concurrent write, except with a probability of 2^-63.
+/// - If `put` happens before `find`, the key is found unless its slot was reused.
+/// - No call waits.
 #[derive(Debug)]
 pub(crate) struct Table<const SETS: usize>([[Slot; WAYS]; SETS]);
 
@@ -24,15 +27,13 @@ impl<const SETS: usize> Table<SETS> {
         Self([const { [const { Slot::new() }; WAYS] }; SETS])
     }
 
-    /// What was put in for `key`, and where it is.
-    ///
-    /// Keys are hashes: all their bits are used but the lowest, which is 1.
+    /// Returns the words of `key` and their slot.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Option<(&Slot, [u64; 2])> {
         self.candidates(key).find_map(|slot| Some((slot, slot.words_of(key)?)))
     }
 
-    /// The slot that is in use for `key`: told sooner than what is in it.
+    /// Returns the slot that `key` owns. This is faster than `find`.
     #[inline]
     pub(crate) fn used_by(&self, key: u64) -> Option<&Slot> {
         self.candidates(key).find(|slot| slot.is_used_by(key))
@@ -62,14 +63,14 @@ impl<const SETS: usize> Table<SETS> {
         oldest
     }
 
-    /// Declares every slot of `key` out of use: two threads that put the same key in at once may have taken two.
+    /// Releases every slot of `key`: two threads that put one key concurrently may have taken two.
     #[inline]
     pub(crate) fn release(&self, key: u64) {
         self.candidates(key).for_each(|slot| slot.release(key));
     }
 
-    /// The slots of the key's set, from one that the key chooses: with room enough it is the one that is taken, and
-    /// found first.
+    /// Returns the slots of the key's set, starting with one that the key determines: usually that
+    /// one is free, and so is found first.
     #[inline]
     fn candidates(&self, key: u64) -> impl Iterator<Item = &Slot> {
         let set = &self.0[Self::set(key)];
@@ -82,7 +83,7 @@ impl<const SETS: usize> Table<SETS> {
         (key >> 32) as usize % SETS
     }
 
-    /// How many slots are in use.
+    /// Returns the number of owned slots.
     #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         let is_used = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) != FREE;
@@ -94,26 +95,26 @@ impl<const SETS: usize> Table<SETS> {
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Slot {
-    /// The key that it is in use for, or [`FREE`].
+    /// The key that owns the slot, or [`FREE`].
     owner: AtomicU64,
-    /// The key, combined with a hash of the words: it holds for no mixture of two writings.
+    /// The key combined with a hash of the words, which a mixture of two writes doesn't match.
     check: AtomicU64,
     words: [AtomicU64; 2],
 }
 
-/// No key, since keys are odd.
+/// Not a key: keys are odd.
 const FREE: u64 = 0;
 
-/// One by exclusive or would hold for mixtures: two words that are times grow alike.
+/// A hash by exclusive or would match mixtures: two words that are times grow alike.
 #[inline]
 const fn hash(words: [u64; 2]) -> u64 {
     fold(words[0] ^ SECRETS[0], words[1] ^ SECRETS[1])
 }
 
-const _: () = assert!(hash([0; 2]) % 2 == 0, "a slot that was never written is no key's");
+const _: () = assert!(hash([0; 2]) % 2 == 0, "a slot that was never written matches no key");
 
 impl Slot {
-    /// All zero, so that a table takes up no memory before it is used.
+    /// Creates a slot of zeros, so that an unused table takes no memory.
     const fn new() -> Self {
         Self {
             owner: AtomicU64::new(FREE),
@@ -124,49 +125,49 @@ impl Slot {
 
     #[inline]
     fn words_of(&self, key: u64) -> Option<[u64; 2]> {
-        // ORDERING: Relaxed for all three, since `check` tells whether they belong together. A writing
-        // that happens before is seen by coherence.
+        // ORDERING: Relaxed for all three, because `check` detects words of different writes. A
+        // write that happens before is visible by coherence.
         let check = self.check.load(Ordering::Relaxed);
         let words = [0, 1].map(|at: usize| self.words[at].load(Ordering::Relaxed));
         (check ^ hash(words) == key).then_some(words)
     }
 
-    /// Takes a slot that is not in use.
+    /// Takes the slot if it is free.
     #[inline]
     fn claim(&self, key: u64) -> bool {
-        // ORDERING: Acquire pairs with the Release in `release`, so that this owner's writing comes after
-        // the last one's. Relaxed for the rest, since nothing is read or written then.
+        // ORDERING: Acquire pairs with the Release in `release`, so that this owner writes after
+        // the previous one. Relaxed for the rest, because a failure leads to no read or write.
         self.owner.load(Ordering::Relaxed) == FREE
             && self.owner.compare_exchange(FREE, key, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// For a slot's owner, and by force.
+    /// Writes the words. The caller owns the slot or takes it from its owner.
     #[inline]
     pub(crate) fn write(&self, key: u64, words: [u64; 2]) {
-        // ORDERING: Relaxed for all three, since readers go by `check`.
+        // ORDERING: Relaxed for all three, because readers rely on `check`.
         self.check.store(key ^ hash(words), Ordering::Relaxed);
         self.words[0].store(words[0], Ordering::Relaxed);
         self.words[1].store(words[1], Ordering::Relaxed);
     }
 
-    /// What grows with time.
+    /// Returns a number that grows with time.
     fn age(&self) -> u64 {
-        // ORDERING: Relaxed, since it is no more than a hint.
+        // ORDERING: Relaxed, because it is only a hint.
         self.words[0].load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(crate) fn is_used_by(&self, key: u64) -> bool {
-        // ORDERING: Acquire pairs with the Release in `release`, by the claim between them: whoever writes in place of
-        // the owner comes after the last one, too.
+        // ORDERING: Acquire pairs with the Release in `release`, through the claim between them: a
+        // write in place of the owner also comes after the previous owner's.
         self.owner.load(Ordering::Acquire) == key
     }
 
-    /// Declares `key` out of use, unless it was forgotten.
+    /// Releases the slot if `key` owns it.
     ///
-    /// Should another take the slot by force at that very moment, that one may be declared so instead: it
-    /// is found all the same, and forgotten sooner. So may one that takes it between two releases of one key at the
-    /// same moment, of which each may free what the other does.
+    /// If another key takes the slot at the same moment, that key may be released instead: it is
+    /// still found, and its slot reused sooner. The same applies to a key that takes the slot
+    /// between two concurrent releases.
     #[inline]
     pub(crate) fn release(&self, key: u64) {
         if self.is_used_by(key) {
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// Hashes that differ in every part by which a slot is chosen.
+    /// Returns a hash. Hashes of two numbers differ in every part that chooses a slot.
     fn key(number: u64) -> u64 {
         (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
     }
@@ -214,7 +215,7 @@ mod tests {
         );
         assert_eq!((slots[2].owner.load(Ordering::Relaxed), table.used()), (FREE, 3));
         assert!(table.find(key(2)).is_some());
-        // Then the oldest, as told by the first words.
+        // Key 2 makes room first, then the oldest by the first word.
         for (new, forgotten) in [(4, 2), (5, 0), (6, 1), (7, 3), (8, 4)] {
             assert!(table.find(key(forgotten)).is_some());
             table.put(key(new), [10 + new, 0]);
@@ -250,13 +251,13 @@ mod tests {
         assert_eq!(table.used(), 0);
     }
 
-    /// A tick and a time, which grow alike.
+    /// Returns a tick and a time, which grow alike.
     fn words(number: u64) -> [u64; 2] {
         const TICK: u64 = 81_234_567_890_123;
         [TICK + number, TICK + 1_700_000_000_000_000_000 + number]
     }
 
-    /// A reader may see any part of a slot as it was before it was written, and any as it is after that.
+    /// A reader may see each part of a slot as it was before or after a write.
     #[test]
     fn no_mixture_of_two_writings_is_taken_for_either() {
         let table = Table::<1>::new();
@@ -284,7 +285,7 @@ mod tests {
             let mut found_others = 0_u32;
             for number in (offset..2 * ROUNDS).step_by(2) {
                 let mine = TABLE.put(key(number), words(number));
-                // What the other thread puts in about now.
+                // The other thread puts these in at about the same time.
                 for other in number - number.min(2)..=number + 2 {
                     if let Some((_, told)) = TABLE.find(key(other)) {
                         assert_eq!(told, words(other));

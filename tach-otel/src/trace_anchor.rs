@@ -1,4 +1,4 @@
-//! One anchor a trace: a span finds that of its parent, up to the trace's first local span.
+//! The anchor of a trace: each span takes its parent's, up to the trace's first local span.
 
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,25 +16,25 @@ use crate::table::{Slot, Table};
 /// The anchors of 4,096 spans: 128 KiB. Room for 16,384 cost a span up to 50 ns in cache misses.
 static ANCHORS: Table<1024> = Table::new();
 
-/// What a span tells its times by: its start, at the time which its parent's anchor gives that.
+/// The anchor of a span: its start, and the time of the start by its parent's anchor.
 #[derive(Debug)]
 pub(crate) struct TraceAnchor {
     anchor: Anchor,
-    /// The anchor's, so that it need not be converted for every time that is told.
+    /// The anchor's time, converted once.
     time: SystemTime,
     id: ClockId,
-    /// It goes back to that of a parent.
+    /// Whether the time comes from a parent's anchor.
     is_shared: bool,
-    /// By which it is remembered until this span says that it is over; 0 if it is not.
+    /// The key that this span must release when it ends; 0 if there is none.
     key: AtomicU64,
 }
 
 impl TraceAnchor {
-    /// For a span that is about to start. It agrees with the parent's, always if the parent is a local
-    /// span; if it is a remote one, only while that span goes on in this process, since there is nothing
-    /// else to agree with.
+    /// Returns the anchor of a span that starts now.
     ///
-    /// `now` may be early: nobody has been told of the span, and it is kept from preceding its parent.
+    /// It agrees with the anchor of a local parent, and with the anchor of a remote parent that is
+    /// an active span of this process. `now` may be early: the span is not published yet, and its
+    /// start is not before its parent's.
     #[inline]
     pub(crate) fn find(
         clock: &impl Clock,
@@ -56,7 +56,7 @@ impl TraceAnchor {
             None => Anchor::new(now, clock.unix_time_at(now)),
         };
         let time = anchor.unix_time().to_system_time();
-        // Children count from this time, so it must not keep what `time` loses.
+        // Children count from this time, so it must not be more precise than `time`.
         let ns = anchor.unix_time().as_nanos();
         let kept = UnixTime::from_nanos(ns - ns % system_time_step_ns());
         let anchor = Anchor::new(anchor.instant(), kept);
@@ -72,43 +72,43 @@ impl TraceAnchor {
         self.is_shared
     }
 
-    /// Whether another span may have found it.
+    /// Returns whether another span may have found the anchor.
     pub(crate) fn is_remembered(&mut self) -> bool {
         *self.key.get_mut() != 0
     }
 
-    /// When the span starts.
+    /// Returns the span's start.
     pub(crate) fn start(&self) -> SystemTime {
         self.time
     }
 
-    /// The time `age_ns` before the span starts.
+    /// Returns the time `age_ns` before the span's start.
     #[inline]
     pub(crate) fn before_start(&self, age_ns: u64) -> SystemTime {
         before(self.anchor.unix_time(), age_ns)
     }
 
-    /// The time now, not before that of any read which happened before this one.
+    /// Returns the current time, which is not before any read that happened before this one.
     #[inline]
     pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
         self.time_at(clock, clock.monotonic_now().as_unordered())
     }
 
-    /// The time now or a moment ago, as of [`Clock::early_now`].
+    /// Returns the time of [`Clock::early_now`].
     #[inline]
     pub(crate) fn early_now(&self, clock: &impl Clock) -> SystemTime {
         self.time_at(clock, clock.early_now())
     }
 
-    /// The time at `instant`; of an earlier one than the start's, the start's.
+    /// Returns the time at `instant`, or the span's start if that is later.
     #[inline]
     pub(crate) fn time_at(&self, clock: &impl Clock, instant: Instant) -> SystemTime {
         let elapsed = clock.duration_between(self.anchor.instant(), instant);
-        // No clock gets there, but one that somebody made up.
+        // Only a clock with made-up times overflows.
         self.time.checked_add(elapsed).unwrap_or(self.time)
     }
 
-    /// The time `age_ns` before `instant`.
+    /// Returns the time `age_ns` before `instant`.
     #[inline]
     pub(crate) fn time_before(
         &self,
@@ -120,13 +120,13 @@ impl TraceAnchor {
         before(self.anchor.unix_time().saturating_add(elapsed), age_ns)
     }
 
-    /// Lets the children to come of `span`, which has this anchor, find it until the span is over: in
-    /// place of what is remembered by these ids, if it `replaces` that.
+    /// Puts the anchor into the table for the children of `span`, until the span ends. If the table
+    /// has an anchor for the same ids, replaces it only if `replaces` is set.
     #[inline]
     pub(crate) fn remember(&self, span: &SpanContext, replaces: bool) {
-        // ORDERING: Relaxed for both, since whoever ends the span has it to itself by then. Two threads that do this
-        // at once write the same, to one slot or to two that are released together. (Of two wrappers around one span,
-        // as much as either wrote may stay then: it holds for that wrapper's, or for neither.)
+        // ORDERING: Relaxed for both, because `release` has exclusive access. Two threads that run
+        // this concurrently write the same, to one slot or to two that are released together. (Two
+        // wrappers of one span may mix their words, which `check` detects.)
         if self.key.load(Ordering::Relaxed) != 0 {
             return;
         }
@@ -136,8 +136,8 @@ impl TraceAnchor {
         }
     }
 
-    /// Lets the children to come of `span`, which has this anchor and is over, find it until its slot is
-    /// needed.
+    /// Puts the anchor into the table for the children of `span`, which has ended, in a slot that
+    /// is free for reuse.
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
         let key = key(self.id, span);
@@ -146,7 +146,7 @@ impl TraceAnchor {
         }
     }
 
-    /// The span is over. The anchor is still found until its slot is needed.
+    /// Releases the slot when the span ends. The anchor is found until the slot is reused.
     #[inline]
     pub(crate) fn release(&mut self) {
         let key = mem::take(self.key.get_mut());
@@ -156,15 +156,17 @@ impl TraceAnchor {
     }
 }
 
-/// The anchor that is remembered by `key`.
+/// Returns the anchor of `key`.
 #[cfg(feature = "sdk")]
 pub(crate) fn known(key: u64) -> Option<Anchor> {
     Some(anchor_of(ANCHORS.find(key)?.1))
 }
 
-/// Remembers `anchor` for `span`, which has this key, and gives the slot. There is none if the span has no ids,
-/// or if an anchor is remembered for it already that this one does not replace: then it is for another to
-/// release it.
+/// Puts `anchor` into the table for `span`, which has this key, and returns the slot for its
+/// release.
+///
+/// Returns `None` if the span has no ids, or if the table has an anchor for it that this one
+/// doesn't replace.
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
     let words = [anchor.instant().as_ticks(), anchor.unix_time().as_nanos()];
@@ -180,7 +182,7 @@ fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<
     }
 }
 
-/// The span with this key is over. Its anchor is still found until its slot is needed.
+/// Releases the slot of `key`, whose anchor is found until the slot is reused.
 #[inline(never)]
 pub(crate) fn release(key: u64) {
     ANCHORS.release(key);
@@ -193,7 +195,7 @@ fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
     (!parent.is_remote() || slot.is_used_by(key)).then(|| anchor_of(words))
 }
 
-/// By what the anchor of `span` is remembered.
+/// Returns the key of `span`.
 #[inline]
 pub(crate) fn key(id: ClockId, span: &SpanContext) -> u64 {
     id.key(span.trace_id().to_bytes(), span.span_id().to_bytes())
@@ -216,7 +218,7 @@ pub(crate) mod tests {
     use std::thread;
     use tach_core::SystemClock;
 
-    /// So few that they hardly ever fill a set, where they would take the slot of their parent.
+    /// So few that they hardly ever fill a set and take their parent's slot.
     const FEW: usize = 100;
 
     /// More than there are slots.
@@ -226,13 +228,14 @@ pub(crate) mod tests {
         ANCHORS.used()
     }
 
-    /// For each test that uses or counts slots of the tables, which all tests share.
+    /// Waits until no other test uses the tables, which all tests share.
     pub(crate) fn alone() -> MutexGuard<'static, ()> {
         static BY_ONE_TEST: Mutex<()> = Mutex::new(());
         BY_ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Spans that are shown, by two threads at once, and shown again once they are over, and a child of each.
+    /// Runs `count` spans whose context two threads request at once and again after the end, with a
+    /// child of each.
     fn live(count: usize, tracer: &impl Tracer<Span: Send + Sync + 'static>, parent: &Context) {
         let mut spans: Vec<_> =
             (0..count).map(|_| tracer.start_with_context("shown", parent)).collect();
@@ -274,16 +277,17 @@ pub(crate) mod tests {
         live(MANY, &clocked, &parentless);
         assert_eq!(used(), 0);
 
-        // The parent goes on.
+        // The parent stays active.
         let parent = Context::new().with_span(clocked.start("parent"));
         assert_eq!(used(), 1);
         live(FEW, &clocked, &parent);
-        // Spans that are not recorded pass on what they share; those of no SDK have their parent's ids.
+        // Unrecorded spans pass their parent's anchor on. Spans without an SDK have their parent's
+        // ids.
         live(FEW, &Clocked::new(sdk(Sampler::AlwaysOff)).tracer("slots"), &parent);
         live(FEW, &Clocked::new(NoopTracerProvider::new()).tracer("slots"), &parent);
-        // Wrapped twice, a span is remembered once.
+        // A span that is wrapped twice takes one slot.
         live(FEW, &Clocked::new(Clocked::new(sdk(Sampler::AlwaysOn))).tracer("slots"), &parent);
-        // Spans with no ids leave nothing to be found.
+        // Spans without ids take none.
         live(FEW, &clocked, &parent.with_telemetry_suppressed());
         assert!(of_parent(ClockId::SYSTEM, &SpanContext::NONE).is_none());
         assert_eq!(used(), 1);
@@ -301,7 +305,7 @@ pub(crate) mod tests {
         }
         assert_eq!(used(), 0);
 
-        // What has the ids of a span that is over leaves what is remembered for it alone.
+        // A span with the ids of an ended one does not replace its anchor.
         let mut ended = clocked.start("ended");
         ended.end();
         let ended = Context::new().with_span(ended);

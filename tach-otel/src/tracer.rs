@@ -1,4 +1,4 @@
-//! Tracer providers and tracers, wrapped.
+//! `Clocked` as a tracer provider and as a tracer.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
     }
 }
 
-/// All ways to start a span that are not here end in `start_with_context` or `build_with_context`.
+/// The trait's other methods call `start_with_context` or `build_with_context`.
 impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
     type Span = ClockedSpan<T::Span, C>;
 
@@ -31,7 +31,7 @@ impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
         self.inner.span_builder(name)
     }
 
-    /// The builder is made with the time in it: one that was passed in would be copied to be changed.
+    /// Creates the builder with its time. Changing one that was passed in would copy it.
     fn start_with_context<N>(&self, name: N, parent_cx: &Context) -> Self::Span
     where
         N: Into<Cow<'static, str>>,

@@ -1,5 +1,5 @@
-//! Clocked spans and log records allocate no more than the SDK's own. A process of its own, for the
-//! allocator that counts.
+//! Clocked spans and log records allocate no more than the SDK's own. In a process of its own,
+//! because the allocator counts.
 
 #![cfg(all(feature = "trace", feature = "logs"))]
 
@@ -14,7 +14,7 @@ use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{SdkTracerProvider, Span, SpanData, SpanProcessor};
 use tach_otel::Clocked;
 
-/// Lets go of what it is given.
+/// Drops everything.
 #[derive(Debug)]
 struct Discard;
 
@@ -44,7 +44,7 @@ impl LogProcessor for Discard {
     }
 }
 
-/// How often `work` allocates once it has run before.
+/// Returns the number of allocations of `work` at its second run.
 fn count(work: impl Fn()) -> u64 {
     work();
     let AllocationInfo { count_total, .. } = measure(work);

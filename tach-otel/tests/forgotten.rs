@@ -1,4 +1,5 @@
-//! More traces than are remembered. A process of its own, since others' would be forgotten, too.
+//! More traces than the table holds. In a process of its own, because it empties the table for
+//! others.
 
 #![cfg(feature = "trace")]
 
@@ -13,7 +14,7 @@ use tach_otel::{Clocked, Incoming};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// More traces at once than are remembered: each span is right by itself.
+/// A span whose parent's anchor is lost is correct by itself.
 #[test]
 fn a_trace_that_was_forgotten_has_whole_spans() {
     const TRACES: usize = 40_000;

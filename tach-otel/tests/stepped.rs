@@ -1,5 +1,5 @@
-//! A step of the wall clock in the midst of a span. A process of its own, because it takes the place
-//! of the C library's `clock_gettime`.
+//! Steps of the wall clock during a span. In a process of its own, because it replaces the C
+//! library's `clock_gettime`.
 
 #![cfg(all(target_os = "linux", feature = "trace"))]
 #![expect(unsafe_code, reason = "stands in for a function of the C library")]
@@ -22,47 +22,47 @@ use tach_otel::Clocked;
 
 const HOUR_S: i64 = 3600;
 
-/// A span that lasts longer has a step in it.
+/// The longest duration of a span without a step in it.
 const MOST: Duration = Duration::from_secs(HOUR_S.unsigned_abs() / 2);
 
-/// How far the wall clock has been stepped, in seconds.
+/// The sum of the wall clock's steps, in seconds.
 static STEPPED_S: AtomicI64 = AtomicI64::new(0);
 
-/// There is one wall clock for all tests.
+/// Held by the test that steps the wall clock, which all tests share.
 static WALL_CLOCK: Mutex<()> = Mutex::new(());
 
-/// The kernel's clock, but for the wall clock, which is ahead by [`STEPPED_S`].
+/// Reads the kernel's clock, and adds [`STEPPED_S`] to the wall clock.
 ///
 /// # Safety
 ///
-/// `time` must be valid for a write, as for the C library's.
-// SAFETY: the name is that of a function with this signature and this contract.
+/// `time` must be valid for a write.
+// SAFETY: the C library's function of this name has this signature and this contract.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(
     clock: libc::clockid_t,
     time: *mut libc::timespec,
 ) -> libc::c_int {
-    // SAFETY: the arguments are those of the system call, and the caller vouches for `time`.
+    // SAFETY: the system call has these arguments, and the caller guarantees that `time` is valid.
     let result = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) };
     if result != 0 {
         return -1;
     }
     if clock == libc::CLOCK_REALTIME {
-        // SAFETY: the caller vouches for `time`, and the kernel has just filled it.
+        // SAFETY: the caller guarantees that `time` is valid, and the kernel has just filled it.
         let time = unsafe { &mut *time };
-        // ORDERING: Relaxed, since either the thread that then reads the clock has made the step, or it
-        // does not matter when it sees it.
+        // ORDERING: Relaxed, because the reading thread either made the step, or may see it at any
+        // time.
         time.tv_sec += STEPPED_S.load(Ordering::Relaxed);
     }
     0
 }
 
 fn step(seconds: i64) {
-    // ORDERING: Relaxed, as at the load.
+    // ORDERING: Relaxed: see the load in `clock_gettime`.
     STEPPED_S.fetch_add(seconds, Ordering::Relaxed);
 }
 
-/// Has the wall clock to itself, as soon as tach has noticed what became of it in the test before.
+/// Locks the wall clock, and waits until tach has followed the steps of the previous test.
 fn alone() -> MutexGuard<'static, ()> {
     let guard = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let is_apart = || {
@@ -75,7 +75,7 @@ fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// Three spans, each with an event after the step: one is ended, one dropped, one in a context.
+/// Returns three spans with an event after the step: one is ended, one dropped, one in a context.
 fn spans_over_a_step<P>(wrap: impl FnOnce(SdkTracerProvider) -> P, seconds: i64) -> Vec<SpanData>
 where
     P: TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static>>,
@@ -97,7 +97,7 @@ where
     exporter.get_finished_spans().unwrap()
 }
 
-/// Whether the step shows: as an end or event before the start, or in a duration of half its size.
+/// Returns whether the end or an event is before the start, or after it by half a step or more.
 fn is_bent(span: &SpanData) -> bool {
     [span.events[0].timestamp, span.end_time]
         .into_iter()
@@ -113,7 +113,7 @@ fn a_step_bends_the_sdk_s_spans_and_not_clocked_ones() {
         for span in clocked {
             assert!(!is_bent(&span), "stepped by {seconds} s: {span:?}");
         }
-        // The positive control: without the wrapper every one of them is bent.
+        // The positive control: without the wrapper all three are bent.
         let bare = spans_over_a_step(|sdk| sdk, seconds);
         assert_eq!(bare.iter().filter(|span| is_bent(span)).count(), 3);
     }
@@ -130,7 +130,7 @@ impl SpanProcessor for Count {
     fn on_start(&self, _: &mut SdkSpan, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
-        // ORDERING: Relaxed, since they are read on the thread that ends the spans.
+        // ORDERING: Relaxed, because the thread that ends the spans reads the counts.
         self.spans.fetch_add(1, Ordering::Relaxed);
         let is_negative = span.end_time < span.start_time
             || span.events.iter().any(|event| event.timestamp < span.start_time);
@@ -146,10 +146,10 @@ impl SpanProcessor for Count {
     }
 }
 
-/// Steps the wall clock to and fro by up to ten seconds until told to stop.
+/// Steps the wall clock by up to ten seconds in both directions until `stop` is set.
 fn keep_stepping(stop: &AtomicBool) {
     let (mut random, mut stepped) = (0x2545_F491_4F6C_DD1D_u64, 0);
-    // ORDERING: Relaxed, since it does not matter when it stops.
+    // ORDERING: Relaxed, because it may stop at any time.
     while !stop.load(Ordering::Relaxed) {
         random ^= random << 13;
         random ^= random >> 7;
@@ -161,7 +161,7 @@ fn keep_stepping(stop: &AtomicBool) {
     step(-stepped);
 }
 
-/// How many of so many spans, each with an event, are negative while the wall clock is stepped.
+/// Returns how many of `spans` spans with an event are negative while the wall clock is stepped.
 fn negative_under_steps<P>(spans: u64, wrap: impl FnOnce(Count) -> P) -> u64
 where
     P: TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static>>,
@@ -196,7 +196,7 @@ fn no_clocked_span_of_a_million_is_negative_under_random_steps() {
     let clocked = negative_under_steps(1_000_000, |count| Clocked::new(provider(count)));
     // The positive control.
     let plain = negative_under_steps(100_000, provider);
-    // Not by `eprintln`, which is only seen of tests that fail.
+    // `eprintln` would show it only if the test fails.
     let told = format!("negative spans: {clocked} of 1,000,000 clocked, {plain} of 100,000 plain");
     writeln!(io::stderr(), "{told}").unwrap();
     assert_eq!(clocked, 0);
@@ -215,7 +215,7 @@ mod aligned {
         assert_eq!(negative_under_steps(100_000, |count| provider(Align::new(count))), 0);
     }
 
-    /// An SDK with spans as they are, and as they are once repaired.
+    /// An SDK that exports its spans unchanged and repaired.
     struct Both {
         provider: SdkTracerProvider,
         bare: InMemorySpanExporter,
@@ -238,7 +238,7 @@ mod aligned {
         }
     }
 
-    /// A parent over two steps, and in it a child before, over and after each.
+    /// Runs a parent over two steps, with children before, over and after each.
     fn family<T: Tracer<Span: Send + Sync + 'static>>(
         parents: &T,
         children: &impl Tracer,
@@ -264,7 +264,7 @@ mod aligned {
     fn assert_in_order(spans: &[SpanData]) {
         let parent = spans.iter().find(|span| span.name == "parent").unwrap();
         assert!(parent.end_time.duration_since(parent.start_time).unwrap() < MOST);
-        // To within what it takes to read two clocks.
+        // Reading two clocks takes this long at most.
         let slack = Duration::from_millis(1);
         for span in spans {
             assert!(parent.start_time <= span.start_time + slack, "{span:?} in {parent:?}");
@@ -302,7 +302,7 @@ mod aligned {
             assert_in_order(&plain.aligned.get_finished_spans().unwrap());
             family(&clocked.tracer(), &wrap(&clocked), by);
             assert_in_order(&clocked.aligned.get_finished_spans().unwrap());
-            // What is clocked is left as it is.
+            // Clocked spans are unchanged.
             let children = |spans: Vec<SpanData>| -> Vec<SpanData> {
                 spans.into_iter().filter(|span| span.name != "parent").collect()
             };

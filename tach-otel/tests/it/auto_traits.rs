@@ -24,11 +24,11 @@ fn every_type_can_be_shared() {
 #[test]
 fn a_clocked_span_adds_an_anchor_a_time_and_a_policy() {
     assert_eq!(size_of::<Incoming>(), 1);
-    // 68 bytes, and what the alignment of the parts makes of them.
+    // 68 bytes and padding.
     assert!(size_of::<ClockedSpan<Span>>() <= size_of::<Span>() + 80);
 }
 
-/// What a program chooses at run time, a real clock or a test's.
+/// Returns a clock whose type is known at run time only.
 fn any_clock() -> Arc<dyn Clock> {
     Arc::new(ManualClock::new(UnixTime::EPOCH))
 }

@@ -1,4 +1,4 @@
-//! Spans used as themselves: ended, dropped, nested, in a closure, in a context.
+//! Spans that are ended, dropped, nested, in a closure, in a context.
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, get_active_span, mark_span_as_active};
@@ -84,8 +84,8 @@ fn a_provider_that_was_shut_down_is_no_harm() {
     assert_eq!(sdk.exported(), []);
 }
 
-/// Parent and child are each anchored at their own start, so their ends may differ by what tach
-/// slewed between those.
+/// Parent and child count from their own starts, so their ends may differ by tach's slew between
+/// these.
 #[test]
 fn a_child_lies_within_its_parent() {
     let sdk = Sdk::new();

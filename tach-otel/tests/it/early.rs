@@ -1,4 +1,4 @@
-//! A clock whose early reads are late: nothing that was told before may come after them.
+//! A clock whose early reads are far behind: no time that was published before may come after them.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -13,7 +13,7 @@ use tach_otel::Clocked;
 
 use crate::support::{Sdk, assert_in_order};
 
-/// Time passes with every read; an early one may tell the time of a while ago.
+/// A clock that advances with every read, and whose early reads lag.
 struct Lagging {
     clock: ManualClock,
     lag_ns: AtomicU64,
@@ -50,7 +50,7 @@ impl Clock for Lagging {
 fn clocked(sdk: &Sdk) -> (Arc<Lagging>, Clocked<SdkTracer, Arc<Lagging>>) {
     let lag_ns = AtomicU64::new(0);
     let clock = Arc::new(Lagging { clock: ManualClock::new(Lagging::START), lag_ns });
-    // So that there is a time before the first.
+    // An early read must not precede the clock's first tick.
     clock.clock.advance(Duration::from_secs(1));
     let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
     (clock, tracer)
@@ -91,7 +91,7 @@ fn an_end_does_not_precede_the_start_nor_an_event() {
     let start = || tracer.start_with_context("span", &Context::new());
     let mut short = start();
     let [mut noted, mut given] = [start(), start()];
-    // What lies ahead becomes now, which is after the start.
+    // A time in the future becomes the current time, which is after the start.
     let ahead = SystemTime::now() + Duration::from_secs(3600);
     let built = Vec::from([Event::new("built", ahead, vec![], 0)]);
     let mut built = tracer.span_builder("span").with_events(built).start(&tracer);

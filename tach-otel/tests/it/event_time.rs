@@ -1,4 +1,4 @@
-//! One event, one time: in the lines of fmt layers and in the log record of OpenTelemetry.
+//! An event has one time in the lines of fmt layers and in its log record.
 
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::{fmt, registry};
 
-/// The times of some events: in lines of text, in JSON, and in the records.
+/// Returns the times of 100 events in lines of text, in JSON, and in the records.
 fn times(
     around: impl FnOnce(
         Vec<Box<dyn Layer<Registry> + Send + Sync>>,
@@ -43,7 +43,7 @@ fn times(
         json.text().lines().map(in_json).collect(),
         records.iter().map(in_record).collect(),
     ];
-    // The last handle takes the records with it.
+    // Dropping the last handle drops the records.
     drop(provider);
     times
 }

@@ -1,4 +1,4 @@
-//! What becomes of the times that a caller gives, for each policy.
+//! Each treatment of given times.
 
 use core::time::Duration;
 use std::thread;
@@ -14,7 +14,7 @@ use crate::support::{Sdk, assert_in_order, tach_now, tolerance};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A span with a start, events and an end at the given times; one event is already in its builder.
+/// Returns a span with these times. The builder already holds one of its two events.
 fn record(incoming: Incoming, start: SystemTime, event: SystemTime, end: SystemTime) -> SpanData {
     let sdk = Sdk::new();
     let tracer = sdk.clocked(incoming);
@@ -73,8 +73,7 @@ fn restamp_replaces_every_time_by_now() {
     }
 }
 
-/// The age can come out less exact than by the slews of the OS clock and tach, in opposite ways, and
-/// a microsecond's grain of the OS clock.
+/// The slack is opposite slews of the OS's clock and tach's, and a step of 1 us of the OS's clock.
 #[test]
 fn rebase_keeps_the_age_of_a_time() {
     let before = tach_now();
@@ -100,7 +99,7 @@ fn rebase_lets_nothing_come_before_the_start() {
     assert_eq!(early.events[1].timestamp, early.start_time);
 }
 
-/// Times that were read before the wall clock was set back: they lie ahead by an hour.
+/// Times from before the wall clock was set back lie ahead by an hour.
 #[test]
 fn rebase_lets_nothing_come_after_now() {
     let sdk = Sdk::new();
@@ -153,10 +152,10 @@ fn no_time_is_too_far_off() {
     }
 }
 
-/// Longer than the steps of the OS's clocks: 1 us on Apple's systems.
+/// A time longer than the steps of the OS's clocks: 1 us on Apple's systems.
 const A_LITTLE: Duration = Duration::from_nanos(1_500);
 
-/// Waits for a little by the OS's clock, and gives its time then.
+/// Waits by the OS's clock, and returns its time.
 fn a_little_after(time: SystemTime) -> SystemTime {
     loop {
         let now = SystemTime::now();
@@ -166,8 +165,8 @@ fn a_little_after(time: SystemTime) -> SystemTime {
     }
 }
 
-/// If the thread is held up for that long between the two clock reads, the child comes out too young:
-/// fewer than one in 10,000, even on a host with more threads than cores.
+/// If the thread is held up for that long between the two clock reads, the child comes out too
+/// young: fewer than one in 10,000, even on a host with more threads than cores.
 #[test]
 fn rebase_keeps_what_is_a_little_older_than_the_parent() {
     let sdk = Sdk::new();
@@ -200,7 +199,7 @@ fn rebase_keeps_the_distance_of_events_from_the_start() {
     }
 }
 
-/// Times that are given follow on others that are not, on one thread and on two.
+/// Given times alternate with others, on one thread and on two.
 #[test]
 fn rebase_keeps_the_order_of_what_is_given_and_what_is_not() {
     let sdk = Sdk::new();
@@ -223,7 +222,7 @@ fn rebase_keeps_the_order_of_what_is_given_and_what_is_not() {
         parent.add_event("now", vec![]);
         parent.end_with_timestamp(SystemTime::now());
     }
-    // By which a span may be early for each of its ancestors.
+    // A span may be early by this much for each of its ancestors.
     let nanosecond = Duration::from_nanos(system_time_step_ns());
     for spans in sdk.exported().chunks(2) {
         let [child, parent] = spans else { panic!("{spans:?}") };

@@ -1,4 +1,4 @@
-//! Through `opentelemetry::global`. One test sets the provider, since there is one for all threads.
+//! Spans of `opentelemetry::global`, in one test: there is one provider for all threads.
 
 use opentelemetry::trace::{Span, SpanKind, TraceContextExt, Tracer};
 use opentelemetry::{Context, InstrumentationScope, KeyValue, global};

@@ -1,4 +1,4 @@
-//! Under tracing-opentelemetry, which gives a time with every start, event and end.
+//! Spans of tracing-opentelemetry, which gives a time with every start, event and end.
 
 use core::time::Duration;
 
@@ -9,8 +9,8 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::support::{Sdk, assert_in_order, assert_start_first, tach_now, tolerance};
 
-/// Runs `body` with the layer on this thread. A span starts when it is entered or, `lazily`, when it
-/// is closed, with a start time and events from before.
+/// Calls `body` with the layer on this thread. A span starts when it is entered or, if `lazily` is
+/// set, when it is closed, with a start time and events from before.
 fn traced<T>(tracer: T, lazily: bool, body: impl FnOnce())
 where
     T: Tracer<Span: Send + Sync> + Send + Sync + 'static,
@@ -39,8 +39,8 @@ fn spans_are_in_order_and_within_tach_s_time() {
         let slack = 2 * tolerance(after.duration_since(before).unwrap());
         for span in [&parent, &child] {
             if lazily {
-                // Events are rebased when the span starts and its end after that, so a thread that is
-                // held up between two clock reads may move an event past the end.
+                // The end is rebased after the events, so a thread that is held up between two
+                // clock reads may move an event past the end.
                 assert_start_first(span);
             } else {
                 assert_in_order(span);
@@ -53,7 +53,7 @@ fn spans_are_in_order_and_within_tach_s_time() {
     }
 }
 
-/// Tells that the wrapper is at work there: restamped, a span that is started late starts late.
+/// Shows that the layer uses the wrapper: a restamped span that is started late starts late.
 #[test]
 fn a_restamped_span_starts_when_the_layer_starts_it() {
     let starts_after_the_work = |clocked: bool| {

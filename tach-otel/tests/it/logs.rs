@@ -1,4 +1,4 @@
-//! Log records: made directly, and by both appenders.
+//! Log records from loggers and from both appenders.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ impl Logs {
         logs.into_iter().map(|log| log.record).collect()
     }
 
-    /// Timestamp and observed timestamp of each record, which are the same.
+    /// Returns the time of each record, whose two timestamps must be equal.
     fn times(&self) -> Vec<SystemTime> {
         let time = |record: SdkLogRecord| {
             assert_eq!(record.timestamp(), record.observed_timestamp());
@@ -70,14 +70,14 @@ fn both_times_of_a_record_are_tach_s() {
 }
 
 #[test]
-fn a_record_has_the_time_of_the_stamp_it_is_made_in() {
+fn a_record_has_the_event_time_of_its_thread() {
     let (logs, clock) = (Logs::new(), manual());
     let clocked = Clocked::new(logs.provider.clone()).with_clock(clock.clone());
-    let stamp = clock.anchor();
+    let anchor = clock.anchor();
     clock.advance(SECOND);
-    event_time::during(stamp, || emit(&clocked));
+    event_time::during(anchor, || emit(&clocked));
     emit(&clocked);
-    let first = stamp.unix_time().to_system_time();
+    let first = anchor.unix_time().to_system_time();
     assert_eq!(logs.times(), [first, first + SECOND]);
 }
 
@@ -150,7 +150,7 @@ fn a_record_in_a_span_has_its_context_and_a_time_within_it() {
     assert!(span.start_time <= time + slack && time <= span.end_time + slack);
 }
 
-/// A logger that notes what it is asked and given.
+/// A logger that records its calls.
 #[derive(Debug, Clone, Default)]
 struct Witness {
     scopes: Arc<Mutex<Vec<InstrumentationScope>>>,
@@ -228,15 +228,15 @@ fn any_logger_can_be_wrapped() {
 }
 
 #[cfg(feature = "sdk")]
-mod stamped {
+mod processor {
     use super::*;
     use opentelemetry_sdk::logs::LogProcessor;
-    use tach_otel::StampLogs;
+    use tach_otel::EventTime;
 
     fn stamped(clock: &Arc<ManualClock>) -> Logs {
         let exporter = InMemoryLogExporter::default();
         let provider = SdkLoggerProvider::builder()
-            .with_log_processor(StampLogs::new().with_clock(clock.clone()))
+            .with_log_processor(EventTime::new().with_clock(clock.clone()))
             .with_simple_exporter(exporter.clone())
             .build();
         Logs { provider, exporter }
@@ -248,10 +248,10 @@ mod stamped {
         let logs = stamped(&clock);
         emit(&logs.provider);
         clock.advance(SECOND);
-        let stamp = clock.anchor();
+        let anchor = clock.anchor();
         clock.advance(SECOND);
-        event_time::during(stamp, || emit(&logs.provider));
-        let now = stamp.unix_time().to_system_time();
+        event_time::during(anchor, || emit(&logs.provider));
+        let now = anchor.unix_time().to_system_time();
         assert_eq!(logs.times(), [now - SECOND, now]);
     }
 
@@ -267,7 +267,7 @@ mod stamped {
         assert_eq!(logs.records()[0].timestamp(), Some(UNIX_EPOCH));
         assert_eq!(logs.records()[0].observed_timestamp(), Some(observed));
 
-        // Clocked before, by another clock.
+        // A clocked logger has set both, by another clock.
         let before = tach_now();
         emit(&Clocked::new(logs.provider.clone()));
         assert!(logs.records()[1].timestamp() >= Some(before));
@@ -277,19 +277,19 @@ mod stamped {
     #[test]
     fn any_clock_will_do() {
         let clock: Arc<dyn Clock> = manual();
-        let processor = StampLogs::new().with_clock(clock);
-        assert_eq!(format!("{processor:?}"), "StampLogs { .. }");
+        let processor = EventTime::new().with_clock(clock);
+        assert_eq!(format!("{processor:?}"), "EventTime { .. }");
         drop(SdkLoggerProvider::builder().with_log_processor(processor).build());
     }
 
     #[test]
     fn it_makes_no_record_wanted() {
         let alone =
-            SdkLoggerProvider::builder().with_log_processor(StampLogs::new()).build().logger("it");
+            SdkLoggerProvider::builder().with_log_processor(EventTime::new()).build().logger("it");
         assert!(!alone.event_enabled(Severity::Error, "target", None));
         let logs = stamped(&manual());
         assert!(logs.provider.logger("it").event_enabled(Severity::Error, "target", None));
-        assert!(StampLogs::new().force_flush().is_ok());
+        assert!(EventTime::new().force_flush().is_ok());
         assert!(logs.provider.shutdown().is_ok());
     }
 }

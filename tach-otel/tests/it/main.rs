@@ -1,4 +1,4 @@
-//! Clocked spans and logs under the real SDK, and under a tracer that tells how it was called.
+//! Clocked spans and logs with the real SDK, and with a tracer that records its calls.
 
 #[cfg(feature = "trace")]
 mod auto_traits;
@@ -8,6 +8,8 @@ mod direct;
 mod early;
 #[cfg(feature = "logs")]
 mod event_time;
+#[cfg(feature = "trace")]
+mod explicit;
 #[cfg(feature = "trace")]
 mod given;
 #[cfg(feature = "trace")]
@@ -20,8 +22,6 @@ mod logs;
 mod manual;
 #[cfg(feature = "trace")]
 mod reads;
-#[cfg(feature = "trace")]
-mod stamped;
 #[cfg(feature = "trace")]
 mod support;
 #[cfg(feature = "trace")]

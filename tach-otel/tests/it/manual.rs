@@ -1,4 +1,4 @@
-//! Exact times of exported spans, by a clock that the test moves and steps.
+//! Exact times of exported spans with a clock that the test moves and steps.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(start))
 }
 
-/// Start and end of a span, as time since [`START`].
+/// Returns the start and the end of a span since [`START`].
 fn times(span: &SpanData) -> (Duration, Duration) {
     let since_start =
         |time: std::time::SystemTime| time.duration_since(UNIX_EPOCH + START).unwrap();

@@ -1,4 +1,4 @@
-//! How often tach's clock is read.
+//! The number of reads of tach's clock.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -12,7 +12,7 @@ use tach_otel::{Clocked, Incoming};
 
 use crate::support::Sdk;
 
-/// Counts the times that are asked for.
+/// A clock that counts its reads.
 #[derive(Debug, Clone)]
 struct Counting {
     clock: Arc<ManualClock>,

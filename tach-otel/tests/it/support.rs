@@ -1,4 +1,4 @@
-//! The SDK with its spans kept in memory.
+//! The SDK with its spans in memory.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::{
@@ -9,8 +9,8 @@ use tach_otel::{Clocked, Incoming};
 
 pub(crate) use crate::times::{tach_now, tolerance};
 
-/// An SDK and what it has exported. It holds the provider, because dropping the last handle to that
-/// empties the exporter.
+/// An SDK and its exported spans. It holds the provider: dropping the last handle to it empties the
+/// exporter.
 pub(crate) struct Sdk {
     pub(crate) provider: SdkTracerProvider,
     exporter: InMemorySpanExporter,
@@ -37,7 +37,7 @@ impl Sdk {
         self.exporter.get_finished_spans().unwrap()
     }
 
-    /// The one exported span of that name.
+    /// Returns the only exported span named `name`.
     pub(crate) fn span(&self, name: &str) -> SpanData {
         let mut found = self.exported();
         found.retain(|span| span.name == name);
@@ -46,7 +46,7 @@ impl Sdk {
     }
 }
 
-/// Asserts that `span` neither ends nor has an event before it starts.
+/// Asserts that the end and the events of `span` are not before its start.
 pub(crate) fn assert_start_first(span: &SpanData) {
     assert!(span.start_time <= span.end_time, "{span:?}");
     for event in &span.events.events {
@@ -54,7 +54,7 @@ pub(crate) fn assert_start_first(span: &SpanData) {
     }
 }
 
-/// Asserts besides that `span` has no event after its end.
+/// Asserts that the events of `span` are between its start and its end.
 pub(crate) fn assert_in_order(span: &SpanData) {
     assert_start_first(span);
     for event in &span.events.events {

@@ -1,17 +1,17 @@
-//! Tach's time as the SDK tells time.
+//! Tach's time in the SDK's type.
 
 use core::time::Duration;
 use std::time::SystemTime;
 
 use tach_core::MonotonicInstant;
 
-/// Tach's time now.
+/// Returns tach's current time.
 pub(crate) fn tach_now() -> SystemTime {
     MonotonicInstant::now().unix_time().to_system_time()
 }
 
-/// How much two times that were mapped to Unix time at different moments may disagree: tach slews by
-/// less than a part in a thousand, and the nanoseconds are rounded.
+/// Returns the largest difference of two times that were converted to Unix time this far apart:
+/// tach slews by less than a part in a thousand, and rounds to nanoseconds.
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "only spans are compared"))]
 pub(crate) fn tolerance(apart: Duration) -> Duration {
     Duration::from_nanos(2) + apart / 1000

@@ -1,4 +1,4 @@
-//! The spans of a trace, over a step of the wall clock, by a clock that the test moves.
+//! The spans of a trace during which the test steps the clock.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ const STEPS: [fn(&ManualClock, Duration); 2] = [ManualClock::step_back, ManualCl
 
 fn clocked(sdk: &Sdk) -> (Arc<ManualClock>, Clocked<SdkTracer, Arc<ManualClock>>) {
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND)));
-    // What ends through a context comes with a time of the OS's.
+    // A span that ends through a context is given a time of the OS's clock.
     let provider = Clocked::new(sdk.provider.clone()).with_incoming(Incoming::Restamp);
     let tracer = provider.with_clock(clock.clone()).tracer("it");
     (clock, tracer)
 }
 
-/// How long after `since` a span started and ended.
+/// Returns the start and the end of a span since `since`.
 fn times(span: &SpanData, since: SystemTime) -> (Duration, Duration) {
     [span.start_time, span.end_time].map(|time| time.duration_since(since).unwrap()).into()
 }
@@ -61,7 +61,7 @@ fn children_lie_within_their_parent_whatever_the_wall_clock_does() {
         assert_eq!(times(&sdk.span("child"), start), (SECOND, 4 * SECOND));
         assert_eq!(times(&sdk.span("grandchild"), start), (2 * SECOND, 3 * SECOND));
 
-        // The positive control: a trace of its own follows the wall clock.
+        // The positive control: another trace follows the wall clock.
         let mut other = tracer.start_with_context("other", &Context::new());
         other.end();
         let other = sdk.span("other").start_time;
@@ -103,7 +103,7 @@ fn in_span_shares_the_anchor_and_a_link_does_not() {
     assert_eq!(sdk.span("linked").start_time, start + 3600 * SECOND);
 }
 
-/// A service that calls itself: the parent is remote, and the trace goes on here.
+/// A service that calls itself: the remote parent is a span of this process.
 #[test]
 fn a_remote_parent_shares_the_anchor_while_the_trace_goes_on_here() {
     let sdk = Sdk::new();
@@ -123,7 +123,7 @@ fn a_remote_parent_shares_the_anchor_while_the_trace_goes_on_here() {
     assert_eq!(sdk.span("afterwards").start_time, start + 3600 * SECOND);
 }
 
-/// A parent in another process.
+/// Returns a parent in another process.
 fn remote(trace: u128) -> Context {
     let (trace, span) = (TraceId::from(trace), SpanId::from(7));
     let context = SpanContext::new(trace, span, TraceFlags::SAMPLED, true, TraceState::default());
@@ -137,7 +137,7 @@ fn assert_within(sdk: &Sdk, child: &str, parent: &str) {
     assert!(is_within, "{child:?} in {parent:?}");
 }
 
-/// Two requests of one trace; when the first is over, a third comes after a step.
+/// A trace has two requests, and a third after the end of the first and a step.
 #[test]
 fn requests_of_one_trace_keep_their_own_anchors() {
     let sdk = Sdk::new();
@@ -159,7 +159,7 @@ fn requests_of_one_trace_keep_their_own_anchors() {
     assert!(sdk.span("third").start_time < sdk.span("second").start_time);
 }
 
-/// Both have taken an anchor before either is shown.
+/// Both have an anchor before the table has either.
 #[test]
 fn requests_that_start_at_once_keep_their_own_anchors() {
     let sdk = Sdk::new();
@@ -180,7 +180,7 @@ fn requests_that_start_at_once_keep_their_own_anchors() {
     assert_within(&sdk, "of the first", "first");
 }
 
-/// Work goes on after the root, and the trace comes back from elsewhere.
+/// Work continues after the root, and a remote span of the trace calls back.
 #[test]
 fn detached_work_keeps_its_anchor() {
     let sdk = Sdk::new();
@@ -217,7 +217,7 @@ fn clocks_are_not_mixed() {
     assert_eq!(sdk.span("child").start_time, start + 3660 * SECOND);
 }
 
-/// Drops the spans of that name.
+/// A sampler that drops the spans with this name.
 #[derive(Debug, Clone)]
 struct AllBut(&'static str);
 
@@ -248,7 +248,7 @@ fn a_span_that_is_not_sampled_leaves_no_anchor() {
     clock.step_forward(3600 * SECOND);
     tracer.start_with_context("grandchild", &child).end();
     child.span().end();
-    // The child was the first that recorded.
+    // The child was the first span that was recorded.
     assert_eq!(sdk.span("child").start_time, stepped);
     assert_eq!(sdk.span("grandchild").start_time, stepped);
 }

@@ -1,4 +1,4 @@
-//! Times for the log records of loggers that can't be wrapped.
+//! A processor for the records of loggers that can't be wrapped.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,39 +9,37 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord};
 use tach_core::{Clock, SystemClock};
 
-use crate::moment;
+use super::event_time;
 
-/// A log processor that gives records the times they lack, before the processors after it export them.
+/// A log processor that sets the missing times of records, for the processors after it.
 ///
-/// It is for code that makes its own loggers. Where the provider can be wrapped, [`Clocked`](crate::Clocked)
-/// does the same and spares the SDK its reading of the clock.
+/// It serves code that creates its own loggers. [`Clocked`](crate::Clocked) around the provider
+/// does the same, and saves the SDK's clock read.
 ///
 /// # Guarantees
 ///
-/// The observed timestamp is the time of the event by tach; so is the timestamp, unless the record has
-/// one: then that is kept. Both come from one reading, that of the [event time](tach_core::event_time) that is
-/// pinned to the thread if there is one. A record that has both, and the same, was clocked before and is
-/// left as it is.
-///
-/// It answers `event_enabled` with `false`, so that it never makes a record wanted that no other
-/// processor wants.
+/// - The observed timestamp becomes the [event time](tach_core::event_time), or else
+///   the current time.
+/// - A missing timestamp becomes the same. A timestamp that is set is kept.
+/// - A record whose timestamps are set and equal is unchanged: its logger is clocked.
+/// - `event_enabled` returns `false`: a record is created only if another processor needs it.
 ///
 /// # Cost
 ///
-/// One read of tach's clock a record; the SDK's own has happened by then.
+/// One read of tach's clock for each record.
 ///
 /// # Examples
 ///
-/// It comes first:
+/// It is the first processor:
 ///
 /// ```
 /// use opentelemetry::logs::{Logger, LoggerProvider};
 /// use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
-/// use tach_otel::StampLogs;
+/// use tach_otel::EventTime;
 ///
 /// let exporter = InMemoryLogExporter::default();
 /// let provider = SdkLoggerProvider::builder()
-///     .with_log_processor(StampLogs::new())
+///     .with_log_processor(EventTime::new())
 ///     .with_simple_exporter(exporter.clone())
 ///     .build();
 ///
@@ -52,24 +50,24 @@ use crate::moment;
 /// assert_eq!(record.timestamp(), record.observed_timestamp());
 /// ```
 #[derive(Clone, Copy, Default)]
-pub struct StampLogs<C = SystemClock> {
+pub struct EventTime<C = SystemClock> {
     clock: C,
 }
 
-impl StampLogs {
-    /// Stamps by the system's clock.
+impl EventTime {
+    /// Creates a processor with the system clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// let processor = tach_otel::StampLogs::new();
+    /// let processor = tach_otel::EventTime::new();
     /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { clock: SystemClock }
     }
 
-    /// Stamps by `clock`.
+    /// Uses `clock` instead of the system clock.
     ///
     /// # Examples
     ///
@@ -78,29 +76,29 @@ impl StampLogs {
     /// use tach_core::{ManualClock, UnixTime};
     ///
     /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    /// let processor = tach_otel::StampLogs::new().with_clock(clock);
+    /// let processor = tach_otel::EventTime::new().with_clock(clock);
     /// ```
     #[must_use]
-    pub fn with_clock<D: Clock>(self, clock: D) -> StampLogs<D> {
-        StampLogs { clock }
+    pub fn with_clock<D: Clock>(self, clock: D) -> EventTime<D> {
+        EventTime { clock }
     }
 }
 
-/// By hand, since a `dyn Clock` has none.
-impl<C> fmt::Debug for StampLogs<C> {
+/// Not derived: a `dyn Clock` has no `Debug`.
+impl<C> fmt::Debug for EventTime<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StampLogs").finish_non_exhaustive()
+        f.debug_struct("EventTime").finish_non_exhaustive()
     }
 }
 
-impl<C: Clock> LogProcessor for StampLogs<C> {
+impl<C: Clock> LogProcessor for EventTime<C> {
     fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
         let was_clocked =
             record.timestamp().is_some() && record.timestamp() == record.observed_timestamp();
         if was_clocked {
             return;
         }
-        let now = moment::system_time(&self.clock);
+        let now = event_time(&self.clock);
         if record.timestamp().is_none() {
             record.set_timestamp(now);
         }

@@ -1,4 +1,4 @@
-//! Proof that no time is left for the SDK to read: a tracer that notes which calls bring a time.
+//! The SDK never reads the clock: a tracer records which calls have a time.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tach_otel::{Clocked, Incoming};
 
 use crate::support::tach_now;
 
-/// A call that takes a time, and the time if one was brought.
+/// A call, and its time if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Call {
     Start(Option<SystemTime>),
@@ -20,7 +20,7 @@ enum Call {
     End(Option<SystemTime>),
 }
 
-/// Provider, tracer and span in one. Where the SDK would read the clock it notes that no time came.
+/// A provider and tracer whose spans record each call for which the SDK would read the clock.
 #[derive(Debug, Clone, Default)]
 struct Witness {
     calls: Arc<Mutex<Vec<Call>>>,
@@ -28,7 +28,7 @@ struct Witness {
 }
 
 impl Witness {
-    fn note(&self, call: Call) {
+    fn record(&self, call: Call) {
         self.calls.lock().unwrap().push(call);
     }
 
@@ -36,8 +36,8 @@ impl Witness {
         self.calls.lock().unwrap().clone()
     }
 
-    /// The calls for which the SDK would have read the clock.
-    fn unstamped(&self) -> Vec<Call> {
+    /// Returns the calls for which the SDK would have read the clock.
+    fn timeless(&self) -> Vec<Call> {
         let mut calls = self.calls();
         calls
             .retain(|call| matches!(call, Call::Start(None) | Call::Event(None) | Call::End(None)));
@@ -57,7 +57,7 @@ impl Tracer for Witness {
     type Span = WitnessSpan;
 
     fn build_with_context(&self, builder: SpanBuilder, _: &Context) -> WitnessSpan {
-        self.note(Call::Start(builder.start_time));
+        self.record(Call::Start(builder.start_time));
         WitnessSpan { witness: self.clone(), recording: !self.sampled_out }
     }
 }
@@ -69,14 +69,14 @@ struct WitnessSpan {
 
 impl Span for WitnessSpan {
     fn add_event<T: Into<Cow<'static, str>>>(&mut self, _: T, _: Vec<KeyValue>) {
-        self.witness.note(Call::Event(None));
+        self.witness.record(Call::Event(None));
     }
 
     fn add_event_with_timestamp<T>(&mut self, _: T, timestamp: SystemTime, _: Vec<KeyValue>)
     where
         T: Into<Cow<'static, str>>,
     {
-        self.witness.note(Call::Event(Some(timestamp)));
+        self.witness.record(Call::Event(Some(timestamp)));
     }
 
     fn span_context(&self) -> &SpanContext {
@@ -97,12 +97,12 @@ impl Span for WitnessSpan {
 
     fn end(&mut self) {
         self.recording = false;
-        self.witness.note(Call::End(None));
+        self.witness.record(Call::End(None));
     }
 
     fn end_with_timestamp(&mut self, timestamp: SystemTime) {
         self.recording = false;
-        self.witness.note(Call::End(Some(timestamp)));
+        self.witness.record(Call::End(Some(timestamp)));
     }
 }
 
@@ -114,7 +114,7 @@ impl Drop for WitnessSpan {
     }
 }
 
-/// Everything that a span can go through without being given a time.
+/// Uses spans in all ways without a given time.
 fn use_all_ways(provider: &impl TracerProvider<Tracer: Tracer<Span: Send + Sync + 'static>>) {
     let tracer = provider.tracer("it");
     let mut ended = tracer.start("ended");
@@ -134,7 +134,7 @@ fn every_start_event_and_end_brings_a_time() {
     for incoming in [Incoming::Keep, Incoming::Rebase, Incoming::Restamp] {
         let witness = Witness::default();
         use_all_ways(&Clocked::new(witness.clone()).with_incoming(incoming));
-        assert_eq!(witness.unstamped(), []);
+        assert_eq!(witness.timeless(), []);
 
         let count = |wanted: fn(&Call) -> bool| witness.calls().into_iter().filter(wanted).count();
         assert_eq!(count(|call| matches!(call, Call::Start(_))), 4);
@@ -143,14 +143,14 @@ fn every_start_event_and_end_brings_a_time() {
     }
 }
 
-/// The positive control: without the wrapper the SDK would have read the clock in all three places.
+/// The positive control: without the wrapper the SDK would have read the clock for all three.
 #[test]
 fn without_the_wrapper_times_are_missing() {
     let witness = Witness::default();
     use_all_ways(&witness);
-    let unstamped = witness.unstamped();
+    let timeless = witness.timeless();
     for call in [Call::Start(None), Call::Event(None), Call::End(None)] {
-        assert!(unstamped.contains(&call), "{call:?} is missed");
+        assert!(timeless.contains(&call), "{call:?} is missed");
     }
 }
 

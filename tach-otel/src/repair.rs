@@ -1,28 +1,28 @@
-//! Two clocks at one moment, and what they tell of times that were read off one of them.
+//! Repair of a span's times with two clocks that were read at the same moment.
 
 use std::time::SystemTime;
 
 use opentelemetry_sdk::trace::SpanData;
 use tach_core::UnixTime;
 
-/// Less than this apart, the two clocks are taken to agree: above what a thread that is held up between
-/// the two reads makes of it, below the steps by which clocks are set.
+/// The smallest difference of the two clocks that counts as a step: longer than a thread is usually
+/// held up between the two reads, shorter than the steps of clocks that are set.
 const APART_NS: u64 = 1_000_000;
 
-/// What a trace's anchor and the wall clock told at one moment.
+/// The times of a trace's anchor and of the wall clock at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ClockPair {
     pub(crate) anchored_ns: u64,
     pub(crate) wall_ns: u64,
 }
 
-impl Reading {
-    /// Whether the wall clock was set since the trace began.
+impl ClockPair {
+    /// Returns whether the wall clock was set since the trace began.
     pub(crate) fn is_apart(self) -> bool {
         self.anchored_ns.abs_diff(self.wall_ns) >= APART_NS
     }
 
-    /// The time by the anchor of what is `time` by the wall clock.
+    /// Converts `time` from the wall clock to the anchor.
     fn moved(self, time: SystemTime) -> SystemTime {
         let ns = UnixTime::from_system_time(time).as_nanos();
         let ns = if self.wall_ns > self.anchored_ns {
@@ -33,8 +33,8 @@ impl Reading {
         UnixTime::from_nanos(ns).to_system_time()
     }
 
-    /// The time by the anchor of what is `time` by whichever clock it is nearer to. A clocked span's
-    /// times are the anchor's already.
+    /// Converts `time` to the anchor if it is nearer to the wall clock's time than to the anchor's.
+    /// A clocked span's times are the anchor's already.
     fn settled(self, time: SystemTime) -> SystemTime {
         let ns = UnixTime::from_system_time(time).as_nanos();
         let is_wall_time = ns.abs_diff(self.wall_ns) < ns.abs_diff(self.anchored_ns);
@@ -42,16 +42,18 @@ impl Reading {
     }
 }
 
-/// Moves the times of a finished span onto its trace's anchor: by what was read `at_start`, if the clocks
-/// were apart then, and `at_end`, unless the anchor is forgotten.
-pub(crate) fn align(span: &mut SpanData, at_start: Option<Reading>, at_end: Option<Reading>) {
-    let settle = |reading: Option<Reading>, time| reading.map_or(time, |it| it.settled(time));
+/// Moves the times of a finished span onto its trace's anchor.
+///
+/// `at_start` are the clocks at the span's start, if they were apart then. `at_end` are the clocks
+/// at its end, unless the table has lost the anchor.
+pub(crate) fn repair(span: &mut SpanData, at_start: Option<ClockPair>, at_end: Option<ClockPair>) {
+    let settle = |clocks: Option<ClockPair>, time| clocks.map_or(time, |it| it.settled(time));
     let start = settle(at_start, span.start_time);
     let end = settle(at_end, span.end_time).max(start);
     for event in &mut span.events.events {
         let time = event.timestamp;
-        // Each was read off the wall clock before it was set, or after that.
-        let moved = [at_start, at_end].map(|reading| reading.map_or(time, |it| it.moved(time)));
+        // The wall clock may have been set before or after the event.
+        let moved = [at_start, at_end].map(|clocks| clocks.map_or(time, |it| it.moved(time)));
         let may_be = [time, moved[0], moved[1]];
         let within = may_be.into_iter().find(|time| (start..=end).contains(time));
         event.timestamp = within.unwrap_or_else(|| time.clamp(start, end));
@@ -72,13 +74,13 @@ mod tests {
         UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    /// The wall clock says `wall` when the anchor's time is `anchored`.
-    fn reading(anchored: u64, wall: u64) -> Reading {
-        Reading { anchored_ns: anchored * 1_000_000_000, wall_ns: wall * 1_000_000_000 }
+    /// Returns the clocks when the anchor's time is `anchored` and the wall clock's is `wall`.
+    fn clocks(anchored: u64, wall: u64) -> ClockPair {
+        ClockPair { anchored_ns: anchored * 1_000_000_000, wall_ns: wall * 1_000_000_000 }
     }
 
-    /// Start, events and end in seconds once aligned.
-    fn aligned(times: &[u64], at_start: Option<Reading>, at_end: Option<Reading>) -> Vec<u64> {
+    /// Returns the start, events and end in seconds after the repair.
+    fn repaired(times: &[u64], at_start: Option<ClockPair>, at_end: Option<ClockPair>) -> Vec<u64> {
         let [start, events @ .., end] = times else { panic!("a span has a start and an end") };
         let mut span = SpanData {
             span_context: SpanContext::NONE,
@@ -97,7 +99,7 @@ mod tests {
         };
         span.events.events =
             events.iter().map(|time| Event::new("event", at(*time), vec![], 0)).collect();
-        align(&mut span, at_start, at_end);
+        repair(&mut span, at_start, at_end);
         let times = span.events.events.iter().map(|event| event.timestamp);
         [span.start_time].into_iter().chain(times).chain([span.end_time]).map(seconds).collect()
     }
@@ -107,69 +109,69 @@ mod tests {
     }
 
     #[test]
-    fn times_are_moved_by_what_was_read() {
+    fn times_are_moved_by_the_difference_of_the_clocks() {
         let forgotten = None;
         for (times, at_start, at_end, result, why) in [
             (
                 vec![100, 105, 110],
                 forgotten,
-                Some(reading(110, 110)),
+                Some(clocks(110, 110)),
                 vec![100, 105, 110],
                 "no step",
             ),
             (
                 vec![100, 105, 40],
                 forgotten,
-                Some(reading(110, 40)),
+                Some(clocks(110, 40)),
                 vec![100, 105, 110],
                 "back by 70 s",
             ),
             (
                 vec![100, 35, 40],
                 forgotten,
-                Some(reading(110, 40)),
+                Some(clocks(110, 40)),
                 vec![100, 105, 110],
                 "event after it",
             ),
             (
                 vec![100, 300, 310],
                 forgotten,
-                Some(reading(110, 310)),
+                Some(clocks(110, 310)),
                 vec![100, 100, 110],
                 "forward",
             ),
             (
                 vec![500, 505, 510],
-                Some(reading(100, 500)),
-                Some(reading(110, 510)),
+                Some(clocks(100, 500)),
+                Some(clocks(110, 510)),
                 vec![100, 105, 110],
                 "before",
             ),
             (
                 vec![500, 505, 930],
-                Some(reading(100, 500)),
-                Some(reading(110, 930)),
+                Some(clocks(100, 500)),
+                Some(clocks(110, 930)),
                 vec![100, 105, 110],
                 "and in it",
             ),
             (
                 vec![500, 925, 930],
-                Some(reading(100, 500)),
-                Some(reading(110, 930)),
+                Some(clocks(100, 500)),
+                Some(clocks(110, 930)),
                 vec![100, 105, 110],
                 "both",
             ),
             (
                 vec![100, 105, 110],
-                Some(reading(100, 500)),
-                Some(reading(110, 930)),
+                Some(clocks(100, 500)),
+                Some(clocks(110, 930)),
                 vec![100, 105, 110],
                 "clocked",
             ),
             (
                 vec![490, 505, 510],
-                Some(reading(100, 500)),
-                Some(reading(110, 510)),
+                Some(clocks(100, 500)),
+                Some(clocks(110, 510)),
                 vec![90, 105, 110],
                 "an age",
             ),
@@ -177,18 +179,18 @@ mod tests {
             (
                 vec![100, 7, 110],
                 forgotten,
-                Some(reading(110, 110)),
+                Some(clocks(110, 110)),
                 vec![100, 100, 110],
                 "event outside",
             ),
         ] {
-            assert_eq!(aligned(&times, at_start, at_end), result, "{why}");
+            assert_eq!(repaired(&times, at_start, at_end), result, "{why}");
         }
     }
 
     #[test]
     fn a_millisecond_makes_a_step() {
-        let apart = |ns| Reading { anchored_ns: 5_000_000_000, wall_ns: 5_000_000_000 + ns };
+        let apart = |ns| ClockPair { anchored_ns: 5_000_000_000, wall_ns: 5_000_000_000 + ns };
         assert!(!apart(APART_NS - 1).is_apart());
         assert!(apart(APART_NS).is_apart());
     }
