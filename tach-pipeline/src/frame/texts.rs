@@ -1,67 +1,60 @@
-//! Texts of the program as numbers: modules as targets, keys, and messages without arguments.
+//! Static texts as numbers: modules as targets, keys, and messages without arguments.
 //!
-//! They come again with each record, and never end. A number of four bytes is written faster than the text is
-//! copied, and can be read back without trusting it, as an address could not.
-
-#[cfg(feature = "tracing")]
-mod lists;
+//! These texts come again with each record, and live as long as the process. Writing a number of four
+//! bytes is faster than copying the text, and unlike an address, a number can be checked when it is
+//! read.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
-#[cfg(feature = "tracing")]
-pub(crate) use self::lists::{Lists, Numbers};
 use crate::frame::LONGEST;
 
-/// So many texts of the process can have numbers, or almost: 96 KiB. Those beyond are copied.
+/// How many texts of the process may have numbers: 96 KiB. Further texts are copied.
 const MOST: usize = 4096;
-/// So many places are tried for a text.
+/// How many places are tried for a text.
 const TRIED: usize = 16;
-/// So many texts are known in one place, at most: 4 KiB.
+/// How many texts a thread knows at most: 4 KiB.
 const KNOWN: usize = 1 << KNOWN_BITS;
 const KNOWN_BITS: u32 = 8;
 
 static TEXTS: OnceLock<Texts> = OnceLock::new();
 
-/// A text as a call has it.
+/// A text that a call passes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MaybeStatic<'a> {
-    /// One of the program.
+    /// A text that lives as long as the process.
     Static(&'static str),
-    /// One that may end.
+    /// A text that may be freed after the call.
     Borrowed(&'a str),
-    /// One of the program whose number is known.
-    #[cfg(feature = "tracing")]
-    Numbered(u32),
 }
 
-/// Makes the table of the process, before any record is written: a call waits for nobody who does. (A process that
-/// is forked at this very moment can't make its own.)
+/// Creates the table of the process, before any record is written, so that no call waits for another
+/// thread to do so. (A process that is forked at this very moment can't create its own.)
 pub(crate) fn set_up() {
     TEXTS.get_or_init(|| Texts::new(MOST));
 }
 
-/// The text with that number, if it was given.
+/// Returns the text with that number, if there is one.
 #[inline]
 pub(crate) fn text(number: u32) -> Option<&'static str> {
     TEXTS.get()?.get(number)
 }
 
-/// Texts that have numbers: those of their places, for good.
+/// Texts with numbers, which are their places. A text keeps its place.
 struct Texts {
     places: Box<[OnceLock<&'static str>]>,
-    /// Held while a place is taken. Nobody waits for it: in a forked process it may be held by a thread that is
-    /// not there.
+    /// Held while a place is taken. No thread waits for it: in a forked process the thread that held
+    /// it may not exist.
     taking: Mutex<()>,
 }
 
 /// Why a text has no number.
 #[derive(Debug, PartialEq, Eq)]
 enum Unnumbered {
-    /// Other texts have all places that are tried for it, and will have them.
+    /// Other texts have all the places that are tried for it, for good.
     Full,
-    /// Another thread takes a place at this moment.
+    /// Another thread is taking a place.
     Busy,
 }
 
@@ -76,7 +69,7 @@ impl Texts {
         self.places.get(usize::try_from(number).ok()?)?.get().copied()
     }
 
-    /// The number of `text`, which has it from now on.
+    /// Returns the number of `text`, which may get it now.
     fn number(&self, text: &'static str) -> Result<u32, Unnumbered> {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -87,7 +80,7 @@ impl Texts {
             let place = usize::try_from(place).map_err(|_| Unnumbered::Full)?;
             let mut there = self.places[place].get();
             if there.is_none() {
-                // What another has put there meanwhile stays.
+                // If another thread has taken the place meanwhile, its text stays.
                 if taking.is_none() {
                     taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
                 }
@@ -101,17 +94,17 @@ impl Texts {
     }
 }
 
-/// The numbers that are known to who writes records, by where the texts are.
+/// The numbers that a thread knows, by the addresses of the texts.
 pub(crate) struct Interner {
     known: [Known; KNOWN],
 }
 
-/// A text, which never moves, and its number.
+/// A text and its number. A static text never moves.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Zero if there is none.
+    /// Zero for no text.
     address: usize,
-    /// Of a text that has no number, this is inverted, and so that of no text in a record.
+    /// Inverted for a text without a number. No text of a record is as long as that.
     length: u32,
     number: u32,
 }
@@ -121,14 +114,15 @@ impl Interner {
         Self { known: [Known { address: 0, length: 0, number: 0 }; KNOWN] }
     }
 
-    /// The number of `text`, if it is found at once: in a thread that knows a few dozen, nearly always.
+    /// Returns the number of `text` if the first place has it: nearly always, if the thread knows a few
+    /// dozen texts.
     #[inline]
     pub(crate) fn at_once(&self, text: &'static str) -> Option<u32> {
         let known = &self.known[place(text)];
         known.is_of(text).then_some(known.number)
     }
 
-    /// The number of `text`, which may have it from now on; `None` if it is to be copied.
+    /// Returns the number of `text`, which may get it now, or `None` if it is to be copied.
     pub(crate) fn number(&mut self, text: &'static str) -> Option<u32> {
         self.number_in(TEXTS.get()?, text)
     }
@@ -172,10 +166,13 @@ impl Known {
     }
 }
 
-/// Where a thread knows a text, or in the neighbour of that place: by Fibonacci hashing, since texts of a
-/// program are near each other.
+/// Returns the place at which a thread knows a text; the neighbor is the other one. By Fibonacci
+/// hashing, since the texts of a program lie near each other.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits tell near texts apart")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low bits differ for texts near each other"
+)]
 fn place(text: &'static str) -> usize {
     let spread = (text.as_ptr().addr() as u32).wrapping_mul(0x9E37_79B9);
     (spread >> (u32::BITS - KNOWN_BITS)) as usize

@@ -143,8 +143,6 @@ impl<'a> Writer<'a> {
         let (code, text) = match text {
             MaybeStatic::Static(text) => (self.to.at_once(text), text),
             MaybeStatic::Borrowed(text) => return self.copied(&mut { words }, text),
-            #[cfg(feature = "tracing")]
-            MaybeStatic::Numbered(number) => (Some(super::scratch::code(number)), ""),
         };
         if let Some(code) = code {
             if let Some(next) = self.to.buffer.next(N * WORD) {

@@ -1,6 +1,6 @@
 //! `tracing`: events with their fields, and the fields of the spans around them.
 
-use core::{fmt, ptr};
+use core::{fmt, mem};
 
 use tach_log::Value;
 use tracing_core::field::{Field, Visit};
@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::frame::Writer;
-use crate::frame::texts::{MaybeStatic, Numbers};
+use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 use crate::queue::of_thread;
@@ -31,7 +31,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::by(self);
-        kept.add(attributes.metadata(), |visitor| attributes.record(visitor));
+        kept.add(|visitor| attributes.record(visitor));
         let mut extensions = span.extensions_mut();
         if extensions.get_mut::<Kept>().is_none() {
             extensions.insert(kept);
@@ -42,7 +42,7 @@ where
         let Some(span) = context.span(id) else { return };
         // The values are visited before the lock is taken, since a value may log when it is printed.
         let mut more = Kept::by(self);
-        more.add(span.metadata(), |visitor| values.record(visitor));
+        more.add(|visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
             Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
@@ -58,7 +58,7 @@ where
             return;
         }
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
-            event.record(&mut Visitor::of_event(metadata, to));
+            event.record(&mut Visitor::of_event(to));
             if let Some(span) = context.event_span(event) {
                 to.printed_field(MaybeStatic::Static("span"), format_args!("{}", Names(&span)));
                 write_fields(&span, to);
@@ -89,14 +89,10 @@ impl Kept {
         Self { by: pipeline.shared.id, fields: Vec::new() }
     }
 
-    fn add(
-        &mut self,
-        metadata: &'static Metadata<'static>,
-        visit: impl FnOnce(&mut Visitor<'_, '_>),
-    ) {
+    fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
         let mut scratch = of_thread::take_scratch();
         let mut to = Writer::of_fields(&mut scratch);
-        visit(&mut Visitor::of_span(metadata, &mut to));
+        visit(&mut Visitor::of_span(&mut to));
         self.fields.extend_from_slice(scratch.written());
         of_thread::give_back(scratch);
     }
@@ -135,75 +131,38 @@ fn key(field: &Field) -> &'static str {
 /// Writes each value as a field, except that an event's first field may be its message.
 struct Visitor<'a, 'b> {
     to: &'a mut Writer<'b>,
-    /// The metadata of the event or span, until the first field is visited.
-    metadata: Option<&'static Metadata<'static>>,
-    /// The numbers of its fields' keys, from then on.
-    keys: Numbers,
-    /// The fields of a span have no message.
-    may_have_message: bool,
+    /// Whether the next field may be the message. The fields of a span have none.
+    may_be_message: bool,
 }
 
 impl<'a, 'b> Visitor<'a, 'b> {
-    fn of_event(metadata: &'static Metadata<'static>, to: &'a mut Writer<'b>) -> Self {
-        Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: true }
+    fn of_event(to: &'a mut Writer<'b>) -> Self {
+        Self { to, may_be_message: true }
     }
 
-    fn of_span(metadata: &'static Metadata<'static>, to: &'a mut Writer<'b>) -> Self {
-        Self { to, metadata: Some(metadata), keys: Numbers::NONE, may_have_message: false }
+    fn of_span(to: &'a mut Writer<'b>) -> Self {
+        Self { to, may_be_message: false }
     }
 
+    /// Writes a field that is not the message: a number with the name of the message is a field.
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
-        match self.keys.get(field.index()) {
-            Some(number) => self.to.field(MaybeStatic::Numbered(number), value),
-            None => self.otherwise(field, value),
-        }
+        self.may_be_message = false;
+        self.to.field(MaybeStatic::Static(key(field)), value);
     }
 
     #[inline]
     fn printed(&mut self, field: &Field, value: fmt::Arguments<'_>) {
-        if self.begin(field) {
+        if self.is_message(field) {
             return self.to.printed_message(value);
         }
-        let key = self.key(field);
-        self.to.printed_field(key, value);
-    }
-
-    /// Writes the first field, and a field whose key has no number.
-    #[inline(never)]
-    fn otherwise(&mut self, field: &Field, value: Value<'_>) {
-        if self.begin(field) {
-            if let Value::Str(text) = value {
-                return self.to.message_text(text);
-            }
-            // A number with the name of the message is a field.
-        }
-        let key = self.key(field);
-        self.to.field(key, value);
+        self.to.printed_field(MaybeStatic::Static(key(field)), value);
     }
 
     #[inline]
-    fn key(&self, field: &Field) -> MaybeStatic<'static> {
-        match self.keys.get(field.index()) {
-            Some(number) => MaybeStatic::Numbered(number),
-            None => MaybeStatic::Static(key(field)),
-        }
-    }
-
-    /// Returns whether `field` is the message, and if it is the first field, looks the keys up.
-    #[inline]
-    fn begin(&mut self, field: &Field) -> bool {
-        let Some(metadata) = self.metadata.take() else { return false };
-        let is_message = self.may_have_message && field.name() == MESSAGE;
-        // An event made by hand may have the fields of another callsite, but of one alone: `tracing`
-        // skips the fields of any further one. A callsite always has the same fields.
-        let are_its_own = field.callsite() == metadata.callsite();
-        if are_its_own && metadata.fields().len() > usize::from(is_message) {
-            let keys = || metadata.fields().iter().map(|field| key(&field));
-            self.keys = self.to.numbers(ptr::from_ref(metadata).addr(), keys);
-        }
-        is_message
+    fn is_message(&mut self, field: &Field) -> bool {
+        mem::take(&mut self.may_be_message) && field.name() == MESSAGE
     }
 }
 
@@ -213,6 +172,9 @@ impl Visit for Visitor<'_, '_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
+        if self.is_message(field) {
+            return self.to.message_text(value);
+        }
         self.field(field, Value::Str(value));
     }
 

@@ -2,7 +2,6 @@
 
 use super::Writer;
 use crate::frame::scratch::Scratch;
-use crate::frame::texts::Numbers;
 use crate::frame::{KIND_AT, LINE};
 
 impl<'a> Writer<'a> {
@@ -10,16 +9,6 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn message_text(&mut self, message: &str) {
         self.copied_message(message);
-    }
-
-    /// Like [`Lists::numbers`](crate::frame::texts::Lists::numbers).
-    #[inline]
-    pub(crate) fn numbers<L: Iterator<Item = &'static str>>(
-        &mut self,
-        address: usize,
-        list: impl FnOnce() -> L,
-    ) -> Numbers {
-        self.to.lists.numbers(address, list)
     }
 
     /// Begins fields without a record, for [`fields`](Self::fields) of later records.
