@@ -26,8 +26,7 @@ use std::thread;
 use slog::{Drain, Logger, Never, OwnedKVList, Record, info, o};
 use slog_async::Async;
 use slog_term::{FullFormat, PlainSyncDecorator};
-use tach_log::Timestamp;
-use tach_log::slog::EventTime;
+use tach_log::{EventTime, Timestamp};
 
 /// A drain as slow as a network or a full disk.
 struct Slow<D>(D);

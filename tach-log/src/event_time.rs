@@ -1,5 +1,8 @@
 //! One time for everything that is written about an event.
 
+#[cfg(feature = "slog")]
+mod slog;
+
 use core::fmt;
 
 use log::{Log, Metadata, Record};
@@ -18,7 +21,7 @@ pub(crate) fn anchor(clock: &impl Clock) -> Anchor {
 }
 
 /// A logger that reads the clock once for each record, and passes the record to one or several
-/// loggers with that time.
+/// loggers with that time. With the feature `slog`, also a drain of slog around another one.
 ///
 /// While the loggers handle a record, its time is the event time of the thread
 /// ([`event_time::current`]): everything of tach that writes about the record there, to however many
@@ -63,7 +66,7 @@ pub struct EventTime<L, C = SystemClock> {
 }
 
 impl<L> EventTime<L> {
-    /// Creates a logger around `inner`.
+    /// Creates a logger around `inner`, or a drain.
     ///
     /// # Examples
     ///

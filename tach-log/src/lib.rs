@@ -40,7 +40,7 @@
 //!
 //! # Features
 //!
-//! - `slog`: the module `slog`, and [`Timestamp`] as a value of slog.
+//! - `slog`: [`EventTime`] as a drain of slog, also for `slog-async`, and [`Timestamp`] as a value.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -51,8 +51,6 @@ mod event;
 mod event_time;
 mod format;
 mod record;
-#[cfg(feature = "slog")]
-pub mod slog;
 mod timestamp;
 mod write;
 

@@ -50,7 +50,7 @@ fn writing_a_record_does_not_allocate() {
 #[test]
 fn a_drain_with_an_event_time_does_not_allocate() {
     use ::slog::{Discard, Drain, Logger, info, o};
-    use tach_log::slog::EventTime;
+    use tach_log::EventTime;
     let log = Logger::root(EventTime::new(Discard).fuse(), o!("host" => "a"));
     let counted = measure(|| info!(log, "served"; "number" => 1));
     assert_eq!(counted.count_total, 0);

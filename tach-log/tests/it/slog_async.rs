@@ -11,8 +11,7 @@ use ::slog_async::{Async, OverflowStrategy};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::{Clock as _, ManualClock, UnixTime, event_time};
-use tach_log::Timestamp;
-use tach_log::slog::EventTime;
+use tach_log::{EventTime, Timestamp};
 use test_support::Captured;
 
 /// 2023-11-14T22:13:20Z.
