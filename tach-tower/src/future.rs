@@ -1,4 +1,4 @@
-//! The response, or 504 if it comes too late.
+//! The future of a response, or of 504.
 
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -11,19 +11,19 @@ use tokio::time::{Sleep, sleep};
 
 use crate::Stats;
 
-/// The shortest sleep. Tokio's timer ticks in milliseconds; to ask for less could spin.
+/// The shortest sleep. Tokio's timer ticks in milliseconds, so a shorter sleep could spin.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 pin_project! {
-    /// The response of a [`BudgetService`](crate::BudgetService).
+    /// The response future of a [`BudgetService`](crate::BudgetService).
     ///
-    /// It is that of the inner service, its error included, if it is ready when the budget is
-    /// looked at: what is finished is not thrown away. Otherwise it is 504 Gateway Timeout with an
-    /// empty body, and the inner future is dropped before it is given.
+    /// If the inner future is ready, returns its response or error, even if the budget is
+    /// exhausted. If only the budget is exhausted, drops the inner future and returns 504 Gateway
+    /// Timeout with an empty body.
     ///
     /// # Panics
     ///
-    /// When it has to wait outside of a tokio runtime, or in one whose time is not enabled.
+    /// If it must wait outside a tokio runtime with time enabled.
     ///
     /// # Examples
     ///
@@ -42,11 +42,11 @@ pin_project! {
     /// ```
     #[derive(Debug)]
     pub struct ResponseFuture<F> {
-        // Absent when the budget was gone before the inner service could be called.
+        // `None` if the budget was exhausted before the inner service could be called.
         #[pin]
         inner: Option<F>,
         budget: Budget,
-        // Absent until there is something to wait for.
+        // `None` until the future must wait.
         #[pin]
         timer: Option<Sleep>,
         stats: Stats,
@@ -74,15 +74,15 @@ where
             }
             ready!(poll_exhausted(this.budget, this.timer, cx));
         }
-        // The inner future may hold what others wait for: it goes before the answer does.
+        // Others may wait for a resource that the inner future holds: drop it before the response.
         this.inner.set(None);
         this.stats.count_exhausted();
         Poll::Ready(Ok(gateway_timeout()))
     }
 }
 
-/// Ready as soon as tach's clock says that the budget is gone. Until then `timer` is armed to wake
-/// the task; should it do so too early by that clock, it is armed again with what remains.
+/// Returns `Ready` if the budget is exhausted by its clock. Otherwise sets `timer` to wake the
+/// task, again if the timer fires too early by that clock.
 fn poll_exhausted(
     budget: &Budget,
     mut timer: Pin<&mut Option<Sleep>>,

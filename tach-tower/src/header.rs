@@ -1,10 +1,10 @@
-//! The time that a request asks for, in the syntax of gRPC.
+//! A request's timeout header, in gRPC's syntax.
 
 use core::time::Duration;
 
 use http::HeaderName;
 
-/// The header by which a gRPC request says how long its caller waits.
+/// The header with the timeout of a gRPC request.
 ///
 /// # Examples
 ///
@@ -16,13 +16,12 @@ use http::HeaderName;
 /// ```
 pub const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The most digits that gRPC allows; even so many hours fit into a duration.
+/// The most digits that gRPC allows. So many hours fit into a `Duration`.
 const MAX_DIGITS: usize = 8;
 
-/// The duration that a header's value stands for: one to eight digits and a unit, as gRPC's
-/// `PROTOCOL-HTTP2.md` has it. `None` if it is anything else.
+/// Parses a header's value: one to eight digits and a unit (gRPC's `PROTOCOL-HTTP2.md`).
 ///
-/// gRPC speaks of a positive integer, yet zero is taken too: it says that no time is left.
+/// gRPC demands a positive integer. Zero is accepted too: no time is left.
 pub(crate) fn parse(value: &[u8]) -> Option<Duration> {
     let (unit, digits) = value.split_last()?;
     if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.iter().all(u8::is_ascii_digit) {

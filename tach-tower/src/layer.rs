@@ -1,4 +1,4 @@
-//! The settings, and the budget that a request gets by them.
+//! The layer's settings, and the budget of a request.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,14 +9,14 @@ use tower_layer::Layer;
 
 use crate::{BudgetService, Stats, header};
 
-/// Gives each request a [`Budget`] and answers 504 Gateway Timeout when it is gone.
+/// A layer that gives each request a [`Budget`], and answers 504 Gateway Timeout when it is
+/// exhausted.
 ///
-/// A request's budget begins when the service is called with it. Waiting before that, as for
-/// `poll_ready` of a busy service, is *not* counted: no service has seen the request by then. Put
-/// the layer outside of those that queue within `call`, such as a buffer or a retry.
+/// A budget starts with the service's `call`. Time before it, such as in `poll_ready`, is *not*
+/// counted. Put the layer around services that queue within `call`, such as a buffer or a retry.
 ///
-/// If the request's extensions hold a budget already, as from such a layer further out or from
-/// where the connection was accepted, the new one is a child of it: nothing within outlasts it.
+/// If the request's extensions already hold a budget, such as an outer layer's, the new one is its
+/// child and ends no later.
 ///
 /// # Examples
 ///
@@ -32,13 +32,13 @@ use crate::{BudgetService, Stats, header};
 pub struct BudgetLayer {
     total: Duration,
     header: Option<HeaderName>,
-    /// Another clock than the system's.
+    /// A clock other than the system's.
     clock: Option<&'static dyn Clock>,
     stats: Stats,
 }
 
 impl BudgetLayer {
-    /// A layer that gives every request `total`, whatever its headers say.
+    /// Creates a layer that gives every request `total`.
     ///
     /// # Examples
     ///
@@ -52,12 +52,11 @@ impl BudgetLayer {
         Self { total, header: None, clock: None, stats: Stats::default() }
     }
 
-    /// Lets a request ask for less by the header `name`; more than the total it never gets.
+    /// Reads a shorter budget from the header `name`. A longer one than the total has no effect.
     ///
-    /// Whatever the header's name, its value has the syntax of gRPC's
-    /// [`grpc-timeout`](crate::GRPC_TIMEOUT): one to eight digits and a unit, `H`, `M`, `S`, `m`
-    /// (ms), `u` (µs) or `n` (ns), as in `250m`. Zero says that no time is left. Of several such
-    /// headers the first counts. One that cannot be parsed is ignored, and
+    /// The value has the syntax of [`grpc-timeout`](crate::GRPC_TIMEOUT): one to eight digits and a
+    /// unit, `H`, `M`, `S`, `m` (ms), `u` (µs) or `n` (ns), such as `250m`. Zero means that no time
+    /// is left. The first of several headers counts. An invalid value is ignored and
     /// [counted](Stats::unparsable_headers).
     ///
     /// # Examples
@@ -74,32 +73,35 @@ impl BudgetLayer {
         self
     }
 
-    /// Has budgets begin and end by `clock`: for tests of services and handlers.
+    /// Uses `clock` instead of the system clock: for tests of services and handlers. It is never
+    /// dropped, because budgets are `Copy` and may outlive the layer.
     ///
-    /// A request that brings a budget of another clock along keeps to that one. What wakes a request
-    /// at the end of its budget is tokio's timer all the same, which knows nothing of `clock`. It is armed
-    /// with what remains, and again if `clock` has not come so far: in a test, move `clock` before tokio's
-    /// time gets there. With tokio's time paused and `clock` standing still it is armed for ever, since
-    /// each time tokio leaps to its end. A clock that tokio's time drives needs no moving.
+    /// A request that already has a budget keeps that budget's clock.
+    ///
+    /// Tokio's timer still wakes the request at the end of its budget. If `clock` shows that time
+    /// is left, the timer is set again: advance `clock` before tokio's time gets there. If tokio's
+    /// time is paused and `clock` stands still, this repeats for ever. A clock that follows tokio's
+    /// time needs no advancing.
     ///
     /// # Examples
     ///
     /// ```
+    /// use std::sync::Arc;
     /// use std::time::Duration;
     /// use tach_core::{ManualClock, UnixTime};
     /// use tach_tower::BudgetLayer;
     ///
-    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-    ///
-    /// let layer = BudgetLayer::new(Duration::from_secs(30)).with_clock(&CLOCK);
+    /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    /// let layer = BudgetLayer::new(Duration::from_secs(30)).with_clock(clock);
     /// ```
     #[must_use]
-    pub fn with_clock(mut self, clock: &'static dyn Clock) -> Self {
+    pub fn with_clock(mut self, clock: impl Clock + 'static) -> Self {
+        let clock: &'static dyn Clock = Box::leak(Box::new(clock));
         self.clock = Some(clock);
         self
     }
 
-    /// The counts of all services of this layer and its clones.
+    /// Returns the counts of all services of this layer and its clones.
     ///
     /// # Examples
     ///
@@ -107,14 +109,14 @@ impl BudgetLayer {
     /// use std::time::Duration;
     ///
     /// let stats = tach_tower::BudgetLayer::new(Duration::from_secs(30)).stats();
-    /// println!("{} headers made no sense", stats.unparsable_headers());
+    /// println!("{} headers were invalid", stats.unparsable_headers());
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats.clone()
     }
 
-    /// The budget of a request with these headers and extensions, beginning now.
+    /// Starts the budget of a request with these headers and extensions.
     pub(crate) fn budget(&self, headers: &HeaderMap, extensions: &Extensions) -> Budget {
         let limit = self.asked(headers).map_or(self.total, |asked| asked.min(self.total));
         match (extensions.get::<Budget>(), self.clock) {
@@ -124,7 +126,7 @@ impl BudgetLayer {
         }
     }
 
-    /// What the request asks for, if it does so and can be understood.
+    /// Returns the header's duration, if it is present and valid.
     fn asked(&self, headers: &HeaderMap) -> Option<Duration> {
         let value = headers.get(self.header.as_ref()?)?;
         let asked = header::parse(value.as_bytes());

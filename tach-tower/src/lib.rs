@@ -1,7 +1,8 @@
 //! Time budgets for tower services.
 //!
-//! [`BudgetLayer`] gives each HTTP request a [`Budget`]. Handlers find it among the request's
-//! extensions and can ask what remains of it; when it is gone, the request is answered with 504.
+//! [`BudgetLayer`] gives each HTTP request a [`Budget`]. Handlers find it in the request's
+//! extensions, and read how much time is left. When it is exhausted, the request is answered with
+//! 504.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -29,13 +30,11 @@
 //! # }
 //! ```
 //!
-//! # When time is judged
+//! # Clocks
 //!
-//! A budget is tach's to judge, so what a handler reads from it and when the layer ends it agree.
-//! But a clock acts only when it is asked, and a task that nothing wakes asks no more: a timer of
-//! tokio's wakes it when the budget should be gone. That is why tokio is no optional feature here.
-//! `tokio::time::pause` stops that timer only; it does not move tach's clock. A test gives the layer a
-//! clock of its own by [`BudgetLayer::with_clock`].
+//! Tach's clock decides whether a budget is exhausted, for the handler and for the layer. A timer
+//! of tokio wakes the task at that time, so tokio is a required dependency. `tokio::time::pause`
+//! stops only the timer. A test controls the clock with [`BudgetLayer::with_clock`].
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,4 +1,4 @@
-//! The service that a layer makes of another.
+//! The service that the layer wraps around another.
 
 use core::task::{Context, Poll};
 
@@ -7,10 +7,10 @@ use tower_service::Service;
 
 use crate::{BudgetLayer, ResponseFuture};
 
-/// A service whose requests have a budget each; made by [`BudgetLayer`].
+/// A service that gives each request a budget. [`BudgetLayer`] creates it.
 ///
-/// A request that arrives without any budget leaves the inner service ready but not called. What
-/// that has reserved for it, such as a concurrency limit's permit, it keeps for the next call.
+/// If a request's budget is exhausted on arrival, the inner service is not called. It stays ready,
+/// and keeps its reservations, such as a concurrency limit's permit, for the next call.
 ///
 /// # Examples
 ///

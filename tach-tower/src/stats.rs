@@ -1,11 +1,9 @@
-//! Counts of what the layer did.
+//! Counts of a layer's requests.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// What has happened in the services of one [`BudgetLayer`](crate::BudgetLayer).
-///
-/// It is a handle: clones, and those of the layer, read the same counts.
+/// The counts of one [`BudgetLayer`](crate::BudgetLayer), shared by its clones and services.
 ///
 /// # Examples
 ///
@@ -29,7 +27,7 @@ struct Counts {
 }
 
 impl Stats {
-    /// How many requests were answered with 504, since their budget was gone.
+    /// Returns the number of requests that were answered with 504.
     ///
     /// # Examples
     ///
@@ -44,7 +42,7 @@ impl Stats {
         self.counts.exhausted.get()
     }
 
-    /// How many requests had a budget header that was ignored, since it could not be parsed.
+    /// Returns the number of requests whose budget header was invalid, and ignored.
     ///
     /// # Examples
     ///
@@ -68,18 +66,18 @@ impl Stats {
     }
 }
 
-/// A number that many threads raise.
+/// A count that many threads increment.
 #[derive(Debug, Default)]
 struct Counter(AtomicU64);
 
 impl Counter {
     fn add_one(&self) {
-        // ORDERING: Relaxed, since the number stands alone and publishes nothing.
+        // ORDERING: Relaxed, because the count publishes no other data.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     fn get(&self) -> u64 {
-        // ORDERING: Relaxed, as in `add_one`.
+        // ORDERING: Relaxed: see `add_one`.
         self.0.load(Ordering::Relaxed)
     }
 }

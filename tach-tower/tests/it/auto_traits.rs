@@ -1,4 +1,4 @@
-//! Properties that the compiler derives, which a change of a private field could take away.
+//! Derived properties, which a private field could change.
 
 use core::future::Pending;
 use core::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,4 +1,4 @@
-//! Requests whose budget runs out.
+//! Requests whose budget is exhausted.
 
 use core::convert::Infallible;
 use core::future::{pending, poll_fn};
@@ -64,14 +64,14 @@ async fn the_inner_future_is_dropped_before_the_answer() {
     assert!(watched.upgrade().is_none(), "the future still holds the inner one");
 }
 
-/// A runtime whose time is paused fires a timer as soon as all its tasks wait, long before tach's
-/// clock has come so far.
+/// With paused time, tokio fires a timer as soon as all tasks wait, which is too early by tach's
+/// clock.
 #[tokio::test(start_paused = true)]
 async fn a_timer_that_fires_early_is_armed_again() {
     assert_times_out(&BudgetLayer::new(SHORT), request(), SHORT).await;
 }
 
-/// In this runtime time stands still while the task runs, so no timer can have fired.
+/// Paused time stands still while the task runs, so no timer has fired.
 #[tokio::test(start_paused = true)]
 async fn a_poll_after_the_end_needs_no_timer() {
     let inner = service_fn(|_: Request<()>| {
@@ -87,7 +87,7 @@ async fn a_poll_after_the_end_needs_no_timer() {
     assert_eq!(tokio::time::Instant::now(), before);
 }
 
-/// A pending request sleeps: what wakes it is its timer, not itself.
+/// The timer alone wakes a pending request.
 #[tokio::test]
 async fn waiting_does_not_spin() {
     let polls = Arc::new(AtomicU32::new(0));
@@ -100,7 +100,7 @@ async fn waiting_does_not_spin() {
         })
     });
     BudgetLayer::new(5 * SHORT).layer(inner).oneshot(request()).await.unwrap();
-    // One at the beginning, one at the end, and some to spare for a timer that fires early.
+    // One at the start, one at the end, and some for a timer that fires early.
     assert!(polls.load(Ordering::Relaxed) <= 10, "{polls:?} polls");
 }
 

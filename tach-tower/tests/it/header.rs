@@ -1,4 +1,4 @@
-//! Requests that ask for less.
+//! Requests with a budget header.
 
 use core::time::Duration;
 
@@ -73,7 +73,7 @@ async fn a_header_is_not_read_unless_asked_for() {
     }
 }
 
-/// gRPC's syntax, told in another way than the crate does: by trying every unit as a suffix.
+/// Parses gRPC's syntax in another way than the crate: tries every unit as a suffix.
 fn oracle_ns(value: &str) -> Option<u128> {
     let units = [
         ("H", 3_600_000_000_000),
@@ -91,13 +91,13 @@ fn oracle_ns(value: &str) -> Option<u128> {
     (is_number && (1..=8).contains(&digits.len())).then_some(count * unit_ns)
 }
 
-/// Nearly valid values, and any others that a header can hold.
+/// Returns valid values, nearly valid ones, and others that a header can hold.
 fn values() -> impl Strategy<Value = String> {
     prop_oneof!["[+-]?[0-9]{0,10}[HMSmunsh]?", "[0-9]{1,8}[HMSmun]", "[ -~]{0,12}"]
 }
 
 proptest! {
-    /// A total that is longer than any header leaves the header's value as it is.
+    /// The total is longer than any header, so the header's value is the budget.
     #[test]
     fn a_header_means_what_grpc_says(value in values()) {
         let layer = BudgetLayer::new(Duration::MAX).with_header(GRPC_TIMEOUT);
@@ -111,7 +111,7 @@ proptest! {
         match (seen, expected) {
             (Some(budget), Some(ns)) => prop_assert_eq!(budget.total().as_nanos(), ns),
             (Some(budget), None) => prop_assert_eq!(budget.total(), Duration::MAX),
-            // So short a budget was gone before the service could be called.
+            // So short a budget was exhausted before the service could be called.
             (None, Some(ns)) => prop_assert!(ns <= took.as_nanos(), "{} ns of {:?}", ns, took),
             (None, None) => prop_assert!(false, "the budget was not ignored"),
         }

@@ -46,7 +46,7 @@ async fn the_largest_total_does_not_overflow_the_timer() {
     assert_eq!(service.oneshot(request()).await.unwrap().status(), StatusCode::OK);
 }
 
-/// There is no runtime here: a response that is ready at once needs no timer.
+/// A response that is ready at once needs no timer, so no runtime.
 #[test]
 fn a_ready_response_needs_no_runtime() {
     use core::pin::pin;

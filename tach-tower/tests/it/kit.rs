@@ -1,4 +1,4 @@
-//! What the tests share: requests, and services to put under the layer.
+//! Requests and services for all tests.
 
 use core::convert::Infallible;
 use core::future::pending;
@@ -8,10 +8,10 @@ use http::{HeaderName, Request, Response, StatusCode};
 use tach_tower::{Budget, BudgetLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-/// More time than any test takes.
+/// Longer than any test.
 pub(crate) const PLENTY: Duration = Duration::from_secs(3600);
 
-/// Time that is soon over.
+/// A short time.
 pub(crate) const SHORT: Duration = Duration::from_millis(20);
 
 pub(crate) fn request() -> Request<()> {
@@ -22,7 +22,7 @@ pub(crate) fn request_with(name: &HeaderName, value: &[u8]) -> Request<()> {
     Request::builder().header(name, value).body(()).unwrap()
 }
 
-/// What the handler behind `layer` finds as its budget; `None` if it was not called.
+/// Returns the budget that a handler behind `layer` finds; `None` if it was not called.
 pub(crate) async fn budget_seen(layer: &BudgetLayer, request: Request<()>) -> Option<Budget> {
     let inner = service_fn(|request: Request<()>| async move {
         let budget = *request.extensions().get::<Budget>().unwrap();
@@ -31,7 +31,7 @@ pub(crate) async fn budget_seen(layer: &BudgetLayer, request: Request<()>) -> Op
     layer.layer(inner).oneshot(request).await.unwrap().into_body()
 }
 
-/// A service that never answers.
+/// Returns a service that never answers.
 pub(crate) fn never()
 -> impl Service<Request<()>, Response = Response<String>, Error = Infallible, Future: Send + 'static>
 + Clone
@@ -40,8 +40,8 @@ pub(crate) fn never()
     service_fn(|_| pending())
 }
 
-/// Sends `request` to a service behind `layer` that never answers, and checks that it takes
-/// `at_least` so long until the layer answers in its place.
+/// Sends `request` to a service behind `layer` that never answers, and asserts that the layer
+/// answers after `at_least`.
 pub(crate) async fn assert_times_out(
     layer: &BudgetLayer,
     request: Request<()>,

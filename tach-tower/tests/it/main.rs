@@ -1,4 +1,4 @@
-//! The public API, under tower's own tools and real time.
+//! The public API with tower's own tools, mostly in real time.
 
 mod auto_traits;
 mod exhausted;

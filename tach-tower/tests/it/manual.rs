@@ -1,8 +1,9 @@
-//! Budgets by another clock: no test here sleeps.
+//! Budgets by another clock. No test here sleeps.
 
 use core::convert::Infallible;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
+use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
@@ -14,15 +15,15 @@ use crate::kit::{PLENTY, budget_seen, never, request};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A clock of the test's own.
+/// Returns a clock for one test.
 fn manual() -> &'static ManualClock {
     Box::leak(Box::default())
 }
 
 #[tokio::test]
 async fn the_handler_s_budget_is_by_the_layer_s_clock() {
-    let clock = manual();
-    let layer = BudgetLayer::new(HOUR).with_clock(clock);
+    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    let layer = BudgetLayer::new(HOUR).with_clock(clock.clone());
     let budget = budget_seen(&layer, request()).await.unwrap();
     clock.advance(HOUR / 4);
     assert_eq!(budget.remaining(), HOUR / 4 * 3);
@@ -46,7 +47,7 @@ async fn a_budget_from_further_out_keeps_its_clock() {
     assert!(budget.is_exhausted());
 }
 
-/// Time goes by in the handler, and its answer is late; what is finished is not thrown away.
+/// The handler finishes after the end of its budget. Its response is kept.
 #[tokio::test]
 async fn time_that_a_handler_takes_is_counted() {
     let clock = manual();
@@ -71,7 +72,7 @@ async fn the_answer_comes_when_both_clocks_have_moved() {
     assert_eq!(layer.stats().exhausted(), 1);
 }
 
-/// tokio's time, which stands still and leaps in a runtime that is paused.
+/// Tokio's time. In a paused runtime it stands still, and jumps to the next timer.
 struct TokioClock(tokio::time::Instant, AssertUnwindSafe<Handle>);
 
 impl Clock for TokioClock {
