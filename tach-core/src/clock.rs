@@ -1,4 +1,4 @@
-//! What a clock is, so that a test can bring its own.
+//! The trait of a clock, which a test can implement, and the system's clock.
 
 mod increasing;
 #[cfg(feature = "std")]
@@ -16,26 +16,28 @@ use crate::unix_time::{Anchor, UnixTime, unix_nanos};
 
 /// A clock: the system's, one that a test moves by hand, or your own.
 ///
-/// Code that takes a `Clock` can be tested without sleeping. All adapters of tach do; their default
-/// is [`SystemClock`], which costs no more than calling [`Instant::now`] and [`UnixTime::now`]. A clock
-/// is shared by threads and read wherever time is told, also while a thread panics: hence the bounds.
-/// (What a clock holds that is not [`RefUnwindSafe`], it can hold in an `AssertUnwindSafe`.)
+/// Code that takes a `Clock` can be tested without sleeping. All adapters of tach take one. Their
+/// default is [`SystemClock`], which costs no more than [`Instant::now`] and [`UnixTime::now`].
+///
+/// Threads share a clock and may read it while one of them panics: hence the bounds. (A field that
+/// is not [`RefUnwindSafe`] can be wrapped in `AssertUnwindSafe`.)
 ///
 /// # An instant belongs to its clock
 ///
-/// An [`Instant`] is a tick, and only the clock that gave it knows what a tick lasts. `a - b`,
-/// `a.elapsed()`, `a + duration` and `a.unix_time()` all ask the *system's* clock. For the instants of
-/// any other, ask that one: [`duration_between`](Self::duration_between), [`elapsed`](Self::elapsed),
-/// [`unix_time_at`](Self::unix_time_at). Mixing clocks is safe, and gives numbers that mean nothing.
+/// An [`Instant`] is a tick, and only the clock that returned it knows how long a tick lasts.
+/// `a - b`, `a.elapsed()`, `a + duration` and `a.unix_time()` use the *system's* clock. For the
+/// instants of another clock, call that clock's [`duration_between`](Self::duration_between),
+/// [`elapsed`](Self::elapsed) and [`unix_time_at`](Self::unix_time_at). Mixing clocks is safe, but
+/// the results mean nothing.
 ///
 /// # Guarantees
 ///
-/// If one call of [`monotonic_now`](Self::monotonic_now) happens before another, on any threads, it
-/// gives no later an instant. Whoever implements this promises it.
+/// If one call of [`monotonic_now`](Self::monotonic_now) happens before another, on any threads,
+/// the first returns no later instant than the second. Every implementation must ensure this.
 ///
 /// # Examples
 ///
-/// A function, and how it is tested:
+/// A function and its test:
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,7 +55,7 @@ use crate::unix_time::{Anchor, UnixTime, unix_nanos};
 /// assert!(is_stale(&clock, fetched));
 /// ```
 ///
-/// A clock of one's own:
+/// A custom clock:
 ///
 /// ```
 /// use std::time::Duration;
@@ -79,7 +81,7 @@ use crate::unix_time::{Anchor, UnixTime, unix_nanos};
 /// assert!(Shifted.unix_time() > SystemClock.unix_time());
 /// ```
 pub trait Clock: Send + Sync + RefUnwindSafe {
-    /// The time now, not before that of any call which happened before this one.
+    /// Reads the time, which does not precede the result of any earlier call on any thread.
     ///
     /// # Examples
     ///
@@ -90,7 +92,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// ```
     fn monotonic_now(&self) -> MonotonicInstant;
 
-    /// The time from `earlier` to `later`, both of this clock; zero if they come the other way round.
+    /// Returns the time from `earlier` to `later`, both of this clock; zero if `earlier` is later.
     ///
     /// # Examples
     ///
@@ -102,7 +104,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// ```
     fn duration_between(&self, earlier: Instant, later: Instant) -> Duration;
 
-    /// The Unix time at `instant`, which is of this clock.
+    /// Returns the Unix time at `instant`, an instant of this clock.
     ///
     /// # Examples
     ///
@@ -114,8 +116,10 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// ```
     fn unix_time_at(&self, instant: Instant) -> UnixTime;
 
-    /// The time now, in order on each thread; it need not be in order across threads, and may be
-    /// cheaper for that.
+    /// Reads the time, which does not precede an earlier result on the same thread.
+    ///
+    /// It may be cheaper than [`monotonic_now`](Self::monotonic_now), since the order across
+    /// threads is not promised.
     ///
     /// # Examples
     ///
@@ -129,11 +133,12 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.monotonic_now().as_unordered()
     }
 
-    /// The time now or a moment ago: not after that of any [`monotonic_now`](Self::monotonic_now) which
-    /// happens after this call, and in order on each thread.
+    /// Reads the time, which is not later than the result of any
+    /// [`monotonic_now`](Self::monotonic_now) that happens after this call, and which does not
+    /// precede an earlier result on the same thread.
     ///
-    /// That is half of what `monotonic_now` promises, and enough for what began before all that is told of
-    /// it. It may be cheaper for that.
+    /// This is weaker than `monotonic_now`, and may be cheaper. Use it for start times that are
+    /// published afterwards.
     ///
     /// # Examples
     ///
@@ -151,7 +156,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.monotonic_now().as_unordered()
     }
 
-    /// The Unix time now.
+    /// Reads the Unix time.
     ///
     /// # Examples
     ///
@@ -165,7 +170,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.unix_time_at(self.now())
     }
 
-    /// The time from `since`, an instant of this clock, to now; zero if that is still to come.
+    /// Returns the time from `since`, an instant of this clock, to now; zero if `since` is later.
     ///
     /// # Examples
     ///
@@ -199,7 +204,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     }
 
     /// Returns the Unix time at `instant`: the time of `anchor` plus or minus the time between the
-    /// two instants, which are both of this clock.
+    /// two instants. Both instants belong to this clock.
     ///
     /// # Examples
     ///
@@ -224,7 +229,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     }
 }
 
-/// The process's clock, as [`Instant::now`] and [`UnixTime::now`] read it.
+/// The process's clock, which [`Instant::now`] and [`UnixTime::now`] read.
 ///
 /// # Examples
 ///
@@ -279,8 +284,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Makes what points to a clock one too. All methods are passed on, so that none is answered by a
-/// default where the clock has a better answer.
+/// Implements [`Clock`] for a pointer to a clock. Forwards every method: a provided one would
+/// otherwise bypass the clock's own implementation.
 macro_rules! impl_clock_for_pointer {
     ($Pointer:ty) => {
         impl<C: Clock + ?Sized> Clock for $Pointer {

@@ -7,27 +7,28 @@ use crate::instants::{Instant, MonotonicInstant};
 use crate::sync::{Floor, Padded};
 use crate::unix_time::{Anchor, UnixTime};
 
-/// A clock whose Unix time is later each time that it is read, by any thread: for those who key on
-/// timestamps.
+/// A clock whose Unix time increases with every read, on any thread, so that timestamps can serve
+/// as keys.
 ///
-/// It tells another clock's time, unless that would print as one that it told before, or as an earlier one:
-/// then it tells the first time after that which prints differently. How many digits are printed, it learns
-/// as its resolution.
+/// The clock reads an inner clock. If the inner clock's time, rounded down to the resolution, is
+/// greater than the last result (rounded likewise), the inner clock's time is the result. Otherwise
+/// the result is the next multiple of the resolution after the last result. Choose the resolution
+/// of the last digit that is printed.
 ///
 /// # Guarantees
 ///
-/// Of two readings by [`unix_time`](Clock::unix_time) or [`anchor`](Clock::anchor), by whichever threads, no
-/// two are equal when both are rounded down to the resolution, and if one happens before the other it is
-/// the earlier. So it is up to [`UnixTime::MAX`], where the time stands still.
+/// No two results of [`unix_time`](Clock::unix_time) or [`anchor`](Clock::anchor), on any threads,
+/// are equal when rounded down to the resolution. If one read happens before another, its result is
+/// the earlier. Both hold up to [`UnixTime::MAX`], where the time stands still.
 ///
-/// A clock that is read more often than its resolution allows runs ahead: two million readings a second at
-/// a resolution of a microsecond make two seconds of each. So it does after the wall clock has been stepped
-/// back, until that has caught up. Instants, and the time [at](Clock::unix_time_at) one of them, are the
-/// other clock's as they are.
+/// A clock that is read more often than its resolution allows runs ahead: two million reads a
+/// second at a resolution of one microsecond advance it by two seconds each second. It also runs
+/// ahead after the wall clock was stepped back, until the wall clock has caught up. Instants, and
+/// the Unix time [at](Clock::unix_time_at) an instant, are the inner clock's, unchanged.
 ///
 /// # Cost
 ///
-/// That of the other clock, and a write that all threads share: where several read it all the time they
+/// A read of the inner clock, and a write that all threads share: threads that read concurrently
 /// wait for each other's cache line.
 ///
 /// # Examples
@@ -49,8 +50,8 @@ pub struct IncreasingClock<C = SystemClock> {
 }
 
 impl<C> IncreasingClock<C> {
-    /// The Unix times of `clock`, at least a `resolution` apart: what the last digit that is printed stands
-    /// for. Zero counts as a nanosecond.
+    /// Creates a clock that reads `clock`, with times that differ when rounded down to
+    /// `resolution`. A resolution of zero counts as one nanosecond.
     ///
     /// # Examples
     ///

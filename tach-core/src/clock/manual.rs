@@ -11,7 +11,7 @@ use crate::unix_time::UnixTime;
 
 /// A clock that stands still until it is moved by hand.
 ///
-/// It goes from thread to thread by `&`, by `Arc`, or as a `static`:
+/// Threads can share it by `&`, by `Arc`, or as a `static`:
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,23 +26,24 @@ use crate::unix_time::UnixTime;
 /// assert!(budget.is_exhausted());
 /// ```
 ///
-/// Its monotonic time and its Unix time go on together by [`advance`](Self::advance). The Unix time
-/// alone is stepped by [`set`](Self::set), [`step_forward`](Self::step_forward) and
-/// [`step_back`](Self::step_back), as an administrator or an NTP daemon does it.
+/// [`advance`](Self::advance) moves the monotonic time and the Unix time together.
+/// [`set`](Self::set), [`step_forward`](Self::step_forward) and [`step_back`](Self::step_back) step
+/// the Unix time alone, as an administrator or an NTP daemon does.
 ///
 /// # Guarantees
 ///
-/// All durations are exact to the nanosecond, on every platform. As with the system's clock, an instant
-/// that was read before a step keeps the Unix time that it had, unless the clock was not advanced in
-/// between: then it is the same instant as one after the step, and has the time of that.
+/// All durations are exact to the nanosecond, on every platform. As with the system's clock, an
+/// instant that was read before a step keeps its Unix time. If the clock was not advanced between
+/// the read and the step, the instants before and after the step are the same, and have the Unix
+/// time after the step.
 ///
-/// Both times end after 584 years, where they stand still.
+/// Both times stop after 584 years.
 ///
 /// # Cost
 ///
-/// A read is one load. To move the clock takes a lock, and so does
-/// [`unix_time_at`](Clock::unix_time_at); each step takes memory. While one thread advances the clock,
-/// another may read one of the two times advanced already and the other not yet.
+/// A read is one load. Moving the clock and [`unix_time_at`](Clock::unix_time_at) take a lock, and
+/// each step takes memory. While one thread advances the clock, another may read one of the two
+/// times already advanced and the other not yet.
 ///
 /// # Examples
 ///
@@ -59,11 +60,10 @@ use crate::unix_time::UnixTime;
 /// ```
 #[derive(Debug)]
 pub struct ManualClock {
-    /// Nanoseconds since the start, which are the ticks of its instants.
+    /// Nanoseconds since the start: the ticks of the clock's instants.
     elapsed: Nanos,
     unix: Nanos,
-    /// From when on which Unix time is told; the first from the start on. Held while either time is
-    /// moved.
+    /// Locked while either time is moved.
     steps: Mutex<Steps>,
 }
 
@@ -79,11 +79,12 @@ impl Nanos {
     }
 
     fn set(&self, ns: u64) {
-        // ORDERING: Relaxed, as above. Who moves the clock holds the lock.
+        // ORDERING: Relaxed, since a time publishes nothing but itself; all writers hold the lock.
         self.0.store(ns, Ordering::Relaxed);
     }
 }
 
+/// The Unix time at the clock's start, and the instant and the new Unix time of each step.
 #[derive(Debug)]
 struct Steps {
     start: UnixTime,
@@ -99,7 +100,7 @@ impl Steps {
 }
 
 impl ManualClock {
-    /// A clock whose Unix time starts at `start`.
+    /// Creates a clock whose Unix time starts at `start`.
     ///
     /// # Examples
     ///
@@ -118,7 +119,7 @@ impl ManualClock {
         }
     }
 
-    /// Lets both times go on by `duration`.
+    /// Advances both times by `duration`.
     ///
     /// # Examples
     ///
@@ -137,7 +138,7 @@ impl ManualClock {
         self.unix.set(steps.unix_time_at(self.now()).as_nanos());
     }
 
-    /// Sets the Unix time, forward or back; the monotonic time stays.
+    /// Sets the Unix time, forward or back. The monotonic time stays.
     ///
     /// # Examples
     ///
@@ -155,7 +156,7 @@ impl ManualClock {
         self.step(|_| time);
     }
 
-    /// Steps the Unix time forward by `duration`; the monotonic time stays.
+    /// Steps the Unix time forward by `duration`. The monotonic time stays.
     ///
     /// # Examples
     ///
@@ -171,7 +172,7 @@ impl ManualClock {
         self.step(|time| time.saturating_add(duration));
     }
 
-    /// Steps the Unix time back by `duration`, at most to 1970; the monotonic time stays.
+    /// Steps the Unix time back by `duration`, at most to 1970. The monotonic time stays.
     ///
     /// # Examples
     ///
@@ -194,13 +195,14 @@ impl ManualClock {
         self.unix.set(time.as_nanos());
     }
 
-    /// A thread that panicked with the lock has left both times as they were or as they should be.
+    /// Locks the steps, also after a thread panicked while it held the lock: it left each time
+    /// either unchanged or moved.
     fn lock(&self) -> MutexGuard<'_, Steps> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// As a new clock at the epoch.
+/// Creates a clock that starts at the epoch.
 impl Default for ManualClock {
     fn default() -> Self {
         Self::new(UnixTime::EPOCH)
@@ -307,7 +309,7 @@ mod tests {
 
         use super::*;
 
-        /// What is done to a clock.
+        /// One way to move the clock.
         #[derive(Debug, Clone)]
         enum Act {
             Advance(u32),
