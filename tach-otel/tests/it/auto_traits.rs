@@ -1,4 +1,4 @@
-//! Size and thread safety of every public type.
+//! Traits and size of every public type.
 
 use core::mem::size_of;
 use std::sync::Arc;
@@ -8,18 +8,17 @@ use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, Span};
 use tach_core::{Clock, ManualClock, UnixTime};
 use tach_otel::{Clocked, ClockedSpan, Incoming};
+use test_support::assert_implements;
 
-fn assert_shared<T: Send + Sync + Unpin + 'static>() {}
-
-fn assert_free<T: Send + Sync + Unpin + Copy + 'static>() {}
-
-#[test]
-fn every_type_can_be_shared() {
-    assert_shared::<Clocked<SdkTracerProvider>>();
-    assert_shared::<Clocked<SdkTracer>>();
-    assert_shared::<ClockedSpan<Span>>();
-    assert_free::<Incoming>();
-}
+assert_implements!(
+    [Send + Sync + Unpin + 'static]
+    Clocked<SdkTracerProvider>,
+    Clocked<SdkTracer>,
+    ClockedSpan<Span>,
+);
+assert_implements!([Send + Sync + Unpin + Copy + 'static] Incoming);
+#[cfg(feature = "sdk")]
+assert_implements!([Send + Sync + Unpin + 'static] tach_otel::Align<()>, tach_otel::StampLogs);
 
 #[test]
 fn a_clocked_span_adds_an_anchor_a_time_and_a_policy() {

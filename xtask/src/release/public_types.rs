@@ -83,11 +83,13 @@ fn walk(index: &HashMap<String, &Value>, id: &Value, path: &str, found: &mut Vec
     }
 }
 
-/// Returns whether a source names the type by this path, with or without the crate's name.
-fn is_named(source: &str, library: &str, path: &str) -> bool {
-    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+/// Returns whether an assertion in a test names the type by this path, with or without the crate's
+/// name.
+fn is_named(test: &str, library: &str, path: &str) -> bool {
+    let after = test.split("assert_implements!(").skip(1);
+    let assertions = after.filter_map(|text| text.split_once(");")).map(|(inside, _)| inside);
     let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-    let mut paths = code.flat_map(|line| line.split(|c| !is_of_path(c)));
+    let mut paths = assertions.flat_map(|inside| inside.split(|c| !is_of_path(c)));
     paths.any(|found| {
         let inside = found.strip_prefix(library).and_then(|rest| rest.strip_prefix("::"));
         inside.unwrap_or(found) == path
@@ -116,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_type_is_named_by_its_path() {
-        let is_named = |source, path| super::is_named(source, "tach_core", path);
-        assert!(is_named("assert!([Send] A, room::B);", "A"));
-        assert!(is_named("assert!([Send] A<u8>, tach_core::B);", "B"));
-        assert!(is_named("assert!([Send] tach_core::room::B);", "room::B"));
-        assert!(!is_named("assert!([Send] room::B);", "B"));
-        assert!(!is_named("assert!([Send] AB, BA);", "A"));
-        assert!(!is_named("// A", "A"));
+        let is_named = |test, path| super::is_named(test, "tach_core", path);
+        assert!(is_named("assert_implements!([Send] A, room::B);", "A"));
+        assert!(is_named("assert_implements!([Send] A<()>, tach_core::B);", "B"));
+        assert!(is_named("assert_implements!([Send] tach_core::room::B);", "room::B"));
+        assert!(!is_named("assert_implements!([Send] room::B);", "B"));
+        assert!(!is_named("assert_implements!([Send] AB, BA);", "A"));
+        assert!(!is_named("use A; assert_implements!([Send] B); A::f();", "A"));
     }
 }
