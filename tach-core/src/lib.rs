@@ -163,3 +163,8 @@ mod exports {
     pub use crate::timeline::BackwardStep;
     pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, UnixTimeError, rfc3339, unix_nanos};
 }
+
+/// The example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

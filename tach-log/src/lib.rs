@@ -59,3 +59,8 @@ pub use crate::event_time::EventTime;
 pub use crate::format::{Format, Json, Line, Logfmt};
 pub use crate::timestamp::Timestamp;
 pub use crate::write::{display, write};
+
+/// The example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -139,3 +139,8 @@ pub use crate::event_time::EventTime;
 pub use crate::incoming::Incoming;
 #[cfg(feature = "trace")]
 pub use crate::span::ClockedSpan;
+
+/// The example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -52,3 +52,8 @@ pub use crate::header::GRPC_TIMEOUT;
 pub use crate::layer::BudgetLayer;
 pub use crate::service::BudgetService;
 pub use crate::stats::Stats;
+
+/// The example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -71,3 +71,8 @@ pub use crate::timers::{
 };
 #[cfg(feature = "jiff")]
 pub use crate::timers::{Local, Strftime};
+
+/// The example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -18,7 +18,7 @@ assert_implements!(
 );
 assert_implements!([Send + Sync + Unpin + Copy + 'static] Incoming);
 #[cfg(feature = "sdk")]
-assert_implements!([Send + Sync + Unpin + 'static] tach_otel::Align<()>, tach_otel::StampLogs);
+assert_implements!([Send + Sync + Unpin + 'static] tach_otel::Align<()>, tach_otel::EventTime);
 
 #[test]
 fn a_clocked_span_adds_an_anchor_a_time_and_a_policy() {

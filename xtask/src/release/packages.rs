@@ -24,9 +24,13 @@ const FIELDS: [&str; 9] = [
 /// Checks the files and fields of every published package, then packs and compiles each as its users
 /// would.
 pub(crate) fn check() -> Result<(), String> {
-    let faults: Vec<_> = workspace::published()?.iter().flat_map(faults).collect();
+    let packages = workspace::published()?;
+    let faults: Vec<_> = packages.iter().flat_map(faults).collect();
     if !faults.is_empty() {
         return Err(faults.join("\n"));
+    }
+    if packages.iter().any(|package| is_empty(package.field("repository"))) {
+        eprintln!("\nNOT READY TO PUBLISH: Cargo.toml has no address of the repository");
     }
     // A change need not be committed to be checked.
     let rehearsal = ["publish", "--workspace", "--dry-run", "--allow-dirty"];
