@@ -1,20 +1,19 @@
-//! Derived properties, which a private field could change.
+//! Traits and size of every public type.
 
 use core::future::Pending;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_tower::{BudgetLayer, BudgetService, ResponseFuture, Stats};
+use test_support::assert_implements;
 
-fn assert_send_sync<T: Send + Sync>() {}
-fn assert_shareable<T: Send + Sync + Unpin + UnwindSafe + RefUnwindSafe>() {}
-
-#[test]
-fn every_public_type_crosses_threads() {
-    assert_shareable::<BudgetLayer>();
-    assert_shareable::<BudgetService<()>>();
-    assert_shareable::<Stats>();
-    assert_send_sync::<ResponseFuture<Pending<()>>>();
-}
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    BudgetLayer,
+    BudgetService<()>,
+    Stats,
+);
+// Not `Unpin`, because it holds a timer of tokio.
+assert_implements!([Send + Sync] ResponseFuture<Pending<()>>);
 
 #[test]
 fn sizes_stay_small() {
