@@ -21,13 +21,13 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// The time since 1970-01-01 00:00:00 UTC in nanoseconds, without leap seconds.
 ///
-/// It reaches to 2554-07-21. Its `Display` is RFC 3339 in UTC with nine digits of fraction, or as
-/// many as the format's precision asks for (`{:.3}`). [`str::parse`] reads it back.
+/// The last time is in 2554. `Display` prints RFC 3339 in UTC with nine digits of fraction, or with
+/// the format's precision (`{:.3}`). [`str::parse`] reads that text.
 ///
 /// # Guarantees
 ///
-/// [`now`](Self::now) follows the OS's real-time clock. When that is set back, so is this; for
-/// times that must keep their distances take an [`Anchor`](crate::Anchor).
+/// [`now`](Self::now) follows the OS's real-time clock. If that clock is set back, so is `now`. For
+/// times that must keep their distances use an [`Anchor`](crate::Anchor).
 ///
 /// # Examples
 ///
@@ -42,11 +42,11 @@ pub struct UnixTime {
     nanos: u64,
 }
 
-/// The Unix time now, in nanoseconds.
+/// Reads the Unix time, in nanoseconds.
 ///
 /// # Cost
 ///
-/// The bare counter read and one multiplication.
+/// One counter read, as by [`Instant::now`](crate::Instant::now), and one multiplication.
 ///
 /// # Examples
 ///
@@ -63,10 +63,10 @@ impl UnixTime {
     /// 1970-01-01 00:00:00 UTC.
     pub const EPOCH: Self = Self { nanos: 0 };
 
-    /// The last time that can be told: 2554-07-21 23:34:33.709551615 UTC.
+    /// The last representable time: 2554-07-21 23:34:33.709551615 UTC.
     pub const MAX: Self = Self { nanos: u64::MAX };
 
-    /// The time now.
+    /// Reads the time.
     ///
     /// # Examples
     ///
@@ -79,11 +79,12 @@ impl UnixTime {
         Self { nanos: unix_nanos() }
     }
 
-    /// Returns the time now, and how far it may be from the OS's real-time clock.
+    /// Reads the time and measures how far it may be from the OS's real-time clock.
     ///
     /// # Cost
     ///
-    /// A reading of the OS's clock between two of the counter; a few such readings if they are interrupted.
+    /// A read of the OS's clock between two counter reads. If these are interrupted, a few such
+    /// attempts.
     ///
     /// # Examples
     ///
@@ -97,7 +98,7 @@ impl UnixTime {
         BoundedTime::new(Self { nanos }, Duration::from_nanos(uncertainty_ns))
     }
 
-    /// The time so many nanoseconds after the epoch.
+    /// Returns the time `nanos` nanoseconds after the epoch.
     ///
     /// # Examples
     ///
@@ -110,7 +111,8 @@ impl UnixTime {
         Self { nanos }
     }
 
-    /// The time so many microseconds after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    /// Returns the time `micros` microseconds after the epoch; `None` if it is after
+    /// [`MAX`](Self::MAX).
     ///
     /// # Examples
     ///
@@ -129,7 +131,8 @@ impl UnixTime {
         }
     }
 
-    /// The time so many milliseconds after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    /// Returns the time `millis` milliseconds after the epoch; `None` if it is after
+    /// [`MAX`](Self::MAX).
     ///
     /// # Examples
     ///
@@ -148,7 +151,8 @@ impl UnixTime {
         }
     }
 
-    /// The time so many seconds after the epoch; `None` if that is after [`MAX`](Self::MAX).
+    /// Returns the time `secs` seconds after the epoch; `None` if it is after
+    /// [`MAX`](Self::MAX).
     ///
     /// # Examples
     ///
@@ -198,7 +202,7 @@ impl UnixTime {
         self.nanos
     }
 
-    /// Microseconds since the epoch, rounded down.
+    /// Returns the microseconds since the epoch, rounded down.
     ///
     /// # Examples
     ///
@@ -211,7 +215,7 @@ impl UnixTime {
         self.nanos / NS_PER_US
     }
 
-    /// Milliseconds since the epoch, rounded down.
+    /// Returns the milliseconds since the epoch, rounded down.
     ///
     /// # Examples
     ///
@@ -224,7 +228,7 @@ impl UnixTime {
         self.nanos / NS_PER_MS
     }
 
-    /// Seconds since the epoch, rounded down.
+    /// Returns the seconds since the epoch, rounded down.
     ///
     /// # Examples
     ///
@@ -237,7 +241,7 @@ impl UnixTime {
         self.nanos / NS_PER_S
     }
 
-    /// The nanoseconds past the last full second: 0 to 999,999,999.
+    /// Returns the nanoseconds past the last full second: 0 to 999,999,999.
     ///
     /// # Examples
     ///
@@ -275,11 +279,11 @@ impl fmt::Display for UnixTime {
     }
 }
 
-/// The time that long after the epoch.
+/// Returns the time `since_epoch` after the epoch.
 ///
 /// # Errors
 ///
-/// If it is after [`UnixTime::MAX`].
+/// If the time is after [`UnixTime::MAX`].
 ///
 /// # Examples
 ///

@@ -15,9 +15,9 @@ use crate::unix_time::UnixTime;
 ///
 /// # Guarantees
 ///
-/// Times mapped by one anchor are in the order of their instants and as far apart, to a nanosecond
-/// of rounding. A step of the wall clock does not change them. For the same reason they do not
-/// follow a later correction of the wall clock: take a new anchor for every trace.
+/// Times mapped by one anchor are in the order of their instants, and as far apart to within a
+/// nanosecond of rounding. A step of the wall clock does not change them. For the same reason they
+/// do not follow a later correction of the wall clock: take a new anchor for every trace.
 ///
 /// # Examples
 ///
@@ -117,7 +117,7 @@ impl Anchor {
     }
 
     /// Returns the Unix time at `instant`: the anchor's time plus or minus the time between the two
-    /// instants, which are the system's clock's.
+    /// instants. Both instants must belong to the system's clock.
     ///
     /// For another clock see [`Clock::unix_time_from`].
     ///

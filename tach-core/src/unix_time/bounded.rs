@@ -5,13 +5,13 @@ use core::time::Duration;
 use crate::os;
 use crate::unix_time::UnixTime;
 
-/// A Unix time, and how far it may be from the truth.
+/// A Unix time and its uncertainty.
 ///
-/// By itself the uncertainty is against this machine's real-time clock. It is measured when the time is
-/// read: the distance from one sample of that clock, half the width of the sampling bracket, and the clock's
-/// resolution. So it holds while the clock is slewed, and after it was set.
-/// [`with_kernel_error`](Self::with_kernel_error) adds how far that clock itself may be from UTC,
-/// so that times of two machines can be compared.
+/// [`UnixTime::now_with_uncertainty`] measures the uncertainty against this machine's real-time
+/// clock: the sum of the distance from one sample of that clock, half the width of the sampling
+/// bracket, and the clock's resolution. So it also holds while the clock is slewed and after it was
+/// set. [`with_kernel_error`](Self::with_kernel_error) adds the clock's own error against UTC, so
+/// that times of two machines can be compared.
 ///
 /// # Examples
 ///
@@ -30,7 +30,7 @@ pub struct BoundedTime {
 }
 
 impl BoundedTime {
-    /// The time `time`, give or take `uncertainty`: a stamp that came from elsewhere.
+    /// Creates a value from a time and its uncertainty, for example from another machine.
     ///
     /// # Examples
     ///
@@ -46,7 +46,7 @@ impl BoundedTime {
         Self { time, uncertainty }
     }
 
-    /// The time that is most likely.
+    /// Returns the most likely time.
     ///
     /// # Examples
     ///
@@ -58,7 +58,7 @@ impl BoundedTime {
         self.time
     }
 
-    /// How far it may be off, either way.
+    /// Returns the greatest error of the time, in either direction.
     ///
     /// # Examples
     ///
@@ -70,7 +70,7 @@ impl BoundedTime {
         self.uncertainty
     }
 
-    /// The earliest time it can be.
+    /// Returns the earliest possible time.
     ///
     /// # Examples
     ///
@@ -83,7 +83,7 @@ impl BoundedTime {
         self.time.saturating_sub(self.uncertainty)
     }
 
-    /// The latest time it can be.
+    /// Returns the latest possible time.
     ///
     /// # Examples
     ///
@@ -96,7 +96,7 @@ impl BoundedTime {
         self.time.saturating_add(self.uncertainty)
     }
 
-    /// Whether it is certainly before `other`.
+    /// Returns whether this time is certainly before `other`.
     ///
     /// # Examples
     ///
@@ -113,11 +113,11 @@ impl BoundedTime {
         self.latest() < other.earliest()
     }
 
-    /// The same time with the kernel's own bound added: how far this machine's clock may be from UTC
-    /// by what its synchronisation (NTP, PTP) knows. `None` where the kernel does not tell.
+    /// Returns the same time with the kernel's bound of its clock's error against UTC added, as
+    /// maintained by NTP or PTP. `None` if the kernel reports no bound.
     ///
-    /// On Linux this is `maxerror` of `adjtimex(2)`, which grows by 500 ppm between updates, and to
-    /// 16 s if nobody synchronises the clock.
+    /// On Linux the bound is `maxerror` of `adjtimex(2)`. It grows by 500 ppm between updates, and
+    /// up to 16 s if nothing synchronises the clock.
     ///
     /// # Cost
     ///

@@ -1,4 +1,4 @@
-//! Arithmetic with [`UnixTime`] and [`Duration`].
+//! Arithmetic on [`UnixTime`] and [`Duration`].
 
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 use core::time::Duration;
@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::UnixTime;
 
 impl UnixTime {
-    /// The time since `earlier`; `None` if `earlier` is later.
+    /// Returns the time since `earlier`; `None` if `earlier` is later.
     ///
     /// # Examples
     ///
@@ -67,7 +67,7 @@ impl UnixTime {
         }
     }
 
-    /// This minus `duration`; `None` if that is before [`EPOCH`](Self::EPOCH).
+    /// Returns this time minus `duration`; `None` if that is before [`EPOCH`](Self::EPOCH).
     ///
     /// # Examples
     ///
@@ -91,7 +91,7 @@ impl UnixTime {
         }
     }
 
-    /// This plus `duration`, at most [`MAX`](Self::MAX).
+    /// Returns this time plus `duration`, at most [`MAX`](Self::MAX).
     ///
     /// # Examples
     ///
@@ -111,7 +111,7 @@ impl UnixTime {
         }
     }
 
-    /// This minus `duration`, at least [`EPOCH`](Self::EPOCH).
+    /// Returns this time minus `duration`, at least [`EPOCH`](Self::EPOCH).
     ///
     /// # Examples
     ///
@@ -133,7 +133,7 @@ impl UnixTime {
     }
 }
 
-/// The duration in ns, or `None` if it is longer than `u64::MAX` ns (584 years).
+/// Returns the duration in ns; `None` if it is longer than `u64::MAX` ns (584 years).
 pub(super) const fn checked_nanos(duration: Duration) -> Option<u64> {
     let nanos = duration.as_nanos();
     if nanos > u64::MAX as u128 {
@@ -167,7 +167,7 @@ impl Add<Duration> for UnixTime {
 impl AddAssign<Duration> for UnixTime {
     /// # Panics
     ///
-    /// As `+` does.
+    /// If the sum is after [`UnixTime::MAX`].
     ///
     /// # Examples
     ///
@@ -210,7 +210,7 @@ impl Sub<Duration> for UnixTime {
 impl SubAssign<Duration> for UnixTime {
     /// # Panics
     ///
-    /// As `-` does.
+    /// If the difference is before [`UnixTime::EPOCH`].
     ///
     /// # Examples
     ///
@@ -231,11 +231,10 @@ impl SubAssign<Duration> for UnixTime {
 impl Sub for UnixTime {
     type Output = Duration;
 
-    /// The time from `earlier` to this; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this; zero if `earlier` is later.
     ///
-    /// It never panics, as the difference of two instants of this crate never does: the real-time
-    /// clock may be set back between two readings, and that is no fault of who reads it. Where the
-    /// order matters take [`checked_duration_since`](UnixTime::checked_duration_since).
+    /// Never panics, since the real-time clock may be set back between two reads. If the order
+    /// matters, use [`checked_duration_since`](UnixTime::checked_duration_since).
     ///
     /// # Examples
     ///
@@ -296,7 +295,7 @@ mod tests {
         assert_eq!(UnixTime::MAX.checked_sub(span + NS), None);
     }
 
-    /// Durations that now and then are too long for u64 ns.
+    /// Generates durations, some of them too long for u64 ns.
     fn durations() -> impl Strategy<Value = Duration> {
         prop_oneof![
             any::<u64>().prop_map(Duration::from_nanos),

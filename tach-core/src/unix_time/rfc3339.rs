@@ -1,8 +1,7 @@
-//! RFC 3339 text: written at a fixed width, in UTC, `2026-11-21T09:30:00.123456Z`, or with an
-//! [`Offset`], and read with any offset by [`UnixTime`]'s [`FromStr`](core::str::FromStr).
+//! RFC 3339 text.
 //!
-//! A formatter keeps the text of the last second, and only the fraction is written anew: most
-//! timestamps of a service fall into the second of the one before.
+//! A [`Formatter`] writes it at a fixed width, in UTC (`2026-11-21T09:30:00.123456Z`) or with an
+//! [`Offset`]. [`UnixTime`]'s [`FromStr`](core::str::FromStr) reads it with any offset.
 
 #[cfg(feature = "std")]
 pub(crate) mod cached;
@@ -18,23 +17,27 @@ use crate::unix_time::UnixTime;
 /// The longest text: nine digits of fraction and an offset.
 pub const MAX_LEN: usize = "2554-07-22T23:33:33.709551615+23:59".len();
 
-/// The length of the text down to the second.
+/// The length of the text up to and including the second.
 const SECOND_LEN: usize = "2554-07-21T23:34:33".len();
 
 const SECONDS_PER_DAY: u32 = 86_400;
 
-/// The day before the epoch, from which a formatter counts: with an offset there may be still that day.
+/// A formatter counts from the day before the epoch, since local time may still be on that day.
 const DAY_BEFORE: u32 = 1;
 
-/// How many ns the last digit stands for, by the number of digits.
+/// The unit of the last digit in ns, by the number of digits.
 const UNITS_NS: [u32; 10] =
     [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
-/// Writes Unix times as RFC 3339 text and keeps the part down to the second for the next one.
+/// A buffer that writes Unix times as RFC 3339 text.
+///
+/// It keeps the text up to the second. The next time often falls into the same second, and then
+/// only the fraction is written.
 ///
 /// # Cost
 ///
-/// No allocation and no lock. It is a plain value of some 40 bytes: keep one where you format.
+/// No allocation and no lock. The formatter is a plain value of some 40 bytes: keep one where you
+/// format.
 ///
 /// # Examples
 ///
@@ -48,13 +51,13 @@ const UNITS_NS: [u32; 10] =
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Formatter {
-    /// The second of local time that `text` holds, counted from [`DAY_BEFORE`]; `u64::MAX` for none.
+    /// The second of local time that `text` holds, counted from [`DAY_BEFORE`]; `u64::MAX` if none.
     second: u64,
     text: [u8; MAX_LEN],
 }
 
 impl Formatter {
-    /// A formatter that has not formatted anything yet.
+    /// Creates a formatter.
     ///
     /// # Examples
     ///
@@ -66,8 +69,8 @@ impl Formatter {
         Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
     }
 
-    /// The text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked when the
-    /// call is compiled. Without digits there is no decimal point either.
+    /// Returns the text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked at
+    /// compile time. With 0 digits there is no decimal point.
     ///
     /// # Examples
     ///
@@ -81,8 +84,8 @@ impl Formatter {
         self.text::<DIGITS, 1>(time, 0, *b"Z")
     }
 
-    /// The text of `time` where clocks are `offset` ahead of UTC, with `DIGITS` digits of a second as
-    /// [`format`](Self::format) has them.
+    /// Returns the text of `time` in local time, `offset` ahead of UTC. `DIGITS` has the meaning
+    /// that it has for [`format`](Self::format).
     ///
     /// # Examples
     ///
@@ -105,7 +108,7 @@ impl Formatter {
         self.text::<DIGITS, 6>(time, offset.as_seconds(), offset.text())
     }
 
-    /// The text of `time`, `offset_s` later, and then `zone`.
+    /// Writes `time` plus `offset_s`, followed by `zone`, and returns the text.
     #[inline]
     fn text<const DIGITS: usize, const ZONE_LEN: usize>(
         &mut self,
@@ -115,7 +118,7 @@ impl Formatter {
     ) -> &str {
         const { assert!(DIGITS <= 9, "a timestamp has 0 to 9 digits of fraction") };
         let from_epoch = time.as_secs() + u64::from(DAY_BEFORE * SECONDS_PER_DAY);
-        // Never saturates: an offset is less than a day.
+        // Never saturates, since an offset is less than a day.
         let second = from_epoch.saturating_add_signed(offset_s.into());
         if second != self.second {
             self.write_second(second);
@@ -131,11 +134,11 @@ impl Formatter {
         };
         self.text[end..][..ZONE_LEN].copy_from_slice(&zone);
         let text = core::str::from_utf8(&self.text[..end + ZONE_LEN]);
-        text.unwrap_or_default() // Never taken: all of it is ASCII.
+        text.unwrap_or_default() // Never the default: the text is ASCII.
     }
 
-    /// The text of `time` with a number of digits that is known only at run time, as that of
-    /// `{:.3}` is. More than 9 count as 9.
+    /// Returns the text of `time` with a number of digits that is known only at run time, such as
+    /// the precision in `{:.3}`. More than 9 digits count as 9.
     ///
     /// # Examples
     ///
@@ -161,7 +164,7 @@ impl Formatter {
         }
     }
 
-    /// Writes the text down to the second, which is counted from [`DAY_BEFORE`].
+    /// Writes the text of `second`, which is counted from [`DAY_BEFORE`].
     #[inline(never)]
     fn write_second(&mut self, second: u64) {
         const PER_DAY: u64 = SECONDS_PER_DAY as u64;
@@ -189,18 +192,18 @@ impl Default for Formatter {
     }
 }
 
-/// From 0000-03-01 to 1970-01-01.
+/// The days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_1970: u32 = 719_468;
 
-/// Year, month (1-12) and day (1-31) of the day that comes `days` after 1970-01-01.
+/// Returns year, month (1-12) and day (1-31) of the date `days` after 1970-01-01.
 fn civil_from_days(days: u32) -> (u32, u32, u32) {
     civil_from_march_0000(days + DAYS_TO_1970)
 }
 
-/// Year, month (1-12) and day (1-31) of the day that comes `days` after 0000-03-01.
+/// Returns year, month (1-12) and day (1-31) of the date `days` after 0000-03-01.
 ///
-/// The calendar repeats every 400 years, or 146,097 days. Counted from a 1 March, a leap day is the
-/// last of its year, and month lengths follow a straight line of 153 days in 5 months.
+/// The calendar repeats every 400 years, or 146,097 days. In a year that starts on 1 March a leap
+/// day is the last day, and the months' lengths follow a line of 153 days in 5 months.
 fn civil_from_march_0000(days: u32) -> (u32, u32, u32) {
     const DAYS_PER_ERA: u32 = 146_097;
     let (era, of_era) = (days / DAYS_PER_ERA, days % DAYS_PER_ERA);
@@ -249,7 +252,7 @@ mod tests {
         assert_eq!(formatter.format::<0>(time), "2033-05-18T03:33:19Z");
     }
 
-    /// There is no second 60: Unix time has no name for a leap second.
+    /// There is no second 60, since Unix time has no leap seconds.
     #[test]
     fn a_day_ends_with_its_last_nanosecond() {
         let midnight = UnixTime::from_secs(1_483_228_800).unwrap(); // After the leap second of 2016.
@@ -286,7 +289,7 @@ mod tests {
             }
         }
 
-        /// With UTC and offsets in turn, from one formatter.
+        /// One formatter writes UTC and offsets in turn.
         #[test]
         fn text_with_an_offset_is_jiffs(times: Vec<(u64, i32)>) {
             let mut formatter = Formatter::new();

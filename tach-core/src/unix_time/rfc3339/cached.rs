@@ -1,4 +1,4 @@
-//! Two formatters a thread: one for UTC and one for local time, which a program may write in turn.
+//! Two formatters per thread, since a program may alternate between UTC and local time.
 
 use core::cell::Cell;
 use std::thread::LocalKey;
@@ -14,7 +14,7 @@ thread_local! {
 
 /// Calls `f` with the RFC 3339 text of `time`, written by this thread's own [`Formatter`].
 ///
-/// It may be called again within `f`.
+/// `f` may call this function again.
 ///
 /// # Examples
 ///
@@ -30,8 +30,8 @@ pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) ->
     with_formatter(&UTC, |formatter| f(formatter.format::<DIGITS>(time)))
 }
 
-/// As [`with_text`], with a number of digits that is known only at run time; see
-/// [`Formatter::format_digits`].
+/// Calls `f` with the text of `time` like [`with_text`], with a number of digits that is known only
+/// at run time; see [`Formatter::format_digits`].
 ///
 /// # Examples
 ///
@@ -46,7 +46,8 @@ pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -
     with_formatter(&UTC, |formatter| f(formatter.format_digits(time, digits)))
 }
 
-/// As [`with_text`], where clocks are `offset` ahead of UTC; see [`Formatter::format_with_offset`].
+/// Calls `f` with the text of `time` like [`with_text`], in local time `offset` ahead of UTC; see
+/// [`Formatter::format_with_offset`].
 ///
 /// # Examples
 ///
@@ -69,13 +70,14 @@ pub fn with_offset_text<const DIGITS: usize, R>(
     with_formatter(&LOCAL, |formatter| f(formatter.format_with_offset::<DIGITS>(time, offset)))
 }
 
+/// Calls `f` with a copy of the thread's formatter, and stores the copy afterwards.
 #[inline]
 fn with_formatter<R>(
     formatter: &'static LocalKey<Cell<Formatter>>,
     f: impl FnOnce(&mut Formatter) -> R,
 ) -> R {
-    // A copy, so that a call within `f` finds a whole formatter as well; or a new one, for what is written
-    // when the thread's memory is gone.
+    // A copy, so that a call within `f` finds a complete formatter too. Once the thread's memory
+    // is gone, each call uses a new formatter.
     let mut copy = formatter.try_with(Cell::get).unwrap_or_default();
     let result = f(&mut copy);
     let _ = formatter.try_with(|cell| cell.set(copy));

@@ -1,4 +1,4 @@
-//! How far local time is ahead of UTC.
+//! The offset of local time from UTC.
 
 use core::error::Error;
 use core::fmt;
@@ -7,9 +7,9 @@ use crate::text::digits::write_padded;
 
 const MINUTES_PER_DAY: i16 = 24 * 60;
 
-/// How far the clocks of a place are ahead of UTC: whole minutes, less than a day either way.
+/// The offset of local time from UTC: whole minutes, less than a day ahead or behind.
 ///
-/// RFC 3339 knows no others, and this is how it writes them: `+01:00`.
+/// RFC 3339 allows no other offsets and writes them as `+01:00`.
 ///
 /// # Examples
 ///
@@ -24,12 +24,12 @@ const MINUTES_PER_DAY: i16 = 24 * 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Offset {
     minutes: i16,
-    /// Kept, since it is printed far more often than it is made.
+    /// Kept, since an offset is printed far more often than it is created.
     text: [u8; 6],
 }
 
 impl Offset {
-    /// No offset; it is written as `+00:00`.
+    /// The offset of UTC, written as `+00:00`.
     ///
     /// # Examples
     ///
@@ -38,11 +38,11 @@ impl Offset {
     /// ```
     pub const UTC: Self = Self { minutes: 0, text: *b"+00:00" };
 
-    /// So many minutes ahead of UTC; negative in the west.
+    /// Creates an offset of `minutes` ahead of UTC, negative in the west.
     ///
     /// # Errors
     ///
-    /// If that is a day or more.
+    /// If `minutes` is a day or more in either direction.
     ///
     /// # Examples
     ///
@@ -61,7 +61,7 @@ impl Offset {
         }
     }
 
-    /// So many minutes, less than a day.
+    /// Creates an offset of `minutes`, less than a day.
     pub(super) fn of(minutes: i16) -> Self {
         let of_day = minutes.unsigned_abs();
         let mut text = if minutes < 0 { *b"-00:00" } else { *b"+00:00" };
@@ -70,7 +70,7 @@ impl Offset {
         Self { minutes, text }
     }
 
-    /// Minutes ahead of UTC: -1439 to 1439.
+    /// Returns the minutes ahead of UTC: -1439 to 1439.
     ///
     /// # Examples
     ///
@@ -93,7 +93,7 @@ impl Offset {
     }
 }
 
-/// As [`Offset::UTC`].
+/// Returns [`Offset::UTC`].
 impl Default for Offset {
     fn default() -> Self {
         Self::UTC
@@ -102,7 +102,7 @@ impl Default for Offset {
 
 impl fmt::Display for Offset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(core::str::from_utf8(&self.text).unwrap_or_default()) // All of it is ASCII.
+        f.write_str(core::str::from_utf8(&self.text).unwrap_or_default()) // The text is ASCII.
     }
 }
 

@@ -1,4 +1,4 @@
-//! From RFC 3339 text to Unix time.
+//! Parses RFC 3339 text.
 
 #[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests;
@@ -12,12 +12,12 @@ use crate::unix_time::{UnixTime, UnixTimeError};
 
 /// Parses RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21 10:30:00+01:00`.
 ///
-/// The grammar is that of RFC 3339, section 5.6, and nothing else:
+/// Accepts exactly the grammar of RFC 3339, section 5.6:
 ///
 /// - a date;
-/// - `T`, or the space that the section's note allows in its place;
+/// - `T`, or the space that the section's note allows instead;
 /// - a time down to the second;
-/// - optionally a point and one or more digits, which are cut to nanoseconds, not rounded;
+/// - optionally a point and one or more digits, which are rounded down to nanoseconds;
 /// - `Z` or an offset.
 ///
 /// The letters may be lower case. A second 60 is accepted only where a leap second can be, at
@@ -26,7 +26,7 @@ use crate::unix_time::{UnixTime, UnixTimeError};
 ///
 /// # Errors
 ///
-/// If the text is not of that form, names a day that its month does not have, or a time that is
+/// If the text does not have that form, if its month does not have the day, or if the time is
 /// before [`EPOCH`](UnixTime::EPOCH) or after [`MAX`](UnixTime::MAX).
 ///
 /// # Cost
@@ -54,12 +54,12 @@ impl FromStr for UnixTime {
     }
 }
 
-/// Reads `Z`, `+01:00`, `-03:30`: RFC 3339's offsets. `-00:00`, by which it means an offset that is
-/// not known, is read as UTC.
+/// Parses RFC 3339's offsets: `Z`, `+01:00`, `-03:30`. `-00:00`, which stands for an unknown offset
+/// in RFC 3339, is read as UTC.
 ///
 /// # Errors
 ///
-/// If the text is not of that form.
+/// If the text does not have that form.
 ///
 /// # Examples
 ///

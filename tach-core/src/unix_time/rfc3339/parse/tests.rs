@@ -1,4 +1,4 @@
-//! Reading RFC 3339 text, against tables, what is written here, and jiff.
+//! Compares the parser with tables, with this crate's formatter, and with jiff.
 
 use proptest::prelude::*;
 
@@ -16,18 +16,18 @@ fn good_texts() {
         ("1970-01-01t00:00:00.1z", 100_000_000),
         ("1970-01-01T00:00:00.012345Z", 12_345_000),
         ("1970-01-01T00:00:00.123456789Z", 123_456_789),
-        // A space in place of the `T`, with each kind of zone.
+        // A space instead of the `T`, with each kind of zone.
         ("1970-01-01 00:00:01Z", 1_000_000_000),
         ("1970-01-01 00:00:01.5z", 1_500_000_000),
         ("1970-01-01 05:45:01.5+05:45", 1_500_000_000),
-        // Digits after the ninth are cut, not rounded, even where the next second would be nearer.
+        // Digits after the ninth are cut, not rounded, even if the next second would be nearer.
         ("1970-01-01T00:00:00.0000000000Z", 0),
         ("1970-01-01T00:00:00.0000000019Z", 1),
         ("1970-01-01T00:00:00.1234567899999Z", 123_456_789),
         ("1970-01-01T00:00:00.99999999999999999999999999999999Z", 999_999_999),
         ("1970-01-01t01:00:00.500000000999+01:00", 500_000_000),
         ("2016-12-31 23:59:60.9999999999Z", 1_483_228_800_999_999_999),
-        // Offsets, to the day before and after, and the one that says UTC without a zone.
+        // Offsets, into the day before and after, and the unknown offset, `-00:00`.
         ("1970-01-01T00:00:00+00:00", 0),
         ("1970-01-01T00:00:00-00:00", 0),
         ("1969-12-31T00:01:00-23:59", 0),
@@ -176,7 +176,7 @@ fn a_second_60_is_a_leap_second_or_an_error() {
 fn a_leap_second_ends_each_june_and_december_and_no_other_month_or_day() {
     const PER_DAY: u64 = SECONDS_PER_DAY as u64;
     let last_day = UnixTime::MAX.as_secs() / PER_DAY;
-    // The first decades, those around a year that is divisible by 100 and is no leap year, and the last ones.
+    // The first three decades, the years around 2100, which is no leap year, and the last three.
     let days = (1..11_000).chain(44_000..51_000).chain(last_day - 11_000..=last_day);
     for midnight in days.map(|day| day * PER_DAY) {
         let last_second = UnixTime::from_secs(midnight - 1).unwrap();
@@ -226,7 +226,7 @@ fn every_day_is_numbered_as_it_is_written() {
     }
 }
 
-/// Whether the text has the form that is read here: jiff reads others as well.
+/// Returns whether the text has RFC 3339's form. Jiff reads other forms as well.
 fn is_strict(text: &[u8]) -> bool {
     let has_form = |text: &[u8], form: &[u8]| {
         text.len() == form.len()
@@ -257,14 +257,14 @@ fn is_strict(text: &[u8]) -> bool {
         && zone_is_strict
 }
 
-/// The text without the digits of a second after the ninth: jiff refuses those.
+/// Returns the text without the fraction's digits after the ninth, which jiff refuses.
 fn cut(text: &str) -> String {
     let Some((second, rest)) = text.split_once('.') else { return text.into() };
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     format!("{second}.{}{}", &rest[..digits.min(9)], &rest[digits..])
 }
 
-/// What jiff reads, as a Unix time or the end of the range that it misses. Not for a second 60,
+/// Returns jiff's reading as a Unix time, or the error if it is out of range. Not for a second 60,
 /// which jiff takes as 59 of any minute.
 fn jiffs(text: &str) -> Option<Result<UnixTime, UnixTimeError>> {
     let timestamp: jiff::Timestamp = cut(text).parse().ok()?;
@@ -287,8 +287,8 @@ fn ours(text: &str) -> Option<Result<UnixTime, UnixTimeError>> {
     }
 }
 
-/// Well-formed texts of the years 1965 to 2559, so that some are out of range, with days that their
-/// months may not have.
+/// Generates well-formed texts of the years 1965 to 2559. Some are out of range, and some have a
+/// day that their month does not have.
 fn texts() -> impl Strategy<Value = String> {
     let date = (1965..2560_u32, 1..=12_u32, 1..=31_u32)
         .prop_map(|(year, month, day)| format!("{year:04}-{month:02}-{day:02}"));
