@@ -1,4 +1,4 @@
-//! The OpenTelemetry Collector, and what has arrived there.
+//! The OpenTelemetry Collector, and the telemetry that it received.
 
 use std::fs;
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::otlp::{Otlp, Protocol, values};
 use crate::process::{Running, folder, ports, program};
 
-/// A Collector that writes what it is sent to a file.
+/// A running Collector that writes to a file.
 #[derive(Debug)]
 pub struct Collector {
     otlp: Otlp,
@@ -21,7 +21,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts the program that `OTELCOL_BIN` names; `None` if it names none.
+    /// Starts the program in `OTELCOL_BIN`. Returns `None` if the variable is not set.
     #[must_use]
     pub fn start() -> Option<Self> {
         let program = program("OTELCOL_BIN")?;
@@ -37,25 +37,25 @@ impl Collector {
         Some(Self { otlp: Otlp::new(grpc, http), received, running })
     }
 
-    /// A provider whose spans are sent here.
+    /// Returns a provider that exports spans to this Collector.
     #[must_use]
     pub fn tracer_provider(&self, protocol: Protocol) -> SdkTracerProvider {
         self.otlp.tracer_provider(protocol)
     }
 
-    /// A provider whose log records are sent here.
+    /// Returns a provider that exports log records to this Collector.
     #[must_use]
     pub fn logger_provider(&self, protocol: Protocol) -> SdkLoggerProvider {
         self.otlp.logger_provider(protocol)
     }
 
-    /// What `OTEL_EXPORTER_OTLP_ENDPOINT` must be for a program that speaks Protobuf over HTTP.
+    /// Returns the `OTEL_EXPORTER_OTLP_ENDPOINT` for a program that uses Protobuf over HTTP.
     #[must_use]
     pub fn endpoint(&self) -> String {
         self.otlp.http_base()
     }
 
-    /// `count` records that stand under this key, `spans` or `logRecords`, once they have arrived.
+    /// Waits for `count` items of the key, `spans` or `logRecords`, and returns all.
     #[must_use]
     pub fn received(&self, key: &str, count: usize) -> Vec<Value> {
         self.running.wait_for(&format!("{count} {key}"), || {
@@ -66,11 +66,11 @@ impl Collector {
         })
     }
 
-    /// Every value of this key that has arrived by now.
+    /// Returns the values of the key that have arrived so far.
     #[must_use]
     pub fn all(&self, key: &str) -> Vec<Value> {
         let text = fs::read_to_string(&self.received).unwrap_or_default();
-        // The last line may be half written.
+        // The last line may be incomplete.
         let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let trees = lines.map(|line| serde_json::from_str(line).expect("each line is JSON"));
         trees

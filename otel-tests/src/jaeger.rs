@@ -1,4 +1,4 @@
-//! Jaeger, and what its query API tells of a trace.
+//! Jaeger, and the traces that its query API returns.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::otlp::{Otlp, Protocol, nanos, values};
 use crate::process::{Running, folder, ports, program};
 
-/// A Jaeger with its storage in memory.
+/// A running Jaeger with its storage in memory.
 #[derive(Debug)]
 pub struct Jaeger {
     otlp: Otlp,
@@ -19,23 +19,23 @@ pub struct Jaeger {
     running: Running,
 }
 
-/// A span as Jaeger has it; times in nanoseconds since 1970.
+/// A span that Jaeger returned. Times are in nanoseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The span's name.
+    /// The name.
     pub name: String,
-    /// The span's id.
+    /// The id.
     pub id: String,
-    /// The id of the parent; empty for a root.
+    /// The parent's id; empty for a root.
     pub parent: String,
-    /// When it started.
+    /// The start.
     pub start_ns: u64,
-    /// When it ended.
+    /// The end.
     pub end_ns: u64,
 }
 
 impl Jaeger {
-    /// Starts the program that `JAEGER_BIN` names; `None` if it names none.
+    /// Starts the program in `JAEGER_BIN`. Returns `None` if the variable is not set.
     #[must_use]
     pub fn start() -> Option<Self> {
         let program = program("JAEGER_BIN")?;
@@ -59,25 +59,25 @@ impl Jaeger {
         Some(jaeger)
     }
 
-    /// A provider whose spans are sent here.
+    /// Returns a provider that exports to this Jaeger.
     #[must_use]
     pub fn tracer_provider(&self) -> SdkTracerProvider {
         self.otlp.tracer_provider(Protocol::Grpc)
     }
 
-    /// Where another process may send its spans, as `OTEL_EXPORTER_OTLP_ENDPOINT` names it.
+    /// Returns the `OTEL_EXPORTER_OTLP_ENDPOINT` for another process.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.otlp_http)
     }
 
-    /// A folder that is there as long as this Jaeger is.
+    /// Returns a folder that is removed with this Jaeger.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.running.folder()
     }
 
-    /// The spans of a trace, once `count` of them have arrived.
+    /// Waits for `count` spans of a trace, and returns its spans.
     #[must_use]
     pub fn trace(&self, trace: TraceId, count: usize) -> Vec<Span> {
         self.running.wait_for(&format!("{count} spans of trace {trace}"), || {

@@ -1,7 +1,7 @@
-//! Real back ends for the tests: the OpenTelemetry Collector and Jaeger, on ports of their own.
+//! Real back ends for the tests: the OpenTelemetry Collector and Jaeger, on their own ports.
 //!
-//! `cargo xtask otel` builds them and runs the tests. By hand, a test runs if the variable that names its
-//! back end is set, and is skipped otherwise; with `TACH_TESTS=all` it fails instead.
+//! `cargo xtask otel` builds them and runs the tests. Otherwise a test is skipped unless the
+//! variable with its back end is set. With `TACH_TESTS=all` it fails instead.
 
 mod collector;
 mod jaeger;

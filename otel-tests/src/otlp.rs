@@ -1,4 +1,4 @@
-//! What is sent by OTLP, and how its times are read.
+//! Export by OTLP, and the times in its JSON.
 
 use opentelemetry_otlp::{LogExporter, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::logs::SdkLoggerProvider;
@@ -6,7 +6,7 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// How telemetry is sent.
+/// A transport of OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// gRPC.
@@ -15,12 +15,12 @@ pub enum Protocol {
     Http,
 }
 
-/// Where telemetry is sent.
+/// The ports of an OTLP receiver.
 #[derive(Debug)]
 pub(crate) struct Otlp {
     grpc: u16,
     http: u16,
-    /// What tonic runs on.
+    /// Tonic's runtime.
     runtime: Runtime,
 }
 
@@ -66,7 +66,7 @@ impl Otlp {
     }
 }
 
-/// All values of that key, at whatever depth.
+/// Returns all values of `key`, at any depth.
 #[must_use]
 pub fn values<'a>(tree: &'a Value, key: &str) -> Vec<&'a Value> {
     match tree {
@@ -79,7 +79,7 @@ pub fn values<'a>(tree: &'a Value, key: &str) -> Vec<&'a Value> {
     }
 }
 
-/// A time in nanoseconds. In OTLP's JSON, integers of 64 bits are text.
+/// Reads a time in nanoseconds. OTLP's JSON has 64-bit integers as text.
 #[must_use]
 pub fn nanos(record: &Value, key: &str) -> u64 {
     let value = record[key].as_str().unwrap_or_else(|| panic!("{key} is missing in {record}"));

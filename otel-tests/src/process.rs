@@ -1,4 +1,4 @@
-//! Programs that a test starts, and that end with it.
+//! Programs that a test starts and stops.
 
 use std::env;
 use std::fs;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a back end may take to start, or what was sent to arrive: far longer than it does.
+/// The longest wait for a back end to start or for telemetry to arrive: far longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The file that a variable names; `None` if it is not set, so that the test is skipped.
+/// Returns the file that a variable names; `None` if it is not set, so that the test is skipped.
 ///
 /// # Panics
 ///
-/// If it is not set and `TACH_TESTS` is `all`, or if there is no such file.
+/// If the variable is not set and `TACH_TESTS` is `all`, or if there is no such file.
 #[must_use]
 pub fn program(variable: &str) -> Option<PathBuf> {
     match env::var_os(variable) {
@@ -35,7 +35,7 @@ pub fn program(variable: &str) -> Option<PathBuf> {
     }
 }
 
-/// A program that is running, and the folder it works in.
+/// A running program and its folder.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -50,11 +50,11 @@ impl Running {
         Self { child, folder }
     }
 
-    /// Waits until `ask` has an answer.
+    /// Calls `ask` until it returns an answer.
     ///
     /// # Panics
     ///
-    /// With what the program has said, if that takes too long.
+    /// If that takes too long, with the program's output.
     pub(crate) fn wait_for<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
@@ -74,7 +74,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself, and the folder may be used no more than that.
+        // The program may have ended by itself. A folder that can't be removed does no harm.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if !thread::panicking() {
@@ -83,7 +83,7 @@ impl Drop for Running {
     }
 }
 
-/// A new folder below the one for temporary files.
+/// Creates a folder below the one for temporary files.
 pub(crate) fn folder() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -92,9 +92,9 @@ pub(crate) fn folder() -> PathBuf {
     folder
 }
 
-/// Loopback ports that were free just now.
+/// Returns loopback ports that were free just now.
 pub(crate) fn ports<const COUNT: usize>() -> [u16; COUNT] {
-    // Held at once, so that they differ.
+    // All are held until the last is found, so that they differ.
     let held = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
     held.map(|listener| listener.local_addr().expect("it has an address").port())
 }

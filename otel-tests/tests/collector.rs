@@ -64,7 +64,7 @@ fn log_records_arrive_with_the_clock_s_nanoseconds() {
             record.set_body(AnyValue::from(number));
             clocked.emit(record);
         }
-        // The positive control: the SDK's own record has no time but the one at which it was observed.
+        // The positive control: the SDK's own record has only an observed timestamp.
         let plain = provider.logger("collector");
         plain.emit(plain.create_log_record());
         provider.force_flush().unwrap();

@@ -1,4 +1,4 @@
-//! Traces as the real Jaeger tells them, while the wall clock is stepped.
+//! Traces at the real Jaeger, during which the wall clock is stepped.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use otel_tests::{Jaeger, Span, program};
 use tach_core::{ManualClock, UnixTime};
 use tach_otel::{Clocked, Incoming};
 
-/// The spans that don't lie in their parents, or end before they start.
+/// Returns the spans that don't lie within their parents, or end before they start.
 fn bent(spans: &[Span]) -> Vec<&Span> {
     let is_bent = |span: &&Span| {
         let parent = (!span.parent.is_empty()).then(|| {
@@ -66,8 +66,8 @@ fn a_trace_of_several_threads_is_whole_by_a_clock_that_is_stepped() {
     provider.shutdown().unwrap();
 }
 
-/// The wall clock of a whole process is stepped, by libfaketime. The plain SDK's trace is bent, the
-/// clocked one is not.
+/// Libfaketime steps the wall clock of a process. The plain SDK's trace is bent, the clocked one is
+/// not.
 #[test]
 fn a_trace_is_whole_in_a_process_whose_wall_clock_is_stepped() {
     let Some(faketime) = program("FAKETIME_LIB") else { return };

@@ -1,11 +1,11 @@
-//! The example that is a service, told where to export by OpenTelemetry's own variables alone.
+//! The example service, configured only by OpenTelemetry's standard variables.
 
 use std::process::{Command, Stdio};
 
 use otel_tests::{Collector, nanos, program};
 use serde_json::json;
 
-/// What the service's demo sends.
+/// The number of requests in the service's demo.
 const REQUESTS: usize = 40;
 
 #[test]

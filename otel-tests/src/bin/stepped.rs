@@ -1,7 +1,7 @@
-//! Runs under libfaketime: makes one trace by the plain SDK and one by tach while it steps the wall
-//! clock, sends both to where `OTEL_EXPORTER_OTLP_ENDPOINT` says, and prints their ids.
+//! Steps the wall clock with libfaketime during one trace of the plain SDK and one of tach, exports
+//! both to `OTEL_EXPORTER_OTLP_ENDPOINT`, and prints their ids.
 //!
-//! Its argument is the file from which libfaketime takes how far the wall clock is off.
+//! The argument is the file with libfaketime's offset.
 
 use std::path::Path;
 use std::{env, fs};
@@ -21,7 +21,7 @@ fn main() {
     provider.shutdown().expect("all is sent");
 }
 
-/// A trace in which the wall clock is set back by an hour, and forward again.
+/// Creates a trace during which the wall clock is set back by an hour, and forward again.
 fn stepped<T: Tracer<Span: Send + Sync + 'static>>(tracer: &T, setting: &Path) -> TraceId {
     let step = |to: &str| fs::write(setting, to).expect("the file can be written");
     let root = Context::new().with_span(tracer.start("root"));

@@ -1,1 +1,1 @@
-//! Nothing but tests.
+//! Only tests.

@@ -1,4 +1,4 @@
-//! tach-otel in a JavaScript host, where `SystemTime::now()` of the standard library panics.
+//! tach-otel in a JavaScript host, where the standard library's `SystemTime::now()` panics.
 
 use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,14 +12,14 @@ use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use tach_otel::{Align, Clocked, EventTime};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-/// What hosts make their clocks coarser by, and what a young page's may have drifted.
+/// The coarseness of a host's clocks, and the drift of a new page's.
 const SLACK: Duration = Duration::from_millis(100);
 
 fn date() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs_f64(Date::now() / 1000.0)
 }
 
-/// Asserts that these times are in order, and those of now.
+/// Asserts that the times are in order and near the current time.
 fn assert_times(times: &[SystemTime]) {
     assert!(times.is_sorted(), "{times:?}");
     for time in times {
@@ -28,7 +28,7 @@ fn assert_times(times: &[SystemTime]) {
     }
 }
 
-/// A parent with an event, and a child that ends by the time which OpenTelemetry gives.
+/// Creates a parent with an event, and a child whose end is given by OpenTelemetry.
 fn trace(tracer: &impl Tracer<Span: Send + Sync + 'static>) {
     let mut parent = tracer.start_with_context("parent", &Context::new());
     parent.add_event("event", vec![]);
