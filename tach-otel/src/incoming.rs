@@ -3,8 +3,8 @@
 /// How a [`Clocked`](crate::Clocked) span treats a given time: the start and the events in a
 /// `SpanBuilder`, and the arguments of `add_event_with_timestamp` and `end_with_timestamp`.
 ///
-/// The caller is often OpenTelemetry itself: `global::tracer`, the span in a `Context` and
-/// tracing-opentelemetry read the OS's wall clock and give its time.
+/// The caller is often OpenTelemetry itself, with a time that it has just read from the OS's wall
+/// clock.
 ///
 /// # Examples
 ///

@@ -57,13 +57,8 @@
 //! # Given times
 //!
 //! `global::tracer`, `SpanRef` (the span in a `Context`) and tracing-opentelemetry read the wall
-//! clock themselves and give its time, as a caller with a time of its own does. [`Incoming`] sets
-//! the treatment of given times. By default they are moved onto tach's timeline.
-//!
-//! # Tests
-//!
-//! [`Clocked::with_clock`] takes another clock, such as a [`ManualClock`](tach_core::ManualClock):
-//! the test then determines the exported times.
+//! clock and give its time with a start, event or end. [`Incoming`] sets the treatment of given
+//! times. By default they are moved onto tach's timeline.
 //!
 //! # Code that can't be wrapped
 //!

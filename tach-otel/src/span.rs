@@ -31,10 +31,10 @@ use crate::{Clocked, Incoming};
 ///
 /// A child finds the anchor in a table by its parent's ids. The parent stays in the table while it
 /// is active, and afterwards until its slot is reused. *Not* promised: that the child finds the
-/// anchor while more than about 1,000 parents are active. A child that doesn't find
-/// it takes an anchor of its own, and agrees with its parent unless the wall clock was set between
-/// their starts. The same applies to the child of another clock's span and of a remote span, unless
-/// that is an active span of this process.
+/// anchor while more than about 1,000 parents are active. A child that doesn't find it takes an
+/// anchor of its own, and agrees with its parent unless the wall clock was set between their
+/// starts. The same applies to the child of another clock's span, and of a remote span unless that
+/// is an active span of this process.
 ///
 /// A span that is not recording, because it was sampled out or has ended, ignores events and ends
 /// without a clock read.
@@ -92,7 +92,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         Self::new(tracer, clock, anchor, start, false, make)
     }
 
-    /// Starts a span from `builder`, whose times it replaces.
+    /// Starts a span from `builder`, and replaces its times.
     pub(crate) fn start<T>(
         tracer: &Clocked<T, C>,
         mut builder: SpanBuilder,
@@ -172,8 +172,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 }
 
-/// Replaces the times of the events in `builder`, whose span starts at `start`. `given` is the
-/// start that the caller gave, and its age in nanoseconds.
+/// Replaces the times of the events in `builder`. `given` is the start that the caller gave, and
+/// its age in nanoseconds.
 #[cold]
 fn settle_events(
     builder: &mut SpanBuilder,

@@ -1,16 +1,14 @@
-//! A lock-free table of fixed size with two words per key. If it is full, the oldest key is
-//! dropped.
+//! A lock-free table of fixed size, with two words per key.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::{SECRETS, fold};
 
-/// The slots of a set: a key is in one of them. They fill two cache lines.
+/// The slots of a set, which fill two cache lines.
 const WAYS: usize = 4;
 
-/// A table of `SETS` times four slots. A released key is found until its slot is reused.
-///
-/// Keys are hashes. All their bits are used but the lowest, which is 1.
+/// A table of `SETS` times four slots. A released key is found until its slot is reused. Keys are
+/// odd hashes.
 ///
 /// # Guarantees
 ///
@@ -27,7 +25,6 @@ impl<const SETS: usize> Table<SETS> {
         Self([const { [const { Slot::new() }; WAYS] }; SETS])
     }
 
-    /// Returns the words of `key` and their slot.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Option<(&Slot, [u64; 2])> {
         self.candidates(key).find_map(|slot| Some((slot, slot.words_of(key)?)))
@@ -69,8 +66,8 @@ impl<const SETS: usize> Table<SETS> {
         self.candidates(key).for_each(|slot| slot.release(key));
     }
 
-    /// Returns the slots of the key's set, starting with one that the key determines: usually that
-    /// one is free, and so is found first.
+    /// Returns the slots of the key's set, starting with one that the key determines and usually
+    /// takes.
     #[inline]
     fn candidates(&self, key: u64) -> impl Iterator<Item = &Slot> {
         let set = &self.0[Self::set(key)];
@@ -83,7 +80,6 @@ impl<const SETS: usize> Table<SETS> {
         (key >> 32) as usize % SETS
     }
 
-    /// Returns the number of owned slots.
     #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         let is_used = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) != FREE;
@@ -150,7 +146,6 @@ impl Slot {
         self.words[1].store(words[1], Ordering::Relaxed);
     }
 
-    /// Returns a number that grows with time.
     fn age(&self) -> u64 {
         // ORDERING: Relaxed, because it is only a hint.
         self.words[0].load(Ordering::Relaxed)
@@ -165,9 +160,8 @@ impl Slot {
 
     /// Releases the slot if `key` owns it.
     ///
-    /// If another key takes the slot at the same moment, that key may be released instead: it is
-    /// still found, and its slot reused sooner. The same applies to a key that takes the slot
-    /// between two concurrent releases.
+    /// A key that takes the slot concurrently, or between two concurrent releases, may be released
+    /// too. It is still found, but its slot is reused sooner.
     #[inline]
     pub(crate) fn release(&self, key: u64) {
         if self.is_used_by(key) {

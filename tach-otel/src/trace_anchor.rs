@@ -4,16 +4,17 @@ use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use adapter::system_time_step_ns;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
-use tach_core::{Anchor, Clock, Instant, UnixTime, adapter};
+use tach_core::adapter::system_time_step_ns;
+use tach_core::{Anchor, Clock, Instant, UnixTime};
 
 use crate::age::before;
 use crate::clock_id::ClockId;
 use crate::table::{Slot, Table};
 
-/// The anchors of 4,096 spans: 128 KiB. Room for 16,384 cost a span up to 50 ns in cache misses.
+/// The anchors of 4,096 spans, in 128 KiB. At four times the size, cache misses cost a span up to
+/// 50 ns.
 static ANCHORS: Table<1024> = Table::new();
 
 /// The anchor of a span: its start, and the time of the start by its parent's anchor.
@@ -77,12 +78,10 @@ impl TraceAnchor {
         *self.key.get_mut() != 0
     }
 
-    /// Returns the span's start.
     pub(crate) fn start(&self) -> SystemTime {
         self.time
     }
 
-    /// Returns the time `age_ns` before the span's start.
     #[inline]
     pub(crate) fn before_start(&self, age_ns: u64) -> SystemTime {
         before(self.anchor.unix_time(), age_ns)
@@ -94,7 +93,6 @@ impl TraceAnchor {
         self.time_at(clock, clock.monotonic_now().as_unordered())
     }
 
-    /// Returns the time of [`Clock::early_now`].
     #[inline]
     pub(crate) fn early_now(&self, clock: &impl Clock) -> SystemTime {
         self.time_at(clock, clock.early_now())
@@ -108,7 +106,6 @@ impl TraceAnchor {
         self.time.checked_add(elapsed).unwrap_or(self.time)
     }
 
-    /// Returns the time `age_ns` before `instant`.
     #[inline]
     pub(crate) fn time_before(
         &self,
@@ -136,8 +133,7 @@ impl TraceAnchor {
         }
     }
 
-    /// Puts the anchor into the table for the children of `span`, which has ended, in a slot that
-    /// is free for reuse.
+    /// Puts the anchor of a span that has ended into the table, and releases the slot.
     #[cold]
     pub(crate) fn remember_late(&self, span: &SpanContext) {
         let key = key(self.id, span);
@@ -156,17 +152,13 @@ impl TraceAnchor {
     }
 }
 
-/// Returns the anchor of `key`.
 #[cfg(feature = "sdk")]
 pub(crate) fn known(key: u64) -> Option<Anchor> {
     Some(anchor_of(ANCHORS.find(key)?.1))
 }
 
-/// Puts `anchor` into the table for `span`, which has this key, and returns the slot for its
-/// release.
-///
-/// Returns `None` if the span has no ids, or if the table has an anchor for it that this one
-/// doesn't replace.
+/// Puts `anchor` into the table, and returns the slot for its release. Returns `None` if the span
+/// has no ids, or if the table has an anchor for it that this one doesn't replace.
 #[inline(never)]
 fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<&'static Slot> {
     let words = [anchor.instant().as_ticks(), anchor.unix_time().as_nanos()];
@@ -182,7 +174,6 @@ fn put(key: u64, span: &SpanContext, anchor: &Anchor, replaces: bool) -> Option<
     }
 }
 
-/// Releases the slot of `key`, whose anchor is found until the slot is reused.
 #[inline(never)]
 pub(crate) fn release(key: u64) {
     ANCHORS.release(key);
@@ -195,7 +186,6 @@ fn of_parent(id: ClockId, parent: &SpanContext) -> Option<Anchor> {
     (!parent.is_remote() || slot.is_used_by(key)).then(|| anchor_of(words))
 }
 
-/// Returns the key of `span`.
 #[inline]
 pub(crate) fn key(id: ClockId, span: &SpanContext) -> u64 {
     id.key(span.trace_id().to_bytes(), span.span_id().to_bytes())
