@@ -1,9 +1,9 @@
-//! Rates and lines: the arithmetic that turns ticks into nanoseconds.
+//! Rates and lines: the arithmetic that converts ticks to nanoseconds.
 //!
-//! The fast path needs a [`FastRate`] alone. The rest is compiled once, to keep programs small, rather than into
-//! each of its callers.
+//! The fast path needs only a [`FastRate`]. The rest is not inlined into its callers, which keeps
+//! programs small.
 
-/// Nanoseconds per tick, as a fixed-point number with 48 fractional bits: good to 3.6e-15 ns per
+/// Nanoseconds per tick, as a fixed-point number with 48 fractional bits: exact to 3.6e-15 ns per
 /// tick, and up to 65,536 ns per tick (a counter of 15 kHz).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rate {
@@ -17,8 +17,8 @@ impl Rate {
     pub(crate) const ONE: Self = Self { q48: 1 << FRACTION_BITS };
     /// Not known yet.
     pub(crate) const UNKNOWN: Self = Self { q48: 0 };
-    /// A thousandth of a nanosecond per tick: no counter is that fast, but a clock that stands still
-    /// would need a rate of zero, by which no end of a record could be told.
+    /// A thousandth of a nanosecond per tick. No counter is that fast. A clock that stands still
+    /// would need a rate of zero, by which no end of a record could be computed.
     pub(crate) const SLOWEST: Self = Self { q48: 1 << 38 };
 
     pub(crate) const fn from_q48(q48: u64) -> Self {
@@ -33,7 +33,7 @@ impl Rate {
         self.q48 != 0
     }
 
-    /// The rate that covers `ns` in `ticks`, kept within what a rate can be.
+    /// Returns the rate that covers `ns` in `ticks`, kept within the range of rates.
     #[inline(never)]
     pub(crate) fn from_slope(ns: u64, ticks: u64) -> Self {
         if ticks == 0 {
@@ -43,37 +43,37 @@ impl Rate {
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
     }
 
-    /// The duration of `ticks` in ns, rounded down; saturates.
+    /// Returns the duration of `ticks` in ns, rounded down; saturates.
     #[inline(never)]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         u64::try_from(self.product(ticks) >> FRACTION_BITS).unwrap_or(u64::MAX)
     }
 
-    /// This rate with the precision that a [`FastRate`] keeps.
+    /// Returns this rate with the precision of a [`FastRate`].
     pub(crate) const fn coarsened(self) -> Self {
         Self { q48: self.q48 & !0xffff }
     }
 
-    /// The least number of ticks that lasts `ns`; `None` past `u64::MAX`.
+    /// Returns the least number of ticks that lasts `ns`; `None` past `u64::MAX`.
     #[inline(never)]
     pub(crate) fn ticks(self, ns: u64) -> Option<u64> {
         let ticks = (u128::from(ns) << FRACTION_BITS).div_ceil(u128::from(self.q48.max(1)));
         u64::try_from(ticks).ok()
     }
 
-    /// Ticks per ns, as a rate.
+    /// Returns ticks per ns, as a rate.
     pub(crate) fn inverse(self) -> Self {
         let q48 = (1 << (2 * FRACTION_BITS)) / u128::from(self.q48.max(1));
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
     }
 
-    /// Ticks per second.
+    /// Returns ticks per second.
     pub(crate) fn hz(self) -> u64 {
         self.ticks(1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// This rate moved by an error in every `duration_ns`, at least [`SLOWEST`](Self::SLOWEST). The
-    /// error is in ns with 16 fractional bits.
+    /// Returns this rate changed by an error in every `duration_ns`, at least
+    /// [`SLOWEST`](Self::SLOWEST). The error is in ns with 16 fractional bits.
     #[inline(never)]
     pub(crate) fn changed_by(self, error_q16: i128, duration_ns: u64) -> Self {
         // Kept below 2^62, or 19 hours, so that the product fits.
@@ -85,7 +85,7 @@ impl Rate {
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }
     }
 
-    /// How far this rate is from another, in parts of that.
+    /// Returns the difference from `other`, in parts per billion of `other`.
     pub(crate) fn distance_ppb(self, other: Self) -> u64 {
         let ppb =
             u128::from(self.q48.abs_diff(other.q48)) * 1_000_000_000 / u128::from(other.q48.max(1));
@@ -106,7 +106,7 @@ pub(crate) struct FastRate {
     q32: u64,
 }
 
-/// For how many ns a [`FastRate`] serves.
+/// The duration for which a [`FastRate`] is exact enough, in ns.
 pub(crate) const FAST_NS: u64 = 1 << 32;
 
 impl FastRate {
@@ -122,7 +122,8 @@ impl FastRate {
         self.q32
     }
 
-    /// The duration of `ticks` in ns, which must be less than [`FAST_NS`]: as [`Rate::ns`] has it.
+    /// Returns the duration of `ticks` in ns, which must be less than [`FAST_NS`]. The result
+    /// equals [`Rate::ns`].
     #[inline]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         ticks.wrapping_mul(self.q32) >> 32
@@ -144,7 +145,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The time at `tick`; saturates at both ends of `u64`.
+    /// Returns the time at `tick`; saturates at both ends of `u64`.
     #[inline(never)]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         if tick >= self.start_tick {
@@ -154,12 +155,12 @@ impl Line {
         }
     }
 
-    /// The first tick at which the time is `ns` or later; `None` outside `u64`.
+    /// Returns the first tick at which the time is `ns` or later; `None` outside `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
         self.first_tick_at(ExactNs::from_ns(ns))
     }
 
-    /// The time at `tick`, not rounded; saturates at both ends.
+    /// Returns the time at `tick`, not rounded; saturates at both ends.
     pub(crate) fn exact_ns_at(&self, tick: u64) -> ExactNs {
         let start = ExactNs::from_ns(self.start_ns);
         if tick >= self.start_tick {
@@ -169,17 +170,18 @@ impl Line {
         }
     }
 
-    /// The first tick at which the time is `exact` or later; `None` outside `u64`.
+    /// Returns the first tick at which the time is `exact` or later; `None` outside `u64`.
     pub(crate) fn first_tick_at(&self, exact: ExactNs) -> Option<u64> {
         self.tick_beside(exact, u128::div_ceil, core::ops::Div::div)
     }
 
-    /// The last tick at which the time is `exact` or earlier; `None` outside `u64`.
+    /// Returns the last tick at which the time is `exact` or earlier; `None` outside `u64`.
     pub(crate) fn last_tick_at(&self, exact: ExactNs) -> Option<u64> {
         self.tick_beside(exact, core::ops::Div::div, u128::div_ceil)
     }
 
-    /// The tick at `exact`, where `later` divides by the rate behind the start and `earlier` before it.
+    /// Returns the tick at `exact`. `later` divides by the rate after the start, `earlier` before
+    /// it.
     #[inline(never)]
     fn tick_beside(
         &self,
@@ -205,7 +207,7 @@ impl ExactNs {
         Self((ns as u128) << FRACTION_BITS)
     }
 
-    /// `None` past what `u64` holds in ns.
+    /// Returns the sum; `None` past `u64::MAX` ns.
     pub(crate) fn checked_add(self, ns: u64) -> Option<Self> {
         let sum = self.0.checked_add(Self::from_ns(ns).0)?;
         (sum <= Self::from_ns(u64::MAX).0).then_some(Self(sum))

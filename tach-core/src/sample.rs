@@ -1,47 +1,50 @@
-//! One bracketed reading of counter and OS clock.
+//! A bracketed reading of a counter and an OS clock.
 
 /// The two clocks that a timeline relates. A simulated pair can drive the real code.
 pub(crate) trait ClockPair {
-    /// The counter now, read after every earlier read of either clock.
+    /// Reads the counter, after every earlier read of either clock.
     fn ticks(&self) -> u64;
 
-    /// The OS clock now, in ns.
+    /// Reads the OS clock, in ns.
     fn os_ns(&self) -> u64;
 
-    /// Whether the ticks are that clock's nanoseconds, so that there is nothing to relate.
+    /// Returns whether the ticks are the OS clock's nanoseconds, so that there is nothing to
+    /// relate.
     fn is_identity(&self) -> bool {
         false
     }
 
-    /// Whether the ticks are a counter's.
+    /// Returns whether the ticks come from a counter.
     fn reads_counter(&self) -> bool {
         true
     }
 
-    /// Whether a timeline keeps an offset to the OS clock when that jumps, so that durations stay true.
+    /// Returns whether a timeline keeps an offset to the OS clock when that clock jumps, so that
+    /// durations stay true.
     fn keeps_offset(&self) -> bool {
         false
     }
 
-    /// The step in which the OS clock rises, in ns.
+    /// Returns the step in which the OS clock rises, in ns.
     fn resolution_ns(&self) -> u64 {
         1
     }
 
-    /// The counter's frequency as the machine declares it, where it does; it may lie.
+    /// Returns the counter's frequency if the machine declares one. It may be wrong.
     fn declared_hz(&self) -> Option<u64> {
         None
     }
 }
 
-/// How a counter failed.
+/// The way in which a counter failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CounterFailure {
     /// It went back.
     Regressed,
     /// It stands still.
     Stopped,
-    /// The OS clock takes as long to read as by a system call, so the kernel may have left the counter.
+    /// Reading the OS clock takes as long as a system call, so the kernel may have left the
+    /// counter.
     Untrusted,
 }
 
@@ -50,23 +53,24 @@ pub(crate) enum CounterFailure {
 pub(crate) struct Sample {
     /// The middle of the bracket.
     pub(crate) tick: u64,
-    /// What the OS clock said within the bracket.
+    /// The OS clock, read within the bracket.
     pub(crate) ns: u64,
     /// The bracket's width: the OS clock was read at `tick` plus or minus half of it.
     pub(crate) width_ticks: u64,
-    /// How much wider that is than the narrowest seen lately: an interruption, before or after the
-    /// OS clock was read.
+    /// The excess over the narrowest bracket seen lately: an interruption, before or after the OS
+    /// clock was read.
     pub(crate) excess_ticks: u64,
     /// The step in which the OS clock rises.
     pub(crate) resolution_ns: u64,
 }
 
 impl Sample {
-    /// Brackets at most: an interrupted one is wide, and eight in a row are not all interrupted.
+    /// The maximum number of brackets. An interrupted bracket is wide, and eight in a row are not
+    /// all interrupted.
     const ATTEMPTS: u32 = 8;
 
-    /// The narrowest of a few brackets. It stops early at one that is about as narrow as
-    /// `best_width_ticks`, the best seen before (0: none was).
+    /// Takes the narrowest of a few brackets. Stops early at one that is about as narrow as
+    /// `best_width_ticks`, the best seen before (0 if there was none).
     pub(crate) fn take(clocks: &dyn ClockPair, best_width_ticks: u64) -> Self {
         let good_enough = best_width_ticks.saturating_add(best_width_ticks / 8);
         let resolution_ns = clocks.resolution_ns();
@@ -91,7 +95,7 @@ impl Sample {
     fn bracket(clocks: &dyn ClockPair, resolution_ns: u64) -> Self {
         let before = clocks.ticks();
         let ns = clocks.os_ns();
-        // A counter that went back in between counts as one that stood still.
+        // A counter that went back within the bracket counts as one that stood still.
         let width_ticks = clocks.ticks().saturating_sub(before);
         Self { tick: before + width_ticks / 2, ns, width_ticks, excess_ticks: 0, resolution_ns }
     }

@@ -1,7 +1,7 @@
 //! The process's one clock: the chosen source and its two timelines.
 //!
-//! These statics are one instance of what `timeline` and `source` define; everything above works
-//! on ticks.
+//! The statics here are the one instance of the types in `timeline` and `source`. The public types
+//! above work on ticks.
 
 mod convert;
 mod disciplined;
@@ -31,13 +31,14 @@ use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::source::{self, Chosen, Mode, Reason, Verdict};
 use crate::timeline::{Expected, Timeline};
 
-/// What both timelines, and all else that is kept, may take.
+/// The limit for the memory of both timelines and all other state.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
 
-/// What has happened to the machine.
+/// The events of the machine so far.
 pub(crate) static HOST: Host = Host::new();
 
-/// Lets ticks go on without the counter, if it has failed. Returns whether they do.
+/// Replaces a counter that failed by another source of ticks, if there is one. Returns whether it
+/// did.
 #[cold]
 #[inline(never)]
 fn counter_failed(failure: CounterFailure) -> bool {
@@ -54,7 +55,7 @@ fn counter_failed(failure: CounterFailure) -> bool {
     replace_counter(chosen, failure, reason)
 }
 
-/// The counter as it is, beside one of the OS's clocks.
+/// The raw counter beside one of the OS's clocks.
 struct RawCounter(fn() -> u64);
 
 impl ClockPair for RawCounter {
@@ -67,8 +68,8 @@ impl ClockPair for RawCounter {
     }
 }
 
-/// Whether the kernel has left the counter that `chosen` relies on. It is asked by files, once in a while
-/// at most.
+/// Returns whether the kernel has left the counter that `chosen` relies on. Reads files, at most
+/// once in a while.
 fn kernel_left_counter(chosen: Chosen) -> bool {
     let mut has_left = false;
     if HOST.review_is_due(os::monotonic_ns()) {
@@ -77,26 +78,27 @@ fn kernel_left_counter(chosen: Chosen) -> bool {
     has_left
 }
 
-/// Lets ticks go on without the counter as it is, unless the source is no longer as `seen`. Returns whether
-/// ticks are read in another way than by `seen`.
+/// Replaces the counter, unless the source is no longer as in `seen`. Returns whether ticks are now
+/// read differently than in `seen`.
 fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> bool {
     if !seen.verdict.mode.reads_counter() {
         return false;
     }
     let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter(os::monotonic_ns), 0);
     let Some(expected) = MONOTONIC.expected(os_ns) else { return false };
-    // The OS clock goes back as well in a process that is restored elsewhere. Then Unix time has to do.
+    // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
+    // the only evidence.
     let floor = MONOTONIC.floor();
     let by_unix_time = || REALTIME.expected(os::realtime_ns()).unwrap_or(expected);
     let expected = if expected.tick < floor { by_unix_time() } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
     let told = read::tick_by(seen, || raw);
-    // Another thread may already have moved the counter to where it should be.
+    // Another thread may already have corrected the counter.
     if failure == CounterFailure::Regressed && told >= expected.tick {
         return true;
     }
-    // Beside what the line is moved ahead for reads on other cores: not before this one, nor before
-    // what has been given by enforced order.
+    // Not before this read, nor before a tick that enforced order has returned. (The line is moved
+    // ahead for reads on other cores besides.)
     let expected = Expected { tick: expected.tick.max(told).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, reason }, line);
@@ -104,12 +106,12 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> boo
     source::choose() != seen
 }
 
-/// Whether the ticks were the OS clock's own nanoseconds at first.
+/// Returns whether the ticks were the OS clock's own nanoseconds at first.
 fn is_os_clock() -> bool {
     MONOTONIC.newest().is_some_and(|record| record.is_identity())
 }
 
-/// The timeline less the OS's monotonic clock, in ns.
+/// Returns the timeline minus the OS's monotonic clock, in ns.
 pub(crate) fn offset_ns() -> i64 {
     let chosen = source::choose();
     let offset_ns = if is_os_clock() && chosen.verdict.mode == Mode::Replaced {
@@ -121,8 +123,9 @@ pub(crate) fn offset_ns() -> i64 {
     i64::from_ne_bytes(offset_ns.to_ne_bytes())
 }
 
-/// Lets ticks go on where the OS's monotonic clock went back, as it does in another time namespace. Unix
-/// time shows where they should be. Returns whether ticks are read in another way than by `seen`.
+/// Continues the ticks after the OS's monotonic clock went back, as it does in another time
+/// namespace. Unix time shows where they should be. Returns whether ticks are now read differently
+/// than in `seen`.
 fn move_os_clock(seen: Chosen) -> bool {
     let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return false };
     let tick = expected.tick.max(MONOTONIC.floor()).max(read::last());
@@ -134,8 +137,8 @@ fn move_os_clock(seen: Chosen) -> bool {
     source::choose() != seen
 }
 
-/// Asks the hypervisor, by its device, whether this machine was restored or moved; and the kernel, by its
-/// files, whether it still keeps its time by the counter.
+/// Asks the hypervisor's device whether this machine was restored or moved, and the kernel's files
+/// whether it still keeps its time by the counter.
 fn review() {
     let chosen = source::choose();
     if !chosen.verdict.mode.reads_counter() || !HOST.review_is_due(os::monotonic_ns()) {
@@ -149,15 +152,15 @@ fn review() {
     });
 }
 
-/// Chooses the source and begins both timelines, so that every tick that is read from now on lies
-/// between two known points. Called by many threads at once it still happens only once.
+/// Chooses the source and begins both timelines, so that every later tick lies between two known
+/// points. If several threads call it, it happens once.
 pub(crate) fn start() {
     os::keeping_errno(start_once);
 }
 
 fn start_once() {
     let (mut monotonic, mut realtime) = (None, None);
-    // The evidence takes as long to collect as a rate takes to measure.
+    // Collecting the evidence takes as long as measuring a rate.
     source::choose_after(&mut || {
         monotonic = Some(Sample::take(&RawCounter(os::monotonic_ns), 0));
         realtime = Some(Sample::take(&RawCounter(os::realtime_ns), 0));

@@ -1,17 +1,17 @@
 //! The timeline: a function from ticks to nanoseconds that all threads share and that grows on
 //! demand.
 //!
-//! It is made of [`Record`]s, each published once and never changed, so a tick that has been
-//! converted converts to the same value for as long as its record is kept. Whoever needs a tick
-//! past the end of the last record makes the next one: it samples the OS clock, computes the record
-//! privately, and publishes it by one compare-exchange of the head's generation. Of several that do
-//! so at once one wins and the others convert by its record, so nobody waits: not for a thread that
-//! was preempted in the middle of this, nor for one that a signal handler interrupted, nor for one
-//! that a `fork` left behind. `docs/adr/0003` tells why.
+//! It consists of [`Record`]s, each published once and never changed. So a tick that was converted
+//! converts to the same value for as long as its record is kept. A thread that needs a tick past
+//! the end of the last record makes the next one: it samples the OS clock, computes the record
+//! privately, and publishes it by one compare-exchange of the head's generation. If several threads
+//! do so at once, one wins and the others convert by its record. No thread waits: not for one that
+//! was preempted in the middle, nor for one that a signal handler interrupted, nor for one that
+//! `fork` left behind. `docs/adr/0003` gives the reasons.
 //!
-//! A record is used for some 50 ms at a time. Then a look at the OS clock either lengthens its use or ends
-//! it: the successor begins at the first tick that nobody can have converted yet (`horizon`). So whatever
-//! happens to the OS clock or to the counter is found within 100 ms of use.
+//! A record is used for some 50 ms at a time. Then a look at the OS clock either extends its use or
+//! ends it; the successor begins at the first tick that no thread can have converted yet
+//! (`Horizon`). So any change of the OS clock or the counter is found within 100 ms of use.
 
 mod bound;
 mod counts;
@@ -38,15 +38,17 @@ use crate::line::{FAST_NS, Line, Rate};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Padded, Reach};
 
-/// Records in memory. In a calm, busy process each covers four seconds, so the ticks of the last minute convert
-/// by the records that first converted them. In an idle process a record covers any time.
+/// The number of records in memory. In a calm, busy process each covers four seconds, so the ticks
+/// of the last minute convert by the records that first converted them. In an idle process a record
+/// covers any time.
 const SLOTS: usize = 76;
-/// Records whose knowledge is in memory: the newest's, and room for those that are being made.
+/// The number of records whose knowledge is in memory: the newest one's, and room for those being
+/// made.
 const NEWEST: usize = 8;
-/// A tick that is ahead by less is another core's present, not the future.
+/// A tick that is ahead by less belongs to another core's present, not to the future.
 const NEAR_NS: u64 = 2_000;
 
-/// What a counter should read.
+/// The value that a counter should read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) tick: u64,
@@ -60,7 +62,7 @@ pub(crate) struct Expected {
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
     current: Padded<Current>,
-    /// Whether it waits for an OS clock that is set back, and does not go back with it.
+    /// Whether the timeline waits for an OS clock that is set back, instead of going back with it.
     waits_for_clock: AtomicBool,
     /// Whether an event was counted that no caller has seen yet.
     counted_event: AtomicBool,
@@ -68,7 +70,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Nothing but zeros, so that the statics take no room in the program's file.
+    /// Creates a timeline of zeros only, so that the statics take no room in the program's file.
     pub(crate) const fn new() -> Self {
         Self {
             current: Padded(Current::new()),
@@ -78,9 +80,9 @@ impl Timeline {
         }
     }
 
-    /// From now on does so when the OS clock is set back.
+    /// Sets the reaction to an OS clock that is set back.
     pub(crate) fn set_backward_step(&self, backward: BackwardStep) {
-        // ORDERING: Relaxed, since the choice stands alone.
+        // ORDERING: Relaxed: the choice publishes nothing else.
         self.waits_for_clock.store(backward == BackwardStep::Hold, Ordering::Relaxed);
     }
 
@@ -88,13 +90,13 @@ impl Timeline {
         if clocks.keeps_offset() {
             return Policy::Offset;
         }
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed: the choice publishes nothing else.
         let waits = self.waits_for_clock.load(Ordering::Relaxed);
         Policy::Step(if waits { BackwardStep::Hold } else { BackwardStep::Follow })
     }
 
-    /// Begins here, or at `sample` if there is one, unless it has begun already. Returns the first
-    /// record if it could not be published.
+    /// Begins the timeline here, or at `sample` if there is one, unless it has begun already.
+    /// Returns the first record if it could not be published.
     pub(crate) fn begin(&self, sample: Option<Sample>, clocks: &dyn ClockPair) -> Option<Record> {
         if self.history.head() != 0 {
             return None;
@@ -108,8 +110,8 @@ impl Timeline {
         (!self.publish(0, &first)).then_some(first)
     }
 
-    /// Whether `tick`, read now, lies between the last look at the OS clock and the next. If it does not,
-    /// [`look`](Self::look) is called for.
+    /// Returns whether `tick`, which was just read, lies between the last look at the OS clock and
+    /// the next. If not, the caller must look ([`try_look`](Self::try_look)).
     #[inline]
     pub(crate) fn expects(&self, tick: u64) -> bool {
         self.current.0.expects(tick)
@@ -134,13 +136,14 @@ impl Timeline {
         Ok(self.find(tick, clocks, answers)?.ns_at(tick))
     }
 
-    /// The time at `now`, a tick that was just read; `None` if a look is due first.
+    /// Returns the time at `now`, a tick that was just read; `None` if a look is due first.
     #[inline]
     pub(crate) fn ns_now(&self, now: u64) -> Option<u64> {
         self.current.0.ns_now(now)
     }
 
-    /// The time from `earlier` to `now`, a tick that was just read; `None` if a look is due first.
+    /// Returns the time from `earlier` to `now`, a tick that was just read; `None` if a look is due
+    /// first.
     #[inline]
     pub(crate) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
         self.current.0.ns_since(earlier, now)
@@ -182,7 +185,7 @@ impl Timeline {
         })
     }
 
-    /// The newest record; `None` before [`begin`](Self::begin).
+    /// Returns the newest record; `None` before [`begin`](Self::begin).
     pub(crate) fn newest(&self) -> Option<Record> {
         self.newest_with_id().map(|(_, record)| record)
     }
@@ -193,18 +196,18 @@ impl Timeline {
         Some((id, Record::from_words(piece, knowledge)))
     }
 
-    /// Where it began; `None` before [`begin`](Self::begin).
+    /// Returns the time at which the timeline began; `None` before [`begin`](Self::begin).
     pub(crate) fn origin_ns(&self) -> Option<u64> {
         let first = self.first_piece().map(|(_, piece)| piece);
         Some(first.or_else(|| Some(self.newest()?.piece))?.knee().ns)
     }
 
-    /// The tick of the last look.
+    /// Returns the tick of the last look.
     pub(crate) fn floor(&self) -> u64 {
         self.current.0.floor()
     }
 
-    /// The timeline less the OS clock, in ns; wraps.
+    /// Returns the timeline minus the OS clock, in ns; wraps.
     pub(crate) fn offset_ns(&self) -> u64 {
         self.newest().map_or(0, |record| record.offset_ns)
     }
@@ -252,7 +255,8 @@ impl Timeline {
                 self.install(&record, until, tick, clocks);
                 return Ok(record.line_at(tick));
             }
-            // Another core's counter may be a little ahead of this one's: that is not the future yet.
+            // Another core's counter may be a little ahead of this one's: such a tick is not the
+            // future.
             let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
             if clocks.ticks().saturating_add(near_ticks) < until {
                 return Ok(record.piece.main);
@@ -263,7 +267,7 @@ impl Timeline {
         }
     }
 
-    /// Up to where the newest record, whose id is `id`, may be used.
+    /// Returns the reach of the newest record, whose id is `id`.
     #[inline(never)]
     fn reach(&self, id: Id, record: &Record) -> Option<Reach> {
         if record.is_identity() {
@@ -272,15 +276,15 @@ impl Timeline {
         self.history.reach(id, record.piece.knee().tick)
     }
 
-    /// Serves the fast path from `record`, which may be used up to `until`.
+    /// Makes `record` the line in use up to `until`.
     fn install(&self, record: &Record, until: u64, tick: u64, clocks: &dyn ClockPair) {
         let main = record.piece.main;
         if tick < main.start_tick {
             return;
         }
         if record.is_identity() {
-            // Without an end, so it is served by one stretch after the other; but not by a future
-            // one, after which the present could not be served any more.
+            // The identity has no end, so the fast path takes it in stretches, but never in a
+            // future one: after it, the fast path could not serve the present.
             if tick <= clocks.os_ns() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
@@ -306,14 +310,14 @@ impl Timeline {
         }
     }
 
-    /// The tick that should be read when the OS clock has the time `os_ns`. If no rate is known, ticks count
-    /// as nanoseconds. `None` before [`begin`](Self::begin).
+    /// Returns the tick that should be read when the OS clock has the time `os_ns`. If no rate is
+    /// known, ticks count as nanoseconds. Returns `None` before [`begin`](Self::begin).
     #[inline(never)]
     pub(crate) fn expected(&self, os_ns: u64) -> Option<Expected> {
         let Record { estimate, offset_ns, .. } = self.newest()?;
         let ns = os_ns.wrapping_add(offset_ns);
         if !estimate.rate.is_known() {
-            // Right where ticks are nanoseconds. Otherwise the first rate has to be measured anew.
+            // Exact where ticks are nanoseconds. Elsewhere the first rate must be measured anew.
             let tick = estimate.tick.saturating_add(ns.saturating_sub(estimate.ns));
             return Some(Expected { tick, rate: Rate::ONE, error_ns: 0 });
         }

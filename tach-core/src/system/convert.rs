@@ -1,4 +1,4 @@
-//! Ticks to durations and to Unix time.
+//! Conversions of ticks to durations and to Unix time.
 
 use core::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::counter;
 use crate::instants::Instant;
 use crate::sync::{AtomicU64, Ordering, Padded};
 
-/// The time from `earlier` to `later`, both ticks; zero if they come the other way round.
+/// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
     duration(MONOTONIC.ns_between(earlier, later))
 }
 
-/// The time from `earlier` to now.
+/// Returns the time from `earlier` to now.
 #[inline]
 pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
     if R::is_instruction() {
@@ -26,8 +26,8 @@ pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
     elapsed_otherwise::<R>(earlier)
 }
 
-/// Apart from [`elapsed`], so that this one holds no call between the loads of the line and the
-/// instruction, and needs to save no registers.
+/// Apart from [`elapsed`], so that `elapsed` contains no call between the loads of the line and the
+/// instruction, and saves no registers.
 #[cold]
 #[inline(never)]
 fn elapsed_otherwise<R: Read>(earlier: u64) -> Duration {
@@ -51,41 +51,42 @@ fn long_duration(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// The tick `duration` after `tick`; `None` past the range of ticks.
+/// Returns the tick `duration` after `tick`; `None` past the range of ticks.
 pub(crate) fn after(tick: u64, duration: Duration) -> Option<u64> {
     let ns = u64::try_from(duration.as_nanos()).ok()?;
     started().tick_after(tick, ns)
 }
 
-/// The tick `duration` before `tick`; `None` before the range of ticks.
+/// Returns the tick `duration` before `tick`; `None` before the range of ticks.
 pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
     let ns = u64::try_from(duration.as_nanos()).ok()?;
     started().tick_before(tick, ns)
 }
 
-/// The elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.
+/// Returns the elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.
 #[inline]
 fn monotonic_ns_at(tick: u64) -> u64 {
     MONOTONIC.ns_at(tick)
 }
 
-/// The OS's monotonic clock at `tick`, in ns. Instants from before a jump of that clock keep their distance
-/// to now.
+/// Returns the OS's monotonic clock at `tick`, in ns. Instants from before a jump of that clock
+/// keep their distance to now.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
 pub(crate) fn os_monotonic_ns_at(tick: u64) -> u64 {
     monotonic_ns_at(tick).saturating_add_signed(offset_ns().wrapping_neg())
 }
 
-/// The first tick at which the OS's monotonic clock says `ns` or more; the nearest there is.
+/// Returns the first tick at which the OS's monotonic clock reads `ns` or more, or the nearest tick
+/// there is.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
 pub(crate) fn tick_at_os_monotonic_ns(ns: u64) -> u64 {
-    // A tick past the end of the newest record is told better once that has a successor.
+    // A tick past the end of the newest record is more exact once that record has a successor.
     let now_ns = monotonic_ns_at(ticks::<Bare>());
     let ns = ns.saturating_add_signed(offset_ns());
     MONOTONIC.tick_at(ns).unwrap_or(if ns < now_ns { 0 } else { u64::MAX })
 }
 
-/// The Unix time now, in ns.
+/// Returns the Unix time now, in ns.
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
     if Bare::is_instruction() {
@@ -96,7 +97,7 @@ pub(crate) fn unix_ns_now() -> u64 {
     unix_ns_otherwise()
 }
 
-/// Apart from [`unix_ns_now`] for the reason that [`elapsed_otherwise`] has.
+/// Apart from [`unix_ns_now`] for the same reason as [`elapsed_otherwise`].
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
@@ -104,20 +105,20 @@ fn unix_ns_otherwise() -> u64 {
     unix_ns_at(tick)
 }
 
-/// The Unix time at `tick`, in ns.
+/// Returns the Unix time at `tick`, in ns.
 #[inline]
 pub(crate) fn unix_ns_at(tick: u64) -> u64 {
     REALTIME.ns_at(tick)
 }
 
-/// A tick of now, its Unix time, and how far that may be from the OS clock's, both in ns.
+/// Returns the present tick, its Unix time, and how far that may be from the OS clock, both in ns.
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
     in_force();
     let (tick, bound_ns) = REALTIME.bound().unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
     (unix_ns_at(tick), bound_ns)
 }
 
-/// The time since this process first used tach.
+/// Returns the time since this process first used tach.
 ///
 /// # Examples
 ///
@@ -131,7 +132,8 @@ pub fn uptime() -> Duration {
     uptime_at(Instant::from_ticks(ticks::<Bare>()))
 }
 
-/// The time from when this process first used tach to `instant`; zero if that is earlier.
+/// Returns the time from the process's first use of tach to `instant`; zero if `instant` is
+/// earlier.
 ///
 /// # Examples
 ///
@@ -149,22 +151,22 @@ pub fn uptime_at(instant: impl Into<Instant>) -> Duration {
     Duration::from_nanos(ns.saturating_sub(origin_ns()))
 }
 
-/// The OS's monotonic clock at the first use of tach.
+/// Returns the OS's monotonic clock at the first use of tach.
 #[inline]
 fn origin_ns() -> u64 {
     static ORIGIN_NS: Padded<AtomicU64> = Padded(AtomicU64::new(u64::MAX));
-    // ORDERING: Relaxed, since the value stands alone and whoever stores it stores the same.
+    // ORDERING: Relaxed: the value publishes nothing else, and every thread stores the same value.
     let known = ORIGIN_NS.0.load(Ordering::Relaxed);
     if known != u64::MAX {
         return known;
     }
     let origin_ns = started().origin_ns().unwrap_or(0);
-    // ORDERING: Relaxed, as above.
+    // ORDERING: Relaxed: see the load.
     ORIGIN_NS.0.store(origin_ns, Ordering::Relaxed);
     origin_ns
 }
 
-/// The monotonic timeline once it has begun.
+/// Returns the monotonic timeline once it has begun.
 fn started() -> Disciplined {
     in_force();
     MONOTONIC

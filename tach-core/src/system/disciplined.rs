@@ -139,7 +139,7 @@ impl Disciplined {
     }
 }
 
-/// What one timeline knows for the other.
+/// The knowledge of one timeline that helps the other.
 pub(crate) trait Witness {
     /// Returns whether the OS clock is ahead though the counter has lost no ticks since `since`.
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool;
@@ -235,6 +235,6 @@ impl Witness for RealtimeClocks {
 #[cold]
 #[inline(never)]
 fn see_suspends() {
-    // A kernel may lack the clock that is asked.
+    // A kernel may lack the clock that `suspended_ns` reads.
     os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), read::unchecked()));
 }

@@ -1,8 +1,8 @@
-//! What happens to the machine under a clock: suspends, restored virtual machines.
+//! Events of the machine under a clock: suspends and restored virtual machines.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What has been seen of the machine since each fact was first known.
+/// The events since each fact was first known.
 #[derive(Debug)]
 pub(crate) struct Host {
     suspended_ns: AtomicU64,
@@ -13,15 +13,15 @@ pub(crate) struct Host {
     reviewed_ns: AtomicU64,
 }
 
-/// A fact that has not been told yet.
+/// A fact that is not known yet.
 const UNKNOWN: u64 = u64::MAX;
-/// Asking the machine takes some system calls, so `sync` does it no more often than this.
+/// Asking the machine takes some system calls, so `sync` asks no more often than this.
 const REVIEW_INTERVAL_NS: u64 = 1_000_000_000;
-/// A shorter suspend can't be told from the error of reading two clocks.
+/// A shorter suspend is within the error of reading two clocks.
 const SHORTEST_SUSPEND_NS: u64 = 1_000_000;
 
-// ORDERING: Relaxed throughout: each number stands alone, and is told to people and compared with
-// what it was before.
+// ORDERING: Relaxed throughout: each number publishes nothing else. It is reported to people and
+// compared with its earlier value.
 impl Host {
     pub(crate) const fn new() -> Self {
         Self {
@@ -34,15 +34,15 @@ impl Host {
         }
     }
 
-    /// Whether it is time for a review; the first of several who ask at once is told so.
+    /// Returns whether a review is due. Of several threads that ask at once, one gets `true`.
     pub(crate) fn review_is_due(&self, now_ns: u64) -> bool {
         let reviewed_ns = self.reviewed_ns.load(Ordering::Relaxed);
         now_ns.abs_diff(reviewed_ns) >= REVIEW_INTERVAL_NS
             && exchange(&self.reviewed_ns, reviewed_ns, now_ns)
     }
 
-    /// Counts a suspend if the machine has been suspended for longer than when it was asked before. The
-    /// total is not known everywhere.
+    /// Counts a suspend if the machine has been suspended for longer than at the last call. `None`
+    /// on systems that don't report the total.
     pub(crate) fn see_suspends(&self, total_ns: Option<u64>, tick: u64) {
         let Some(total_ns) = total_ns else { return };
         let before_ns = self.suspended_ns.load(Ordering::Relaxed);
@@ -54,8 +54,8 @@ impl Host {
         }
     }
 
-    /// Counts a disruption if `marker` is another than before. A number that changes when a virtual
-    /// machine is restored or migrated is not known everywhere.
+    /// Counts a disruption if `marker` has changed. The marker changes when a virtual machine is
+    /// restored or migrated. `None` on systems without one.
     pub(crate) fn see_marker(&self, marker: Option<u64>, tick: u64) {
         let Some(marker) = marker else { return };
         let before = self.disruption_marker.load(Ordering::Relaxed);
@@ -66,17 +66,17 @@ impl Host {
         }
     }
 
-    /// Something was found at `tick`.
+    /// Records that an event was found at `tick`.
     pub(crate) fn event_at(&self, tick: u64) {
         self.last_event_tick.fetch_max(tick, Ordering::Relaxed);
     }
 
-    /// How often the machine was suspended.
+    /// Returns the number of suspends.
     pub(crate) fn suspends(&self) -> u32 {
         self.suspends.load(Ordering::Relaxed)
     }
 
-    /// How often the virtual machine was restored or migrated, as far as it tells.
+    /// Returns the number of restores and migrations of the virtual machine that it reported.
     pub(crate) fn disruptions(&self) -> u32 {
         self.disruptions.load(Ordering::Relaxed)
     }
@@ -85,15 +85,15 @@ impl Host {
         u64::from(self.suspends()) + u64::from(self.disruptions())
     }
 
-    /// Where the last of all was found; 0 if there was none.
+    /// Returns the tick at which the last event was found; 0 if there was none.
     pub(crate) fn last_event_tick(&self) -> u64 {
         self.last_event_tick.load(Ordering::Relaxed)
     }
 }
 
-/// Puts `new` in the place of `seen`; whether that was still there.
+/// Replaces `seen` by `new`. Returns whether the cell still held `seen`.
 fn exchange(cell: &AtomicU64, seen: u64, new: u64) -> bool {
-    // ORDERING: Relaxed, as all of them.
+    // ORDERING: Relaxed: see `impl Host`.
     cell.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 

@@ -1,4 +1,4 @@
-//! The four reads, each one instruction where that will do.
+//! The four reads of the clock, each one instruction where that suffices.
 
 use super::disciplined::Disciplined;
 use super::{MONOTONIC, start};
@@ -8,18 +8,18 @@ use crate::source::{self, Chosen, Mode, Order};
 use crate::sync::Maximum;
 use crate::sync::Padded;
 
-/// The highest tick that an enforced read has given.
+/// The highest tick that an enforced read has returned.
 static LAST: Padded<Maximum> = Padded(Maximum::new());
 
-/// A way to read the clock: one instruction where that will do, decided by one comparison.
+/// A way to read the clock: one instruction where that suffices, decided by one comparison.
 pub(crate) trait Read {
-    /// Whether [`instruction`](Self::instruction) will do.
+    /// Returns whether [`instruction`](Self::instruction) suffices.
     fn is_instruction() -> bool;
 
-    /// The read as one instruction.
+    /// Reads the clock by one instruction.
     fn instruction() -> u64;
 
-    /// The read by other means; also the first one of all, which chooses the source.
+    /// Reads the clock by other means. The first read of all comes here and chooses the source.
     fn otherwise() -> u64;
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Bare;
 pub(crate) struct Ordered;
 /// A read that never precedes one that happened before it, on any thread.
 pub(crate) struct Strict;
-/// A read that no strict one precedes which happens after it, on any thread.
+/// A read that is not later than any strict read which happens after it, on any thread.
 pub(crate) struct Early;
 
 impl Read for Bare {
@@ -92,9 +92,9 @@ impl Read for Strict {
 }
 
 impl Read for Early {
-    /// Where strict reads keep their order by instructions, a bare one is early by itself, if no store that
-    /// tells of it can be seen before it has a value. (For LLVM it has side effects, so that no store is
-    /// moved before it.)
+    /// Where an instruction orders strict reads, a bare read is early by itself, provided that no
+    /// store which reveals it becomes visible before the read has its value. (LLVM treats the read
+    /// as having side effects, so it moves no store before it.)
     #[inline]
     fn is_instruction() -> bool {
         counter::IS_READ_BEFORE_STORES && Strict::is_instruction()
@@ -111,10 +111,10 @@ impl Read for Early {
     }
 }
 
-/// The tick now.
+/// Returns the present tick.
 ///
-/// A counter that has gone back, or has not been compared with the OS clock for a while, is looked at
-/// before its tick is returned.
+/// If the counter has gone back, or was not compared with the OS clock for a while, looks at the OS
+/// clock first.
 #[inline]
 pub(crate) fn ticks<R: Read>() -> u64 {
     if R::is_instruction() {
@@ -126,8 +126,8 @@ pub(crate) fn ticks<R: Read>() -> u64 {
     R::otherwise()
 }
 
-/// The tick that `read` reads by the choice in force, once `timeline` has looked at the counter if that
-/// is due.
+/// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if
+/// `timeline` is due for one.
 pub(super) fn checked(timeline: Disciplined, read: fn(Chosen) -> u64) -> u64 {
     let chosen = in_force();
     let tick = read(chosen);
@@ -139,12 +139,12 @@ pub(super) fn checked(timeline: Disciplined, read: fn(Chosen) -> u64) -> u64 {
     if now == chosen { tick } else { read(now) }
 }
 
-/// An ordered read that is not looked at, for the looks themselves.
+/// Returns an ordered read without a look, for the looks themselves.
 pub(super) fn unchecked() -> u64 {
     ordered(in_force())
 }
 
-/// The tick by the chosen source, whose counter `read` reads.
+/// Returns the tick by the chosen source, whose counter `read` reads.
 pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
     match chosen.verdict.mode {
         Mode::Undecided | Mode::Os => os::monotonic_ns(),
@@ -154,7 +154,7 @@ pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
     }
 }
 
-/// The choice, made now if this is the first read of all.
+/// Returns the choice of the source, which is made now if this is the first read of all.
 pub(super) fn in_force() -> Chosen {
     if source::mode() == Mode::Undecided {
         start();
@@ -162,7 +162,7 @@ pub(super) fn in_force() -> Chosen {
     source::choose()
 }
 
-/// The strict read where it is not one instruction, or is to be looked at.
+/// Returns a strict read where one instruction doesn't suffice, or a look is due.
 #[cold]
 #[inline(never)]
 fn strict_elsewhere() -> u64 {
@@ -172,7 +172,8 @@ fn strict_elsewhere() -> u64 {
     })
 }
 
-/// A read that the CPU does not execute before this thread's earlier loads, by the chosen source.
+/// Returns a read by the chosen source that the CPU does not execute before this thread's earlier
+/// loads.
 fn ordered(chosen: Chosen) -> u64 {
     tick_by(chosen, || match chosen.verdict.mode {
         Mode::SelfOrdered => counter::ticks_self_ordered(),
@@ -180,7 +181,7 @@ fn ordered(chosen: Chosen) -> u64 {
     })
 }
 
-/// The highest tick that an enforced read has given; 0 if there was none.
+/// Returns the highest tick that an enforced read has returned; 0 if there was none.
 pub(super) fn last() -> u64 {
     LAST.0.get()
 }

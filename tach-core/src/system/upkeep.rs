@@ -1,15 +1,15 @@
-//! What a user may do to the process's clock, and ask of it.
+//! Operations on the process's clock: force, synchronize, count disruptions.
 
 use super::read::in_force;
 use super::{HOST, MONOTONIC, REALTIME, review};
 use crate::source::{self, ForceError, Source};
 use crate::timeline::{BackwardStep, Timeline};
 
-/// Forces the source of all ticks. Call it before anything reads the clock; of several calls the last
-/// counts.
+/// Forces the source of all ticks. Call it before the first read of the clock; the last of several
+/// calls counts.
 ///
-/// It outranks `TACH_SOURCE`. A counter that does not exist or may not be executed can't be forced:
-/// [`status`](crate::status()) then says so.
+/// It has priority over `TACH_SOURCE`. A counter that does not exist or may not be executed can't
+/// be forced; [`status`](crate::status()) then reports `source_request_ignored`.
 ///
 /// # Errors
 ///
@@ -29,16 +29,16 @@ pub fn force_source(source: Source) -> Result<(), ForceError> {
     source::call_for_source(source)
 }
 
-/// Has [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, also where the
-/// kernel trusts the counter on all CPUs. Call it before anything reads the clock.
+/// Makes [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, even
+/// where the kernel trusts the counter on all CPUs. Call it before the first read of the clock.
 ///
-/// It is for hosts whose kernel is trusted less than it trusts its counter: a read then costs what
-/// threads that write one word cost each other. `TACH_ORDER=enforced` in the environment does the same.
-/// Where ticks come from the OS clock, that keeps the order and nothing changes.
+/// Use it on hosts whose counter you trust less than their kernel does. A read then costs as much
+/// as a write to a word that all threads write. `TACH_ORDER=enforced` in the environment does the
+/// same. If ticks come from the OS clock, that clock keeps the order and nothing changes.
 ///
 /// # Errors
 ///
-/// Fails once the source has been chosen without it, which the first read does.
+/// Fails once the source has been chosen without enforced order, which the first read does.
 ///
 /// # Examples
 ///
@@ -53,10 +53,10 @@ pub fn enforce_order() -> Result<(), ForceError> {
     source::call_for_enforced_order()
 }
 
-/// What the process's Unix time does when the OS's real-time clock is set back by more than a
-/// millisecond: [`BackwardStep::Follow`] unless this says otherwise.
+/// Sets how the process's Unix time reacts when the OS's real-time clock is set back by more than a
+/// millisecond. The default is [`BackwardStep::Follow`].
 ///
-/// It applies from the next look at the OS clock on.
+/// The choice applies from the next look at the OS clock.
 ///
 /// # Examples
 ///
@@ -69,17 +69,21 @@ pub fn set_backward_step(backward: BackwardStep) {
 
 /// Samples the OS's clocks now, and asks the host about disruptions.
 ///
-/// No process needs to call it: reads and conversions sample the clocks every 50 ms of use. An idle
-/// process learns of a disruption at its next read, and this call finds it at once. A counter that stands still is
-/// found by this call, by the `Recalibrator`, and by an interval of zero ticks between two reads. Only this call
-/// and the `Recalibrator` ask the hypervisor's device (`/dev/vmclock0`) whether the machine was restored. [`status`](crate::status) and [`epoch`] report the findings.
+/// No process needs to call it: reads and conversions sample the clocks every 50 ms of use, and an
+/// idle process finds a disruption at its next read. This call finds it at once.
+/// [`status`](crate::status()) and [`epoch`] report the findings.
 ///
-/// Instants that may have been converted keep their times, so a clock that was set is followed within
-/// 100 ms.
+/// Only three things find a counter that stands still: this call, the `Recalibrator`, and an
+/// interval of zero ticks between two reads. Only this call and the `Recalibrator` ask the
+/// hypervisor's device (`/dev/vmclock0`) whether the machine was restored.
+///
+/// Instants that may have been converted keep their times, so the timeline follows a clock that was
+/// set within 100 ms.
 ///
 /// # Cost
 ///
-/// Some samples of both clocks; once a second at most, the system calls that read two small files.
+/// Some samples of both clocks. At most once a second, also the system calls that read two small
+/// files.
 ///
 /// # Examples
 ///
@@ -97,10 +101,10 @@ pub fn sync() {
     review();
 }
 
-/// How many disruptions have been found so far: clocks that were set, rates that changed, suspends, a
-/// virtual machine that was restored, a counter that failed.
+/// Returns the number of disruptions found so far: clocks that were set, rates that changed,
+/// suspends, restores of a virtual machine, counters that failed.
 ///
-/// If it is the same before and after, none was found in between.
+/// If two calls return the same number, no disruption was found between them.
 ///
 /// # Examples
 ///
