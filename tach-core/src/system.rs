@@ -6,6 +6,7 @@
 mod convert;
 mod disciplined;
 mod host;
+mod raw;
 mod read;
 mod status;
 mod upkeep;
@@ -92,7 +93,7 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> boo
     let by_unix_time = || REALTIME.expected(os::realtime_ns()).unwrap_or(expected);
     let expected = if expected.tick < floor { by_unix_time() } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
-    let told = read::tick_by(seen, || raw);
+    let told = raw::tick_by(seen, || raw);
     // Another thread may already have corrected the counter.
     if failure == CounterFailure::Regressed && told >= expected.tick {
         return true;
@@ -170,5 +171,5 @@ fn start_once() {
     }
     MONOTONIC.begin(monotonic);
     REALTIME.begin(realtime);
-    HOST.see_suspends(os::suspended_ns(), read::unchecked());
+    HOST.see_suspends(os::suspended_ns(), raw::unchecked());
 }

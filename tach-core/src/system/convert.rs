@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use super::disciplined::Disciplined;
-use super::read::{Bare, Read, checked, in_force, tick_by, ticks};
+use super::raw::{in_force, tick_by};
+use super::read::{Bare, Read, ticks};
 use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
 use crate::instants::Instant;
@@ -101,7 +102,7 @@ pub(crate) fn unix_ns_now() -> u64 {
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
-    let tick = checked(REALTIME, |chosen| tick_by(chosen, counter::ticks));
+    let tick = REALTIME.checked(|chosen| tick_by(chosen, counter::ticks));
     unix_ns_at(tick)
 }
 

@@ -2,12 +2,12 @@
 
 use core::ops::Deref;
 
-use super::{HOST, counter_failed, read};
+use super::{HOST, counter_failed, raw};
 use crate::counter;
 use crate::line::Rate;
 use crate::os;
 use crate::sample::{ClockPair, Sample};
-use crate::source::{self, Mode};
+use crate::source::{self, Chosen, Mode};
 use crate::timeline::{Answers, Question, Timeline};
 
 /// Ticks to elapsed time, which the OS's monotonic clock disciplines.
@@ -90,8 +90,21 @@ impl Disciplined {
 
     /// Looks at the OS clock if that is due at `tick`, which was just read.
     #[cold]
-    pub(super) fn look(&self, tick: u64) {
+    fn look(&self, tick: u64) {
         self.settle(|answers| self.timeline.try_look(tick, self.clocks, answers));
+    }
+
+    /// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if one
+    /// is due.
+    pub(super) fn checked(&self, read: fn(Chosen) -> u64) -> u64 {
+        let chosen = raw::in_force();
+        let tick = read(chosen);
+        if self.expects(tick) {
+            return tick;
+        }
+        self.look(tick);
+        let now = source::choose();
+        if now == chosen { tick } else { read(now) }
     }
 
     /// Looks at the OS clock now.
@@ -157,7 +170,7 @@ pub(crate) struct RealtimeClocks;
 
 impl ClockPair for MonotonicClocks {
     fn ticks(&self) -> u64 {
-        read::unchecked()
+        raw::unchecked()
     }
 
     fn os_ns(&self) -> u64 {
@@ -236,5 +249,5 @@ impl Witness for RealtimeClocks {
 #[inline(never)]
 fn see_suspends() {
     // A kernel may lack the clock that `suspended_ns` reads.
-    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), read::unchecked()));
+    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), raw::unchecked()));
 }

@@ -1,12 +1,10 @@
 //! The four reads of the clock, each one instruction where that suffices.
 
-use super::disciplined::Disciplined;
-use super::{MONOTONIC, start};
+use super::MONOTONIC;
+use super::raw::{ordered, tick_by};
 use crate::counter;
-use crate::os;
-use crate::source::{self, Chosen, Mode, Order};
-use crate::sync::Maximum;
-use crate::sync::Padded;
+use crate::source::{self, Order};
+use crate::sync::{Maximum, Padded};
 
 /// The highest tick that an enforced read has returned.
 static LAST: Padded<Maximum> = Padded(Maximum::new());
@@ -46,7 +44,7 @@ impl Read for Bare {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        checked(MONOTONIC, |chosen| tick_by(chosen, counter::ticks))
+        MONOTONIC.checked(|chosen| tick_by(chosen, counter::ticks))
     }
 }
 
@@ -64,7 +62,7 @@ impl Read for Ordered {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        checked(MONOTONIC, ordered)
+        MONOTONIC.checked(ordered)
     }
 }
 
@@ -126,58 +124,13 @@ pub(crate) fn ticks<R: Read>() -> u64 {
     R::otherwise()
 }
 
-/// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if
-/// `timeline` is due for one.
-pub(super) fn checked(timeline: Disciplined, read: fn(Chosen) -> u64) -> u64 {
-    let chosen = in_force();
-    let tick = read(chosen);
-    if timeline.expects(tick) {
-        return tick;
-    }
-    timeline.look(tick);
-    let now = source::choose();
-    if now == chosen { tick } else { read(now) }
-}
-
-/// Returns an ordered read without a look, for the looks themselves.
-pub(super) fn unchecked() -> u64 {
-    ordered(in_force())
-}
-
-/// Returns the tick by the chosen source, whose counter `read` reads.
-pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
-    match chosen.verdict.mode {
-        Mode::Undecided | Mode::Os => os::monotonic_ns(),
-        Mode::Replaced => source::tick_of(chosen, os::monotonic_ns()),
-        Mode::Moved => source::tick_of(chosen, read()),
-        Mode::Enforced | Mode::Fenced | Mode::SelfOrdered => read(),
-    }
-}
-
-/// Returns the choice of the source, which is made now if this is the first read of all.
-pub(super) fn in_force() -> Chosen {
-    if source::mode() == Mode::Undecided {
-        start();
-    }
-    source::choose()
-}
-
 /// Returns a strict read where one instruction doesn't suffice, or a look is due.
 #[cold]
 #[inline(never)]
 fn strict_elsewhere() -> u64 {
-    checked(MONOTONIC, |chosen| match chosen.verdict.mode.order() {
+    MONOTONIC.checked(|chosen| match chosen.verdict.mode.order() {
         Order::Enforced => LAST.0.raise(tick_by(chosen, counter::ticks)),
         Order::OrderedRead | Order::OsClock => ordered(chosen),
-    })
-}
-
-/// Returns a read by the chosen source that the CPU does not execute before this thread's earlier
-/// loads.
-fn ordered(chosen: Chosen) -> u64 {
-    tick_by(chosen, || match chosen.verdict.mode {
-        Mode::SelfOrdered => counter::ticks_self_ordered(),
-        _ => counter::ticks_fenced(),
     })
 }
 

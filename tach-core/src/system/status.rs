@@ -1,4 +1,4 @@
-//! What the clock says of itself.
+//! The public status of the clock.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,7 +10,8 @@ use crate::system;
 use crate::timeline::{Record, Timeline};
 use crate::unix_time::UnixTime;
 
-/// The clock's state: where its ticks come from and why, and how true its two timelines are.
+/// The clock's state: the source of its ticks and the reason for it, and the error of its two
+/// timelines.
 ///
 /// Its `Display` is a few lines for a person.
 ///
@@ -22,27 +23,30 @@ use crate::unix_time::UnixTime;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Where ticks come from.
+    /// The source of the ticks.
     pub source: Source,
-    /// Why they come from there.
+    /// The reason for that source.
     pub reason: Reason,
     /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order.
     pub order: Order,
-    /// `TACH_SOURCE` was set to a value that means nothing, and was ignored.
+    /// `TACH_SOURCE` was set to an unknown value and ignored.
     pub source_request_ignored: bool,
-    /// `TACH_ORDER` was set to a value that means nothing, and was ignored.
+    /// `TACH_ORDER` was set to an unknown value and ignored.
     pub order_request_ignored: bool,
-    /// Ticks per second as measured; `None` until something was converted.
+    /// The measured frequency in ticks per second; `None` before the first conversion.
     pub frequency_hz: Option<u64>,
-    /// How often ticks went on by other means, because the counter failed or lost the kernel's trust.
+    /// The number of times that ticks continued from another source, because the counter failed or
+    /// lost the kernel's trust.
     pub counter_failures: u8,
-    /// How often the machine was suspended, where the OS tells.
+    /// The number of suspends of the machine, on systems that report them.
     pub suspends: u32,
-    /// How often the virtual machine was restored or migrated, where it tells.
+    /// The number of restores and migrations of the virtual machine, if it reports them.
     pub restores: u32,
-    /// When the last of all these, or of the timelines' steps and changes of rate, was found.
+    /// The time at which the last of these events, or of the timelines' steps and changes of rate,
+    /// was found.
     pub last_disruption: Option<UnixTime>,
-    /// The kernel's estimate of the error of the OS's real-time clock; `None` where it has none.
+    /// The kernel's estimate of the error of the OS's real-time clock; `None` on systems without
+    /// one.
     pub kernel_clock: Option<KernelClock>,
     /// The timeline that follows the OS's monotonic clock.
     pub monotonic: TimelineStatus,
@@ -61,23 +65,24 @@ pub struct Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineStatus {
-    /// How often the OS clock was sampled; 0 until something was converted.
+    /// The number of samples of the OS clock; 0 before the first conversion.
     pub syncs: u32,
-    /// How often the OS clock was found to be ahead by more than any slew explains: it was set, or
-    /// the counter lost ticks.
+    /// The number of times that the OS clock was ahead by more than any slew explains: it was set,
+    /// or the counter lost ticks.
     pub forward_steps: u32,
-    /// How often the OS clock was found to be behind by as much: it was set back, or the counter went
-    /// on without it, as in a suspend.
+    /// The number of times that the OS clock was behind by more than any slew explains: it was set
+    /// back, or the counter continued without it, as in a suspend.
     pub backward_steps: u32,
-    /// How often the OS clock's rate was found to have changed by more than 20 ppm: it is slewed, or
-    /// the counter runs at another rate.
+    /// The number of times that the OS clock's rate had changed by more than 20 ppm: it is slewed,
+    /// or the counter runs at another rate.
     pub rate_changes: u32,
-    /// The timeline less the OS clock, in ns. Elapsed time keeps an offset to the OS's monotonic clock when
-    /// that clock jumps, so that durations stay true. Unix time keeps none: this is 0 there.
+    /// The timeline minus the OS clock, in ns. Elapsed time keeps an offset to the OS's monotonic
+    /// clock when that clock jumps, so that durations stay true. Unix time keeps none: there, this
+    /// is 0.
     pub offset_ns: i64,
-    /// The greatest distance of the timeline from the OS clock plus the offset, measured by a sample of both
-    /// clocks when the status was taken. Zero where the timeline is the OS clock. `None` until something
-    /// was converted.
+    /// The greatest distance of the timeline from the OS clock plus the offset, measured by a
+    /// sample of both clocks when the status was taken. Zero if the timeline is the OS clock.
+    /// `None` before the first conversion.
     pub uncertainty: Option<Duration>,
 }
 
@@ -92,9 +97,9 @@ impl TimelineStatus {
     };
 }
 
-/// The clock's state now.
+/// Returns the clock's state now.
 ///
-/// It chooses the source if nothing has read the clock yet.
+/// Chooses the source if no read has done so yet.
 ///
 /// # Examples
 ///

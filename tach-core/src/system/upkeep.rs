@@ -1,6 +1,6 @@
 //! Operations on the process's clock: force, synchronize, count disruptions.
 
-use super::read::in_force;
+use super::raw::in_force;
 use super::{HOST, MONOTONIC, REALTIME, review};
 use crate::source::{self, ForceError, Source};
 use crate::timeline::{BackwardStep, Timeline};

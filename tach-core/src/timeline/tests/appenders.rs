@@ -1,4 +1,4 @@
-//! Several who append at once: threads, signal handlers, some that are stopped in the midst of it.
+//! Several appenders at once: threads, signal handlers, appenders that were stopped in the middle.
 
 use core::cell::{Cell, RefCell};
 use std::thread;
@@ -7,12 +7,12 @@ use super::simulation::{Driven, Driver, Machine, NS_PER_S, Random, timeline};
 use crate::sync::AtomicU64;
 use crate::timeline::*;
 
-/// How many records there have been.
+/// Returns the number of records so far.
 fn generation(timeline: &Timeline) -> u64 {
     timeline.history.head() >> 8
 }
 
-/// A machine on which a signal arrives in the middle of a sample, and whose handler converts.
+/// A machine on which a signal arrives in the middle of a sample and its handler converts.
 struct Interrupted<'a> {
     machine: &'a Machine,
     timeline: &'a Timeline,
@@ -131,13 +131,13 @@ fn threads_that_wake_together_from_idle_gaps_agree() {
                     let random = Random(Cell::new(number));
                     let mut seen = Vec::new();
                     for round in 0..5_000 {
-                        // Each wakes the others from gaps of up to six seconds.
+                        // Each thread wakes the others from gaps of up to six seconds.
                         let idle = if round % 4 == 0 { random.magnitude(1 << 34) } else { 0 };
                         let before = generation(timeline);
                         let tick = machine.pass(idle + 30);
                         let ns = timeline.ns_at(tick, machine);
-                        // A thread that was stopped here while the others went on for simulated
-                        // minutes converts a tick whose record may be kept no more.
+                        // A thread that was stopped here while the others continued for simulated
+                        // minutes converts a tick whose record may be gone.
                         if generation(timeline) - before < SLOTS as u64 / 2 {
                             seen.push((tick, ns));
                         }

@@ -1,17 +1,17 @@
-//! What happens to a machine: counters that fail, clocks that are set, days that pass.
+//! A machine's disruptions: counters that fail, clocks that are set, days that pass.
 
 use super::simulation::{Machine, NS_PER_S, Process};
 use crate::source::Mode;
 use crate::timeline::*;
 
-/// A process that has converted once a second for two minutes.
+/// Creates a process that has converted once a second for two minutes.
 fn busy(seed: u64, backward: BackwardStep) -> Process {
     let process = Process::new(Machine { interrupted_one_in: 0, ..Machine::new(seed) }, backward);
     run(&process, 120);
     process
 }
 
-/// Converts once a second; every tick and what it was, in order.
+/// Converts once a second. Returns every tick and its times, in order.
 fn run(process: &Process, seconds: u64) -> Vec<(u64, (u64, u64))> {
     let second = || {
         process.machine.pass_ns(NS_PER_S);
@@ -21,7 +21,7 @@ fn run(process: &Process, seconds: u64) -> Vec<(u64, (u64, u64))> {
     (0..seconds).map(|_| second()).collect()
 }
 
-/// How far both timelines are off now.
+/// Returns the present errors of both timelines.
 fn errors_ns(process: &Process) -> (u64, u64) {
     let (tick, truth) = (process.read(), process.truth_ns());
     let told = process.ns_at(tick);
@@ -37,7 +37,7 @@ fn counts(timeline: &Timeline) -> crate::timeline::counts::Counts {
     timeline.newest().unwrap().counts
 }
 
-/// Ticks and times that never fall.
+/// Asserts that ticks and times never decrease.
 fn assert_in_order(seen: &[(u64, (u64, u64))]) {
     for pair in seen.windows(2) {
         let ((a, (a_ns, _)), (b, (b_ns, _))) = (pair[0], pair[1]);
@@ -51,7 +51,7 @@ fn a_counter_that_goes_back_goes_on_where_it_should_be() {
     let mut seen = run(&process, 10);
     let displaced = i64::try_from(process.machine.counter() / 2).unwrap();
     process.machine.displaced_ticks.set(-displaced);
-    // One conversion finds it; its own tick is the past's.
+    // One conversion finds the failure; its own tick belongs to the past.
     process.ns_at(process.read());
     assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed]);
     assert_eq!(process.mode.get(), Mode::Moved);
@@ -70,7 +70,8 @@ fn a_counter_may_go_back_at_any_read() {
             process.machine.pass_ns(NS_PER_S);
             process.ns_at(process.read());
         }
-        // One more finds it, if that one has not; its own tick is the past's.
+        // One more conversion finds the failure, if the first did not; its own tick belongs to the
+        // past.
         process.ns_at(process.read());
         assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed], "{reads} reads");
         seen.extend(run(&process, 20));
@@ -114,7 +115,7 @@ fn a_counter_that_jumps_ahead_is_counted_and_followed() {
     let mut seen = run(&process, 10);
     process.machine.displaced_ticks.set(1 << 42);
     seen.extend(run(&process, 30));
-    // To the counter's ticks, both clocks fell behind.
+    // By the counter's ticks, both clocks fell behind.
     assert_eq!(counts(&process.monotonic).backward_steps, 1);
     assert_eq!(counts(&process.realtime).backward_steps, 1);
     assert_in_order(&seen);
@@ -134,14 +135,14 @@ fn a_suspend_through_which_the_counter_runs_leaves_all_true() {
     assert_eq!(counts(&process.realtime).events(), 0);
     assert_in_order(&seen);
     assert_true(&process);
-    // The clock went on for 40 seconds, so elapsed time did, too.
+    // The clock continued for 40 seconds, so elapsed time did too.
     let elapsed_ns = seen.last().unwrap().1.0 - seen[0].1.0;
     assert!(elapsed_ns.abs_diff(39 * NS_PER_S) <= 100_000_000, "{elapsed_ns} ns have passed");
 }
 
 #[test]
 fn elapsed_time_stays_true_when_the_monotonic_clock_jumps() {
-    // Back by less than has passed since the last look, it would look like a suspend.
+    // If it went back by less than the time since the last look, it would look like a suspend.
     for jump_s in [-1000, -2, 1, 1000] {
         let process = busy(13, BackwardStep::Follow);
         let mut seen = run(&process, 10);
@@ -168,7 +169,7 @@ fn elapsed_time_stays_true_when_the_monotonic_clock_jumps() {
 fn ticks_that_were_lost_are_time_that_has_passed() {
     let process = busy(14, BackwardStep::Follow);
     let mut seen = run(&process, 10);
-    // Stopped for an hour, as both clocks show.
+    // The counter stopped for an hour, as both clocks show.
     process.machine.step(3600 * i64::try_from(NS_PER_S).unwrap());
     seen.extend(run(&process, 10));
     let elapsed_ns = seen[19].1.0 - seen[0].1.0;
@@ -196,7 +197,7 @@ fn a_sync_finds_a_step_at_once_and_the_end_of_the_record_follows_it() {
         process.set_realtime(step_ns);
         process.sync();
         assert_eq!(counts(&process.realtime).events(), 1);
-        // It is known now, though it is not followed yet.
+        // The step is known now, but not followed yet.
         process.sync();
         assert_eq!(counts(&process.realtime).events(), 1);
         assert_eq!(counts(&process.monotonic).events(), 0);
@@ -249,12 +250,12 @@ fn unix_time_that_must_not_go_back_waits_for_the_clock() {
         assert!(pair[0].1.1 <= pair[1].1.1, "{pair:?}");
     }
     assert_eq!(counts(&process.realtime).backward_steps, 1);
-    // Ten seconds are made up for at half the rate, and the last millisecond at 500 ppm.
+    // At half the rate for ten seconds; the last millisecond at 500 ppm.
     assert_true(&process);
 }
 
-/// Two days of a busy process with the day's temperature, and a slew of 500 ppm for a minute in
-/// every twelve hours.
+/// Simulates two days of a busy process with the day's temperature, and a slew of 500 ppm for a
+/// minute in every twelve hours.
 #[test]
 fn yesterday_is_told_to_a_hundred_millionth() {
     const DAY_S: u64 = 86_400;

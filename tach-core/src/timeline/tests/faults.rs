@@ -1,4 +1,4 @@
-//! The real timeline under one fault at a time.
+//! The real timeline with one fault at a time.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,10 +11,11 @@ fn steps(timeline: &Timeline) -> u32 {
     counts.forward_steps + counts.backward_steps
 }
 
-/// What converts a tick, so that a naive clock can be put to the same test.
+/// A conversion of ticks, so that the same test can run on a naive clock.
 type Convert<'a> = &'a dyn Fn(u64, &Machine) -> u64;
 
-/// Random load and sleeps up to two seconds; the worst error in ns, or what was violated.
+/// Runs a random load with sleeps of up to two seconds. Returns the worst error in ns, or the
+/// violation.
 fn violations(seed: u64, convert: Convert<'_>) -> Result<u64, String> {
     let machine = Machine::new(seed);
     machine.set_drift(i64::try_from(machine.random.below(100_000)).unwrap() - 50_000);
@@ -139,7 +140,7 @@ fn ticks_older_than_the_records_are_told_by_the_origin() {
         let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
         assert!(error <= 1000, "off by {error} ns");
     }
-    // Before the origin, where nothing was known, it is still a line and keeps its promises.
+    // Before the origin nothing was known; the timeline is a line there and keeps its promises.
     let before = timeline.ns_at(first - 2_700_000_000, &machine);
     assert!(before < timeline.ns_at(first, &machine));
     assert!(timeline.ns_at(0, &machine) < before);
@@ -184,8 +185,8 @@ fn records_double_up_to_four_seconds() {
     assert!(lengths.iter().all(|&ns| ns <= 4_001_000_000));
 }
 
-/// The worst error in ns while an OS clock is slewed for ten seconds, and from a second after that on, where
-/// something is converted every millisecond.
+/// Returns the worst error in ns while an OS clock is slewed for ten seconds, and from a second
+/// after the slew's end, with a conversion every millisecond.
 fn errors_by_slew(ppb: i64, keep_sampling: bool) -> (u64, u64) {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(7) };
     let timeline = timeline(BackwardStep::Follow);
@@ -218,7 +219,7 @@ fn a_slew_is_followed_within_a_look() {
             assert!(during <= allowed && after <= 1_000, "{ppb} ppb: {during} and {after} ns off");
         }
     }
-    // The control, which uses one line for as long as the slew lasts.
+    // The control uses one line for the whole slew.
     assert!(errors_by_slew(100_000, false).0 > 900_000);
 }
 
@@ -242,7 +243,7 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
     }
 }
 
-/// A machine whose rate is known from elsewhere, as the real-time clock's is.
+/// A machine whose rate is known from elsewhere, like the real-time clock's.
 struct Seeded<'a>(&'a Machine);
 
 impl Driver for Seeded<'_> {
@@ -337,7 +338,7 @@ fn the_monotonic_timeline_holds_when_its_clock_is_set_back() {
 
 #[test]
 fn a_suspend_stretches_the_gap_only() {
-    // The counter went on for an hour in which the monotonic clock stood still.
+    // The counter continued for an hour while the monotonic clock stood still.
     let machine = Machine::new(10);
     let timeline = timeline(BackwardStep::Hold);
     let before = timeline.ns_at(machine.ticks(), &machine);
@@ -349,7 +350,7 @@ fn a_suspend_stretches_the_gap_only() {
     assert!(after.abs_diff(machine.os_ns_at(tick)) <= 100);
 }
 
-/// What every conversion reads is not where some are written.
+/// The words that every conversion reads share no cache line with written ones.
 #[test]
 fn the_line_in_use_shares_no_cache_line() {
     let lines = |offset| offset / 128;
@@ -382,7 +383,7 @@ fn the_identity_never_syncs() {
     let timeline = timeline(BackwardStep::Hold);
     let machine = OsClock;
     for tick in [0, 1, 77, 1 << 32, (1 << 40) + 5, (1 << 40) + (1 << 32), u64::MAX - 1, 3] {
-        // Once by way of the record, once by what that made current.
+        // Once by the record, once by the line in use that the record left.
         assert_eq!(timeline.ns_at(tick, &machine), tick);
         assert_eq!(timeline.ns_at(tick, &machine), tick);
         assert_eq!(timeline.ns_between(1, tick, &machine), tick.saturating_sub(1));

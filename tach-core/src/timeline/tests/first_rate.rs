@@ -1,12 +1,12 @@
-//! What two samples tell of the rate, and what the machine declares of it.
+//! The first rate: from two samples and the frequency that the machine declares.
 
 use super::simulation::NS_PER_S;
 use crate::timeline::discipline::Estimate;
 use crate::timeline::record::End;
 use crate::timeline::*;
 
-/// What is known of a counter of 24 MHz after two samples, the second after 30.02 us, if the machine declares
-/// this frequency. The samples begin `phase_ns` after a tick did.
+/// Returns the estimate for a counter of 24 MHz after two samples, the second after 30.02 us, if
+/// the machine declares this frequency. The samples begin `phase_ns` after a tick.
 fn first_estimate(phase_ns: u64, declared_hz: Option<u64>) -> Estimate {
     let sample = |ns| {
         let tick = 1_000_000 + (phase_ns + ns) * 24 / 1000;
@@ -37,7 +37,7 @@ fn a_declared_frequency_makes_the_first_rate_truer() {
 
 #[test]
 fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
-    // An emulator's, crystals that are mistaken for others, kHz that are taken for Hz, ...
+    // Emulators, crystals that are mistaken for others, kHz that are taken for Hz, ...
     for wrong_hz in [1, 888_888, 19_200_000, 23_760_000, 24_576_000, 25_000_000, 24_000_000_000] {
         for phase_ns in 0..42 {
             let estimate = first_estimate(phase_ns, Some(wrong_hz));
@@ -48,7 +48,7 @@ fn a_declared_frequency_that_the_samples_contradict_is_not_believed() {
 
 #[test]
 fn a_wrong_rate_is_found_though_each_sample_looks_like_a_shift() {
-    // Told by two samples that were interrupted, it is further off than its error says.
+    // Two interrupted samples make it further off than its error says.
     let truth = Rate::from_slope(16, 1);
     let mut estimate = Estimate {
         tick: 0,

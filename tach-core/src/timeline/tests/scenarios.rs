@@ -1,9 +1,8 @@
 //! The real timelines under random faults: thousands of seeds, years of simulated time.
 //!
-//! At every conversion it is checked that ticks keep their meaning, that time never goes back, and
-//! that the error is within what the timeline says of itself. A seed that fails is printed, and
-//! `TACH_SEED=17 cargo test -p tach-core --lib scenarios` replays it. `TACH_SCENARIOS=500` runs fewer,
-//! for CPUs that are emulated.
+//! Each conversion checks that ticks keep their meaning, that time never goes back, and that the
+//! error is within the timeline's own bound. A seed that fails is printed; `TACH_SEED=17 cargo test
+//! -p tach-core --lib scenarios` replays it. `TACH_SCENARIOS=500` runs fewer, for emulated CPUs.
 
 use std::env;
 use std::thread;
@@ -15,20 +14,20 @@ use core::cell::Cell;
 
 const SCENARIOS: u64 = 10_000;
 const CONVERSIONS: usize = 120;
-/// At most so many conversions are remembered.
+/// The maximum number of conversions that are remembered.
 const REMEMBERED: usize = 24;
 
 type Convert = fn(&Process, u64) -> (u64, u64);
 
-/// What was converted once.
+/// A conversion and its result.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     tick: u64,
-    /// By the monotonic and by the real-time timeline.
+    /// The times by the monotonic and the real-time timeline.
     ns: [u64; 2],
-    /// The monotonic clock then.
+    /// The monotonic clock at that moment.
     at_ns: u64,
-    /// Both timelines' records until then.
+    /// The number of both timelines' records at that moment.
     records: [u64; 2],
 }
 
@@ -37,14 +36,14 @@ struct Scenario {
     convert: Convert,
     follows_back: bool,
     seen: Vec<Seen>,
-    /// The cores' skews.
+    /// The skews of the cores.
     skews: Vec<i64>,
     longest_pause_ns: u64,
     wander_ppb: u64,
     drift_ppb: i64,
-    /// One conversion in so many meets an event; 0 for none.
+    /// One conversion in this many meets an event; 0 for none.
     event_one_in: u64,
-    /// Simulated so far.
+    /// The simulated time so far.
     passed_ns: u64,
 }
 
@@ -61,7 +60,8 @@ impl Scenario {
         ]);
         let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
         let mut machine = Machine::with_rate(seed, rate);
-        // Nothing, the truth, or off by so many ppm: a little, as by another crystal, by much.
+        // No frequency, the true one, or one that is off by so many ppm: a little, as by another
+        // crystal, by much.
         let lies = [0, 500, 800, 1200, 2000, 4000, 10_000, 41_667, 960_000];
         let lie_hz = hz / 1_000_000 * random.pick(&lies);
         machine.declared_hz = random.pick(&[None, Some(hz), Some(hz + lie_hz), Some(hz - lie_hz)]);
@@ -117,7 +117,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Something happens to the machine.
+    /// Makes an event happen to the machine.
     fn event(&mut self) {
         let machine = &self.process.machine;
         let signed = |value: u64| i64::try_from(value).unwrap();
@@ -128,7 +128,7 @@ impl Scenario {
             // The wall clock is set.
             1 => self.process.set_realtime(step_ns),
             2 => self.process.set_realtime(-step_ns),
-            // A suspend through which the counter runs on: the monotonic clock does not.
+            // A suspend: the counter runs on, the monotonic clock does not.
             3 => {
                 machine.pass_ns(step_ns.unsigned_abs());
                 machine.step(-step_ns);
@@ -136,11 +136,11 @@ impl Scenario {
             }
             // The counter jumps ahead.
             4 => machine.displaced_ticks.set(machine.displaced_ticks.get() + step_ns),
-            // It goes back.
+            // The counter goes back.
             5 => machine
                 .displaced_ticks
                 .set(machine.displaced_ticks.get() - step_ns.min(signed(machine.counter() / 2))),
-            // The virtual machine goes on elsewhere, where the counter runs at another rate.
+            // The virtual machine continues on a host whose counter runs at another rate.
             6 => self.drift_ppb += machine.random.within(50_000_000),
             // The counter stops, which only a sync can find.
             _ => {
@@ -171,7 +171,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Each timeline's bound holds at every read, whatever has just happened.
+    /// Checks that each timeline's bound holds at every read, whatever happened before.
     fn check_truth(&self) -> Result<(), String> {
         let offset_ns = self.process.truth_ns().1.wrapping_sub(self.process.os_ns());
         let skew_ticks = self.skews.iter().map(|skew| skew.unsigned_abs()).max().unwrap();
@@ -198,7 +198,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// The newest record begins where the one before ends, and its lines meet, unless that is a step.
+    /// Checks that the newest record begins where its predecessor ends and that its lines meet,
+    /// unless it is a step.
     fn check_joins(&self) -> Result<(), String> {
         for timeline in [&self.process.monotonic, &self.process.realtime] {
             let newest = timeline.newest().unwrap();
@@ -217,7 +218,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// What was converted converts to the same again, or nearly so if it is old.
+    /// Checks that earlier conversions have the same result again, or nearly the same if they are
+    /// old.
     fn check_purity(&self) -> Result<(), String> {
         let now_ns = self.process.truth_ns().0;
         for _ in 0..2.min(self.seen.len()) {
@@ -228,7 +230,7 @@ impl Scenario {
             for (i, again_ns) in [again.0, again.1].into_iter().enumerate() {
                 let change_ns = again_ns.abs_diff(seen.ns[i]);
                 let recent = age_ns < 60 * NS_PER_S;
-                // More records are made in a minute only if the clock is disturbed again and again: then
+                // A minute has more records only if the clock is disturbed again and again. Then
                 // there may be more bends than slots.
                 if recent && records[i] - seen.records[i] >= 36 {
                     continue;
@@ -245,13 +247,13 @@ impl Scenario {
         Ok(())
     }
 
-    /// How many records both timelines have had.
+    /// Returns the number of records that both timelines have had.
     fn records(&self) -> [u64; 2] {
         [&self.process.monotonic, &self.process.realtime]
             .map(|timeline| u64::from(timeline.newest().unwrap().counts.syncs))
     }
 
-    /// Later ticks have later times, but for as many as the times that the clock was set back.
+    /// Checks that later ticks have later times, except as often as the clock was set back.
     fn check_order(&self) -> Result<(), String> {
         let mut seen = self.seen.clone();
         seen.sort_by_key(|seen| seen.tick);
@@ -274,7 +276,7 @@ impl Scenario {
     }
 }
 
-/// The first violation of many scenarios; the simulated time of all.
+/// Returns the first violation in many scenarios, and the simulated time of all.
 fn first_violation(
     seeds: core::ops::Range<u64>,
     prepare: fn(&mut Scenario),
@@ -330,7 +332,7 @@ fn a_reading_of_the_os_clock_that_is_off_is_caught() {
 
 #[test]
 fn a_timeline_that_forgets_its_past_is_caught() {
-    // The newest line tells all ticks.
+    // The newest line serves all ticks.
     let amnesia = |process: &Process, tick| {
         process.ns_at(tick);
         let latest = |timeline: &Timeline| timeline.newest().unwrap().piece.main.ns_at(tick);
@@ -344,7 +346,7 @@ fn a_timeline_that_forgets_its_past_is_caught() {
 fn a_timeline_that_goes_back_is_caught() {
     let jumpy = |process: &Process, tick| {
         let (monotonic_ns, realtime_ns) = process.ns_at(tick);
-        // It goes back by 2 us every quarter of a millisecond.
+        // The counter goes back by 2 us every quarter of a millisecond.
         (monotonic_ns - (tick >> 20 & 1) * 2_000, realtime_ns)
     };
     let undisturbed = |scenario: &mut Scenario| {

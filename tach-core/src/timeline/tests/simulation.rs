@@ -1,4 +1,4 @@
-//! A simulated machine: a counter, two OS clocks, and all that can go wrong with them.
+//! A simulated machine: a counter, two OS clocks, and their faults.
 
 use core::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use crate::timeline::{Answers, BackwardStep, Question, Timeline};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
 
-/// A small generator (`SplitMix64`), so that a seed replays.
+/// A small generator (`SplitMix64`), whose seed replays a run.
 pub(super) struct Random(pub(super) Cell<u64>);
 
 impl Random {
@@ -24,13 +24,13 @@ impl Random {
         self.next() % limit
     }
 
-    /// From `-limit` to `limit`.
+    /// Returns a number from `-limit` to `limit`.
     pub(super) fn within(&self, limit: u64) -> i64 {
         let signed = |value| i64::try_from(value).unwrap();
         signed(self.below(2 * limit + 1)) - signed(limit)
     }
 
-    /// Any order of magnitude up to `limit` is as likely as any other.
+    /// Returns a number up to `limit`, each order of magnitude equally likely.
     pub(super) fn magnitude(&self, limit: u64) -> u64 {
         let bits = self.below(u64::from(limit.ilog2()) + 1);
         (1 << bits) + self.below(1 << bits)
@@ -45,28 +45,28 @@ impl Random {
     }
 }
 
-/// A counter of about 2.7 GHz and an OS clock that reads take time from.
+/// A counter of about 2.7 GHz and an OS clock; reads of both take time.
 pub(super) struct Machine {
-    /// The counter as it should be, by which all simulated time is told.
+    /// The correct counter, the measure of all simulated time.
     pub(super) tick: Cell<u64>,
     pub(super) os: Cell<Line>,
     pub(super) random: Random,
-    /// One read in so many is interrupted; 0 for none.
+    /// One read in this many is interrupted; 0 for none.
     pub(super) interrupted_one_in: u64,
-    /// An interruption takes up to so long.
+    /// The longest interruption.
     pub(super) interruption_ns: u64,
-    /// The step in which the OS clocks rise.
+    /// The step of the OS clocks.
     pub(super) resolution_ns: u64,
-    /// How far the counter of the core in use is off.
+    /// The skew of the current core's counter.
     pub(super) skew_ticks: Cell<i64>,
-    /// How far the counter is from where it should be: it jumped or went back.
+    /// The displacement of the counter from its correct value: it jumped or went back.
     pub(super) displaced_ticks: Cell<i64>,
-    /// The counter goes back by so many ticks when it has been read so many times more.
+    /// The counter goes back by these ticks after this many more reads.
     pub(super) goes_back: Cell<Option<(u32, i64)>>,
-    /// Where the counter stands still.
+    /// The tick at which the counter stands still.
     pub(super) stopped_at: Cell<Option<u64>>,
     pub(super) nominal: Rate,
-    /// What the CPU says of its counter.
+    /// The frequency that the CPU declares.
     pub(super) declared_hz: Option<u64>,
 }
 
@@ -105,11 +105,11 @@ impl Machine {
         self.os.get().ns_at(tick)
     }
 
-    /// From now on the OS clock runs `ppb` faster than the machine's nominal rate.
+    /// Makes the OS clock run `ppb` faster than the machine's nominal rate from now on.
     pub(super) fn set_drift(&self, ppb: i64) {
         let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
         let rate = self.nominal.changed_by(i128::from(ppb) << 16, NS_PER_S);
-        // A line that begins anew has lost the fraction of a ns: not where nothing changes.
+        // A line that begins anew loses the fraction of a ns, so it does not where nothing changes.
         if rate != self.os.get().rate {
             self.os.set(Line { start_tick: tick, start_ns: ns, rate });
         }
@@ -122,7 +122,7 @@ impl Machine {
         self.os.set(Line { start_tick: tick, start_ns, ..self.os.get() });
     }
 
-    /// What the core's counter shows.
+    /// Returns the counter of the current core.
     pub(super) fn counter(&self) -> u64 {
         let displaced = self.displaced_ticks.get() + self.skew_ticks.get();
         self.stopped_at
@@ -141,7 +141,7 @@ impl Machine {
         }
     }
 
-    /// The OS clock by a read that takes its time, before that clock's steps are made of it.
+    /// Reads the OS clock, which takes time, before the clock's steps are applied.
     fn read_os_ns(&self) -> u64 {
         self.a_read_takes(30);
         let ns = self.os_ns_at(self.tick.get());
@@ -149,7 +149,8 @@ impl Machine {
         ns
     }
 
-    /// So many ticks of a counter of 2.7 GHz: a slow one moves now and then.
+    /// Lets a read pass that takes this many ticks of a counter of 2.7 GHz; a slower counter moves
+    /// now and then.
     fn a_read_takes(&self, ticks: u64) {
         let thousandths = (ticks + self.random.below(4)) * (self.nominal.hz() / 1000) / 2_700;
         self.pass_ticks((thousandths + self.random.below(1000)) / 1000);
@@ -183,7 +184,7 @@ impl ClockPair for Machine {
 
 impl Driver for Machine {}
 
-/// Clocks, and somebody who answers a timeline's questions about them.
+/// Clocks with a driver that answers a timeline's questions about them.
 pub(super) trait Driver: ClockPair + Sized {
     /// Replaces a counter that failed, if it can.
     fn replace_counter(&self, _failure: CounterFailure) {}
@@ -198,7 +199,7 @@ pub(super) trait Driver: ClockPair + Sized {
         None
     }
 
-    /// Attempts until no question is left, each of which is asked once.
+    /// Attempts until no question is left. Each question comes once.
     fn settle<T>(&self, mut attempt: impl FnMut(Answers) -> Result<T, Question>) -> T {
         let mut answers = Answers::default();
         for _ in 0..4 {
@@ -265,21 +266,21 @@ impl Driven for Timeline {
     }
 }
 
-/// A timeline that does so when its clock is set back.
+/// Creates a timeline with this reaction to a clock that is set back.
 pub(super) fn timeline(backward: BackwardStep) -> Timeline {
     let timeline = Timeline::new();
     timeline.set_backward_step(backward);
     timeline
 }
 
-/// A process on a machine: both timelines, and ticks that go on when the counter fails.
+/// A process on a machine: both timelines, and ticks that continue when the counter fails.
 pub(super) struct Process {
     pub(super) machine: Machine,
     pub(super) monotonic: Timeline,
     pub(super) realtime: Timeline,
-    /// The real-time clock less the monotonic one.
+    /// The real-time clock minus the monotonic one.
     realtime_offset_ns: Cell<i64>,
-    /// What the OS clock tells wrongly to the timelines, but not to the test: the broken control.
+    /// The error of the OS clock that the timelines see and the test does not: the broken control.
     pub(super) lie_ns: Cell<i64>,
     pub(super) mode: Cell<Mode>,
     pub(super) failures: RefCell<Vec<CounterFailure>>,
@@ -304,7 +305,7 @@ impl Process {
         process
     }
 
-    /// The tick of a reading, without the time that a read takes.
+    /// Returns the tick of a reading that takes no time.
     pub(super) fn tick(&self) -> u64 {
         let raw = match self.mode.get() {
             Mode::Replaced => self.machine.os_ns_at(self.machine.tick.get()),
@@ -313,14 +314,14 @@ impl Process {
         self.domains.borrow().last().map_or(raw, |line| line.ns_at(raw))
     }
 
-    /// What the monotonic clock plus the timeline's offset and the real-time clock say, exactly.
+    /// Returns the exact monotonic clock plus the timeline's offset, and the exact real-time clock.
     pub(super) fn truth_ns(&self) -> (u64, u64) {
         let os_ns = self.os_ns();
         let monotonic_ns = os_ns.wrapping_add(self.monotonic.offset_ns());
         (monotonic_ns, os_ns.checked_add_signed(self.realtime_offset_ns.get()).unwrap())
     }
 
-    /// What the monotonic clock says, exactly.
+    /// Returns the exact monotonic clock.
     pub(super) fn os_ns(&self) -> u64 {
         self.machine.os_ns_at(self.machine.tick.get())
     }
@@ -330,7 +331,7 @@ impl Process {
         self.realtime_offset_ns.set(self.realtime_offset_ns.get() + by_ns);
     }
 
-    /// The tick that a read gives, which is looked at if that is due.
+    /// Returns the tick of a read, after a look if one is due.
     pub(super) fn read(&self) -> u64 {
         let tick = self.tick();
         if !self.monotonic.expects(tick) {
@@ -342,7 +343,8 @@ impl Process {
         self.tick()
     }
 
-    /// A tick of now, and how far one of the timelines may be from its clock there: 0 is the monotonic one.
+    /// Returns the present tick, and how far one of the timelines (0: the monotonic one) may be
+    /// from its clock there.
     pub(super) fn bound(&self, index: usize) -> Option<(u64, u64)> {
         match index {
             0 => self.monotonic.bound(&MonotonicClock(self)),
@@ -350,7 +352,7 @@ impl Process {
         }
     }
 
-    /// Both timelines at `tick`.
+    /// Returns the times of both timelines at `tick`.
     pub(super) fn ns_at(&self, tick: u64) -> (u64, u64) {
         let monotonic_ns = self.monotonic.ns_at(tick, &MonotonicClock(self));
         (monotonic_ns, self.realtime.ns_at(tick, &RealtimeClock(self)))

@@ -1,4 +1,4 @@
-//! Ticks and durations: sums, differences, and ticks that are still to come.
+//! Ticks and durations: sums, differences, and future ticks.
 
 use super::simulation::{Driven, Machine, NS_PER_S, timeline};
 use crate::timeline::*;
@@ -11,7 +11,8 @@ fn durations_can_be_added_to_a_tick_in_a_flat_gap() {
         machine.pass_ns(5_000_000);
         timeline.ns_at(machine.ticks(), &machine);
     }
-    // A suspend of an hour in which the counter went on, found right after a successor was prepared.
+    // A suspend of an hour during which the counter continued, found right after a successor was
+    // prepared.
     machine.pass_ns(3600 * NS_PER_S);
     machine.step(-3600 * i64::try_from(NS_PER_S).unwrap());
     let tick = machine.ticks();
@@ -59,8 +60,8 @@ fn ticks_and_durations_are_inverse() {
     }
 }
 
-/// To within a tick, whatever segments lie in between; but times that two segments tell, since a join
-/// is rounded to a nanosecond, are not told apart.
+/// To within a tick, whatever segments lie between. But two segments can have the same time, since
+/// a join is rounded to a nanosecond; then either tick is right.
 #[test]
 fn what_is_added_and_subtracted_leads_back() {
     let machine = Machine::new(14);

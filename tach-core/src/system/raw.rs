@@ -1,0 +1,38 @@
+//! Ticks by the source in force, without a look at the OS clock.
+
+use super::start;
+use crate::counter;
+use crate::os;
+use crate::source::{self, Chosen, Mode};
+
+/// Returns an ordered read without a look, for the looks themselves.
+pub(super) fn unchecked() -> u64 {
+    ordered(in_force())
+}
+
+/// Returns the tick by the chosen source, whose counter `read` reads.
+pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
+    match chosen.verdict.mode {
+        Mode::Undecided | Mode::Os => os::monotonic_ns(),
+        Mode::Replaced => source::tick_of(chosen, os::monotonic_ns()),
+        Mode::Moved => source::tick_of(chosen, read()),
+        Mode::Enforced | Mode::Fenced | Mode::SelfOrdered => read(),
+    }
+}
+
+/// Returns the choice of the source, which is made now if this is the first read of all.
+pub(super) fn in_force() -> Chosen {
+    if source::mode() == Mode::Undecided {
+        start();
+    }
+    source::choose()
+}
+
+/// Returns a read by the chosen source that the CPU does not execute before this thread's earlier
+/// loads.
+pub(super) fn ordered(chosen: Chosen) -> u64 {
+    tick_by(chosen, || match chosen.verdict.mode {
+        Mode::SelfOrdered => counter::ticks_self_ordered(),
+        _ => counter::ticks_fenced(),
+    })
+}
