@@ -20,7 +20,7 @@ pub const fn system_time_step_ns() -> u64 {
     os::SYSTEM_TIME_STEP_NS
 }
 
-/// Reads the OS's real-time clock, which `std::time::SystemTime::now` reads too where it can.
+/// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can.
 #[must_use]
 #[inline]
 pub fn wall_clock() -> UnixTime {

@@ -1,91 +1,103 @@
 //! The clock under Rust telemetry.
 //!
-//! `tach-core` reads the CPU's counter (the TSC on x86) and knows at every moment what a tick
-//! means in nanoseconds and in Unix time. Reading is as cheap as the instruction; the conversion is
-//! disciplined against the OS clock on demand, so it neither drifts nor needs a thread.
+//! `tach-core` reads the CPU's counter (the TSC on x86) and converts its ticks to durations and to
+//! Unix time. A read is as cheap as the instruction. Reads also discipline the conversion against
+//! the OS clock, so it neither drifts nor needs a thread.
 //!
 //! ```
 //! use tach_core::{Instant, UnixTime};
 //!
 //! let start = Instant::now();
-//! let stamp = UnixTime::now();
-//! println!("{stamp} took {:?}", start.elapsed());
+//! let time = UnixTime::now();
+//! println!("{time} took {:?}", start.elapsed());
 //! ```
 //!
 //! # Which type
 //!
-//! | you want | take |
+//! | you want | use |
 //! |---|---|
 //! | to time something on one thread | [`Instant`] |
-//! | to compare instants of several threads | [`MonotonicInstant`] |
-//! | the read to stay behind the loads before it | [`OrderedInstant`] |
-//! | one instant that several threads write | [`AtomicInstant`] |
+//! | to compare instants across threads | [`MonotonicInstant`] |
+//! | a read that stays behind earlier loads | [`OrderedInstant`] |
+//! | an instant that several threads write | [`AtomicInstant`] |
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
-//! | to read far more often than time need move | `coarse::now`, `coarse::unix_nanos` |
-//! | timestamps that no clock step can bend | [`Anchor`] |
-//! | one time for all that is written about an event | `event_time` |
-//! | timestamps of which no two are equal | [`IncreasingClock`] |
-//! | to know how much time is left | [`Budget`] |
+//! | to read far more often than the time must change | `coarse::now`, `coarse::unix_nanos` |
+//! | timestamps that no step of the clock distorts | [`Anchor`] |
+//! | one time for everything written about an event | `event_time` |
+//! | timestamps that are never equal | [`IncreasingClock`] |
+//! | to measure the time that is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
-//! # What sums keep
+//! # Exactness of sums
 //!
-//! An instant is a tick, and ticks are not nanoseconds. Adding chooses the tick that keeps the
-//! nanoseconds: `(a + d) - a == d` exactly, wherever a tick lasts a nanosecond or less and the clock is not
-//! disciplined anew between the two operations; then it is `d` within the slew that this brings, and a
-//! tick. `(a + d) - d` is within a tick of `a`; only where two segments of the timeline meet it may be a
-//! nanosecond. Differences are rounded down, so those of neighbours may add up to a nanosecond less.
+//! An instant is a tick, and a tick is not a nanosecond. Addition chooses the tick that preserves
+//! the nanoseconds:
 //!
-//! # Where the ticks come from
+//! - `(a + d) - a == d` exactly, if a tick lasts a nanosecond or less and the clock is not
+//!   disciplined between the two operations. If it is, the difference is `d` to within the
+//!   resulting slew and one tick.
+//! - `(a + d) - d` is within a tick of `a`, or within a nanosecond where two segments of the
+//!   timeline meet.
+//! - Differences are rounded down. Therefore consecutive differences may add up to a nanosecond
+//!   less than the whole.
 //!
-//! The counter is used only where the kernel itself trusts it; [`status`] says what was chosen and
-//! why. A frequency that the CPU declares is a first guess that the first samples must bear out; the rate
-//! is measured from then on. Setting `TACH_SOURCE=os` (or `counter`) in the environment, calling [`force_source`] before
-//! the first read, or building with `--cfg tach_source="os"` overrides that choice.
-//! `TACH_ORDER=enforced` or [`enforce_order`] has [`MonotonicInstant`] trust no counter across CPUs.
+//! # Source of the ticks
+//!
+//! The counter is used only if the kernel itself trusts it. [`status`] reports the choice and its
+//! reason. A frequency that the CPU declares is a first guess, which the first samples must
+//! confirm. From then on the rate is measured.
+//!
+//! Three settings override the choice: `TACH_SOURCE=os` (or `counter`) in the environment, a call
+//! of [`force_source`] before the first read, or a build with `--cfg tach_source="os"`. With
+//! `TACH_ORDER=enforced` or [`enforce_order`], [`MonotonicInstant`] trusts no counter across CPUs.
 //!
 //! # Platforms
 //!
-//! | target | ticks | how it is tested (`cargo xtask cross`) |
+//! | target | ticks | tested (`cargo xtask cross`) |
 //! |---|---|---|
 //! | Linux `x86_64` | TSC | run natively, in a virtual machine |
-//! | Linux `i686` | TSC | run likewise |
+//! | Linux `i686` | TSC | run natively, in a virtual machine |
 //! | Linux `aarch64` | `CNTVCT_EL0`, or `CNTVCTSS_EL0` where the CPU has it | run under qemu |
 //! | Linux `riscv64` | `time` | run under qemu |
 //! | Linux `loongarch64` | the stable counter | run under qemu |
 //! | other Linux | the OS clock | run under qemu on `s390x` |
 //! | other Unix, Android | the OS clock | not |
-//! | Windows `x86_64` | TSC where the system's own clock reads it, or that clock | run under wine |
+//! | Windows `x86_64` | TSC if the system's clock reads it; otherwise that clock | run under wine |
 //! | Windows `aarch64` | `QueryPerformanceCounter` | checked |
 //! | macOS | `mach_absolute_time` | checked |
-//! | Apple's other systems | the same | not |
-//! | FreeBSD `x86_64` | TSC where the kernel's timecounter is that, or the OS clock | checked |
+//! | Apple's other systems | `mach_absolute_time` | not |
+//! | FreeBSD `x86_64` | TSC if it is the kernel's timecounter; otherwise the OS clock | checked |
 //! | Windows and FreeBSD, `i686` | as on `x86_64` | not |
-//! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, and in Chromium in a page and in a worker |
-//! | `wasm32v1-none` | the same | run in Node |
+//! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, Chromium (page, worker) |
+//! | `wasm32v1-none` | `performance.now()` | run in Node |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
-//! | `wasm32-wasip2` | the standard library's clock; without `std`, as without an OS | run in wasmtime, with a C library that adapts preview 1's |
-//! | `wasm32-unknown-emscripten` | the OS clock that it brings | run in Node, with functions of our own for emscripten 3.1's clocks |
+//! | `wasm32-wasip2` | the standard library's clock (without `std`: as without an OS) | run[^p2] |
+//! | `wasm32-unknown-emscripten` | emscripten's OS clock | run[^em] |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | linked |
 //!
-//! "Checked" is what `cargo check` does: no code was made of it. On any other system, such as UEFI, the
-//! ticks are those of the standard library's clock, or, without the feature `std`, of one that [`supply_clock!`] names.
+//! "Checked" means by `cargo check`, which generates no code. On any other system, such as UEFI,
+//! the ticks come from the standard library's clock, or, without the feature `std`, from the clock
+//! that [`supply_clock!`] names.
 //!
-//! A target needs 64-bit atomics, which some of 32 bits lack: `powerpc`, `mips`, `thumbv7em`.
+//! A target needs 64-bit atomics. Some 32-bit targets lack them: `powerpc`, `mips`, `thumbv7em`.
+//!
+//! [^p2]: In wasmtime, with a C library that is linked to an adapter of preview 1.
+//!
+//! [^em]: In Node, with this repository's own functions for emscripten 3.1's clocks.
 //!
 //! # Features
 //!
 //! - `std` (default): conversions from and to `std::time`, `TACH_SOURCE` and `TACH_ORDER`,
 //!   `ManualClock`, `event_time`, and a per-thread cache for formatted timestamps.
-//!   Without it the crate is `no_std`. No read and no conversion allocates either way, but for the first
-//!   read of a process in whose environment one of those variables is set.
+//!   Without it the crate is `no_std`. With or without it, no read and no conversion allocates,
+//!   except for the first read of a process that has one of those variables set.
 //! - `recalibrator` (implies `std`): `Recalibrator`, a thread that samples the OS clocks at an
-//!   interval, so that a process that reads no clock for long learns of a step in time.
-//! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text where people read the
-//!   format, as nanoseconds elsewhere. It needs no `std`.
+//!   interval, so that a process that rarely reads the clock notices a step in time.
+//! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text in human-readable
+//!   formats, as nanoseconds in others. It needs no `std`.
 //! - `jiff`: conversions between [`UnixTime`] and `jiff::Timestamp`. It needs no `std`.
-//! - `coarse` (implies `std`): `coarse`, a clock whose read is one load of what a thread publishes at
-//!   an interval.
+//! - `coarse` (implies `std`): `coarse`, a clock whose read is one load of the time that a thread
+//!   publishes at an interval.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
