@@ -14,8 +14,8 @@ use std::time::Instant;
 #[must_use]
 pub fn this_program() -> Command {
     let program = env::current_exe().expect("this program has a path");
-    // The kernel can't start a program for another CPU. An emulator that runs one sets this variable
-    // to itself: see `qemu_runner` in xtask/cross/setup.sh.
+    // The kernel can't start a program for another CPU. An emulator that runs one sets this
+    // variable to itself: see `qemu_runner` in xtask/cross/setup.sh.
     let Some(runner) = env::var_os("TACH_RUNNER") else { return Command::new(program) };
     let mut command = Command::new(runner);
     command.arg(program);

@@ -1,11 +1,11 @@
-// Lets a program under qemu believe the kernel that the CPU has FEAT_ECV: the emulator has its counter,
-// CNTVCTSS_EL0, and does not tell.
+// Reports FEAT_ECV to a program under qemu: the emulator has the feature's counter, CNTVCTSS_EL0,
+// but does not report it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
-// The programs that it starts are the host's.
+// The programs that it starts are programs of the host.
 __attribute__((constructor)) static void hide(void)
 {
     unsetenv("LD_PRELOAD");

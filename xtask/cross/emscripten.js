@@ -1,5 +1,5 @@
-// What Debian's emscripten has otherwise than the one that Rust's libc describes: a `timespec` there has
-// 64 bits of seconds. And the environment of a program is the host's.
+// The differences between Debian's emscripten and the one that Rust's libc describes: a `timespec`
+// has 64 bits of seconds there. The environment of a program is the host's.
 mergeInto(LibraryManager.library, {
   $ENV: '=process.env',
   $writeTimespec: function(to, ns) {

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# setup.sh TARGET...: puts what `cargo xtask cross` needs for these targets into $TACH_CROSS_HOME: a
-# compiler, stds, linkers, emulators, browsers. `cargo xtask cross` starts it; targets.rs says what the
-# targets are.
+# setup.sh TARGET...: fills $TACH_CROSS_HOME with the compiler, stds, linkers, emulators and
+# browsers for these targets, which targets.rs describes. `cargo xtask cross` starts it. It needs
+# x86_64 Debian 12.
 #
-# All of it comes from packages: Debian's are downloaded and unpacked there, zig (linker and C library
-# of the Linux targets) and wasmtime are wheels from PyPI, what makes a component is from npm, and
-# wasm-bindgen is compiled from the crate registry. Nothing is installed on the system, and of its Rust
-# toolchains one is used, where there is one: to compile wasm-bindgen. It is for x86_64 Debian 12.
+# Everything comes from packages. Debian's are unpacked into the folder; zig (linker and C library
+# of the Linux targets) and wasmtime are wheels from PyPI; JCO, which makes components, is from npm;
+# wasm-bindgen is compiled from the crate registry. Nothing is installed on the system. Its own
+# Rust, if there is one, only compiles wasm-bindgen.
 #
-# A finished step leaves a stamp and is not done again. Delete the folder to start over.
+# A finished step leaves a stamp and is not repeated. Delete the folder to start over.
 set -euo pipefail
 shopt -s inherit_errexit
 
 : "${TACH_CROSS_HOME:?the folder to fill}" "${TACH_CROSS_MSRV:?1.85, say}"
 : "${TACH_CROSS_WASM_BINDGEN:?the version in Cargo.lock}"
 ZIG_VERSION=0.17.0
-# Debian's release after the one that this is for.
+# The release of Debian after 12.
 NEXT=trixie
 WASMTIME_VERSION=50.0.1
-# The parts of JCO that make a component of a module.
+# The parts of JCO that turn a module into a component.
 JCO="jco@1.35.0 jco-transpile@0.15.0 preview2-shim@0.26.1"
 HOST=x86_64-unknown-linux-gnu
 
@@ -33,14 +33,14 @@ LIBS=lib/x86_64-linux-gnu
 patchelf() { fetch amd64 "$X/patchelf" patchelf; }
 rpath() { "$X/patchelf/usr/bin/patchelf" --force-rpath --set-rpath "$1" "$2"; }
 
-# compiler ROOT VERSION: rustc, rustdoc and cargo with the host's std. An rpath leads them to their
-# libraries, since LD_LIBRARY_PATH would reach linkers and tests too. rustc takes an eighth less time with
-# jemalloc, which Debian's lacks.
+# compiler ROOT VERSION: rustc, rustdoc and cargo with the host's std. An rpath finds their
+# libraries, because LD_LIBRARY_PATH would also reach linkers and tests. With jemalloc, which
+# Debian's rustc lacks, rustc takes an eighth less time.
 compiler() {
   local root=$1 v=$2 minor llvm name
   minor=$(cut -d. -f1,2 <<<"$v")
   llvm=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-cache show "libstd-rust-web-$minor=$v" | grep -o 'libllvm[0-9]*' | sort -u)
-  # The last line is what cargo links.
+  # The last line has the libraries of cargo.
   fetch amd64 "$root" "rustc-web=$v" "cargo-web=$v" "libstd-rust-web-dev=$v" "libstd-rust-web-$minor=$v" "$llvm" \
     libgit2-1.5 libhttp-parser2.9 libpcre3 libmbedtls14 libmbedcrypto7 libmbedx509-1 libssh2-1 libjemalloc2
   if [ -d "$root/$LIBS" ]; then cp -P "$root/$LIBS"/* "$root/usr/$LIBS/"; fi
@@ -55,7 +55,7 @@ rust() {
   local v llvm
   v=$(version amd64 rustc-web "")
   compiler "$X/rust" "$v"
-  # Of the source: the library and what it depends on.
+  # The source of the library and its dependencies.
   ONLY='./usr/src/rustc-*/library ./usr/lib/rustlib/src*' fetch amd64 "$X/rust" "rust-web-src=$v"
   # The linker of the wasm targets.
   llvm=$("$RUST/bin/rustc" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
@@ -74,16 +74,16 @@ msrv() {
   compiler "$X/rust-msrv" "$v"
 }
 
-# build_std TARGET [CRATES]: a target's std, from the compiler's own source into its own sysroot. So
-# tests need neither nightly features nor a std build of their own. Unoptimized, since no speed is measured
-# with it, and without backtraces, for which a fifth of it would be compiled. (Where `cargo check` is all that
-# follows, checking std would take as long as building it.)
+# build_std TARGET [CRATES]: a target's std, from the compiler's own source into its own sysroot, so
+# that tests need no nightly features. It is not optimized, because no speed is measured with it,
+# and has no backtraces, which are a fifth of its compilation. For targets that are only checked it
+# is built, too: checking it would take as long.
 build_std() {
   local t=$1 crates=${2-std,panic_unwind,panic_abort,test} d=$X/build/std-$1 lib=$RUST/lib/rustlib/$1/lib
   mkdir -p "$d/src"
   printf '[package]\nname = "std-maker"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n' >"$d/Cargo.toml"
   printf '#![no_std]\n' >"$d/src/lib.rs"
-  # Its dependencies come with it. A CARGO_HOME of its own keeps the user's settings out.
+  # The dependencies are in the source. A CARGO_HOME of its own keeps the user's settings out.
   (cd "$d"; PATH=$RUST/bin:$X/mingw/usr/bin:$PATH CARGO_HOME=$X/build/cargo-home RUSTC_BOOTSTRAP=1 \
     CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 \
     cargo build --offline --release "-Zbuild-std=$crates" -Zbuild-std-features=panic-unwind \
@@ -96,8 +96,8 @@ build_std() {
 }
 build_core() { build_std "$1" core,alloc; }
 
-# debian_std TARGET LISTS...: Debian's std for one of its architectures, where a list has one of just this
-# version. Of the same source, it fits a compiler of another release of Debian.
+# debian_std TARGET LISTS...: Debian's std for one of its architectures, if a list has exactly the
+# compiler's version. Built from the same source, it fits a compiler of another release of Debian.
 debian_std() {
   local t=$1 upstream lists v; shift
   upstream=$(cut -d+ -f1 "$X/rust/version")
@@ -136,8 +136,8 @@ SH
 libc() { fetch "$1" "$X/$1" libc6 libgcc-s1; }
 riscv64_libc() { fetch amd64 "$X/riscv64" libc6-riscv64-cross libgcc-s1-riscv64-cross; }
 
-# wasi_libc TARGET LISTS FOLDER: std is written for a newer wasi-libc than Debian's. What that one lacks are
-# threads, which these targets don't have either, so functions that say so will do.
+# wasi_libc TARGET LISTS FOLDER: std is written for a newer wasi-libc than Debian's, which has no
+# functions of threads. These targets have no threads either, so functions that return an error do.
 wasi_libc() {
   local t=$1 lists=$2 folder=$3 d=$X/build/$1
   local self=$RUST/lib/rustlib/$t/lib/self-contained
@@ -166,7 +166,7 @@ RS
   rm -rf "$d"
 }
 
-# Without the packages that only JCO's other commands need, which are ten times its size.
+# Leaves out the packages that only JCO's other commands need. They are ten times its size.
 jco() {
   local tmp package to; tmp=$(mktemp -d "$X/build/jco.XXXXXX")
   rm -rf "$X/jco"
@@ -179,8 +179,8 @@ jco() {
   rm -rf "$tmp"
 }
 
-# Debian's emscripten is older than the compiler, so it is given the compiler's own linker. Nothing is
-# compiled with it, optimized or stripped, so most of it is not needed, and nothing else of LLVM.
+# Debian's emscripten is older than the compiler, so it gets the compiler's own linker. It neither
+# compiles nor optimizes nor strips here, so it needs few of its files and nothing else of LLVM.
 emscripten() {
   local d=$X/emscripten share=./usr/share/emscripten name
   local libs=$share/cache/sysroot/lib/wasm32-emscripten
@@ -211,17 +211,17 @@ mingw() {
 windows_std() {
   local t=x86_64-pc-windows-gnu name
   build_std $t
-  # The start and end of a program, which belong to no crate.
+  # The start and end of a program are in no crate.
   for name in rsbegin rsend; do
     RUSTC_BOOTSTRAP=1 "$RUST/bin/rustc" --target $t --crate-type lib --emit obj -Cpanic=abort \
       "$RUST"/src/rustc-*/library/rtstartup/$name.rs -o "$RUST/lib/rustlib/$t/lib/$name.o"
   done
 }
 
-## What runs the tests
+## Emulators and browsers
 
-# Debian stable's emulators, and the backports': the newer know LSX, which loongarch64's code uses,
-# and tell programs on aarch64 that CNTFRQ_EL0 is 0, where the older tell the truth.
+# The emulators of Debian stable and of its backports. The newer ones have LSX, which code for
+# loongarch64 uses, and report 0 as CNTFRQ_EL0 on aarch64; the older one reports the frequency.
 qemu() {
   ONLY='./usr/bin/qemu-aarch64-static' fetch amd64 "$X/qemu/stable" qemu-user-static
 }
@@ -231,8 +231,8 @@ qemu_new() {
     fetch "amd64-$(backports)" "$X/qemu/new" qemu-user
 }
 
-# qemu_runner NAME EMULATOR ROOT. The kernel can't start a foreign program, so a test that starts
-# itself again needs to be told what can.
+# qemu_runner NAME EMULATOR ROOT: a command that runs foreign programs. The kernel can't start them,
+# so a test that starts itself again does so with TACH_RUNNER.
 qemu_runner() {
   need_lists amd64 "$(backports)"
   step qemu qemu; step qemu-new qemu_new
@@ -259,14 +259,14 @@ __declspec(dllexport) int ProcessPrng(unsigned char *bytes, unsigned long long c
 int DllMainCRTStartup(void *a, unsigned long b, void *c) { return 1; }
 C
   "$X/bin/cc-windows" -shared -nostdlib -O1 -Wl,-e,DllMainCRTStartup -o "$dlls/bcryptprimitives.dll" "$c" -ladvapi32
-  # The first start makes the prefix and complains of much that is not needed.
+  # The first start creates the prefix, and complains about parts that are not needed.
   "$X/bin/run-wine" wineboot -i || true
   cp "$dlls/bcryptprimitives.dll" "$X/wineprefix/drive_c/windows/system32/"
 }
 
-# Its version is the library's, as the two must agree to the letter. Not --locked: that asks for
-# versions which a registry's mirror may lack. Not optimized: it runs a few times. The system's own compiler takes
-# two thirds of the time that Debian's does, which serves where there is none, or one too old.
+# The tool's version must be the library's. Without --locked, because a mirror of the registry may
+# lack the locked versions. Not optimized, because it runs only a few times. The system's compiler
+# takes two thirds of the time of Debian's, which is used if the system has none or an older one.
 wasm_bindgen() {
   wasm_bindgen_with "$PATH" || wasm_bindgen_with "$RUST/bin:$PATH"
   rm -rf "$X/build/wasm-bindgen"
@@ -278,7 +278,7 @@ wasm_bindgen_with() {
     --root "$X/wasm-bindgen/$TACH_CROSS_WASM_BINDGEN" --target-dir "$X/build/wasm-bindgen"
 }
 
-# Chromium without a window, and every library that it needs but the C library and the compiler's.
+# Chromium without a window, and all its libraries except the C library and the compiler's.
 chromium() {
   local packages
   packages=$(APT_CONFIG=$X/apt/amd64/apt.conf apt-get -s -o Debug::NoLocking=1 --no-install-recommends \
@@ -287,7 +287,7 @@ chromium() {
   # shellcheck disable=SC2086 # It is a list.
   fetch amd64 "$X/chromium" chromium-driver $packages
   rm -rf "$X/chromium/usr/share/"{doc,man,locale}
-  # The sandbox refuses to run for root, and the page that it would guard is ours.
+  # The sandbox refuses to run as root, and the only page is our own.
   cat >"$X/chromium/webdriver.json" <<JSON
 {"goog:chromeOptions": {
   "binary": "$X/chromium/usr/lib/chromium/chromium-headless-shell",
@@ -302,8 +302,8 @@ target_msrv() { need_lists amd64; step patchelf patchelf; step "msrv-$TACH_CROSS
 
 target_native() { need_rust; }
 
-# The kernel runs it; only the C library is foreign. It is named in the program itself, which so can
-# start itself again.
+# The kernel can run it; only the C library is foreign. The program itself names the library's path,
+# so it can start itself again.
 target_i686() {
   need_rust; need_lists i386; need_lists i386 $NEXT
   step i386-glibc libc i386
@@ -338,7 +338,7 @@ target_riscv64() {
   zig_linker cc-riscv64 riscv64-linux-gnu.2.36
   qemu_runner run-riscv64 new/usr/bin/qemu-riscv64 riscv64/usr/riscv64-linux-gnu
 }
-# No counter that tach reads, and the other byte order.
+# tach reads no counter here, and the byte order is the other one.
 target_s390x() {
   need_rust; need_lists s390x; need_lists s390x $NEXT
   step s390x-glibc libc s390x
@@ -346,7 +346,7 @@ target_s390x() {
   zig_linker cc-s390x s390x-linux-gnu.2.36
   qemu_runner run-s390x new/usr/bin/qemu-s390x s390x
 }
-# With musl, static: zig brings it, where Debian has no C library for it yet.
+# Static, with zig's musl: Debian has no C library for this target yet.
 target_loongarch64() {
   need_rust
   step loongarch64-std build_std loongarch64-unknown-linux-musl
@@ -396,7 +396,7 @@ if [ "\$1" = --version ]; then echo "WASI of Node \$(node --version)"; exit; fi
 exec node --no-warnings ${HERE@Q}/wasi.mjs "\$@"
 SH
 }
-# Debian's source lacks an archive, since it was compiled; wasi-libc has the function that was in it.
+# Debian's source lacks a compiled archive. wasi-libc has the function that was in it.
 wasip2_std() {
   local rt
   for rt in "$RUST"/lib/rustlib/src/rust/library/vendor/wit-bindgen-*/src/rt; do
@@ -431,7 +431,7 @@ target_emscripten() {
   need_rust
   step emscripten-std build_std wasm32-unknown-emscripten
   program emscripten-llvm <<<'echo "clang version 14.0"'
-  # emscripten gives the place of the data that follows from the order of older linkers.
+  # emscripten expects the data where older linkers put it.
   program emscripten-ld <<SH
 exec "\$X/rust/usr/lib/rustlib/$HOST/bin/rust-lld" -flavor wasm --no-stack-first "\$@"
 SH
@@ -443,7 +443,7 @@ exec python3 "\$X/emscripten/usr/share/emscripten/emcc.py" "\$@" -O0 -sENVIRONME
 SH
   program run-emscripten <<'SH'
 if [ "$1" = --version ]; then echo "emscripten in Node $(node --version)"; exit; fi
-# It would fetch the program as a page does.
+# With `fetch` it would load the program like a page.
 exec node --import 'data:text/javascript,delete globalThis.fetch' "$@"
 SH
 }

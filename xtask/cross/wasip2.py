@@ -19,7 +19,7 @@ linker = Linker(engine)
 linker.add_wasip2()
 
 component = Component.from_file(engine, sys.argv[1])
-# Its last number depends on who made the component.
+# The last number of the version depends on the tool that made the component.
 name = next(name for name in component.type.exports(engine) if name.startswith("wasi:cli/run@0.2."))
 run = component.get_export_index("run", component.get_export_index(name))
 try:

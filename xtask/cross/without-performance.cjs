@@ -1,2 +1,2 @@
-// A JavaScript host need not have this clock.
+// Not every JavaScript host has this clock.
 delete globalThis.performance;

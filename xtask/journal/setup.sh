@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# setup.sh: puts systemd-journal-remote and journalctl from Debian into $TACH_JOURNAL_HOME, with the libraries
-# that they need. `cargo xtask journal` starts it.
+# setup.sh: fills $TACH_JOURNAL_HOME with Debian's systemd-journal-remote and journalctl, and their
+# libraries. `cargo xtask journal` starts it.
 #
-# A finished step leaves a stamp and is not done again. Delete the folder to start over.
+# A finished step leaves a stamp and is not repeated. Delete the folder to start over.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -11,7 +11,8 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../packages.sh
 . "$HERE/../packages.sh" journal "$TACH_JOURNAL_HOME"
 
-# The packages of both programs and of all they need, save the C library: the system's own loader has its own.
+# Prints the packages of both programs and their libraries, except the C library, since the system's
+# loader needs the system's own.
 packages() {
   APT_CONFIG=$X/apt/$ARCH/apt.conf apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
     --no-breaks --no-replaces --no-enhances systemd-journal-remote systemd |
@@ -27,7 +28,7 @@ journal() {
   tool systemd-journal-remote systemd-journal-remote
 }
 
-# tool NAME FILE: an executable in bin/ that starts the FILE that was unpacked.
+# tool NAME FILE: an executable in bin/ that starts the unpacked FILE.
 tool() {
   local file folders
   file=$(find "$X/root" -type f -name "$2" -perm /111 | head -n 1)

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# setup.sh: puts what the tests in otel-tests need into $TACH_OTEL_HOME: the OpenTelemetry Collector and
+# setup.sh: fills $TACH_OTEL_HOME for the tests in otel-tests: the OpenTelemetry Collector and
 # Jaeger, built from the Go module proxy with every module pinned, and libfaketime from Debian.
 # `cargo xtask otel` starts it. It needs Go 1.25 or newer.
 #
-# A finished step leaves a stamp and is not done again. Delete the folder to start over.
+# A finished step leaves a stamp and is not repeated. Delete the folder to start over.
 set -euo pipefail
 shopt -s inherit_errexit
 
 : "${TACH_OTEL_HOME:?the folder to fill}"
-JAEGER=github.com/jaegertracing/jaeger@v1.76.0 # This is Jaeger 2.13.0 too: one tree, two commands.
+JAEGER=github.com/jaegertracing/jaeger@v1.76.0 # The same tree is Jaeger 2.13.0.
 JAEGER_SUM='h1:sWCOOF1dr+NL0PLil7mFo3BqqQL8k4WiM7aguFbc14g='
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../packages.sh
 . "$HERE/../packages.sh" otel "$TACH_OTEL_HOME"
 
-# What the caller's environment must not change.
+# The caller's environment must not change these.
 export GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0 GOMODCACHE=$X/go/modules GOCACHE=$X/go/build
 without_caches() { chmod -R u+w "$X/go" 2>/dev/null || true; rm -rf "$X/go" "$X/build/jaeger"; }
 
-# build FOLDER PACKAGE NAME: a Go program into bin/. The registry may fail once; a second try goes on
-# where the first one ended.
+# build FOLDER PACKAGE NAME: builds a Go program into bin/. If the registry fails, another try
+# continues where the last one ended.
 build() {
   local try
   for try in 1 2 3; do
@@ -34,8 +34,8 @@ build() {
 
 collector() { build "$HERE/collector" . otelcol; }
 
-# Not by `go install`, which refuses a module that replaces another. The source is the one in the module
-# cache, which the checksum vouches for; its own go.sum vouches for the rest.
+# Not with `go install`, which refuses a module that replaces another. The checksum covers the
+# source in the module cache, and the source's go.sum covers the rest.
 jaeger() {
   local answer source
   answer=$(go mod download -json "$JAEGER")
@@ -45,7 +45,7 @@ jaeger() {
   build "$X/build/jaeger" ./cmd/jaeger jaeger
 }
 
-# The library for programs with threads, under a name that does not depend on the architecture.
+# The variant for programs with threads, under a name without the architecture.
 faketime() {
   fetch "$ARCH" "$X/faketime" libfaketime
   cp "$X"/faketime/usr/lib/*/faketime/libfaketimeMT.so.1 "$X/bin/libfaketime.so"

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::run::root;
 
-/// Returns the folder that `variable` names or, if it is not set, the folder `name` among the user's
-/// caches.
+/// Returns the folder that `variable` names or, if it is not set, the folder `name` among the
+/// user's caches.
 pub(crate) fn folder(variable: &str, name: &str) -> Result<PathBuf, String> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(variable)

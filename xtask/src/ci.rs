@@ -1,4 +1,4 @@
-//! What CI runs.
+//! The steps of CI.
 #![expect(clippy::print_stdout, reason = "the summary is CI's output")]
 
 use std::fs;
@@ -14,10 +14,10 @@ use crate::run::{cargo, program, root, run};
 use crate::workflow;
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
-/// Stands in README.md before the block that holds the test command.
+/// The line of README.md before the code block with the test command.
 const TEST_MARKER: &str = "<!-- test command -->";
 
-/// A step: its name, and what it does.
+/// A step: its name and its function.
 type Step = (&'static str, fn() -> Result<(), String>);
 
 const STEPS: &[Step] = &[
@@ -28,7 +28,7 @@ const STEPS: &[Step] = &[
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-pipeline", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-otel", "--all-features"]))?;
-        // The workspace's tests have them all on, since the examples ask for them.
+        // Its features are off here. The workspace's tests have them on, for the examples.
         run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
         run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))
     }),
@@ -60,7 +60,7 @@ const STEPS: &[Step] = &[
     ("the other platforms", || cross::check(&[])),
 ];
 
-/// Every step, to the first that fails.
+/// Runs every step, up to the first that fails.
 pub(crate) fn all() -> Result<(), String> {
     let mut done = Vec::new();
     for &(name, step) in STEPS {
@@ -70,7 +70,7 @@ pub(crate) fn all() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a step; its line in the summary.
+/// Runs a step and returns its line of the summary.
 fn timed(name: &str, step: fn() -> Result<(), String>) -> Result<String, String> {
     let start = Instant::now();
     step().map_err(|problem| format!("{name}: {problem}"))?;
@@ -82,7 +82,7 @@ fn lints() -> Result<(), String> {
     run(cargo(&all).args(DENY_WARNINGS))
 }
 
-/// Runs the command that README gives to its readers.
+/// Runs the test command that README.md gives to its readers.
 fn readme_tests() -> Result<(), String> {
     let readme = fs::read_to_string(root().join("README.md"))
         .map_err(|error| format!("can't read README.md: {error}"))?;
@@ -90,11 +90,12 @@ fn readme_tests() -> Result<(), String> {
         .ok_or_else(|| format!("README.md has no code block after {TEST_MARKER}"))?;
     let mut words = command.split_whitespace();
     let name = words.next().unwrap_or_default();
-    // A test that needs what is not here fails then, rather than to say that it did not run.
+    // With this variable a test fails if something that it needs is missing. Otherwise it only says
+    // so.
     run(program(name, &words.collect::<Vec<_>>()).env("TACH_TESTS", "all"))
 }
 
-/// The first line of the first code block after the marker.
+/// Returns the first line of the first code block after the marker.
 fn test_command(readme: &str) -> Option<&str> {
     let (_, after) = readme.split_once(TEST_MARKER)?;
     let mut lines = after.lines().skip_while(|line| !line.starts_with("```"));

@@ -1,17 +1,17 @@
-//! The assembly of the hot paths: no call, no lock, no division on the way to the first return.
-#![expect(clippy::print_stdout, reason = "says what it has checked")]
+//! The assembly of the hot paths: no call, no lock and no division up to the first return.
+#![expect(clippy::print_stdout, reason = "the sizes are the task's output")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::{cargo, run, target};
 
-/// What the way through a function to its first return must hold and must not.
+/// The instructions that a hot path must and must not hold.
 struct Rule {
     function: &'static str,
     must: &'static [&'static str],
     must_not: &'static [&'static str],
-    /// Multiplications, at most.
+    /// The most multiplications that are allowed.
     multiplications: usize,
 }
 
@@ -48,10 +48,10 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Compiles the hot paths and reads what became of them.
+/// Compiles the hot paths and checks their assembly.
 pub(crate) fn check() -> Result<(), String> {
     if !cfg!(target_arch = "x86_64") || !cfg!(target_os = "linux") {
-        println!("code generation: no rules for this target, which reads no counter yet");
+        println!("code generation: not checked, since there are no rules for this target");
         return Ok(());
     }
     let target = target().join("codegen");
@@ -62,12 +62,12 @@ pub(crate) fn check() -> Result<(), String> {
     for rule in RULES {
         rule.check(&assembly)?;
     }
-    // The positive control: what the rules forbid is seen where it is.
+    // The positive control: a function with a lock and a call, which the check must find.
     let control = hot_path(&assembly, "control").ok_or("the control is not in the assembly")?;
     if !control.iter().any(|line| has_instruction(line, "lock"))
         || !control.iter().any(|line| has_instruction(line, "call") || is_tail_call(line))
     {
-        return Err("the control's lock or call is not seen, so the rules prove nothing".into());
+        return Err("the control's lock or call is not found, so the rules prove nothing".into());
     }
     Ok(())
 }
@@ -93,8 +93,8 @@ impl Rule {
     }
 }
 
-/// The instructions from a function's label to where it first returns: the way that is taken when no
-/// branch is, which is how the compiler lays out what it was told is cold.
+/// Returns the instructions from a function's label to its first return. That is the path without a
+/// taken branch, because the compiler puts cold code after it.
 fn hot_path<'a>(assembly: &'a str, function: &str) -> Option<Vec<&'a str>> {
     let label = format!("{function}:");
     let body = assembly.lines().skip_while(|line| *line != label).skip(1);
@@ -112,7 +112,7 @@ fn hot_path<'a>(assembly: &'a str, function: &str) -> Option<Vec<&'a str>> {
     None
 }
 
-/// Whether a line's mnemonic, or its prefix, is `name` with any size suffix.
+/// Returns whether a line's mnemonic, or its prefix, is `name` with any size suffix.
 fn has_instruction(line: &str, name: &str) -> bool {
     let mnemonic = line.split_whitespace().next().unwrap_or_default();
     mnemonic == name || mnemonic.strip_suffix(['b', 'w', 'l', 'q']) == Some(name)
@@ -163,7 +163,7 @@ slow:
     }
 
     #[test]
-    fn what_is_forbidden_is_found() {
+    fn a_forbidden_instruction_is_found() {
         let rule = |function| Rule {
             function,
             must: &[],

@@ -1,5 +1,5 @@
-//! Every other platform: set up, built, and run where that is possible.
-#![expect(clippy::print_stdout, reason = "the table is what it is run for")]
+//! The tests on every other platform, or only its compilation where nothing can run it.
+#![expect(clippy::print_stdout, reason = "the table is the task's output")]
 
 mod home;
 mod targets;
@@ -11,22 +11,18 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use crate::run::{program, root, run};
+use crate::run::{SHORT_TESTS, program, root, run};
 use crate::workspace;
 use home::{Compiler, Home};
 use targets::{Means, TARGETS, Target, Work};
 
-/// How much of what could go on for ever. The tests of the host, which is faster, have ten thousand simulated
-/// machines, 20 processes of a kind, and 256 inputs of a property.
-const AMOUNTS: [(&str, &str); 3] =
-    [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
-
-/// Another width and another byte order than the host's. Any other platform calculates as the host or as one of
-/// these, so the long tests of arithmetic are left out there: simulated years and faults, properties of any input,
-/// comparisons with other libraries; where tests run, so are the features `serde` and `jiff`.
+/// The targets with another width or another byte order than the host's. Every other target has the
+/// arithmetic of the host or of one of these. It skips the long tests of arithmetic: simulated
+/// years and faults, properties of any input, comparisons with other libraries. If its tests run,
+/// it also skips the features `serde` and `jiff`.
 const OTHER_ARITHMETIC: [&str; 2] = ["i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"];
 
-/// All targets, or those with these names. What fails does not keep the rest from running.
+/// Checks all targets, or those with these names. After a failure the others still run.
 pub(crate) fn check(names: &[String]) -> Result<(), String> {
     if let Some(unknown) = names.iter().find(|name| !TARGETS.iter().any(|one| one.name == **name)) {
         let known: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
@@ -41,7 +37,8 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     let mut failed = Vec::new();
     thread::scope(|scope| {
         let (set_up, ready) = mpsc::channel();
-        // Targets are set up while others are tested: two at a time, since much of that is one crate's compilation.
+        // Two targets are set up while others are tested. Much of a set-up compiles one crate, on
+        // one core.
         for _ in 0..2 {
             let set_up = set_up.clone();
             scope.spawn(|| {
@@ -55,7 +52,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
         for (target, result) in ready {
             eprintln!("\n== {}", target.name);
             let start = Instant::now();
-            let (verdict, what) = match result.and_then(|()| target.check(&home)) {
+            let (verdict, detail) = match result.and_then(|()| target.check(&home)) {
                 Ok(done) => ("ok", done),
                 Err(problem) => {
                     failed.push(target.name);
@@ -64,7 +61,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
             };
             let seconds = start.elapsed().as_secs();
             let place = TARGETS.iter().position(|one| one.name == target.name);
-            lines.insert(place, format!("{:16} {verdict:6} {seconds:4} s  {what}", target.name));
+            lines.insert(place, format!("{:16} {verdict:6} {seconds:4} s  {detail}", target.name));
         }
     });
     println!();
@@ -75,11 +72,11 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
 }
 
 impl Target {
-    /// Does the work; what was done.
+    /// Does the work and returns a description of it.
     fn check(&self, home: &Home) -> Result<String, String> {
         let mut done = String::new();
         for triple in self.triples {
-            // Two of these have no std anyway, and the oldest compiler's platform is `native`'s.
+            // Two of these have no std in any case, and `native` has the same target as `msrv`.
             if !matches!(self.work, Work::Msrv | Work::WebWithoutStd | Work::BareMetal) {
                 run(core(home, "check", triple, "", Std::Without).arg("--lib"))?;
             }
@@ -116,8 +113,11 @@ fn msrv(home: &Home) -> Result<String, String> {
     Ok(format!("checked with {}", first_line(&mut compiler)?))
 }
 
-/// The kernel under an emulator is the host's, which vouches for no other CPU's counter: that is read
-/// only where `TACH_SOURCE` says so. (The tests that are left out then set the variable themselves.)
+/// Runs the tests twice, the second time with the counter as the source.
+///
+/// Under an emulator the kernel is the host's and trusts no other CPU's counter, so only
+/// `TACH_SOURCE` makes tach read it. The tests that the second run leaves out set the variable
+/// themselves.
 fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<String, String> {
     let test = || {
         let mut test = core(home, "test", triple, means.flags, Std::With);
@@ -130,9 +130,9 @@ fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<Str
         if let Some(counter) = means.counter {
             test.env("TACH_EXPECTED_COUNTER", counter);
         }
-        // Under an emulator it takes seconds to print a backtrace, of which there is one for every test that panics.
+        // An emulator takes seconds to print a backtrace, and each test that panics prints one.
         test.env("RUST_BACKTRACE", "0");
-        test.env_remove("TACH_ORDER").envs(AMOUNTS).arg("--no-fail-fast");
+        test.env_remove("TACH_ORDER").envs(SHORT_TESTS).arg("--no-fail-fast");
         test
     };
     let by_default = run(test().args(which).env_remove("TACH_SOURCE"));
@@ -163,7 +163,7 @@ fn web_without_performance(home: &Home, triple: &str) -> Result<String, String> 
     Ok("tests run in Node without performance".to_owned())
 }
 
-/// No test harness does without std: a script asks the module instead.
+/// Runs a script that calls the module, because no test harness works without std.
 fn web_without_std(home: &Home, triple: &str) -> Result<String, String> {
     let manifest = ["--manifest-path", "xtask/wasm32v1/Cargo.toml"];
     let mut build = home.cargo(Compiler::Newest, &["build", "--locked", "--target", triple]);
@@ -177,7 +177,7 @@ fn web_without_std(home: &Home, triple: &str) -> Result<String, String> {
     Ok("a program without std runs in Node".to_owned())
 }
 
-/// OpenTelemetry's random numbers come from the host, which getrandom must be told.
+/// Sets `getrandom_backend` so that OpenTelemetry takes random numbers from the JavaScript host.
 fn web_otel(home: &Home, triple: &str) -> Result<String, String> {
     let mut test = home.cargo(Compiler::Newest, &["test", "--locked", "--target", triple]);
     runs_with(&mut test, triple, &home.bin("run-wasm"));
@@ -194,7 +194,7 @@ fn web_tests(home: &Home, triple: &str) -> Command {
     test
 }
 
-/// The variable by which cargo has a setting for one target.
+/// Returns the name of the variable with cargo's setting for one target.
 fn setting(triple: &str, name: &str) -> String {
     format!("CARGO_TARGET_{}_{name}", triple.to_uppercase().replace('-', "_"))
 }
@@ -206,11 +206,11 @@ enum Std {
     Without,
 }
 
-/// cargo for tach-core on this target, with these flags for rustc.
+/// Creates a cargo command for tach-core on this target, with these flags for rustc.
 fn core(home: &Home, act: &str, triple: &str, flags: &str, std: Std) -> Command {
     let package = ["--locked", "--package", "tach-core", "--target", triple];
     let mut cargo = home.cargo(Compiler::Newest, &[act]);
-    // More optimization would take longer than it saves even an emulator.
+    // A higher level would take longer to compile than it saves, even under an emulator.
     cargo.args(package).args(["--config", "profile.dev.package.tach-core.opt-level=1"]);
     let is_other = OTHER_ARITHMETIC.contains(&triple);
     let same = if is_other { "" } else { " --cfg tach_same_arithmetic" };
@@ -223,17 +223,17 @@ fn core(home: &Home, act: &str, triple: &str, flags: &str, std: Std) -> Command 
     cargo
 }
 
-/// A list, since cargo would take a variable's value apart at blanks.
+/// Sets the runner as a list, because cargo would split the value of a variable at spaces.
 fn runs_with(cargo: &mut Command, triple: &str, runner: &Path) {
     cargo
         .arg("--config")
         .arg(format!("target.{triple}.runner=[{:?}]", runner.display().to_string()));
 }
 
-/// What a program says first, up to what stands in parentheses.
+/// Returns the first line that a program prints, up to the first parenthesis.
 fn first_line(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("can't start {command:?}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let line = said.lines().next().unwrap_or_default();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let line = printed.lines().next().unwrap_or_default();
     Ok(line.split(" (").next().unwrap_or_default().to_owned())
 }

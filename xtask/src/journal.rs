@@ -5,12 +5,12 @@ use std::process::Stdio;
 use crate::cache;
 use crate::run::{cargo, program, run};
 
-/// The variables by which the test finds the programs, and the programs.
+/// Programs, each after the variable that holds its path for the test.
 const PROGRAMS: [(&str, &str); 2] =
     [("JOURNAL_REMOTE_BIN", "systemd-journal-remote"), ("JOURNALCTL_BIN", "journalctl")];
 const TEST: &str = "journal::systemd_takes_in_whatever_a_record_holds";
 
-/// Sets up what is missing and runs the test.
+/// Installs missing programs and runs the test.
 pub(crate) fn check() -> Result<(), String> {
     let home = cache::folder("TACH_JOURNAL_HOME", "tach-journal")?;
     let mut setup = program("bash", &["xtask/journal/setup.sh"]);
@@ -24,6 +24,6 @@ pub(crate) fn check() -> Result<(), String> {
     let output = output.map_err(|error| format!("can't start cargo: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     eprint!("{said}");
-    // A test of another name would be none that failed.
+    // If the test had another name, cargo would run none and succeed.
     if said.contains(" 1 passed; 0 failed") { Ok(()) } else { Err(format!("{TEST} did not pass")) }
 }

@@ -38,8 +38,8 @@ loom = "0.7"
 [workspace]
 "#;
 
-/// Runs the models of all published packages. Then weakens one ordering or exchange at a time, which
-/// a model must notice.
+/// Runs the models of all published packages. Then weakens one ordering or exchange at a time,
+/// which a model must notice.
 pub(crate) fn check() -> Result<(), String> {
     let mut rooms = Vec::new();
     for package in workspace::published()? {
@@ -120,8 +120,8 @@ impl Room {
         if missed == 0 { Ok(()) } else { Err(format!("{name}: {missed} weakenings not caught")) }
     }
 
-    /// Copies the room into a crate of its own. The lock file is the workspace's, so the models get the
-    /// same loom.
+    /// Copies the room into a crate of its own. The lock file is the workspace's, so the models get
+    /// the same loom.
     fn copy(&self) -> Result<(), String> {
         let to = sources();
         files::fresh_folder(&to)?;

@@ -1,14 +1,9 @@
-//! Mutation tests: whether the tests notice when a function returns something else.
+//! Mutation tests: whether the tests notice that a function does something else.
 
-use crate::run::{root, run, target};
+use crate::run::{SHORT_TESTS, root, run, target};
 use crate::tools::Tool;
 
 const MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0" };
-
-/// Lengths of tests that could be of any length: a mutant is found by a short run too, and each runs
-/// them all.
-const LENGTHS: [(&str, &str); 3] =
-    [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
 
 /// Changes each function of the named packages and files, one at a time, and runs the package's
 /// tests. A change that no test notices is a test that is missing.
@@ -18,7 +13,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     }
     let mut mutants =
         MUTANTS.command(&["mutants", "--all-features", "--no-shuffle", "--output"])?;
-    mutants.arg(target()).envs(LENGTHS);
+    mutants.arg(target()).envs(SHORT_TESTS);
     for name in names {
         let option = if root().join(name).is_file() { "--file" } else { "--package" };
         mutants.args([option, name]);

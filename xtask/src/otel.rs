@@ -3,11 +3,11 @@
 use crate::cache;
 use crate::run::{self, cargo, program, run};
 
-/// The variables by which the tests find the programs, and the programs.
+/// Programs, each after the variable that holds its path for the tests.
 const PROGRAMS: [(&str, &str); 3] =
     [("OTELCOL_BIN", "otelcol"), ("JAEGER_BIN", "jaeger"), ("FAKETIME_LIB", "libfaketime.so")];
 
-/// Sets up what is missing, lints the tests and runs them.
+/// Installs missing programs, lints the tests and runs them.
 pub(crate) fn check() -> Result<(), String> {
     let home = cache::folder("TACH_OTEL_HOME", "tach-otel")?;
     let mut setup = program("bash", &["xtask/otel/setup.sh"]);

@@ -1,8 +1,8 @@
 //! Words that make prose hard to read, counted per 1,000 words of comments and Markdown.
 //!
-//! A reader has to go back for the noun that `what` or `that of` stands for, and `tell` has a plainer
-//! verb in each place: returns, reports, prints. Other crates of the field do without them, so this
-//! one has a limit for each.
+//! A reader has to go back for the noun that `what` or `that of` stands for, and `tell` has a
+//! plainer verb in each place: returns, reports, prints. Other crates of the field do without them,
+//! so this one has a limit for each.
 #![expect(clippy::print_stdout, reason = "the table is the task's output")]
 
 mod text;
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn each_phrase_is_counted_with_its_place() {
-        let found = count(
-            "/// Tells what those of a kind told, in which order.\n\
-             // That of a telling; by whichever; that  of; those offered; retell.\n\
-             let what = 1; // what\n",
-        );
+        let found = count(concat!(
+            "/// Tells what those of a kind told, in which order.\n",
+            "// That of a telling; by whichever; that  of; those offered; retell.\n",
+            "let what = 1; // what\n",
+        ));
         assert_eq!(found.phrases, [3, 1, 2, 1]);
         assert_eq!(found.words, 10 + 11);
         assert_eq!(found.places[0], "a.rs:1: tell");

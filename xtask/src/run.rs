@@ -4,6 +4,11 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Lengths of tests that could be of any length. Without these variables there are ten thousand
+/// simulated machines, 20 processes of a kind, and 256 inputs of a property.
+pub(crate) const SHORT_TESTS: [(&str, &str); 3] =
+    [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
+
 /// Returns the workspace's folder.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -21,7 +21,8 @@ const QUICK_BUILD: [(&str, &str); 4] = [
 ];
 
 impl Tool {
-    /// Creates a command of the tool, in the workspace's folder. Installs the tool if it is missing.
+    /// Creates a command of the tool, in the workspace's folder. Installs the tool if it is
+    /// missing.
     pub(crate) fn command(&self, arguments: &[&str]) -> Result<Command, String> {
         let folder = folder(&format!("{}-{}", self.name, self.version))?;
         let file =

@@ -1,17 +1,17 @@
-// Asks the module in the folder that is named for the time, and compares it with the host's.
+// check.cjs FOLDER: compares the time of the module in the folder with the host's.
 'use strict';
 const assert = require('node:assert');
 const path = require('node:path');
 const { loop_ns, unix_ms } = require(path.resolve(process.argv[2], 'wasm32v1.js'));
 
-// `Date` has whole milliseconds, which tach follows to two.
+// `Date` has whole milliseconds, and tach follows it within two.
 const STEP_MS = 3;
 unix_ms();
 for (let round = 0; round < 100; round++) {
   const before = Date.now();
-  const told = unix_ms();
+  const read = unix_ms();
   const after = Date.now();
-  assert(before - STEP_MS <= told && told <= after + STEP_MS, `${before} ${told} ${after}`);
+  assert(before - STEP_MS <= read && read <= after + STEP_MS, `${before} ${read} ${after}`);
 }
 const start = performance.now();
 const inside = loop_ns();

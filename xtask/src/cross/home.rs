@@ -1,4 +1,4 @@
-//! The folder that holds compilers, emulators and browsers, and what has them run.
+//! The folder with compilers, emulators and browsers, and the commands that run them.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,8 +9,8 @@ use std::process::Command;
 use crate::cache;
 use crate::run::{program, root, run, target};
 
-/// Settings of the caller's that would choose another compiler, another library for it, or another place for tests,
-/// or ask more of these than an emulator has.
+/// Variables of the caller that are removed: they would choose another compiler, another library
+/// for it or another place for tests, or make tests fail that an emulator can't run.
 const FOREIGN: &[&str] = &[
     "CARGO_BUILD_RUSTC",
     "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
@@ -36,9 +36,10 @@ const FOREIGN: &[&str] = &[
     "WASM_BINDGEN_USE_SHARED_WORKER",
 ];
 
+/// The folder with everything that the targets need.
 pub(crate) struct Home(PathBuf);
 
-/// A compiler's folder.
+/// A compiler in that folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Compiler {
     Newest,
@@ -46,12 +47,12 @@ pub(crate) enum Compiler {
 }
 
 impl Home {
-    /// `$TACH_CROSS_HOME`, or else a folder among the user's caches.
+    /// Returns `$TACH_CROSS_HOME` or, if it is not set, a folder among the user's caches.
     pub(crate) fn find() -> Result<Self, String> {
         cache::folder("TACH_CROSS_HOME", "tach-cross").map(Self)
     }
 
-    /// Puts into the folder what a target lacks.
+    /// Installs into the folder whatever a target still needs.
     pub(crate) fn set_up(&self, target: &str) -> Result<(), String> {
         let mut setup = program("bash", &["xtask/cross/setup.sh", target]);
         without_foreign_settings(&mut setup);
@@ -62,21 +63,22 @@ impl Home {
             .env("TACH_CROSS_WASM_BINDGEN", value_in("Cargo.lock", WASM_BINDGEN, "version")?);
         run(&mut setup).map_err(|_| {
             let logs = self.0.join("log");
-            format!("it can't be set up: see what its set-up said, and {}", logs.display())
+            format!("it can't be set up: see the output above and the logs in {}", logs.display())
         })
     }
 
-    /// A program that `setup.sh` made.
+    /// Returns the path of a program that `setup.sh` made.
     pub(crate) fn bin(&self, name: &str) -> PathBuf {
         self.0.join("bin").join(name)
     }
 
-    /// What the browser is started with.
+    /// Returns the path of the browser's settings.
     pub(crate) fn webdriver(&self) -> PathBuf {
         self.0.join("chromium").join("webdriver.json")
     }
 
-    /// cargo with this compiler. All targets of one compiler share a build folder.
+    /// Creates a cargo command with this compiler. All targets of one compiler share a build
+    /// folder.
     pub(crate) fn cargo(&self, compiler: Compiler, arguments: &[&str]) -> Command {
         let bin = self.0.join(compiler.name()).join("usr/bin");
         let mut path = OsString::from(&bin);
@@ -87,7 +89,7 @@ impl Home {
         let mut cargo = program(&bin.join("cargo").to_string_lossy(), arguments);
         without_foreign_settings(&mut cargo);
         cargo.env("PATH", path).env("CARGO_TARGET_DIR", compiler.target());
-        // What is built here is built once and run a few times.
+        // Each build is run only a few times.
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_LTO", "off");
         cargo.env("CARGO_INCREMENTAL", "0");
         cargo
@@ -102,7 +104,7 @@ impl Compiler {
         }
     }
 
-    /// Its build folder.
+    /// Returns the compiler's build folder.
     pub(crate) fn target(self) -> PathBuf {
         target().join("cross").join(self.name())
     }
@@ -114,10 +116,10 @@ fn without_foreign_settings(command: &mut Command) {
     }
 }
 
-/// Stands in Cargo.lock before the version of the library that the tool must have too.
+/// The line of Cargo.lock before the library's version, which the tool of that name must have, too.
 const WASM_BINDGEN: &str = "name = \"wasm-bindgen\"\n";
 
-/// The value of a key, the first one after some text, in a file of the workspace.
+/// Returns the value of the first key of this name after some text, in a file of the workspace.
 fn value_in(file: &str, after: &str, key: &str) -> Result<String, String> {
     let text = fs::read_to_string(root().join(file))
         .map_err(|error| format!("can't read {file}: {error}"))?;

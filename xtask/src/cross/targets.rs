@@ -1,50 +1,49 @@
-//! The platforms, and what is done for each.
+//! The platforms and the work for each.
 
 /// A platform. `setup.sh` knows it by the same name.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) name: &'static str,
-    /// As rustc spells them.
+    /// The names that rustc knows.
     pub(crate) triples: &'static [&'static str],
     pub(crate) work: Work,
 }
 
-/// What is done for a platform.
+/// The work for a platform.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// The published crates are checked for the host, with the oldest compiler that they promise to
-    /// work with.
+    /// Check the published packages for the host, with the oldest compiler that they support.
     Msrv,
-    /// tach-core's tests run.
+    /// Run tach-core's tests.
     Tests(Means),
-    /// Of these all but the storms of signals and forks, on a machine that differs from the one before in its counter
-    /// alone.
+    /// Run those tests without the storms of signals and forks, on a machine that differs from the
+    /// previous one only in its counter.
     Reads(Means),
-    /// `tests/web.rs` runs, where the variable with this name says, or else in Node.
+    /// Run `tests/web.rs` in the browser that the variable with this name chooses, or in Node.
     Web(Option<&'static str>),
-    /// `tests/web.rs` runs in Node without `performance`.
+    /// Run `tests/web.rs` in a Node without `performance`.
     WebWithoutPerformance,
-    /// A program without the standard library runs in Node.
+    /// Run a program without the standard library in Node.
     WebWithoutStd,
-    /// tach-otel's tests for a JavaScript host run in Node.
+    /// Run tach-otel's tests for a JavaScript host in Node.
     WebOtel,
-    /// tach-core is checked, with these arguments.
+    /// Check tach-core with these arguments.
     Check(&'static [&'static str]),
-    /// A program that brings its own clock is linked.
+    /// Link a program that brings its own clock.
     BareMetal,
 }
 
-/// What a platform's tests are linked and run with: programs that `setup.sh` makes.
+/// The programs that link and run a platform's tests. `setup.sh` makes them.
 #[derive(Debug)]
 pub(crate) struct Means {
-    /// rustc's own without one.
+    /// `None` for rustc's own linker.
     pub(crate) linker: Option<&'static str>,
-    /// The system without one.
+    /// `None` to start the tests directly.
     pub(crate) runner: Option<&'static str>,
-    /// For rustc.
+    /// Flags for rustc.
     pub(crate) flags: &'static str,
-    /// How the emulator has the counter ordered, and what frequency it declares: `TACH_EXPECTED_COUNTER` for the
-    /// test in tach-core's `counter.rs`.
+    /// The order of the emulator's counter and the frequency that it declares:
+    /// `TACH_EXPECTED_COUNTER` for the test in tach-core's `counter.rs`.
     pub(crate) counter: Option<&'static str>,
 }
 
@@ -79,7 +78,7 @@ pub(crate) const TARGETS: &[Target] = &[
         triples: &["aarch64-unknown-linux-gnu"],
         work: Work::Reads(emulated_aarch64("run-aarch64-cntfrq", "Fenced, Some(62500000)")),
     },
-    // The counter that orders itself.
+    // The emulated CPU has FEAT_ECV, so the counter orders itself.
     Target {
         name: "aarch64-ecv",
         triples: &["aarch64-unknown-linux-gnu"],
@@ -99,7 +98,7 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "loongarch64",
         triples: &["loongarch64-unknown-linux-musl"],
         work: Work::Tests(Means {
-            // The linker brings musl and its start files, so rustc must not look for its own.
+            // The linker brings musl and its start files, so rustc must not use its own.
             flags: "-Clink-self-contained=no -Ctarget-feature=+crt-static",
             ..emulated("cc-loongarch64", "run-loongarch64")
         }),
@@ -123,7 +122,7 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "emscripten",
         triples: &["wasm32-unknown-emscripten"],
         work: Work::Tests(Means {
-            // The linker's own name is what emscripten starts, so rustc must not look for its own.
+            // emscripten starts the linker by its own name, so rustc must not use its own.
             flags: "-Clink-self-contained=no",
             ..emulated("cc-emscripten", "run-emscripten")
         }),

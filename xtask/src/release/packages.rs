@@ -21,8 +21,8 @@ const FIELDS: [&str; 9] = [
     "metadata",
 ];
 
-/// Checks the files and fields of every published package, then packs and compiles each as its users
-/// would.
+/// Checks the files and fields of every published package, then packs and compiles each as its
+/// users would.
 pub(crate) fn check() -> Result<(), String> {
     let packages = workspace::published()?;
     let faults: Vec<_> = packages.iter().flat_map(faults).collect();

@@ -35,7 +35,8 @@ fn library(package: &Package) -> String {
 fn public_types(package: &Package) -> Result<Vec<String>, String> {
     let mut rustdoc = cargo(&["rustdoc", "--quiet", "--lib", "--all-features", "--package"]);
     rustdoc.args([package.name(), "--", "-Z", "unstable-options", "--output-format", "json"]);
-    // The JSON is unstable. The compiler is that of all other steps, so nothing is compiled again.
+    // The JSON is unstable. The other steps use the same compiler, so no dependency is compiled
+    // again.
     run(rustdoc.env("RUSTC_BOOTSTRAP", "1"))?;
     let file = target().join("doc").join(format!("{}.json", library(package)));
     let json: Value = serde_json::from_str(&files::read(&file)?)
