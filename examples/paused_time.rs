@@ -57,7 +57,7 @@ async fn main() {
         .with_timer(Utc::<3>.with_clock(clock))
         .init();
 
-    let budget = Budget::with_clock(Duration::from_secs(DAY_S), clock);
+    let budget = Budget::new(Duration::from_secs(DAY_S)).with_clock(clock);
     let mut pause = Duration::from_millis(250);
     while budget.check().is_ok() {
         tracing::info!(left = ?budget.remaining(), "no answer; trying again in {pause:?}");

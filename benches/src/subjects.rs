@@ -127,7 +127,7 @@ fn coarse() -> Group {
     UPKEEP.get_or_init(|| quanta::Upkeep::new(interval).start().expect("the only upkeep"));
     coarsetime::Instant::update();
     let subjects = vec![
-        subject!("tach coarse::unix_nanos", coarse::unix_nanos()),
+        subject!("tach coarse::unix_time", coarse::unix_time().as_nanos()),
         subject!("tach coarse::now", coarse::now()),
         subject!("quanta Instant::recent", quanta::Instant::recent()),
         subject!("coarsetime Instant::recent", coarsetime::Instant::recent()),

@@ -6,6 +6,5 @@ mod recalibrator;
 
 #[cfg(feature = "coarse")]
 pub(crate) use self::periodic::Periodic;
-pub use self::periodic::SpawnError;
 #[cfg(feature = "recalibrator")]
 pub use self::recalibrator::Recalibrator;

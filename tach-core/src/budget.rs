@@ -1,11 +1,11 @@
 //! Time budgets: deadlines with their totals.
 
-use core::error::Error;
 use core::fmt;
 use core::ptr;
 use core::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
+use crate::error::Error;
 use crate::instants::MonotonicInstant;
 
 /// A time limit for a task, counted from the budget's creation.
@@ -25,9 +25,9 @@ use crate::instants::MonotonicInstant;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_core::{Budget, BudgetExhausted};
+/// use tach_core::{Budget, Error};
 ///
-/// fn rows(budget: Budget) -> Result<u64, BudgetExhausted> {
+/// fn rows(budget: Budget) -> Result<u64, Error> {
 ///     let mut rows = 0;
 ///     while rows < 1_000 {
 ///         budget.check()?;
@@ -63,7 +63,10 @@ impl Budget {
         Self { start: MonotonicInstant::now(), total, clock: None }
     }
 
-    /// Creates a budget of `total` that begins now by `clock`, and uses that clock: for tests.
+    /// Restarts the budget now, by `clock` instead of the system's clock.
+    ///
+    /// The clock is a `&'static dyn Clock`, not a type parameter: a budget is passed through the
+    /// signatures of all functions that share it, and they should not name its clock.
     ///
     /// # Examples
     ///
@@ -73,13 +76,13 @@ impl Budget {
     ///
     /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     ///
-    /// let budget = Budget::with_clock(Duration::from_secs(2), &CLOCK);
+    /// let budget = Budget::new(Duration::from_secs(2)).with_clock(&CLOCK);
     /// CLOCK.advance(Duration::from_secs(2));
     /// assert!(budget.is_exhausted());
     /// ```
     #[must_use]
-    pub fn with_clock(total: Duration, clock: &'static dyn Clock) -> Self {
-        Self { start: clock.monotonic_now(), total, clock: Some(clock) }
+    pub fn with_clock(self, clock: &'static dyn Clock) -> Self {
+        Self { start: clock.monotonic_now(), clock: Some(clock), ..self }
     }
 
     /// Returns the time that the budget had at its start.
@@ -164,8 +167,8 @@ impl Budget {
     /// assert!(Budget::new(Duration::ZERO).check().is_err());
     /// ```
     #[inline]
-    pub fn check(&self) -> Result<(), BudgetExhausted> {
-        if self.is_exhausted() { Err(BudgetExhausted { total: self.total }) } else { Ok(()) }
+    pub fn check(&self) -> Result<(), Error> {
+        if self.is_exhausted() { Err(Error::exhausted(self.total)) } else { Ok(()) }
     }
 
     /// Creates a budget for a part of the task. It begins now, and its total is `limit`, or the
@@ -199,7 +202,7 @@ impl Budget {
 
     #[inline]
     fn elapsed_at(&self, now: MonotonicInstant) -> Duration {
-        let (start, now) = (self.start.as_unordered(), now.as_unordered());
+        let (start, now) = (self.start.into(), now.into());
         match self.clock {
             None => SystemClock.duration_between(start, now),
             Some(clock) => clock.duration_between(start, now),
@@ -229,29 +232,6 @@ impl PartialEq for Budget {
 
 impl Eq for Budget {}
 
-/// The error of a task that has no time left.
-///
-/// # Examples
-///
-/// ```
-/// use std::time::Duration;
-///
-/// let error = tach_core::Budget::new(Duration::ZERO).check().unwrap_err();
-/// assert_eq!(error.to_string(), "the time budget of 0ns is exhausted");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BudgetExhausted {
-    total: Duration,
-}
-
-impl fmt::Display for BudgetExhausted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the time budget of {:?} is exhausted", self.total)
-    }
-}
-
-impl Error for BudgetExhausted {}
-
 #[cfg(test)]
 mod tests {
     use std::boxed::Box;
@@ -264,7 +244,7 @@ mod tests {
     /// Returns a budget that began `ago` before now, and its clock.
     fn begun(ago: Duration, total: Duration) -> (Budget, &'static ManualClock) {
         let clock: &ManualClock = Box::leak(Box::default());
-        let budget = Budget::with_clock(total, clock);
+        let budget = Budget::new(total).with_clock(clock);
         clock.advance(ago);
         (budget, clock)
     }
@@ -294,7 +274,7 @@ mod tests {
             clock.advance(late);
             assert!(budget.is_exhausted());
             assert_eq!(budget.remaining(), Duration::ZERO);
-            assert_eq!(budget.check(), Err(BudgetExhausted { total: SECOND }));
+            assert_eq!(budget.check(), Err(Error::exhausted(SECOND)));
             assert!(budget.child(Duration::MAX).is_exhausted());
         }
         assert_eq!(budget.elapsed(), 2 * SECOND, "elapsed goes on past the total");

@@ -130,7 +130,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// ```
     #[inline]
     fn now(&self) -> Instant {
-        self.monotonic_now().as_unordered()
+        self.monotonic_now().into()
     }
 
     /// Reads the time, which is not later than the result of any
@@ -148,12 +148,12 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     ///
     /// let begun = SystemClock.early_now();
     /// let received = thread::spawn(|| SystemClock.monotonic_now()).join().unwrap();
-    /// assert!(begun <= received.as_unordered());
+    /// assert!(begun <= received.into());
     /// ```
     #[doc(hidden)]
     #[inline]
     fn early_now(&self) -> Instant {
-        self.monotonic_now().as_unordered()
+        self.monotonic_now().into()
     }
 
     /// Reads the Unix time.

@@ -1,7 +1,7 @@
 //! A clock whose read is one load: it returns the time of the last refresh.
 //!
 //! While a [`Refresher`] lives, its thread reads the precise clock at an interval and publishes the
-//! reading. [`now`], [`unix_nanos`] and [`unix_time`] return it. Use them to read the clock more
+//! reading. [`now`] and [`unix_time`] return it. Use them to read the clock more
 //! often than it needs to move: for caches that expire, counters per second, or log timestamps to a
 //! millisecond. Without a refresher they read the precise clock, so a missing guard costs speed,
 //! but never accuracy.
@@ -40,7 +40,7 @@
 //! let is_expired = coarse::now() - entered > Duration::from_secs(60);
 //! # assert!(!is_expired);
 //! drop(refresher);
-//! # Ok::<(), tach_core::SpawnError>(())
+//! # Ok::<(), tach_core::Error>(())
 //! ```
 
 mod published;
@@ -50,7 +50,7 @@ use core::time::Duration;
 
 use self::published::{Published, Registration};
 use crate::background::Periodic;
-use crate::background::SpawnError;
+use crate::error::Error;
 use crate::instants::Instant;
 use crate::sync::Reading;
 use crate::unix_time::UnixTime;
@@ -78,33 +78,11 @@ pub fn now() -> Instant {
     }
 }
 
-/// Returns the Unix time of the last refresh in nanoseconds, or the current one if there is no
-/// refresher.
-///
-/// # Cost
-///
-/// A relaxed load and a predicted branch, plus [`unix_nanos`](crate::unix_nanos) if there is no
-/// refresher.
-///
-/// # Examples
-///
-/// ```
-/// let stamp: u64 = tach_core::coarse::unix_nanos();
-/// ```
-#[must_use]
-#[inline]
-pub fn unix_nanos() -> u64 {
-    match PUBLISHED.unix_ns() {
-        Some(unix_ns) => unix_ns.get(),
-        None => precise_unix_nanos(),
-    }
-}
-
 /// Returns the Unix time of the last refresh, or the current one if there is no refresher.
 ///
 /// # Cost
 ///
-/// The same as [`unix_nanos`].
+/// A relaxed load and a predicted branch, plus [`UnixTime::now`] if there is no refresher.
 ///
 /// # Examples
 ///
@@ -114,7 +92,10 @@ pub fn unix_nanos() -> u64 {
 #[must_use]
 #[inline]
 pub fn unix_time() -> UnixTime {
-    UnixTime::from_nanos(unix_nanos())
+    match PUBLISHED.unix_ns() {
+        Some(unix_ns) => UnixTime::from_nanos(unix_ns.get()),
+        None => precise_unix_time(),
+    }
 }
 
 /// Reads the precise clock out of line, so that the read with a refresher saves no registers for
@@ -128,8 +109,8 @@ fn precise_now() -> Instant {
 /// Like [`precise_now`].
 #[cold]
 #[inline(never)]
-fn precise_unix_nanos() -> u64 {
-    crate::unix_nanos()
+fn precise_unix_time() -> UnixTime {
+    UnixTime::now()
 }
 
 /// Refreshes the values now, in addition to the refreshers. Without a refresher it does nothing:
@@ -158,7 +139,7 @@ fn precise_unix_nanos() -> u64 {
 /// std::thread::sleep(Duration::from_millis(2));
 /// coarse::refresh();
 /// assert!(coarse::now() > before);
-/// # Ok::<(), tach_core::SpawnError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 pub fn refresh() {
     PUBLISHED.refresh(Reading::now);
@@ -185,7 +166,7 @@ pub fn refresh() {
 /// if coarse::staleness() > Some(Duration::from_millis(100)) {
 ///     println!("the refresher gets no CPU time");
 /// }
-/// # Ok::<(), tach_core::SpawnError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 #[must_use]
 pub fn staleness() -> Option<Duration> {
@@ -222,7 +203,7 @@ pub fn staleness() -> Option<Duration> {
 /// assert!(coarse::staleness().is_some());
 /// drop(refresher);
 /// assert!(coarse::staleness().is_none());
-/// # Ok::<(), tach_core::SpawnError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 #[must_use = "the thread ends when the guard is dropped"]
 #[derive(Debug)]
@@ -249,11 +230,11 @@ impl Refresher {
     /// let error = Refresher::spawn(Duration::ZERO).unwrap_err();
     /// assert_eq!(error.to_string(), "the interval is 0ns, but must be from 1ms to 1day");
     /// ```
-    pub fn spawn(interval: Duration) -> Result<Self, SpawnError> {
+    pub fn spawn(interval: Duration) -> Result<Self, Error> {
         Self::spawn_on(&PUBLISHED, interval)
     }
 
-    fn spawn_on(published: &'static Published, interval: Duration) -> Result<Self, SpawnError> {
+    fn spawn_on(published: &'static Published, interval: Duration) -> Result<Self, Error> {
         // Registered after the thread was spawned, so that nothing is left if that fails. A refresh
         // before the registration does nothing.
         let refresh = || published.refresh(Reading::now);
@@ -322,7 +303,7 @@ mod tests {
     fn a_refresher_that_is_not_spawned_registers_nothing() {
         static PUBLISHED: Published = Published::new();
         let spawned = Refresher::spawn_on(&PUBLISHED, Duration::ZERO);
-        assert!(spawned.expect_err("an interval out of bounds").is_interval());
+        assert!(spawned.expect_err("an interval out of bounds").is_out_of_range());
         assert_eq!(PUBLISHED.reading(), None);
     }
 
@@ -348,7 +329,7 @@ mod tests {
     fn reads_are_precise_unless_a_refresher_runs() {
         let is_precise = || {
             let (before, instant, after) = (Instant::now(), now(), Instant::now());
-            let (unix_before, unix) = (crate::unix_nanos(), unix_nanos());
+            let (unix_before, unix) = (UnixTime::now(), unix_time());
             before <= instant && instant <= after && unix_before <= unix
         };
         refresh();
@@ -356,16 +337,15 @@ mod tests {
         assert!(is_precise());
 
         let refresher = Refresher::spawn(DAY).expect("a thread");
-        let (instant, unix) = (now(), unix_nanos());
+        let (instant, unix) = (now(), unix_time());
         assert!(staleness().is_some());
         thread::sleep(4 * MS);
         assert!(staleness() >= Some(2 * MS), "{:?}", staleness());
-        assert_eq!((now(), unix_nanos()), (instant, unix), "nobody has refreshed them");
-        assert_eq!(unix_time().as_nanos(), unix);
+        assert_eq!((now(), unix_time()), (instant, unix), "nobody has refreshed them");
         assert!(!is_precise());
         refresh();
         assert!(now() > instant);
-        assert_ne!(unix_nanos(), unix);
+        assert_ne!(unix_time(), unix);
 
         drop(refresher);
         assert_eq!(staleness(), None);

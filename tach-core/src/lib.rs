@@ -130,6 +130,8 @@ pub mod coarse;
 mod conversions;
 #[cfg(not(all(test, loom)))]
 mod counter;
+#[cfg(not(all(test, loom)))]
+mod error;
 #[cfg(all(feature = "std", not(all(test, loom))))]
 pub mod event_time;
 #[cfg(not(all(test, loom)))]
@@ -159,21 +161,20 @@ pub use self::exports::*;
 mod exports {
     #[cfg(feature = "recalibrator")]
     pub use crate::background::Recalibrator;
-    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-    pub use crate::background::SpawnError;
-    pub use crate::budget::{Budget, BudgetExhausted};
+    pub use crate::budget::Budget;
     #[cfg(feature = "std")]
     pub use crate::clock::ManualClock;
     pub use crate::clock::{Clock, IncreasingClock, SystemClock};
+    pub use crate::error::Error;
     pub use crate::instants::{AtomicInstant, Instant, MonotonicInstant, OrderedInstant};
     pub use crate::os::KernelClock;
-    pub use crate::source::{ForceError, Order, Reason, Source};
+    pub use crate::source::{Order, Reason, Source};
     pub use crate::system::{
         Status, TimelineStatus, enforce_order, epoch, force_source, set_backward_step, status,
         sync, uptime,
     };
     pub use crate::timeline::BackwardStep;
-    pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, UnixTimeError, rfc3339, unix_nanos};
+    pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, rfc3339, unix_nanos};
 }
 
 /// The example in the README.

@@ -29,7 +29,7 @@ use crate::counter;
 use crate::line::{Line, Rate};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, Sample};
-use crate::source::{self, Chosen, Mode, Reason, Verdict};
+use crate::source::{self, Cause, Chosen, Mode, Verdict};
 use crate::timeline::{Expected, Timeline};
 
 /// The limit for the memory of both timelines and all other state.
@@ -44,16 +44,16 @@ pub(crate) static HOST: Host = Host::new();
 #[inline(never)]
 fn counter_failed(failure: CounterFailure) -> bool {
     let chosen = source::choose();
-    let reason = match failure {
+    let cause = match failure {
         CounterFailure::Regressed if !chosen.verdict.mode.reads_counter() => {
             return move_os_clock(chosen);
         }
-        CounterFailure::Regressed => Reason::CounterRegressed,
-        CounterFailure::Stopped => Reason::CounterStopped,
-        CounterFailure::Untrusted if kernel_left_counter(chosen) => Reason::KernelLeftCounter,
+        CounterFailure::Regressed => Cause::CounterRegressed,
+        CounterFailure::Stopped => Cause::CounterStopped,
+        CounterFailure::Untrusted if kernel_left_counter(chosen) => Cause::KernelLeftCounter,
         CounterFailure::Untrusted => return false,
     };
-    replace_counter(chosen, failure, reason)
+    replace_counter(chosen, failure, cause)
 }
 
 /// The raw counter beside one of the OS's clocks.
@@ -81,7 +81,7 @@ fn kernel_left_counter(chosen: Chosen) -> bool {
 
 /// Replaces the counter, unless the source is no longer as in `seen`. Returns whether ticks are now
 /// read differently than in `seen`.
-fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> bool {
+fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool {
     if !seen.verdict.mode.reads_counter() {
         return false;
     }
@@ -102,7 +102,7 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, reason: Reason) -> boo
     // ahead for reads on other cores besides.)
     let expected = Expected { tick: expected.tick.max(told).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
-    source::replace(seen, Verdict { mode, reason }, line);
+    source::replace(seen, Verdict { mode, cause }, line);
     HOST.event_at(expected.tick);
     source::choose() != seen
 }
@@ -132,7 +132,7 @@ fn move_os_clock(seen: Chosen) -> bool {
     let tick = expected.tick.max(MONOTONIC.floor()).max(read::last());
     let (start_tick, start_ns) = (os::monotonic_ns(), tick);
     let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
-    let verdict = Verdict { mode: Mode::Replaced, reason: Reason::OsClockRegressed };
+    let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };
     source::replace(seen, verdict, Line { start_tick, start_ns, rate });
     HOST.event_at(start_ns);
     source::choose() != seen
@@ -148,7 +148,7 @@ fn review() {
     os::keeping_errno(|| {
         HOST.see_marker(os::disruption_marker(), ticks::<Bare>());
         if source::kernel_left_counter(chosen) {
-            replace_counter(chosen, CounterFailure::Untrusted, Reason::KernelLeftCounter);
+            replace_counter(chosen, CounterFailure::Untrusted, Cause::KernelLeftCounter);
         }
     });
 }

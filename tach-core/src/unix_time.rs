@@ -2,7 +2,6 @@
 
 mod anchor;
 mod bounded;
-mod error;
 mod ops;
 pub mod rfc3339;
 
@@ -11,7 +10,7 @@ use core::time::Duration;
 
 pub use self::anchor::Anchor;
 pub use self::bounded::BoundedTime;
-pub use self::error::UnixTimeError;
+use crate::error::Error;
 use crate::system;
 use crate::unix_time::rfc3339::Formatter;
 
@@ -171,24 +170,6 @@ impl UnixTime {
         }
     }
 
-    /// The time that long after the epoch; `None` if that is after [`MAX`](Self::MAX).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::UnixTime;
-    ///
-    /// const TIME: Option<UnixTime> = UnixTime::from_duration(Duration::from_millis(1));
-    /// assert_eq!(TIME, Some(UnixTime::from_nanos(1_000_000)));
-    /// assert_eq!(UnixTime::from_duration(Duration::MAX), None);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub const fn from_duration(since_epoch: Duration) -> Option<Self> {
-        Self::EPOCH.checked_add(since_epoch)
-    }
-
     /// Nanoseconds since the epoch.
     ///
     /// # Examples
@@ -253,22 +234,6 @@ impl UnixTime {
     pub const fn subsec_nanos(self) -> u32 {
         (self.nanos % NS_PER_S) as u32
     }
-
-    /// The time since the epoch.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::UnixTime;
-    ///
-    /// assert_eq!(UnixTime::from_nanos(7).as_duration(), Duration::from_nanos(7));
-    /// ```
-    #[must_use]
-    #[inline]
-    pub const fn as_duration(self) -> Duration {
-        Duration::from_nanos(self.nanos)
-    }
 }
 
 impl fmt::Display for UnixTime {
@@ -294,10 +259,10 @@ impl fmt::Display for UnixTime {
 /// assert_eq!(UnixTime::try_from(Duration::from_nanos(7)), Ok(UnixTime::from_nanos(7)));
 /// ```
 impl TryFrom<Duration> for UnixTime {
-    type Error = UnixTimeError;
+    type Error = Error;
 
-    fn try_from(since_epoch: Duration) -> Result<Self, UnixTimeError> {
-        Self::from_duration(since_epoch).ok_or(UnixTimeError::AFTER_MAX)
+    fn try_from(since_epoch: Duration) -> Result<Self, Error> {
+        Self::EPOCH.checked_add(since_epoch).ok_or(Error::AFTER_MAX)
     }
 }
 
@@ -340,9 +305,9 @@ mod tests {
 
     #[test]
     fn durations_past_the_last_time_are_an_error() {
-        let last = UnixTime::MAX.as_duration();
+        let last = UnixTime::MAX - UnixTime::EPOCH;
         assert_eq!(UnixTime::try_from(last), Ok(UnixTime::MAX));
         let error = UnixTime::try_from(last + Duration::from_nanos(1)).unwrap_err();
-        assert!(error.is_after_max() && !error.is_before_epoch());
+        assert_eq!(error, Error::AFTER_MAX);
     }
 }

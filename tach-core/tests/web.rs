@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use js_sys::{Date, Reflect};
 use tach_core::{
-    Anchor, Instant, MonotonicInstant, OrderedInstant, Reason, Recalibrator, Source, UnixTime,
-    status, unix_nanos,
+    Anchor, Instant, MonotonicInstant, OrderedInstant, Recalibrator, Source, UnixTime, status,
+    unix_nanos,
 };
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -95,7 +95,7 @@ fn there_is_no_counter() {
     assert_eq!(status().source, Source::Os);
     let has_performance =
         Reflect::has(&js_sys::global(), &"performance".into()).expect("an object");
-    assert_eq!(status().reason == Reason::NoMonotonicClock, !has_performance);
+    assert_eq!((status().reason.as_str() == "no-monotonic-clock"), !has_performance);
 }
 
 #[test]

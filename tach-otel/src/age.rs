@@ -17,7 +17,7 @@ impl Incoming {
     #[inline]
     pub(crate) fn age(self, clock: &impl Clock, given: SystemTime) -> (Instant, u64) {
         let wall = (self == Self::Rebase).then(adapter::wall_clock);
-        let now = clock.monotonic_now().as_unordered();
+        let now = clock.monotonic_now().into();
         let age_ns = wall.map_or(0, |wall| ns_between(UnixTime::from_system_time(given), wall));
         (now, age_ns)
     }
@@ -31,7 +31,7 @@ fn ns_between(earlier: UnixTime, later: UnixTime) -> u64 {
 /// times.
 #[inline]
 pub(crate) fn before(now: UnixTime, age_ns: u64) -> SystemTime {
-    UnixTime::from_nanos(now.as_nanos().saturating_sub(age_ns)).to_system_time()
+    UnixTime::from_nanos(now.as_nanos().saturating_sub(age_ns)).into()
 }
 
 /// Returns the age of `other` in nanoseconds if `given` is `age_ns` old; 0 if it lies ahead.
@@ -64,7 +64,7 @@ mod tests {
             (u64::MAX, 0, "older than any time"),
         ] {
             let time = before(at(6000), age_ns);
-            assert_eq!(time, at(expected).to_system_time(), "{why}");
+            assert_eq!(time, SystemTime::from(at(expected)), "{why}");
         }
     }
 

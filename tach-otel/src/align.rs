@@ -113,10 +113,9 @@ impl<P, C: Clock> Align<P, C> {
     fn clocks(&self, anchor: &Anchor) -> ClockPair {
         let mut tries = 1;
         loop {
-            let before = self.clock.monotonic_now().as_unordered();
+            let before = self.clock.monotonic_now().into();
             let wall = adapter::wall_clock();
-            let took =
-                self.clock.duration_between(before, self.clock.monotonic_now().as_unordered());
+            let took = self.clock.duration_between(before, self.clock.monotonic_now().into());
             if took <= BRACKET || tries == TRIES {
                 return ClockPair {
                     anchored_ns: self.clock.unix_time_from(*anchor, before).as_nanos(),
@@ -223,7 +222,7 @@ mod tests {
         of_parent.remember(&parent, true);
 
         let parent = Context::new().with_remote_span_context(parent);
-        let wall_time = adapter::wall_clock().to_system_time();
+        let wall_time = adapter::wall_clock().into();
         let span = provider.tracer("work").start_with_context("child", &parent);
         assert_eq!(STARTS.used(), 2, "the positive control: each has recorded the step");
         drop(span);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use opentelemetry::KeyValue;
-use tach_core::{Source, UnixTime, status};
+use tach_core::{UnixTime, status};
 
 /// Returns the clock's source and the current uncertainty of its timestamps, as attributes of a
 /// resource or a span.
@@ -34,14 +34,10 @@ use tach_core::{Source, UnixTime, status};
 /// ```
 #[must_use]
 pub fn clock_attributes() -> Vec<KeyValue> {
-    let source = match status().source {
-        Source::Counter => "counter",
-        Source::Os => "os",
-    };
     let now = UnixTime::now_with_uncertainty();
     let utc = now.with_kernel_error();
     let mut attributes = vec![
-        KeyValue::new("tach.clock.source", source),
+        KeyValue::new("tach.clock.source", status().source.as_str()),
         KeyValue::new("tach.clock.uncertainty_ns", nanos(now.uncertainty())),
     ];
     attributes.extend(

@@ -30,7 +30,7 @@ impl ClockPair {
         } else {
             ns.saturating_add(self.anchored_ns - self.wall_ns)
         };
-        UnixTime::from_nanos(ns).to_system_time()
+        UnixTime::from_nanos(ns).into()
     }
 
     /// Converts `time` to the anchor if it is nearer to the wall clock's time than to the anchor's.

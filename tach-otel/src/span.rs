@@ -112,7 +112,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
                 now
             }
             // The times of the events must not precede times that were published before.
-            None if has_events => clock.monotonic_now().as_unordered(),
+            None if has_events => clock.monotonic_now().into(),
             None => clock.early_now(),
         });
         let start = match (incoming, given) {

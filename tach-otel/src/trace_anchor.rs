@@ -56,7 +56,7 @@ impl TraceAnchor {
             }
             None => Anchor::new(now, clock.unix_time_at(now)),
         };
-        let time = anchor.unix_time().to_system_time();
+        let time = anchor.unix_time().into();
         // Children count from this time, so it must not be more precise than `time`.
         let ns = anchor.unix_time().as_nanos();
         let kept = UnixTime::from_nanos(ns - ns % system_time_step_ns());
@@ -90,7 +90,7 @@ impl TraceAnchor {
     /// Returns the current time, which is not before any read that happened before this one.
     #[inline]
     pub(crate) fn now(&self, clock: &impl Clock) -> SystemTime {
-        self.time_at(clock, clock.monotonic_now().as_unordered())
+        self.time_at(clock, clock.monotonic_now().into())
     }
 
     #[inline]

@@ -121,7 +121,7 @@ impl BudgetLayer {
         let limit = self.asked(headers).map_or(self.total, |asked| asked.min(self.total));
         match (extensions.get::<Budget>(), self.clock) {
             (Some(outer), _) => outer.child(limit),
-            (None, Some(clock)) => Budget::with_clock(limit, clock),
+            (None, Some(clock)) => Budget::new(limit).with_clock(clock),
             (None, None) => Budget::new(limit),
         }
     }

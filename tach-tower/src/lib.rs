@@ -45,7 +45,7 @@ mod layer;
 mod service;
 mod stats;
 
-pub use tach_core::{Budget, BudgetExhausted};
+pub use tach_core::Budget;
 
 pub use crate::future::ResponseFuture;
 pub use crate::header::GRPC_TIMEOUT;

@@ -82,7 +82,7 @@ impl TickScale {
         if later.tick <= self.tick || later.time <= self.time {
             return *self;
         }
-        let apart = later.time.saturating_duration_since(self.time);
+        let apart = later.time - self.time;
         Self { ns_per_tick: ns_per_tick(apart, later.tick - self.tick), ..*self }
     }
 

@@ -1,13 +1,12 @@
 //! A thread that calls a function at an interval until its guard is dropped.
 
 use core::convert::Infallible;
-use core::error::Error;
-use core::fmt;
 use core::ops::RangeInclusive;
 use core::time::Duration;
-use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
+
+use crate::error::Error;
 
 /// The guard of the thread.
 ///
@@ -28,17 +27,17 @@ impl Periodic {
         thread_name: &str,
         interval: Duration,
         call: impl FnMut() + Send + 'static,
-    ) -> Result<Self, SpawnError> {
+    ) -> Result<Self, Error> {
         const ALLOWED: RangeInclusive<Duration> =
             Duration::from_millis(1)..=Duration::from_secs(24 * 60 * 60);
         if !ALLOWED.contains(&interval) {
-            return Err(SpawnError(Fault::Interval(interval)));
+            return Err(Error::interval(interval));
         }
         let (alive, guard) = mpsc::channel();
         let thread = thread::Builder::new()
             .name(thread_name.into())
             .spawn(move || call_until_dropped(call, interval, &guard))
-            .map_err(|error| SpawnError(Fault::Thread(error)))?;
+            .map_err(|error| Error::thread(error.raw_os_error()))?;
         Ok(Self { alive: Some(alive), thread: Some(thread) })
     }
 }
@@ -57,69 +56,6 @@ impl Drop for Periodic {
 fn call_until_dropped(mut call: impl FnMut(), interval: Duration, guard: &Receiver<Infallible>) {
     while guard.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
         call();
-    }
-}
-
-/// The error of `Recalibrator::spawn` and `coarse::Refresher::spawn`.
-///
-/// # Examples
-///
-/// ```
-/// # #[cfg(feature = "recalibrator")] {
-/// use std::time::Duration;
-/// use tach_core::Recalibrator;
-///
-/// let error = Recalibrator::spawn(Duration::from_secs(1_000_000)).unwrap_err();
-/// assert!(error.is_interval());
-/// # }
-/// ```
-#[derive(Debug)]
-pub struct SpawnError(Fault);
-
-#[derive(Debug)]
-enum Fault {
-    Interval(Duration),
-    Thread(io::Error),
-}
-
-impl SpawnError {
-    /// Returns whether the interval was out of range. Otherwise the system could not create a
-    /// thread.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[cfg(feature = "coarse")] {
-    /// use std::time::Duration;
-    /// use tach_core::coarse::Refresher;
-    ///
-    /// let error = Refresher::spawn(Duration::from_micros(999)).unwrap_err();
-    /// assert!(error.is_interval());
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn is_interval(&self) -> bool {
-        matches!(self.0, Fault::Interval(_))
-    }
-}
-
-impl fmt::Display for SpawnError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Fault::Interval(given) => {
-                write!(f, "the interval is {given:?}, but must be from 1ms to 1day")
-            }
-            Fault::Thread(_) => f.write_str("the system gives no thread"),
-        }
-    }
-}
-
-impl Error for SpawnError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            Fault::Interval(_) => None,
-            Fault::Thread(error) => Some(error),
-        }
     }
 }
 
@@ -145,20 +81,16 @@ mod tests {
         for bad in [Duration::ZERO, too_short, too_long, Duration::MAX] {
             let spawned = Periodic::spawn("tach-test", bad, || ());
             let error = spawned.expect_err("an interval out of bounds");
-            assert!(error.is_interval(), "{bad:?}");
-            assert!(error.source().is_none(), "{bad:?}");
+            assert_eq!(error, Error::interval(bad));
+            assert!(error.is_out_of_range(), "{bad:?}");
         }
     }
 
     #[test]
-    fn the_error_says_what_is_wrong() {
-        let of = |interval| SpawnError(Fault::Interval(interval)).to_string();
+    fn the_error_names_the_interval_and_the_bounds() {
+        let of = |interval| Periodic::spawn("tach-test", interval, || ()).unwrap_err().to_string();
         assert_eq!(of(Duration::ZERO), "the interval is 0ns, but must be from 1ms to 1day");
         assert_eq!(of(DAY * 2), "the interval is 172800s, but must be from 1ms to 1day");
-        let error = SpawnError(Fault::Thread(io::Error::other("no room")));
-        assert!(!error.is_interval());
-        assert_eq!(error.to_string(), "the system gives no thread");
-        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("no room"));
     }
 
     #[test]

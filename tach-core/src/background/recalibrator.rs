@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::periodic::Periodic;
-use crate::background::SpawnError;
+use crate::error::Error;
 
 /// The guard of a thread that samples the OS clocks at an interval until the guard is dropped.
 ///
@@ -36,7 +36,7 @@ use crate::background::SpawnError;
 /// let recalibrator = Recalibrator::spawn(Duration::from_secs(10))?;
 /// // The process does its work here.
 /// drop(recalibrator);
-/// # Ok::<(), tach_core::SpawnError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 #[must_use = "the thread ends when the guard is dropped"]
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Recalibrator {
     /// let error = Recalibrator::spawn(Duration::ZERO).unwrap_err();
     /// assert_eq!(error.to_string(), "the interval is 0ns, but must be from 1ms to 1day");
     /// ```
-    pub fn spawn(interval: Duration) -> Result<Self, SpawnError> {
+    pub fn spawn(interval: Duration) -> Result<Self, Error> {
         Ok(Self { _thread: Periodic::spawn("tach-sync", interval, crate::sync)? })
     }
 }

@@ -19,7 +19,7 @@ use crate::unix_time::UnixTime;
 ///
 /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 ///
-/// let budget = Budget::with_clock(Duration::from_secs(30), &CLOCK);
+/// let budget = Budget::new(Duration::from_secs(30)).with_clock(&CLOCK);
 /// CLOCK.advance(Duration::from_secs(29));
 /// assert_eq!(budget.remaining(), Duration::from_secs(1));
 /// CLOCK.advance(Duration::from_secs(1));

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::instants::MonotonicInstant;
+use crate::instants::{Instant, MonotonicInstant};
 use crate::sync::Reading;
 
 impl Reading {
@@ -12,7 +12,7 @@ impl Reading {
     /// `MonotonicInstant` guarantees that.
     pub(super) fn now() -> Self {
         let now = MonotonicInstant::now();
-        Self::new(now.as_ticks(), now.unix_time().as_nanos())
+        Self::new(Instant::from(now).as_ticks(), now.unix_time().as_nanos())
     }
 
     /// Returns the distance from this reading to `now`, by its tick or its Unix time, whichever is
@@ -21,7 +21,7 @@ impl Reading {
     /// Time that the OS's monotonic clock does not count, such as a suspend, shows only in Unix
     /// time. If the real-time clock was set back, the age shows only in the tick.
     pub(super) fn age_at(self, now: Self) -> Duration {
-        let point = |reading: Self| MonotonicInstant::from_ticks(reading.ticks.get());
+        let point = |reading: Self| Instant::from_ticks(reading.ticks.get());
         let unix_ns = now.unix_ns.get().saturating_sub(self.unix_ns.get());
         point(now).duration_since(point(self)).max(Duration::from_nanos(unix_ns))
     }
@@ -34,8 +34,8 @@ mod tests {
     #[test]
     fn the_age_is_the_greater_of_both() {
         let second = Duration::from_secs(1);
-        let then = MonotonicInstant::now();
-        let ticks = [then, then + second].map(MonotonicInstant::as_ticks);
+        let then = Instant::now();
+        let ticks = [then, then + second].map(Instant::as_ticks);
         let published = Reading::new(ticks[0], 50_000_000_000);
         for (now, unix_ns, age) in [
             // Both clocks advanced equally, or not at all.

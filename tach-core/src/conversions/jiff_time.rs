@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::unix_time::{UnixTime, UnixTimeError};
+use crate::error::Error;
+use crate::unix_time::UnixTime;
 
 /// Converts to jiff's time. Every Unix time fits.
 ///
@@ -34,17 +35,17 @@ impl From<UnixTime> for Timestamp {
 /// use tach_core::UnixTime;
 ///
 /// assert_eq!(UnixTime::try_from(Timestamp::UNIX_EPOCH), Ok(UnixTime::EPOCH));
-/// assert!(UnixTime::try_from(Timestamp::MIN).unwrap_err().is_before_epoch());
+/// assert!(UnixTime::try_from(Timestamp::MIN).unwrap_err().is_out_of_range());
 /// ```
 impl TryFrom<Timestamp> for UnixTime {
-    type Error = UnixTimeError;
+    type Error = Error;
 
-    fn try_from(timestamp: Timestamp) -> Result<Self, UnixTimeError> {
+    fn try_from(timestamp: Timestamp) -> Result<Self, Error> {
         let nanos = timestamp.as_nanosecond();
         if nanos < 0 {
-            return Err(UnixTimeError::BEFORE_EPOCH);
+            return Err(Error::BEFORE_EPOCH);
         }
-        u64::try_from(nanos).map(Self::from_nanos).map_err(|_| UnixTimeError::AFTER_MAX)
+        u64::try_from(nanos).map(Self::from_nanos).map_err(|_| Error::AFTER_MAX)
     }
 }
 
@@ -67,10 +68,10 @@ mod tests {
     fn timestamps_outside_of_unix_times_are_errors() {
         let ns = jiff::SignedDuration::from_nanos(1);
         for early in [Timestamp::MIN, Timestamp::from(UnixTime::EPOCH) - ns] {
-            assert_eq!(UnixTime::try_from(early), Err(UnixTimeError::BEFORE_EPOCH));
+            assert_eq!(UnixTime::try_from(early), Err(Error::BEFORE_EPOCH));
         }
         for late in [Timestamp::MAX, Timestamp::from(UnixTime::MAX) + ns] {
-            assert_eq!(UnixTime::try_from(late), Err(UnixTimeError::AFTER_MAX));
+            assert_eq!(UnixTime::try_from(late), Err(Error::AFTER_MAX));
         }
     }
 

@@ -41,7 +41,7 @@ impl Serialize for UnixTime {
 /// # Errors
 ///
 /// Fails if the type is wrong or, with the message of the
-/// [`ParseError`](crate::rfc3339::ParseError), if the text can't be read.
+/// [`Error`](crate::Error), if the text can't be read.
 ///
 /// # Examples
 ///
@@ -98,7 +98,7 @@ mod tests {
         );
         assert_eq!(
             json_error(r#""1969-12-31T23:59:59Z""#),
-            "the time is before 1970-01-01T00:00:00Z, the first that a UnixTime can tell \
+            "the time is before 1970-01-01T00:00:00Z, the first that a UnixTime can hold \
              at line 1 column 22"
         );
     }

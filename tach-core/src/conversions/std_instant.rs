@@ -98,14 +98,14 @@ impl From<Instant> for StdInstant {
 /// Converts like the conversion from an [`Instant`].
 impl From<OrderedInstant> for StdInstant {
     fn from(instant: OrderedInstant) -> Self {
-        instant.as_unordered().into()
+        Instant::from(instant).into()
     }
 }
 
 /// Converts like the conversion from an [`Instant`].
 impl From<MonotonicInstant> for StdInstant {
     fn from(instant: MonotonicInstant) -> Self {
-        instant.as_unordered().into()
+        Instant::from(instant).into()
     }
 }
 

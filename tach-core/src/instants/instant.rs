@@ -2,27 +2,26 @@
 
 use crate::system;
 
-/// A reading of the CPU's counter: the cheapest point in time there is.
+/// A reading of the CPU's counter: the cheapest point in time.
 ///
-/// It has the API of [`std::time::Instant`] and holds nothing but the 64-bit tick, which is
-/// converted to time when a duration is asked for. Elapsed time is that of the OS's monotonic
-/// clock: on Linux a suspend is not counted.
+/// It has the API of [`std::time::Instant`]. The value is a 64-bit tick, converted to time when a
+/// duration is needed. Elapsed time is that of the OS's monotonic clock: on Linux, time in a
+/// suspend does not count.
 ///
 /// # Guarantees
 ///
-/// Two instants taken on one thread are in order. *Not* promised: order across threads. The CPU may
-/// read its counter before earlier loads have finished, so an instant taken after receiving another
-/// thread's may be the smaller of the two, by some ns. [`MonotonicInstant`](crate::MonotonicInstant)
-/// is for that.
-///
+/// Instants taken on one thread are in order. *Not* promised: order across threads. The CPU may read
+/// its counter before earlier loads have finished, so an instant taken after receiving another
+/// thread's may be some ns smaller. Use [`MonotonicInstant`](crate::MonotonicInstant) for that.
 /// Subtraction saturates at zero, so such a pair never panics.
 ///
-/// A counter that goes back, as in a virtual machine that is restored, is noticed by the next read, and ticks
-/// go on where the OS's clock says. If it went back by less than 50 ms, that is noticed 50 ms later at most.
+/// If the counter goes back, for example when a virtual machine is restored, the next read notices
+/// and ticks continue from the OS's clock. A step back of less than 50 ms is noticed within 50 ms.
 ///
 /// # Cost
 ///
-/// The instruction and three predicted branches. Once in 50 ms of use, a read also samples the OS's clock.
+/// The instruction and three predicted branches. Once in 50 ms of use, a read also samples the OS's
+/// clock.
 ///
 /// # Examples
 ///
@@ -41,7 +40,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// The counter now.
+    /// Reads the counter.
     ///
     /// # Examples
     ///
@@ -52,6 +51,39 @@ impl Instant {
     #[inline]
     pub fn now() -> Self {
         Self { ticks: system::ticks::<system::Bare>() }
+    }
+
+    /// Returns the counter's value, which is meaningful only in this process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::Instant;
+    ///
+    /// let now = Instant::now();
+    /// assert_eq!(Instant::from_ticks(now.as_ticks()), now);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn as_ticks(self) -> u64 {
+        self.ticks
+    }
+
+    /// Creates the instant at which the counter has this value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::Instant;
+    ///
+    /// let now = Instant::now();
+    /// let next = Instant::from_ticks(now.as_ticks() + 1);
+    /// assert!(next > now);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self { ticks }
     }
 }
 

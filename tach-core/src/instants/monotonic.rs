@@ -1,6 +1,6 @@
 //! The strictly ordered instant.
 
-use crate::instants::OrderedInstant;
+use crate::instants::Instant;
 use crate::system;
 
 /// A point in time that never precedes one taken earlier in this process.
@@ -11,14 +11,14 @@ use crate::system;
 ///
 /// If taking `a` happens-before taking `b`, on any threads, then `a <= b`.
 ///
-/// That holds also when a counter fails in between and ticks come from elsewhere, as long as the
-/// counters of no two CPUs were a tenth of a millisecond apart before that was found.
+/// The order also holds when the counter fails in between and ticks continue from another clock,
+/// provided that no two CPUs' counters were more than 0.1 ms apart until the failure was found.
 ///
 /// # Cost
 ///
-/// Where the kernel trusts the counter on all CPUs: a read that waits for earlier loads, and no
-/// write that threads share. On provisional trust every read raises one shared maximum.
-/// [`Status::order`](crate::Status::order) says which is in force.
+/// If the kernel trusts the counter on all CPUs: a read that waits for earlier loads, and no write
+/// that threads share. Otherwise every read raises one shared maximum.
+/// [`Status::order`](crate::Status::order) reports which of the two applies.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub struct MonotonicInstant {
 }
 
 impl MonotonicInstant {
-    /// The time now, not before any earlier one.
+    /// Reads the time, which does not precede any earlier reading.
     ///
     /// # Examples
     ///
@@ -49,30 +49,30 @@ impl MonotonicInstant {
         Self { ticks: system::ticks::<system::Strict>() }
     }
 
-    /// The same point without the promise of order across threads.
+    /// Creates the instant at which a clock has this tick, for implementations of
+    /// [`Clock`](crate::Clock), which promise the order themselves.
     ///
     /// # Examples
     ///
     /// ```
-    /// let now = tach_core::MonotonicInstant::now();
-    /// assert_eq!(now.as_unordered().as_ticks(), now.as_ticks());
+    /// use tach_core::{Instant, MonotonicInstant};
+    ///
+    /// let instant = MonotonicInstant::from_ticks(7);
+    /// assert_eq!(Instant::from(instant).as_ticks(), 7);
     /// ```
     #[must_use]
-    pub const fn as_unordered(self) -> crate::Instant {
-        crate::Instant::from_ticks(self.ticks)
+    #[inline]
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self { ticks }
     }
 }
 
 crate::instants::ops::impl_instant!(MonotonicInstant, Strict);
 
-impl From<MonotonicInstant> for OrderedInstant {
+/// Returns the same point without the promise of order across threads.
+impl From<MonotonicInstant> for Instant {
+    #[inline]
     fn from(instant: MonotonicInstant) -> Self {
         Self::from_ticks(instant.ticks)
-    }
-}
-
-impl From<MonotonicInstant> for crate::Instant {
-    fn from(instant: MonotonicInstant) -> Self {
-        instant.as_unordered()
     }
 }

@@ -1,11 +1,11 @@
-//! What the three instants share, written once: everything but the read.
+//! The API that the three instants share: everything but the read.
 
-/// Gives a type with one field `ticks`, which is read in the given way, the API of
-/// [`std::time::Instant`].
+/// Implements the API of [`std::time::Instant`] for a type with one field `ticks`. `$Read` is the
+/// way to read it.
 macro_rules! impl_instant {
     ($Instant:ident, $Read:ident) => {
         impl $Instant {
-            #[doc = concat!("The time from `earlier` to this; zero if `earlier` is later.
+            #[doc = concat!("Returns the time from `earlier` to this instant; zero if `earlier` is later.
 
 # Examples
 
@@ -24,7 +24,7 @@ assert_eq!((a - Duration::from_millis(1)).duration_since(a), Duration::ZERO);
                 $crate::system::between(earlier.ticks, self.ticks)
             }
 
-            #[doc = concat!("The time from `earlier` to this; `None` if `earlier` is later.
+            #[doc = concat!("Returns the time from `earlier` to this instant; `None` if `earlier` is later.
 
 # Examples
 
@@ -43,7 +43,7 @@ assert_eq!(a.checked_duration_since(b), None);
                 (earlier <= *self).then(|| self.duration_since(earlier))
             }
 
-            #[doc = concat!("The time from `earlier` to this; zero if `earlier` is later.
+            #[doc = concat!("Returns the time from `earlier` to this instant; zero if `earlier` is later.
 
 # Examples
 
@@ -61,7 +61,7 @@ assert_eq!(a.saturating_duration_since(b), Duration::ZERO);
                 self.duration_since(earlier)
             }
 
-            #[doc = concat!("The time from this to now.
+            #[doc = concat!("Returns the time from this instant to now.
 
 # Examples
 
@@ -75,7 +75,7 @@ println!(\"{:?}\", start.elapsed());
                 $crate::system::elapsed::<$crate::system::$Read>(self.ticks)
             }
 
-            #[doc = concat!("This plus `duration`; `None` if no tick stands for that time.
+            #[doc = concat!("Returns this instant plus `duration`; `None` if no tick can represent it.
 
 # Examples
 
@@ -89,12 +89,12 @@ assert_eq!(now.checked_add(Duration::MAX), None);
 ```")]
             #[must_use]
             pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
-                $crate::system::after(self.ticks, duration).map(Self::from_ticks)
+                $crate::system::after(self.ticks, duration).map(|ticks| Self { ticks })
             }
 
-            #[doc = concat!("This minus `duration`; `None` if no tick stands for that time.
+            #[doc = concat!("Returns this instant minus `duration`; `None` if no tick can represent it.
 
-A counter starts about when the machine does, and the time before that can't be told. So it is with
+The counter starts about when the machine does, and no tick is earlier. The same holds for
 `std::time::Instant` on macOS and Windows, but not on Linux.
 
 # Examples
@@ -109,10 +109,10 @@ assert_eq!(now.checked_sub(Duration::MAX), None);
 ```")]
             #[must_use]
             pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
-                $crate::system::before(self.ticks, duration).map(Self::from_ticks)
+                $crate::system::before(self.ticks, duration).map(|ticks| Self { ticks })
             }
 
-            #[doc = concat!("The Unix time at this point, converted now.
+            #[doc = concat!("Returns the Unix time at this instant, converted now.
 
 # Examples
 
@@ -124,58 +124,6 @@ println!(\"started at {}\", start.unix_time());
             #[inline]
             pub fn unix_time(&self) -> $crate::UnixTime {
                 $crate::UnixTime::from_nanos($crate::system::unix_ns_at(self.ticks))
-            }
-
-            #[doc = concat!("The same Unix time as the standard library has it.
-
-# Examples
-
-```
-use std::time::{Duration, UNIX_EPOCH};
-use tach_core::", stringify!($Instant), ";
-
-let since_epoch = ", stringify!($Instant), "::now().to_system_time().duration_since(UNIX_EPOCH);
-assert!(since_epoch.unwrap() > Duration::ZERO);
-```")]
-            #[cfg(feature = "std")]
-            #[must_use]
-            pub fn to_system_time(&self) -> std::time::SystemTime {
-                self.unix_time().to_system_time()
-            }
-
-            #[doc = concat!("The counter's value: of meaning only in this process.
-
-# Examples
-
-```
-use tach_core::", stringify!($Instant), ";
-
-let now = ", stringify!($Instant), "::now();
-assert_eq!(", stringify!($Instant), "::from_ticks(now.as_ticks()), now);
-```")]
-            #[must_use]
-            #[inline]
-            pub const fn as_ticks(self) -> u64 {
-                self.ticks
-            }
-
-            #[doc = concat!("The point at which the counter had, or will have, this value.
-
-It carries no promise of order that the value did not have.
-
-# Examples
-
-```
-use tach_core::", stringify!($Instant), ";
-
-let now = ", stringify!($Instant), "::now();
-let next = ", stringify!($Instant), "::from_ticks(now.as_ticks() + 1);
-assert!(next > now);
-```")]
-            #[must_use]
-            #[inline]
-            pub const fn from_ticks(ticks: u64) -> Self {
-                Self { ticks }
             }
         }
 
@@ -190,7 +138,7 @@ assert!(next > now);
 
             /// # Panics
             ///
-            /// If no tick stands for that time; see `checked_add`.
+            /// If no tick can represent the sum; see `checked_add`.
             #[track_caller]
             fn add(self, duration: core::time::Duration) -> Self {
                 self.checked_add(duration).expect("overflow when adding duration to instant")
@@ -209,7 +157,7 @@ assert!(next > now);
 
             /// # Panics
             ///
-            /// If no tick stands for that time; see `checked_sub`.
+            /// If no tick can represent the difference; see `checked_sub`.
             #[track_caller]
             fn sub(self, duration: core::time::Duration) -> Self {
                 self.checked_sub(duration).expect("overflow when subtracting duration from instant")

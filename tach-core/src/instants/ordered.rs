@@ -1,5 +1,6 @@
 //! The instant that stays behind earlier loads.
 
+use crate::instants::Instant;
 use crate::system;
 
 /// A reading of the counter that the CPU does not move before this thread's earlier loads.
@@ -8,15 +9,15 @@ use crate::system;
 ///
 /// # Guarantees
 ///
-/// A value that was loaded before [`now`](OrderedInstant::now) was there at that time: if the value
-/// carries another thread's instant, this one does not precede it, as long as the counters of all
-/// CPUs agree, which they do where [`Status::order`](crate::Status::order) is
-/// [`OrderedRead`](crate::Order::OrderedRead). [`MonotonicInstant`](crate::MonotonicInstant)
-/// promises it everywhere.
+/// A value loaded before [`now`](OrderedInstant::now) was there at that time. So if the value
+/// carries another thread's instant, this one does not precede it, provided that the counters of
+/// all CPUs agree. They do where [`Status::order`](crate::Status::order) is
+/// [`OrderedRead`](crate::Order::OrderedRead).
+/// [`MonotonicInstant`](crate::MonotonicInstant) promises the order everywhere.
 ///
 /// # Cost
 ///
-/// An ordered read: the bare one plus the wait for earlier loads. Threads share no write.
+/// A read that waits for earlier loads. Threads share no write.
 ///
 /// # Examples
 ///
@@ -33,7 +34,7 @@ pub struct OrderedInstant {
 }
 
 impl OrderedInstant {
-    /// The counter after every earlier load of this thread.
+    /// Reads the counter after every earlier load of this thread.
     ///
     /// # Examples
     ///
@@ -45,25 +46,22 @@ impl OrderedInstant {
     pub fn now() -> Self {
         Self { ticks: system::ticks::<system::Ordered>() }
     }
-
-    /// The same point without the promise of order.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let now = tach_core::OrderedInstant::now();
-    /// assert_eq!(now.as_unordered().as_ticks(), now.as_ticks());
-    /// ```
-    #[must_use]
-    pub const fn as_unordered(self) -> crate::Instant {
-        crate::Instant::from_ticks(self.ticks)
-    }
 }
 
 crate::instants::ops::impl_instant!(OrderedInstant, Ordered);
 
-impl From<OrderedInstant> for crate::Instant {
+/// Returns the same point without the promise of order.
+impl From<OrderedInstant> for Instant {
+    #[inline]
     fn from(instant: OrderedInstant) -> Self {
-        instant.as_unordered()
+        Self::from_ticks(instant.ticks)
+    }
+}
+
+/// Returns the same point without the promise of order across threads.
+impl From<crate::MonotonicInstant> for OrderedInstant {
+    #[inline]
+    fn from(instant: crate::MonotonicInstant) -> Self {
+        Self { ticks: Instant::from(instant).as_ticks() }
     }
 }

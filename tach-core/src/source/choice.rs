@@ -1,12 +1,11 @@
 //! The choice of the source, published as one word.
 
-use core::fmt;
-
 use super::domain::{DOMAINS, WORDS, line_of, to_words};
 use super::request::{ORDER, SOURCE};
 use super::verdict::{Access, Mode, Verdict, Wish, decide, kernel_verdict, without_counter};
-use super::{Order, Reason, Source};
+use super::{Cause, Order, Source};
 use crate::counter;
+use crate::error::Error;
 use crate::line::Line;
 use crate::os::{self, CLOCKSOURCE_BYTES};
 use crate::sync::Padded;
@@ -45,14 +44,14 @@ impl Chosen {
             | flag(self.forced, Self::FORCED)
             | u32::from(self.moves) << Self::MOVES_SHIFT
             | flag(self.source_ignored, Self::SOURCE_IGNORED)
-            | self.verdict.reason as u32
+            | self.verdict.cause as u32
     }
 
     fn from_word(word: u32) -> Self {
         Self {
             verdict: Verdict {
                 mode: Mode::ALL[(word >> Self::MODE_SHIFT) as usize],
-                reason: Reason::ALL[(word & Self::REASON_BITS) as usize],
+                cause: Cause::ALL[(word & Self::REASON_BITS) as usize],
             },
             source_ignored: word & Self::SOURCE_IGNORED != 0,
             order_ignored: word & Self::ORDER_IGNORED != 0,
@@ -155,7 +154,7 @@ pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
     domain.map_or(raw, |words| line_of(words).ns_at(raw))
 }
 
-/// Converts readings to ticks by `line` from now on, with the reason in `verdict`, unless `seen` is
+/// Converts readings to ticks by `line` from now on, with the cause in `verdict`, unless `seen` is
 /// no longer in force or ticks have been moved too often.
 pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     #[expect(clippy::cast_possible_truncation, reason = "less than DOMAINS")]
@@ -171,7 +170,7 @@ pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
     let mut verdict = || kernel_verdict(&os::kernel_view(words), counter::CLOCKSOURCES);
     chosen.verdict.mode.reads_counter()
         && !chosen.forced
-        && verdict() == Some(Reason::KernelAvoidsCounter)
+        && verdict() == Some(Cause::KernelAvoidsCounter)
 }
 
 /// Returns the choice, and makes it first if needed.
@@ -219,15 +218,15 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
 /// meanwhile.
 fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
     let (source, order) = (SOURCE.read(), ORDER.read());
-    let called = calls.source.map(|source| (source, Reason::Call));
+    let called = calls.source.map(|source| (source, Cause::Call));
     let wish = Wish {
-        source: called.or(source.get().map(|source| (source, Reason::Environment))),
+        source: called.or(source.get().map(|source| (source, Cause::Environment))),
         enforced: calls.enforced || order.get() == Some(Order::Enforced),
     };
     let verdict = weigh(wish, begin);
     let chosen = Chosen {
         verdict,
-        forced: matches!(verdict.reason, Reason::Call | Reason::Environment),
+        forced: matches!(verdict.cause, Cause::Call | Cause::Environment),
         source_ignored: source.is_nonsense(),
         order_ignored: order.is_nonsense(),
         moves: 0,
@@ -246,38 +245,17 @@ fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
 }
 
 /// Adds the request of [`force_source`](crate::force_source), for [`choose`] to weigh.
-pub(crate) fn call_for_source(source: Source) -> Result<(), ForceError> {
+pub(crate) fn call_for_source(source: Source) -> Result<(), Error> {
     let added = Calls::add(|calls| Calls { source: Some(source), ..calls });
-    if added { Ok(()) } else { Err(ForceError(())) }
+    if added { Ok(()) } else { Err(Error::SOURCE_CHOSEN) }
 }
 
 /// Adds the request of [`enforce_order`](crate::enforce_order), for [`choose`] to weigh. Fails if
 /// the choice has been made and is [`Order::OrderedRead`].
-pub(crate) fn call_for_enforced_order() -> Result<(), ForceError> {
+pub(crate) fn call_for_enforced_order() -> Result<(), Error> {
     let added = Calls::add(|calls| Calls { enforced: true, ..calls });
-    if added || mode().order() != Order::OrderedRead { Ok(()) } else { Err(ForceError(())) }
+    if added || mode().order() != Order::OrderedRead { Ok(()) } else { Err(Error::SOURCE_CHOSEN) }
 }
-
-/// The error of [`force_source`](crate::force_source) and [`enforce_order`](crate::enforce_order):
-/// the clock was read before the call.
-///
-/// # Examples
-///
-/// ```
-/// let _ = tach_core::Instant::now();
-/// let error = tach_core::force_source(tach_core::Source::Os).unwrap_err();
-/// assert_eq!(error.to_string(), "the source is chosen at the first read, which came before");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ForceError(());
-
-impl fmt::Display for ForceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the source is chosen at the first read, which came before")
-    }
-}
-
-impl core::error::Error for ForceError {}
 
 #[cfg(test)]
 mod tests {
@@ -286,13 +264,13 @@ mod tests {
     #[test]
     fn the_word_holds_every_choice() {
         for mode in Mode::ALL {
-            for (index, reason) in Reason::ALL.into_iter().enumerate() {
-                assert_eq!(reason as usize, index);
+            for (index, cause) in Cause::ALL.into_iter().enumerate() {
+                assert_eq!(cause as usize, index);
                 for (flags, moves, domain) in
                     [(0, 0, 0), (1, 7, 0), (2, 0, 7), (4, 1, 2), (7, 6, 5)]
                 {
                     let chosen = Chosen {
-                        verdict: Verdict { mode, reason },
+                        verdict: Verdict { mode, cause },
                         source_ignored: flags & 1 != 0,
                         order_ignored: flags & 2 != 0,
                         forced: flags & 4 != 0,

@@ -1,6 +1,6 @@
 //! The verdict on the counter, from the evidence.
 
-use super::{Order, Reason, Source};
+use super::{Cause, Order, Source};
 use crate::counter::{Clocksources, Features, Ordering};
 use crate::os::KernelView;
 
@@ -52,18 +52,18 @@ impl Mode {
     }
 }
 
-/// A mode and the reason for it.
+/// A mode and its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) mode: Mode,
-    pub(crate) reason: Reason,
+    pub(crate) cause: Cause,
 }
 
 /// The user's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Wish {
-    /// A source, and how it was requested: [`Reason::Call`] or [`Reason::Environment`].
-    pub(super) source: Option<(Source, Reason)>,
+    /// A source, and how it was requested: [`Cause::Call`] or [`Cause::Environment`].
+    pub(super) source: Option<(Source, Cause)>,
     /// Strict order by a shared maximum, even if the counter is trusted.
     pub(super) enforced: bool,
 }
@@ -81,20 +81,20 @@ pub(super) struct Access {
 
 /// Returns the verdict if there is no counter to weigh: it is not wanted, or can't be read.
 pub(super) fn without_counter(access: Access, wish: Wish) -> Option<Verdict> {
-    let reason = if cfg!(tach_source = "os") {
-        Reason::Build
-    } else if let Some((Source::Os, reason)) = wish.source {
-        reason
+    let cause = if cfg!(tach_source = "os") {
+        Cause::Build
+    } else if let Some((Source::Os, cause)) = wish.source {
+        cause
     } else if !access.has_counter && access.has_monotonic_clock {
-        Reason::NoCounter
+        Cause::NoCounter
     } else if !access.has_counter {
-        Reason::NoMonotonicClock
+        Cause::NoMonotonicClock
     } else if !access.counter_readable {
-        Reason::CounterDisabled
+        Cause::CounterDisabled
     } else {
         return None;
     };
-    Some(Verdict { mode: Mode::Os, reason })
+    Some(Verdict { mode: Mode::Os, cause })
 }
 
 /// Weighs the evidence on a counter that can be read.
@@ -104,7 +104,7 @@ pub(super) fn decide(
     kernel: &KernelView<'_>,
     wish: Wish,
 ) -> Verdict {
-    let os = |reason| Verdict { mode: Mode::Os, reason };
+    let os = |cause| Verdict { mode: Mode::Os, cause };
     let trusted_mode = match features.ordering {
         _ if wish.enforced => Mode::Enforced,
         Ordering::SelfOrdered => Mode::SelfOrdered,
@@ -112,32 +112,29 @@ pub(super) fn decide(
         Ordering::Unordered => Mode::Enforced,
     };
     let by_merit = match (features.invariant, kernel_verdict(kernel, clocksources)) {
-        (false, _) => os(Reason::CounterNotInvariant),
-        (true, Some(reason @ Reason::KernelAvoidsCounter)) => os(reason),
-        (true, Some(reason)) => Verdict { mode: trusted_mode, reason },
-        (true, None) => Verdict { mode: Mode::Enforced, reason: Reason::KernelVerdictUnknown },
+        (false, _) => os(Cause::CounterNotInvariant),
+        (true, Some(cause @ Cause::KernelAvoidsCounter)) => os(cause),
+        (true, Some(cause)) => Verdict { mode: trusted_mode, cause },
+        (true, None) => Verdict { mode: Mode::Enforced, cause: Cause::KernelVerdictUnknown },
     };
     match wish.source {
         // A counter without a good verdict is read on request, but its order is enforced.
-        Some((_, reason)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), reason },
+        Some((_, cause)) => Verdict { mode: by_merit.mode.max(Mode::Enforced), cause },
         None => by_merit,
     }
 }
 
 /// Returns the kernel's verdict on the counter by its clocksources, or `None` if they are unknown.
-pub(super) fn kernel_verdict(
-    kernel: &KernelView<'_>,
-    clocksources: Clocksources,
-) -> Option<Reason> {
+pub(super) fn kernel_verdict(kernel: &KernelView<'_>, clocksources: Clocksources) -> Option<Cause> {
     let Clocksources { counter, built_on_it } = clocksources;
     let has_counter = || kernel.available.is_some_and(|all| all.split(' ').any(|s| s == counter));
     let current = kernel.current?;
     Some(if current == counter {
-        Reason::KernelUsesCounter
+        Cause::KernelUsesCounter
     } else if built_on_it.contains(&current) && has_counter() {
-        Reason::KernelClockBuiltOnCounter
+        Cause::KernelClockBuiltOnCounter
     } else {
-        Reason::KernelAvoidsCounter
+        Cause::KernelAvoidsCounter
     })
 }
 
@@ -153,37 +150,37 @@ mod tests {
         KernelView { current, available: Some(available) }
     }
 
-    fn by_merit(features: Features, kernel: &KernelView<'_>) -> (Mode, Reason) {
+    fn by_merit(features: Features, kernel: &KernelView<'_>) -> (Mode, Cause) {
         let verdict = decide(features, X86, kernel, Wish::default());
-        (verdict.mode, verdict.reason)
+        (verdict.mode, verdict.cause)
     }
 
     #[test]
     fn the_kernels_clocksource_decides() {
         let cases = [
-            (Some("tsc"), "tsc hpet", Mode::SelfOrdered, Reason::KernelUsesCounter),
-            (Some("hpet"), "hpet acpi_pm", Mode::Os, Reason::KernelAvoidsCounter),
-            (Some("acpi_pm"), "tsc acpi_pm", Mode::Os, Reason::KernelAvoidsCounter),
+            (Some("tsc"), "tsc hpet", Mode::SelfOrdered, Cause::KernelUsesCounter),
+            (Some("hpet"), "hpet acpi_pm", Mode::Os, Cause::KernelAvoidsCounter),
+            (Some("acpi_pm"), "tsc acpi_pm", Mode::Os, Cause::KernelAvoidsCounter),
             (
                 Some("kvm-clock"),
                 "kvm-clock tsc",
                 Mode::SelfOrdered,
-                Reason::KernelClockBuiltOnCounter,
+                Cause::KernelClockBuiltOnCounter,
             ),
-            (Some("kvm-clock"), "kvm-clock hpet", Mode::Os, Reason::KernelAvoidsCounter),
-            (Some("kvm-clock"), "kvm-clock tsc-early", Mode::Os, Reason::KernelAvoidsCounter),
+            (Some("kvm-clock"), "kvm-clock hpet", Mode::Os, Cause::KernelAvoidsCounter),
+            (Some("kvm-clock"), "kvm-clock tsc-early", Mode::Os, Cause::KernelAvoidsCounter),
             (
                 Some("hyperv_clocksource_tsc_page"),
                 "hyperv_clocksource_tsc_page tsc",
                 Mode::SelfOrdered,
-                Reason::KernelClockBuiltOnCounter,
+                Cause::KernelClockBuiltOnCounter,
             ),
-            (Some("xen"), "xen tsc", Mode::Os, Reason::KernelAvoidsCounter),
-            (None, "", Mode::Enforced, Reason::KernelVerdictUnknown),
+            (Some("xen"), "xen tsc", Mode::Os, Cause::KernelAvoidsCounter),
+            (None, "", Mode::Enforced, Cause::KernelVerdictUnknown),
         ];
-        for (current, available, mode, reason) in cases {
+        for (current, available, mode, cause) in cases {
             let view = kernel(current, available);
-            assert_eq!(by_merit(TRUSTED, &view), (mode, reason), "{current:?}, {available}");
+            assert_eq!(by_merit(TRUSTED, &view), (mode, cause), "{current:?}, {available}");
         }
     }
 
@@ -192,7 +189,7 @@ mod tests {
         let features = Features { invariant: false, ..TRUSTED };
         for current in [Some("tsc"), None] {
             let found = by_merit(features, &kernel(current, "tsc"));
-            assert_eq!(found, (Mode::Os, Reason::CounterNotInvariant));
+            assert_eq!(found, (Mode::Os, Cause::CounterNotInvariant));
         }
     }
 
@@ -200,7 +197,7 @@ mod tests {
     fn without_a_self_ordered_read_the_fence_orders() {
         let features = Features { ordering: Ordering::Fenced, ..TRUSTED };
         let found = by_merit(features, &kernel(Some("tsc"), "tsc"));
-        assert_eq!(found, (Mode::Fenced, Reason::KernelUsesCounter));
+        assert_eq!(found, (Mode::Fenced, Cause::KernelUsesCounter));
     }
 
     #[test]
@@ -209,11 +206,11 @@ mod tests {
         let riscv = Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
         let uses = kernel(Some("riscv_clocksource"), "riscv_clocksource");
         let verdict = decide(features, riscv, &uses, Wish::default());
-        assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
+        assert_eq!((verdict.mode, verdict.cause), (Mode::Enforced, Cause::KernelUsesCounter));
         // Another architecture's clocksource, as an emulator shows it.
         for name in ["tsc", "kvm-clock", ""] {
             let verdict = decide(features, riscv, &kernel(Some(name), "tsc"), Wish::default());
-            assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
+            assert_eq!((verdict.mode, verdict.cause), (Mode::Os, Cause::KernelAvoidsCounter));
         }
     }
 
@@ -224,31 +221,31 @@ mod tests {
         let none = Access { has_counter: false, ..ALL };
         let bare = Access { has_monotonic_clock: false, ..none };
         let unreadable = Access { counter_readable: false, ..ALL };
-        let wants = |source| Wish { source: Some((source, Reason::Call)), ..Wish::default() };
+        let wants = |source| Wish { source: Some((source, Cause::Call)), ..Wish::default() };
         let (counter, os) = (wants(Source::Counter), wants(Source::Os));
         let cases = [
             (ALL, Wish::default(), None),
             (ALL, counter, None),
-            (ALL, os, Some(Reason::Call)),
-            (unreadable, os, Some(Reason::Call)),
-            (unreadable, counter, Some(Reason::CounterDisabled)),
-            (none, counter, Some(Reason::NoCounter)),
-            (none, Wish::default(), Some(Reason::NoCounter)),
-            (bare, Wish::default(), Some(Reason::NoMonotonicClock)),
+            (ALL, os, Some(Cause::Call)),
+            (unreadable, os, Some(Cause::Call)),
+            (unreadable, counter, Some(Cause::CounterDisabled)),
+            (none, counter, Some(Cause::NoCounter)),
+            (none, Wish::default(), Some(Cause::NoCounter)),
+            (bare, Wish::default(), Some(Cause::NoMonotonicClock)),
         ];
-        for (access, wish, reason) in cases {
-            let expected = reason.map(|reason| Verdict { mode: Mode::Os, reason });
+        for (access, wish, cause) in cases {
+            let expected = cause.map(|cause| Verdict { mode: Mode::Os, cause });
             assert_eq!(without_counter(access, wish), expected, "{access:?} {wish:?}");
         }
     }
 
     #[test]
     fn a_request_outranks_merit() {
-        let wish = Wish { source: Some((Source::Counter, Reason::Call)), ..Wish::default() };
+        let wish = Wish { source: Some((Source::Counter, Cause::Call)), ..Wish::default() };
         let cases = [("tsc", Mode::SelfOrdered), ("hpet", Mode::Enforced)];
         for (current, mode) in cases {
             let verdict = decide(TRUSTED, X86, &kernel(Some(current), current), wish);
-            assert_eq!(verdict, Verdict { mode, reason: Reason::Call }, "{current}");
+            assert_eq!(verdict, Verdict { mode, cause: Cause::Call }, "{current}");
         }
     }
 
@@ -258,9 +255,9 @@ mod tests {
         let fenced = Features { ordering: Ordering::Fenced, ..TRUSTED };
         for features in [TRUSTED, fenced] {
             let verdict = decide(features, X86, &kernel(Some("tsc"), "tsc"), enforced);
-            assert_eq!((verdict.mode, verdict.reason), (Mode::Enforced, Reason::KernelUsesCounter));
+            assert_eq!((verdict.mode, verdict.cause), (Mode::Enforced, Cause::KernelUsesCounter));
         }
         let verdict = decide(TRUSTED, X86, &kernel(Some("hpet"), "hpet"), enforced);
-        assert_eq!((verdict.mode, verdict.reason), (Mode::Os, Reason::KernelAvoidsCounter));
+        assert_eq!((verdict.mode, verdict.cause), (Mode::Os, Cause::KernelAvoidsCounter));
     }
 }

@@ -116,7 +116,7 @@ pub fn status() -> Status {
     let newest = system::MONOTONIC.newest().filter(Record::has_rate);
     Status {
         source: chosen.verdict.mode.source(),
-        reason: chosen.verdict.reason,
+        reason: Reason(chosen.verdict.cause),
         order: chosen.verdict.mode.order(),
         source_request_ignored: chosen.source_ignored,
         order_request_ignored: chosen.order_ignored,

@@ -2,7 +2,8 @@
 
 use super::raw::in_force;
 use super::{HOST, MONOTONIC, REALTIME, review};
-use crate::source::{self, ForceError, Source};
+use crate::error::Error;
+use crate::source::{self, Source};
 use crate::timeline::{BackwardStep, Timeline};
 
 /// Forces the source of all ticks. Call it before the first read of the clock; the last of several
@@ -23,9 +24,9 @@ use crate::timeline::{BackwardStep, Timeline};
 ///
 /// force_source(Source::Os)?;
 /// assert_eq!(tach_core::status().source, Source::Os);
-/// # Ok::<(), tach_core::ForceError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
-pub fn force_source(source: Source) -> Result<(), ForceError> {
+pub fn force_source(source: Source) -> Result<(), Error> {
     source::call_for_source(source)
 }
 
@@ -47,9 +48,9 @@ pub fn force_source(source: Source) -> Result<(), ForceError> {
 ///
 /// enforce_order()?;
 /// assert_ne!(status().order, Order::OrderedRead);
-/// # Ok::<(), tach_core::ForceError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
-pub fn enforce_order() -> Result<(), ForceError> {
+pub fn enforce_order() -> Result<(), Error> {
     source::call_for_enforced_order()
 }
 

@@ -12,6 +12,7 @@
 /// # set_backward_step(BackwardStep::Follow);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BackwardStep {
     /// It goes back at once.
     Follow,

@@ -5,17 +5,16 @@
 
 #[cfg(feature = "std")]
 pub(crate) mod cached;
-mod error;
+pub(crate) mod fault;
 mod offset;
 mod parse;
 
-pub use self::error::ParseError;
-pub use self::offset::{Offset, OffsetError};
+pub use self::offset::Offset;
 use crate::text::digits::write_padded;
 use crate::unix_time::UnixTime;
 
 /// The longest text: nine digits of fraction and an offset.
-pub const MAX_LEN: usize = "2554-07-22T23:33:33.709551615+23:59".len();
+const MAX_LEN: usize = "2554-07-22T23:33:33.709551615+23:59".len();
 
 /// The length of the text up to and including the second.
 const SECOND_LEN: usize = "2554-07-21T23:34:33".len();
@@ -97,7 +96,7 @@ impl Formatter {
     /// let mut formatter = Formatter::new();
     /// let text = formatter.format_with_offset::<3>(UnixTime::EPOCH, offset);
     /// assert_eq!(text, "1969-12-31T20:30:00.000-03:30");
-    /// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+    /// # Ok::<(), tach_core::Error>(())
     /// ```
     #[inline]
     pub fn format_with_offset<const DIGITS: usize>(
@@ -139,17 +138,8 @@ impl Formatter {
 
     /// Returns the text of `time` with a number of digits that is known only at run time, such as
     /// the precision in `{:.3}`. More than 9 digits count as 9.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{UnixTime, rfc3339::Formatter};
-    ///
-    /// let mut formatter = Formatter::new();
-    /// assert_eq!(formatter.format_digits(UnixTime::EPOCH, 1), "1970-01-01T00:00:00.0Z");
-    /// ```
     #[inline]
-    pub fn format_digits(&mut self, time: UnixTime, digits: usize) -> &str {
+    pub(crate) fn format_digits(&mut self, time: UnixTime, digits: usize) -> &str {
         match digits {
             0 => self.format::<0>(time),
             1 => self.format::<1>(time),

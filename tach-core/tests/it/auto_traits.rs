@@ -5,9 +5,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use tach_core::{
-    Anchor, AtomicInstant, BackwardStep, BoundedTime, Budget, BudgetExhausted, Clock, ForceError,
-    IncreasingClock, Instant, KernelClock, ManualClock, MonotonicInstant, Order, OrderedInstant,
-    Reason, Source, Status, SystemClock, TimelineStatus, UnixTime, UnixTimeError, rfc3339,
+    Anchor, AtomicInstant, BackwardStep, BoundedTime, Budget, Clock, Error, IncreasingClock,
+    Instant, KernelClock, ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source,
+    Status, SystemClock, TimelineStatus, UnixTime, rfc3339,
 };
 use test_support::assert_implements;
 
@@ -17,8 +17,7 @@ assert_implements!(
     BackwardStep,
     BoundedTime,
     Budget,
-    BudgetExhausted,
-    ForceError,
+    Error,
     Instant,
     KernelClock,
     MonotonicInstant,
@@ -30,11 +29,8 @@ assert_implements!(
     SystemClock,
     TimelineStatus,
     UnixTime,
-    UnixTimeError,
     rfc3339::Formatter,
     rfc3339::Offset,
-    rfc3339::OffsetError,
-    rfc3339::ParseError,
 );
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + 'static] AtomicInstant);
 assert_implements!(
@@ -49,11 +45,11 @@ assert_implements!(
 );
 #[cfg(feature = "recalibrator")]
 assert_implements!(
-    [Send + Sync + Unpin + 'static] tach_core::Recalibrator, tach_core::SpawnError
+    [Send + Sync + Unpin + 'static] tach_core::Recalibrator
 );
 #[cfg(feature = "coarse")]
 assert_implements!(
-    [Send + Sync + Unpin + 'static] tach_core::coarse::Refresher, tach_core::SpawnError
+    [Send + Sync + Unpin + 'static] tach_core::coarse::Refresher
 );
 
 #[test]
@@ -65,4 +61,9 @@ fn points_in_time_are_eight_bytes_and_the_clock_is_empty() {
     assert_eq!(size_of::<UnixTime>(), 8);
     assert_eq!(size_of::<Anchor>(), 16);
     assert_eq!(size_of::<SystemClock>(), 0);
+}
+
+#[test]
+fn an_error_is_three_words() {
+    assert_eq!(size_of::<Error>(), 3 * size_of::<u64>());
 }

@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use tach_core::{Clock, MonotonicInstant, Order, OrderedInstant, SystemClock, status};
+use tach_core::{Clock, Instant, MonotonicInstant, Order, OrderedInstant, SystemClock, status};
 
 /// A clock whose readings must never decrease along happens-before.
 type Read = fn() -> u64;
@@ -15,9 +15,9 @@ type Read = fn() -> u64;
 /// Returns the clocks that promise strict order on this machine. `OrderedInstant` promises it
 /// unless order has to be enforced.
 fn clocks() -> Vec<Read> {
-    let mut clocks: Vec<Read> = vec![|| MonotonicInstant::now().as_ticks()];
+    let mut clocks: Vec<Read> = vec![|| Instant::from(MonotonicInstant::now()).as_ticks()];
     if status().order != Order::Enforced {
-        clocks.push(|| OrderedInstant::now().as_ticks());
+        clocks.push(|| Instant::from(OrderedInstant::now()).as_ticks());
     }
     clocks
 }
@@ -27,7 +27,7 @@ fn clocks() -> Vec<Read> {
 fn flawed() -> u64 {
     static READS: AtomicU64 = AtomicU64::new(0);
     let late = (READS.fetch_add(1, Ordering::Relaxed) % 2) << 34;
-    MonotonicInstant::now().as_ticks().saturating_sub(late)
+    Instant::from(MonotonicInstant::now()).as_ticks().saturating_sub(late)
 }
 
 /// A way to hand a reading on. Returns the number of later readings that were less than an earlier
@@ -57,7 +57,7 @@ fn strict_order_is_kept_under_every_hand_off() {
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
 fn no_strict_read_precedes_an_early_one_that_it_was_told_of() {
-    let strict: Read = || MonotonicInstant::now().as_ticks();
+    let strict: Read = || Instant::from(MonotonicInstant::now()).as_ticks();
     assert_eq!(by_announcement(|| SystemClock.early_now().as_ticks(), strict), 0);
     let ahead: Read = || SystemClock.early_now().as_ticks() + (1 << 34);
     assert!(by_announcement(ahead, strict) > 0, "the control showed no inversion");

@@ -15,8 +15,8 @@ const ALLOWED_NS: u64 = 1_000_000;
 
 pub(crate) const READS: [fn() -> u64; 3] = [
     || Instant::now().as_ticks(),
-    || MonotonicInstant::now().as_ticks(),
-    || OrderedInstant::now().as_ticks(),
+    || Instant::from(MonotonicInstant::now()).as_ticks(),
+    || Instant::from(OrderedInstant::now()).as_ticks(),
 ];
 
 /// The first tick that was converted, from which intervals are counted; 0 before that.

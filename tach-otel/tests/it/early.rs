@@ -34,7 +34,7 @@ impl Clock for Lagging {
     }
 
     fn early_now(&self) -> Instant {
-        let now = self.monotonic_now().as_unordered();
+        let now = Instant::from(self.monotonic_now());
         Instant::from_ticks(now.as_ticks() - self.lag_ns.load(Ordering::Relaxed))
     }
 

@@ -7,7 +7,7 @@ use tach_core::MonotonicInstant;
 
 /// Returns tach's current time.
 pub(crate) fn tach_now() -> SystemTime {
-    MonotonicInstant::now().unix_time().to_system_time()
+    MonotonicInstant::now().unix_time().into()
 }
 
 /// Returns the largest difference of two times that were converted to Unix time this far apart:

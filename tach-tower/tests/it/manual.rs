@@ -37,7 +37,7 @@ async fn a_budget_from_further_out_keeps_its_clock() {
     let (outer, inner) = (manual(), manual());
     let layer = BudgetLayer::new(PLENTY).with_clock(inner);
     let mut incoming = request();
-    incoming.extensions_mut().insert(Budget::with_clock(HOUR, outer));
+    incoming.extensions_mut().insert(Budget::new(HOUR).with_clock(outer));
     outer.advance(HOUR / 2);
     let budget = budget_seen(&layer, incoming).await.unwrap();
     assert_eq!(budget.total(), HOUR / 2);

@@ -59,7 +59,7 @@ pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -
 /// let offset = Offset::from_minutes(60)?;
 /// let text = rfc3339::with_offset_text::<0, _>(UnixTime::EPOCH, offset, str::to_owned);
 /// assert_eq!(text, "1970-01-01T01:00:00+01:00");
-/// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 #[inline]
 pub fn with_offset_text<const DIGITS: usize, R>(

@@ -1,8 +1,8 @@
 //! The offset of local time from UTC.
 
-use core::error::Error;
 use core::fmt;
 
+use crate::error::Error;
 use crate::text::digits::write_padded;
 
 const MINUTES_PER_DAY: i16 = 24 * 60;
@@ -19,7 +19,7 @@ const MINUTES_PER_DAY: i16 = 24 * 60;
 /// let india: Offset = "+05:30".parse()?;
 /// assert_eq!(india.as_minutes(), 330);
 /// assert_eq!(india.to_string(), "+05:30");
-/// # Ok::<(), tach_core::rfc3339::ParseError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Offset {
@@ -51,13 +51,13 @@ impl Offset {
     ///
     /// assert_eq!(Offset::from_minutes(-210)?.to_string(), "-03:30");
     /// let error = Offset::from_minutes(3600).unwrap_err();
-    /// assert_eq!(error.to_string(), "an offset of 3600 minutes, but it must be from -1439 to 1439");
-    /// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+    /// assert_eq!(error.to_string(), "the offset is 3600 minutes, but must be from -1439 to 1439");
+    /// # Ok::<(), tach_core::Error>(())
     /// ```
-    pub fn from_minutes(minutes: i32) -> Result<Self, OffsetError> {
+    pub fn from_minutes(minutes: i32) -> Result<Self, Error> {
         match i16::try_from(minutes) {
             Ok(short) if short.abs() < MINUTES_PER_DAY => Ok(Self::of(short)),
-            _ => Err(OffsetError { minutes }),
+            _ => Err(Error::offset(minutes)),
         }
     }
 
@@ -106,29 +106,6 @@ impl fmt::Display for Offset {
     }
 }
 
-/// The error of [`Offset::from_minutes`]: a day or more.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::rfc3339::Offset;
-///
-/// println!("{}", Offset::from_minutes(1440).unwrap_err());
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OffsetError {
-    minutes: i32,
-}
-
-impl fmt::Display for OffsetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let last = MINUTES_PER_DAY - 1;
-        write!(f, "an offset of {} minutes, but it must be from -{last} to {last}", self.minutes)
-    }
-}
-
-impl Error for OffsetError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,7 +127,7 @@ mod tests {
     #[test]
     fn a_day_is_too_much() {
         for minutes in [-1440, 1440, i32::MIN, i32::MAX, 65_536] {
-            assert_eq!(Offset::from_minutes(minutes), Err(OffsetError { minutes }));
+            assert_eq!(Offset::from_minutes(minutes), Err(Error::offset(minutes)));
         }
     }
 

@@ -6,9 +6,10 @@ mod tests;
 use core::str::FromStr;
 use core::time::Duration;
 
-use super::error::{Expected, Fault, ParseError};
+use super::fault::{Expected, Fault, Field};
 use super::{Offset, SECONDS_PER_DAY, civil_from_days};
-use crate::unix_time::{UnixTime, UnixTimeError};
+use crate::error::Error;
+use crate::unix_time::UnixTime;
 
 /// Parses RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21 10:30:00+01:00`.
 ///
@@ -44,12 +45,12 @@ use crate::unix_time::{UnixTime, UnixTimeError};
 ///
 /// let error = "1970-01-01_00:00:01Z".parse::<UnixTime>().unwrap_err();
 /// assert_eq!(error.to_string(), "expected \"T\" or a space at byte 10");
-/// # Ok::<(), tach_core::rfc3339::ParseError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 impl FromStr for UnixTime {
-    type Err = ParseError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         parse(text.as_bytes())
     }
 }
@@ -69,12 +70,12 @@ impl FromStr for UnixTime {
 /// assert_eq!("-03:30".parse(), Ok(Offset::from_minutes(-210)?));
 /// let error = "+1:00".parse::<Offset>().unwrap_err();
 /// assert_eq!(error.to_string(), "expected a digit at byte 2");
-/// # Ok::<(), tach_core::rfc3339::OffsetError>(())
+/// # Ok::<(), tach_core::Error>(())
 /// ```
 impl FromStr for Offset {
-    type Err = ParseError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let mut cursor = Cursor { text: text.as_bytes(), position: 0 };
         let minutes = cursor.offset_minutes()?;
         cursor.end()?;
@@ -82,39 +83,38 @@ impl FromStr for Offset {
     }
 }
 
-/// Parses `text` by the grammar of RFC 3339, section 5.6, and by no other.
+/// Parses `text` by the grammar of RFC 3339, section 5.6.
 ///
 /// # Errors
 ///
-/// The first fault from the left. Only what takes the whole text to see comes after: that a second
-/// 60 is no leap second, and that the time is out of range.
-fn parse(text: &[u8]) -> Result<UnixTime, ParseError> {
+/// Returns the first fault from the left. Two faults are found after all others, because they need
+/// the whole text: a second 60 that is no leap second, and a time out of range.
+fn parse(text: &[u8]) -> Result<UnixTime, Error> {
     let mut cursor = Cursor { text, position: 0 };
     let days = cursor.date()?;
     cursor.date_time_separator()?;
-    let hour = cursor.field("hour", 0, 23)?;
-    cursor.char(':')?;
-    let minute = cursor.field("minute", 0, 59)?;
-    cursor.char(':')?;
+    let hour = cursor.field(Field::Hour)?;
+    cursor.char(b':')?;
+    let minute = cursor.field(Field::Minute)?;
+    cursor.char(b':')?;
     let second_position = cursor.position;
-    let second = cursor.field("second", 0, 60)?;
+    let second = cursor.field(Field::Second)?;
     let fraction = Duration::from_nanos(cursor.fraction_ns()?.into());
     let offset_s = i64::from(cursor.offset_minutes()?) * 60;
     cursor.end()?;
 
-    // A second 60 counts as the first of the next minute, which is POSIX's formula.
-    let of_day = hour * 3600 + minute * 60 + second;
-    let unix_s = days * i64::from(SECONDS_PER_DAY) + i64::from(of_day) - offset_s;
-    let out_of_range = |error| ParseError::new(Fault::OutOfRange(error), 0);
-    let unix_s = u64::try_from(unix_s).map_err(|_| out_of_range(UnixTimeError::BEFORE_EPOCH))?;
+    // A second 60 counts as the first of the next minute, as in POSIX's formula.
+    let of_day = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
+    let unix_s = days * i64::from(SECONDS_PER_DAY) + of_day - offset_s;
+    let unix_s = u64::try_from(unix_s).map_err(|_| Error::BEFORE_EPOCH)?;
     if second == 60 && !follows_leap_second(unix_s) {
-        return Err(ParseError::new(Fault::NoLeapSecond, second_position));
+        return Err(Error::parse(Fault::NoLeapSecond, second_position));
     }
     let time = UnixTime::from_secs(unix_s).and_then(|time| time.checked_add(fraction));
-    time.ok_or(out_of_range(UnixTimeError::AFTER_MAX))
+    time.ok_or(Error::AFTER_MAX)
 }
 
-/// Whether this second can come right after a leap second: whether it begins a July or a January.
+/// Returns whether this second can follow a leap second: whether it begins a July or a January.
 fn follows_leap_second(unix_s: u64) -> bool {
     let day = unix_s / u64::from(SECONDS_PER_DAY);
     let begins_day = unix_s % u64::from(SECONDS_PER_DAY) == 0;
@@ -122,18 +122,18 @@ fn follows_leap_second(unix_s: u64) -> bool {
     begins_day && matches!(date, Ok((_, 1 | 7, 1)))
 }
 
-/// The days from 1970-01-01 to a date of the years 0 to 9999; negative if it is earlier.
-fn days_from_civil(year: u32, month: u32, day: u32) -> i64 {
+/// Returns the days from 1970-01-01 to a date of the years 0 to 9999; negative if it is earlier.
+fn days_from_civil(year: u16, month: u16, day: u16) -> i64 {
     /// From 0000-01-01 to 1970-01-01.
     const DAYS_TO_1970: i64 = 719_528;
     // Year 0 is a leap year, hence rounded up.
     let leap_years_before = year.div_ceil(4) - year.div_ceil(100) + year.div_ceil(400);
-    let months_before: u32 = (1..month).map(|month| days_of_month(year, month)).sum();
-    let days = year * 365 + leap_years_before + months_before + day - 1;
-    i64::from(days) - DAYS_TO_1970
+    let months_before: u16 = (1..month).map(|month| days_of_month(year, month)).sum();
+    let days = i64::from(year) * 365 + i64::from(leap_years_before);
+    days + i64::from(months_before + day - 1) - DAYS_TO_1970
 }
 
-fn days_of_month(year: u32, month: u32) -> u32 {
+fn days_of_month(year: u16, month: u16) -> u16 {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 if is_leap => 29,
@@ -143,7 +143,7 @@ fn days_of_month(year: u32, month: u32) -> u32 {
     }
 }
 
-/// How far the text has been read.
+/// A text and the position up to which it has been read.
 struct Cursor<'a> {
     text: &'a [u8],
     position: usize,
@@ -154,55 +154,53 @@ impl Cursor<'_> {
         self.text.get(self.position).copied()
     }
 
-    /// The error that something else than `expected` comes next.
-    fn unexpected(&self, expected: Expected) -> ParseError {
+    /// Returns the error that something else than `expected` comes next.
+    fn unexpected(&self, expected: Expected) -> Error {
         let fault = match self.peek() {
             Some(_) => Fault::Expected(expected),
             None => Fault::Ended(expected),
         };
-        ParseError::new(fault, self.position)
+        Error::parse(fault, self.position)
     }
 
     /// Reads a digit, if one comes next.
-    fn next_digit(&mut self) -> Option<u32> {
+    fn next_digit(&mut self) -> Option<u8> {
         let digit = self.peek().filter(u8::is_ascii_digit)? - b'0';
         self.position += 1;
-        Some(digit.into())
+        Some(digit)
     }
 
-    /// Reads as many digits, 9 at most.
-    fn number(&mut self, digits: u32) -> Result<u32, ParseError> {
+    /// Reads a number of `digits` digits, 4 at most.
+    fn number(&mut self, digits: u32) -> Result<u16, Error> {
         let mut number = 0;
         for _ in 0..digits {
             let digit = self.next_digit().ok_or_else(|| self.unexpected(Expected::Digit))?;
-            number = number * 10 + digit;
+            number = number * 10 + u16::from(digit);
         }
         Ok(number)
     }
 
-    /// Reads a number of two digits that must be in a range.
-    fn field(&mut self, name: &'static str, first: u32, last: u32) -> Result<u32, ParseError> {
+    /// Reads a number of two digits that must be in the field's range.
+    fn field(&mut self, field: Field) -> Result<u16, Error> {
         let position = self.position;
         let value = self.number(2)?;
-        if !(first..=last).contains(&value) {
-            return Err(ParseError::new(Fault::Field { name, value, first, last }, position));
+        if !field.range().contains(&value) {
+            return Err(Error::parse(Fault::Field { field, value }, position));
         }
         Ok(value)
     }
 
-    /// Reads this character.
-    fn char(&mut self, expected: char) -> Result<(), ParseError> {
-        match self.peek() {
-            Some(byte) if char::from(byte) == expected => {
-                self.position += 1;
-                Ok(())
-            }
-            _ => Err(self.unexpected(Expected::Char(expected))),
+    /// Reads this ASCII character.
+    fn char(&mut self, expected: u8) -> Result<(), Error> {
+        if self.peek() != Some(expected) {
+            return Err(self.unexpected(Expected::Char(expected)));
         }
+        self.position += 1;
+        Ok(())
     }
 
-    /// Reads `T` in either case, or the space that RFC 3339 allows in its place for readability.
-    fn date_time_separator(&mut self) -> Result<(), ParseError> {
+    /// Reads `T` in either case, or the space that RFC 3339 allows instead for readability.
+    fn date_time_separator(&mut self) -> Result<(), Error> {
         match self.peek() {
             Some(b'T' | b't' | b' ') => {
                 self.position += 1;
@@ -212,40 +210,40 @@ impl Cursor<'_> {
         }
     }
 
-    /// Reads `full-date` and gives the days from 1970-01-01 to it.
-    fn date(&mut self) -> Result<i64, ParseError> {
+    /// Reads `full-date` and returns the days from 1970-01-01 to it.
+    fn date(&mut self) -> Result<i64, Error> {
         let year = self.number(4)?;
-        self.char('-')?;
-        let month = self.field("month", 1, 12)?;
-        self.char('-')?;
+        self.char(b'-')?;
+        let month = self.field(Field::Month)?;
+        self.char(b'-')?;
         let position = self.position;
         let day = self.number(2)?;
         let last = days_of_month(year, month);
         if !(1..=last).contains(&day) {
-            return Err(ParseError::new(Fault::Day { value: day, last, year, month }, position));
+            return Err(Error::parse(Fault::Day { value: day, last, year, month }, position));
         }
         Ok(days_from_civil(year, month, day))
     }
 
     /// Reads `time-secfrac`, if it is there, and returns it in ns, rounded down.
-    fn fraction_ns(&mut self) -> Result<u32, ParseError> {
+    fn fraction_ns(&mut self) -> Result<u32, Error> {
         match self.peek() {
             Some(b'.') => self.position += 1,
             Some(b'Z' | b'z' | b'+' | b'-') => return Ok(0),
             _ => return Err(self.unexpected(Expected::FractionOrZone)),
         }
-        let mut fraction_ns = self.number(1)? * 100_000_000;
+        let mut fraction_ns = u32::from(self.number(1)?) * 100_000_000;
         let mut unit_ns = 10_000_000;
-        // After the ninth digit the unit is 0: further digits are read and count nothing.
+        // After the ninth digit the unit is 0: further digits are read and ignored.
         while let Some(digit) = self.next_digit() {
-            fraction_ns += digit * unit_ns;
+            fraction_ns += u32::from(digit) * unit_ns;
             unit_ns /= 10;
         }
         Ok(fraction_ns)
     }
 
-    /// Reads `time-offset` and gives it in minutes: what is to be taken from local time for UTC.
-    fn offset_minutes(&mut self) -> Result<i16, ParseError> {
+    /// Reads `time-offset` and returns it in minutes, to be subtracted from local time for UTC.
+    fn offset_minutes(&mut self) -> Result<i16, Error> {
         let sign = match self.peek() {
             Some(b'Z' | b'z') => 0,
             Some(b'+') => 1,
@@ -256,14 +254,14 @@ impl Cursor<'_> {
         if sign == 0 {
             return Ok(0);
         }
-        let hours = self.field("offset's hour", 0, 23)?;
-        self.char(':')?;
-        let minutes = self.field("offset's minute", 0, 59)?;
-        #[expect(clippy::cast_possible_truncation, reason = "less than a day")]
+        let hours = self.field(Field::OffsetHour)?;
+        self.char(b':')?;
+        let minutes = self.field(Field::OffsetMinute)?;
+        #[expect(clippy::cast_possible_wrap, reason = "less than a day")]
         Ok(sign * (hours * 60 + minutes) as i16)
     }
 
-    fn end(&self) -> Result<(), ParseError> {
+    fn end(&self) -> Result<(), Error> {
         match self.peek() {
             Some(_) => Err(self.unexpected(Expected::End)),
             None => Ok(()),

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::fs::File;
 
-use tach_core::{Reason, Source, status};
+use tach_core::{Source, status};
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -43,7 +43,7 @@ fn leaves(reads: Reads, leave: impl Fn(), report: &mut Report) {
     machine::slow_os_reads(20);
     let first = watch.busy(FOUND);
     let status = status();
-    let found = (status.source, status.reason) == (Source::Os, Reason::KernelLeftCounter);
+    let found = (status.source, status.reason.as_str()) == (Source::Os, "kernel-left-counter");
     report.holds(found, format!("after 100 ms: {:?}, {}", status.source, status.reason));
     let after = watch.busy(2 * SECOND);
     for (phase, figures) in [("at first", first), ("after 100 ms", after)] {

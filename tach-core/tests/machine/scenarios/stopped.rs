@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{Instant, Reason, Source, status, sync};
+use tach_core::{Instant, Source, status, sync};
 
 use super::Scenario;
 use crate::linux::child::settle;
@@ -76,7 +76,7 @@ fn found_by_sync(speed: f64, report: &mut Report) {
     machine::pass(Duration::from_millis(50));
     sync();
     let status = status();
-    let found = (status.source, status.reason) == (Source::Os, Reason::CounterStopped);
+    let found = (status.source, status.reason.as_str()) == (Source::Os, "counter-stopped");
     report.holds(found, format!("after sync: {:?}, {}", status.source, status.reason));
     let after = watch.busy(5 * SECOND);
     report.at_most_ns("unix time off", after.unix_ns, BAR_NS);

@@ -1,0 +1,217 @@
+//! The crate's error.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::unix_time::rfc3339::fault::Fault;
+
+/// An error of this crate.
+///
+/// The message states the value that is wrong, where it is, and the values that are right. Reading
+/// the clock never fails; the functions that return an error list its causes.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::UnixTime;
+///
+/// let error = "2026-04-31T09:30:00Z".parse::<UnixTime>().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "the day at byte 8 is 31, but must be from 01 to 30 in 2026-04",
+/// );
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Error(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    BeforeEpoch,
+    AfterMax,
+    Offset {
+        minutes: i32,
+    },
+    Parse {
+        fault: Fault,
+        position: usize,
+    },
+    Exhausted {
+        total: Duration,
+    },
+    SourceChosen,
+    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    Interval(Duration),
+    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    Thread {
+        os_code: Option<i32>,
+    },
+}
+
+impl Error {
+    pub(crate) const BEFORE_EPOCH: Self = Self(Kind::BeforeEpoch);
+    pub(crate) const AFTER_MAX: Self = Self(Kind::AfterMax);
+    pub(crate) const SOURCE_CHOSEN: Self = Self(Kind::SourceChosen);
+
+    pub(crate) const fn offset(minutes: i32) -> Self {
+        Self(Kind::Offset { minutes })
+    }
+
+    pub(crate) const fn parse(fault: Fault, position: usize) -> Self {
+        Self(Kind::Parse { fault, position })
+    }
+
+    #[inline]
+    pub(crate) const fn exhausted(total: Duration) -> Self {
+        Self(Kind::Exhausted { total })
+    }
+
+    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    pub(crate) const fn interval(given: Duration) -> Self {
+        Self(Kind::Interval(given))
+    }
+
+    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    pub(crate) const fn thread(os_code: Option<i32>) -> Self {
+        Self(Kind::Thread { os_code })
+    }
+
+    /// Returns whether a [`Budget`](crate::Budget) is exhausted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let error = tach_core::Budget::new(Duration::ZERO).check().unwrap_err();
+    /// assert!(error.is_exhausted());
+    /// assert_eq!(error.to_string(), "the time budget of 0ns is exhausted");
+    /// ```
+    #[must_use]
+    pub const fn is_exhausted(&self) -> bool {
+        matches!(self.0, Kind::Exhausted { .. })
+    }
+
+    /// Returns whether a value is out of range: a time before
+    /// [`UnixTime::EPOCH`](crate::UnixTime::EPOCH) or after
+    /// [`UnixTime::MAX`](crate::UnixTime::MAX), an offset of a day or more, or the interval of a
+    /// thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::UnixTime;
+    ///
+    /// let error = UnixTime::try_from(Duration::MAX).unwrap_err();
+    /// assert!(error.is_out_of_range());
+    /// let error = "1969-07-20T20:17:40Z".parse::<UnixTime>().unwrap_err();
+    /// assert!(error.is_out_of_range());
+    /// ```
+    #[must_use]
+    pub const fn is_out_of_range(&self) -> bool {
+        match self.0 {
+            Kind::BeforeEpoch | Kind::AfterMax | Kind::Offset { .. } => true,
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            Kind::Interval(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the position of the fault in a text that was parsed, in bytes from the start. Returns
+    /// `None` if the text is well formed or the error is of another kind.
+    ///
+    /// The position of a number out of its range is its first digit. The position is always on a
+    /// character boundary, so the text can be split there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::UnixTime;
+    ///
+    /// let text = "1970-01-01T00:00:00";
+    /// let error = text.parse::<UnixTime>().unwrap_err();
+    /// assert_eq!(error.position(), Some(text.len()));
+    /// ```
+    #[must_use]
+    pub const fn position(&self) -> Option<usize> {
+        match self.0 {
+            Kind::Parse { position, .. } => Some(position),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::BeforeEpoch => f.write_str(
+                "the time is before 1970-01-01T00:00:00Z, the first that a UnixTime can hold",
+            ),
+            Kind::AfterMax => f.write_str(
+                "the time is after 2554-07-21T23:34:33.709551615Z, the last that a UnixTime can \
+                 hold",
+            ),
+            Kind::Offset { minutes } => {
+                write!(f, "the offset is {minutes} minutes, but must be from -1439 to 1439")
+            }
+            Kind::Parse { fault, position } => fault.fmt_at(*position, f),
+            Kind::Exhausted { total } => write!(f, "the time budget of {total:?} is exhausted"),
+            Kind::SourceChosen => f.write_str(
+                "the source of ticks was chosen at the first read of the clock, which came before \
+                 this call",
+            ),
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            Kind::Interval(given) => {
+                write!(f, "the interval is {given:?}, but must be from 1ms to 1day")
+            }
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            Kind::Thread { os_code: Some(code) } => {
+                let error = std::io::Error::from_raw_os_error(*code);
+                write!(f, "the OS can't start a thread: {error}")
+            }
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            Kind::Thread { os_code: None } => f.write_str("the OS can't start a thread"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unix_time::UnixTime;
+
+    #[test]
+    fn the_messages_name_the_ends_of_the_range() {
+        let message = Error::BEFORE_EPOCH.to_string();
+        assert!(message.contains(&format!("before {:.0},", UnixTime::EPOCH)), "{message}");
+        let message = Error::AFTER_MAX.to_string();
+        assert!(message.contains(&format!("after {},", UnixTime::MAX)), "{message}");
+    }
+
+    #[test]
+    fn a_user_can_distinguish_the_kinds() {
+        let parse = Error::parse(Fault::NoLeapSecond, 17);
+        for (error, found) in [
+            (Error::BEFORE_EPOCH, (true, false, None)),
+            (Error::AFTER_MAX, (true, false, None)),
+            (Error::offset(1440), (true, false, None)),
+            (Error::exhausted(Duration::ZERO), (false, true, None)),
+            (Error::SOURCE_CHOSEN, (false, false, None)),
+            (parse, (false, false, Some(17))),
+        ] {
+            let kind = (error.is_out_of_range(), error.is_exhausted(), error.position());
+            assert_eq!(kind, found, "{error}");
+        }
+    }
+
+    #[test]
+    #[cfg(all(any(feature = "coarse", feature = "recalibrator"), unix))]
+    fn a_thread_that_is_not_started_has_the_reason_of_the_os() {
+        let message = Error::thread(Some(libc::EAGAIN)).to_string();
+        let reason = std::io::Error::from_raw_os_error(libc::EAGAIN);
+        assert_eq!(message, format!("the OS can't start a thread: {reason}"));
+        assert!(!Error::thread(None).is_out_of_range());
+    }
+}
