@@ -117,8 +117,8 @@ impl Error {
         }
     }
 
-    /// Returns the position of the fault in a text that was parsed, in bytes from the start. Returns
-    /// `None` if the text is well formed or the error is of another kind.
+    /// Returns the position of the fault in a text that was parsed, in bytes from the start. `None`
+    /// if the text is well formed or the error is of another kind.
     ///
     /// The position of a number out of its range is its first digit. The position is always on a
     /// character boundary, so the text can be split there.

@@ -170,7 +170,7 @@ impl UnixTime {
         }
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     ///
     /// # Examples
     ///

@@ -43,8 +43,8 @@ pub struct AtomicInstant {
     ticks: AtomicU64,
 }
 
-// ORDERING: each access has the ordering that the caller passes, since only the caller knows what
-// the instant publishes. This type publishes nothing but the tick.
+// ORDERING: each access has the ordering that the caller passes, since only the caller knows which
+// data the instant publishes. This type publishes nothing but the tick.
 impl AtomicInstant {
     /// Creates an atomic that holds `instant`.
     ///
@@ -154,7 +154,7 @@ impl AtomicInstant {
 
     /// Stores `new` if the current instant is `current`, and returns the previous instant.
     ///
-    /// `success` is the ordering of the exchange, `failure` that of the read if there is none.
+    /// `success` orders the exchange. `failure` orders the read if nothing is exchanged.
     ///
     /// # Errors
     ///
@@ -176,8 +176,8 @@ impl AtomicInstant {
     /// let deadline = AtomicInstant::new(Instant::now());
     /// let (seen, now) = (deadline.load(Relaxed), Instant::now());
     /// let next = now + Duration::from_secs(60);
-    /// let is_mine = now >= seen && deadline.compare_exchange(seen, next, Relaxed, Relaxed).is_ok();
-    /// assert!(is_mine);
+    /// let won = now >= seen && deadline.compare_exchange(seen, next, Relaxed, Relaxed).is_ok();
+    /// assert!(won);
     /// ```
     #[inline]
     pub fn compare_exchange(
@@ -289,7 +289,7 @@ mod tests {
             for i in 0..THREADS {
                 let latest = &latest;
                 scope.spawn(move || {
-                    // Each thread goes through numbers of its own, up and down by turns.
+                    // Each thread writes its own numbers, alternately rising and falling.
                     for k in 0..EACH {
                         let k = if k % 2 == 0 { k } else { EACH - k };
                         let instant = Instant::from_ticks(1 + k * THREADS + i);
@@ -298,7 +298,7 @@ mod tests {
                 });
             }
         });
-        // For each thread the even numbers go up to EACH - 2, and the odd ones to EACH - 1.
+        // The greatest `k` is EACH - 1, and the greatest `i` is THREADS - 1.
         assert_eq!(latest.load(Relaxed).as_ticks(), EACH * THREADS);
     }
 

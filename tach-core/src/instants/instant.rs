@@ -5,15 +5,15 @@ use crate::system;
 /// A reading of the CPU's counter: the cheapest point in time.
 ///
 /// It has the API of [`std::time::Instant`]. The value is a 64-bit tick, converted to time when a
-/// duration is needed. Elapsed time is that of the OS's monotonic clock: on Linux, time in a
-/// suspend does not count.
+/// duration is needed. Elapsed time follows the OS's monotonic clock: on Linux, time in a suspend
+/// does not count.
 ///
 /// # Guarantees
 ///
-/// Instants taken on one thread are in order. *Not* promised: order across threads. The CPU may read
-/// its counter before earlier loads have finished, so an instant taken after receiving another
-/// thread's may be some ns smaller. Use [`MonotonicInstant`](crate::MonotonicInstant) for that.
-/// Subtraction saturates at zero, so such a pair never panics.
+/// Instants taken on one thread are in order. *Not* promised: order across threads. The CPU may
+/// read its counter before earlier loads have finished, so an instant taken after another thread's
+/// was received may be some ns smaller. Subtraction saturates at zero, so such a pair never panics.
+/// For order across threads use [`MonotonicInstant`](crate::MonotonicInstant).
 ///
 /// If the counter goes back, for example when a virtual machine is restored, the next read notices
 /// and ticks continue from the OS's clock. A step back of less than 50 ms is noticed within 50 ms.

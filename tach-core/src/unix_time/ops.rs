@@ -26,7 +26,7 @@ impl UnixTime {
         }
     }
 
-    /// This plus `duration`; `None` if that is after [`MAX`](Self::MAX).
+    /// Returns this time plus `duration`; `None` if that is after [`MAX`](Self::MAX).
     ///
     /// # Examples
     ///

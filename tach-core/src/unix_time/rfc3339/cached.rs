@@ -31,7 +31,7 @@ pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) ->
 }
 
 /// Calls `f` with the text of `time` like [`with_text`], with a number of digits that is known only
-/// at run time; see [`Formatter::format_digits`].
+/// at run time. More than 9 digits count as 9.
 ///
 /// # Examples
 ///

@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     NoLeapSecond,
 }
 
-/// What the grammar expects at a position.
+/// An item of the grammar that is expected at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     Digit,
@@ -29,7 +29,7 @@ pub(crate) enum Expected {
     End,
 }
 
-/// A number of two digits.
+/// A number of two digits with a fixed range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Month,

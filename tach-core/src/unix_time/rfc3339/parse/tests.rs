@@ -267,7 +267,7 @@ fn jiffs(text: &str) -> Option<Result<UnixTime, Error>> {
     Some(time.map_err(|_| if ns < 0 { Error::BEFORE_EPOCH } else { Error::AFTER_MAX }))
 }
 
-/// What is read here, if the text is well formed.
+/// Returns this crate's reading, if the text is well formed.
 fn ours(text: &str) -> Option<Result<UnixTime, Error>> {
     match text.parse() {
         Ok(time) => Some(Ok(time)),
