@@ -10,7 +10,7 @@ use crate::timeline::{BackwardStep, Timeline};
 /// calls counts.
 ///
 /// It has priority over `TACH_SOURCE`. A counter that does not exist or may not be executed can't
-/// be forced; [`status`](crate::status()) then reports `source_request_ignored`.
+/// be forced; [`status`](crate::status()) then reports the reason.
 ///
 /// # Errors
 ///
