@@ -131,7 +131,7 @@ impl Timeline {
         &self,
         tick: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<u64, Question> {
         Ok(self.find(tick, clocks, answers)?.ns_at(tick))
     }
@@ -162,7 +162,7 @@ impl Timeline {
         earlier: u64,
         later: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<u64, Question> {
         if later == earlier && clocks.ticks() == later && counter_stands(clocks) {
             answers.about(CounterFailure::Stopped)?;
@@ -217,7 +217,7 @@ impl Timeline {
     pub(crate) fn try_rate(
         &self,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Option<(Rate, u32)>, Question> {
         self.find(clocks.ticks(), clocks, answers)?;
         let record = self.newest().filter(Record::has_rate);
@@ -227,7 +227,7 @@ impl Timeline {
     /// Returns the line that holds `tick`, from a record that is made now if necessary.
     #[cold]
     #[inline(never)]
-    fn find(&self, tick: u64, clocks: &dyn ClockPair, answers: Answers) -> Result<Line, Question> {
+    fn find(&self, tick: u64, clocks: &dyn ClockPair, answers: &Answers) -> Result<Line, Question> {
         loop {
             let Some((id, record)) = self.newest_with_id() else {
                 let Some(first) = self.begin(None, clocks) else { continue };

@@ -119,10 +119,10 @@ impl Disciplined {
     }
 
     /// Attempts until no question is left, then asks for suspends if the timeline counted an event.
-    fn settle<T>(&self, mut attempt: impl FnMut(Answers) -> Result<T, Question>) -> T {
+    fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
         let mut answers = Answers::default();
         let result = loop {
-            match attempt(answers) {
+            match attempt(&answers) {
                 Ok(result) => break result,
                 Err(question) => self.answer(question, &mut answers),
             }

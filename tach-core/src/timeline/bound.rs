@@ -16,7 +16,7 @@ impl Timeline {
         tolerance_ns: u64,
         rate: Rate,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<bool, Question> {
         let Some(record) = self.newest() else { return Ok(false) };
         let record = if record.has_rate() { record } else { record.seeded(Some((rate, 0))) };
@@ -32,7 +32,7 @@ impl Timeline {
     pub(crate) fn try_bound(
         &self,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Option<(u64, u64)>, Question> {
         // An offset stands in the newest record only, and a timeline that waits may run at half its rate.
         let is_plain = self.policy(clocks) == Policy::Step(BackwardStep::Follow);
@@ -57,7 +57,7 @@ impl Timeline {
     fn bound_elsewhere(
         &self,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Option<(u64, u64)>, Question> {
         self.find(clocks.ticks(), clocks, answers)?;
         let Some(record) = self.newest().filter(Record::has_rate) else { return Ok(None) };

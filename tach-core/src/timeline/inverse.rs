@@ -13,7 +13,7 @@ impl Timeline {
         tick: u64,
         ns: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Option<u64>, Question> {
         let line = self.find(tick, clocks, answers)?;
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_add(ticks)) {
@@ -32,7 +32,7 @@ impl Timeline {
         tick: u64,
         ns: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Option<u64>, Question> {
         let line = self.find(tick, clocks, answers)?;
         if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_sub(ticks)) {

@@ -23,7 +23,7 @@ impl Timeline {
         &self,
         tick: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<(), Question> {
         // Before the counter is read again: another thread may look, and raise it, meanwhile.
         let floor = self.floor();
@@ -48,7 +48,7 @@ impl Timeline {
     pub(crate) fn try_sync(
         &self,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<(), Question> {
         let tick = clocks.ticks();
         self.find(tick, clocks, answers)?;
@@ -65,7 +65,7 @@ impl Timeline {
         &self,
         record: &Record,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Sample, Question> {
         // Before the counter is read: another thread may look, and raise it, meanwhile.
         let floor = self.floor();
@@ -91,7 +91,7 @@ impl Timeline {
         record: &Record,
         tick: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Option<Line>, Question> {
         let known_rate = if record.estimate.wants_rate() { answers.rate()? } else { None };
         let record = record.seeded(known_rate);
@@ -155,7 +155,7 @@ impl Timeline {
         record: &Record,
         tick: u64,
         clocks: &dyn ClockPair,
-        answers: Answers,
+        answers: &Answers,
     ) -> Result<Record, Question> {
         let seeded = record.seeded(answers.rate()?);
         let end = || End {

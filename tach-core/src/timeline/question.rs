@@ -33,14 +33,14 @@ pub(crate) struct Answers {
 
 impl Answers {
     /// Fails if the caller has not yet decided what becomes of a counter that failed.
-    pub(super) fn about(self, failure: CounterFailure) -> Result<(), Question> {
+    pub(super) fn about(&self, failure: CounterFailure) -> Result<(), Question> {
         if self.counter_is_settled { Ok(()) } else { Err(Question::CounterFailed(failure)) }
     }
 
     /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A shorter lead than
     /// a millisecond may be a slew.
     pub(super) fn clock_jumped(
-        self,
+        &self,
         ahead_ns: u64,
         rate: Rate,
         since: u64,
@@ -52,7 +52,7 @@ impl Answers {
     }
 
     /// Returns the rate, if it is known from elsewhere.
-    pub(super) fn rate(self) -> Result<Option<(Rate, u32)>, Question> {
+    pub(super) fn rate(&self) -> Result<Option<(Rate, u32)>, Question> {
         if self.rate_is_settled { Ok(self.known_rate) } else { Err(Question::WhichRate) }
     }
 }

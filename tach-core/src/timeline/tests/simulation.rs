@@ -200,10 +200,10 @@ pub(super) trait Driver: ClockPair + Sized {
     }
 
     /// Attempts until no question is left. Each question comes once.
-    fn settle<T>(&self, mut attempt: impl FnMut(Answers) -> Result<T, Question>) -> T {
+    fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
         let mut answers = Answers::default();
         for _ in 0..4 {
-            match attempt(answers) {
+            match attempt(&answers) {
                 Ok(result) => return result,
                 Err(Question::CounterFailed(failure)) => {
                     self.replace_counter(failure);
