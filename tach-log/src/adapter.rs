@@ -1,4 +1,4 @@
-//! For tach's own crates: events made of other records than those of `log`. Nothing here is stable.
+//! For tach's own crates: events made of other records than `log`'s. Nothing here is stable.
 
 use core::fmt;
 use std::{io, thread};
@@ -14,17 +14,11 @@ pub use crate::record::{VisitFields, visit_fields};
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "fields need not be Debug")]
 pub struct Parts<'a> {
-    /// When it happened.
     pub time: UnixTime,
-    /// Its level.
     pub level: Level,
-    /// The level's name.
     pub level_name: &'static str,
-    /// Its target.
     pub target: &'a str,
-    /// Its message.
     pub message: &'a str,
-    /// Its fields.
     pub fields: &'a dyn Fields,
     /// The message is a line that another formatter has made, and lines hold it unchanged.
     pub is_line: bool,
@@ -56,8 +50,7 @@ pub const fn is_line(event: &Event<'_>) -> bool {
     event.is_line()
 }
 
-/// Returns what to write after the part of a text that was printed, if printing it failed or
-/// panicked.
+/// Returns a note to append to a printed text if printing failed or panicked.
 ///
 /// # Errors
 ///

@@ -9,10 +9,10 @@ use tach_core::UnixTime;
 use crate::adapter::Parts;
 use crate::format::{escape, plain};
 
-/// An event to be written: its time, level, target, message and fields.
+/// An event to be written, as plain data.
 ///
-/// All of it is plain data. A value that prints itself was printed before, and one that failed or
-/// panicked ends with `<failed to format>` or `<panicked>`.
+/// Values that print themselves are printed before. If that failed or panicked, the text ends with
+/// `<failed to format>` or `<panicked>`.
 ///
 /// # Examples
 ///
@@ -103,8 +103,8 @@ impl fmt::Debug for Event<'_> {
 /// A field's value.
 ///
 /// [`Display`](fmt::Display) prints a text with its control characters escaped, so that it can't
-/// end a line or drive a terminal, and anything else as JSON does. (`NaN` and the infinities,
-/// which JSON lacks, are `NaN`, `inf` and `-inf`.)
+/// end a line or drive a terminal. It prints any other value as JSON does, and `NaN`, `inf` and
+/// `-inf`.
 ///
 /// # Examples
 ///
@@ -125,13 +125,13 @@ pub enum Value<'a> {
     I64(i64),
     /// An unsigned integer.
     U64(u64),
-    /// A signed integer that `log`, slog or tracing was given in 128 bits.
+    /// A signed integer of 128 bits.
     I128(i128),
-    /// An unsigned integer that `log`, slog or tracing was given in 128 bits.
+    /// An unsigned integer of 128 bits.
     U128(u128),
     /// A float.
     F64(f64),
-    /// A text, or what any other value printed.
+    /// A text, or the text of any other value.
     Str(&'a str),
 }
 

@@ -1,4 +1,4 @@
-//! One time for everything that is written about an event.
+//! One time for everything written about an event.
 
 #[cfg(feature = "slog")]
 mod slog;
@@ -20,23 +20,21 @@ pub(crate) fn anchor(clock: &impl Clock) -> Anchor {
     event_time::current().unwrap_or_else(|| clock.anchor())
 }
 
-/// A logger that reads the clock once for each record, and passes the record to one or several
-/// loggers with that time. With the feature `slog`, also a drain of slog around another one.
+/// A logger that reads the clock once for each record and passes the record on with that time. With
+/// the feature `slog`, also a drain.
 ///
-/// While the loggers handle a record, its time is the event time of the thread
-/// ([`event_time::current`]): everything of tach that writes about the record there, to however many
-/// outputs and in whatever formats, writes that time.
+/// While the inner loggers handle a record, its time is the event time of the thread
+/// ([`event_time::current`]): every output of tach writes that time, in whatever format.
 ///
 /// # Guarantees
 ///
-/// The time is when the record arrived here. If the thread has an event time already, as within
-/// another `EventTime`, that one is kept. If a logger passes the record to another thread, the
-/// event time does not follow.
+/// The time is when the record arrived here, unless the thread has an event time already, as within
+/// another `EventTime`. It does not follow a record to another thread.
 ///
 /// # Cost
 ///
-/// One read of the clock and one conversion for every record that arrives, also if the loggers drop
-/// it. No allocation and no lock.
+/// One read of the clock and one conversion for every record, also if the loggers drop it. No
+/// allocation and no lock.
 ///
 /// # Examples
 ///
@@ -80,10 +78,9 @@ impl<L> EventTime<L> {
 }
 
 impl<L, C> EventTime<L, C> {
-    /// Adds another logger, which receives every record after those before it.
+    /// Adds another logger, which receives every record last.
     ///
-    /// Each logger keeps its own filter. Pass [`log::set_max_level`] the most verbose of their
-    /// levels.
+    /// Each logger keeps its own filter. Pass [`log::set_max_level`] their most verbose level.
     ///
     /// # Examples
     ///
@@ -102,7 +99,7 @@ impl<L, C> EventTime<L, C> {
 
     /// Uses `clock` instead of the system's.
     ///
-    /// This is also how a test compares whole lines, whatever the format:
+    /// A test can compare whole lines that way, whatever the format.
     ///
     /// # Examples
     ///
@@ -142,7 +139,7 @@ impl<L, C: fmt::Debug> fmt::Debug for EventTime<L, C> {
     }
 }
 
-/// Two loggers, the first of which receives each record first.
+/// Two loggers; the first receives each record first.
 #[derive(Clone, Copy)]
 pub struct Both<L, M> {
     first: L,

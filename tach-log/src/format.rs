@@ -18,11 +18,10 @@ pub use self::logfmt::Logfmt;
 use crate::event::Event;
 use crate::timestamp::DIGITS;
 
-/// A way to write an event as bytes: a line of text, an object of JSON, an entry of a binary file.
+/// A way to write an event as bytes, such as a line or a binary entry.
 ///
-/// [`Line`], [`Json`] and [`Logfmt`] are formats. [`write()`](crate::write()) and
-/// [`display()`](crate::display()) take a format to a back end of `log`; a sink of `tach-pipeline`
-/// takes one too.
+/// [`write()`](crate::write()) and [`display()`](crate::display()) take a format to a back end of
+/// `log`, and `Sink::format` to `tach-pipeline`.
 ///
 /// # Examples
 ///
@@ -51,19 +50,18 @@ use crate::timestamp::DIGITS;
 /// # Ok::<(), io::Error>(())
 /// ```
 pub trait Format {
-    /// Appends `event` to `to`, with its end: a line format ends it with a line end.
+    /// Appends `event` to `to`, with its line end if it has one.
     ///
-    /// `to` may hold earlier events, which a format leaves as they are.
+    /// `to` may hold earlier events.
     ///
     /// # Errors
     ///
-    /// A format of `tach-log` never fails. If another one returns an error, whatever it appended is
-    /// discarded: [`write()`](crate::write()) returns the error, and the pipeline counts the record
+    /// The formats of `tach-log` never fail. If another one does, its bytes for the event are
+    /// discarded, and [`write()`](crate::write()) returns the error; the pipeline counts the record
     /// as dropped.
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()>;
 }
 
-/// Implements `Format` for a pointer to one.
 macro_rules! forward {
     ($($pointer:ty),*) => {
         $(impl<F: Format + ?Sized> Format for $pointer {
@@ -77,8 +75,7 @@ macro_rules! forward {
 
 forward!(&F, Box<F>, Arc<F>);
 
-/// Returns the suffix for a field's key: `_` if the head of JSON and logfmt has that key too, so that
-/// no field passes for the record's own.
+/// Returns `_` for a key that the head of JSON and logfmt uses, so that no field passes for it.
 fn suffix(key: &str) -> &'static [u8] {
     match key {
         "ts" | "level" | "target" | "msg" => b"_",

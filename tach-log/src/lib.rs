@@ -1,5 +1,5 @@
-//! Formats and timestamps for the back ends of `log` and slog: one safe line a record, as text, JSON
-//! or logfmt, timed by the CPU's counter.
+//! Formats and timestamps for the back ends of `log` and slog: one safe line a record, as text,
+//! JSON or logfmt, timed by the CPU's counter.
 //!
 //! ```
 //! use env_logger::{Builder, Env};
@@ -16,15 +16,15 @@
 //! {"ts":"2026-11-21T09:30:00.123456Z","level":"INFO","target":"app","msg":"ready","port":3000}
 //! ```
 //!
-//! [`Line`], [`Json`] and [`Logfmt`] are formats; a [`Format`] of your own takes a few lines. Each back
-//! end takes one in a single expression:
+//! [`Line`], [`Json`] and [`Logfmt`] are formats; a [`Format`] of your own takes a few lines. Each
+//! back end takes one in a single expression. With `let line = Line::new();`:
 //!
 //! | back end | expression |
 //! |---|---|
-//! | `env_logger` | `.format(tach_log::write(Line::new()))` |
-//! | `fern` | `.format(\|out, _, record\| out.finish(format_args!("{}", tach_log::display(Line::new(), record))))` |
-//! | `flexi_logger` | `.format(\|out, _, record\| write!(out, "{}", tach_log::display(Line::new(), record)))` |
-//! | `log4rs` | `Ok(tach_log::write(Line::new())(out, record)?)` in an `Encode` of your own |
+//! | `env_logger` | `.format(write(line))` |
+//! | `fern` | `.format(\|out, _, record\| out.finish(format_args!("{}", display(line, record))))` |
+//! | `flexi_logger` | `.format(\|out, _, record\| write!(out, "{}", display(line, record)))` |
+//! | `log4rs` | `Ok(write(line)(out, record)?)` in an `Encode` of your own |
 //! | `slog-term` | `.use_custom_timestamp(\|out\| write!(out, "{}", Timestamp::new()))` |
 //! | `slog-json` | `.add_key_value(o!("ts" => Timestamp::new()))` |
 //!
@@ -33,10 +33,11 @@
 //!
 //! # One record, one time
 //!
-//! Every format and every [`Timestamp`] prints the event time of the thread, if there is one, and reads
-//! the clock otherwise. [`EventTime`] around one or several loggers sets the event time, so that a
-//! record has one time in all outputs. Its [`with_clock`](EventTime::with_clock) takes another clock,
-//! such as a [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines.
+//! Every format and every [`Timestamp`] prints the event time of the thread, if there is one, and
+//! reads the clock otherwise. [`EventTime`] around one or several loggers sets the event time, so
+//! that a record has one time in all outputs. Its [`with_clock`](EventTime::with_clock) takes
+//! another clock, such as a [`ManualClock`](tach_core::ManualClock) in a test that compares whole
+//! lines.
 //!
 //! # Features
 //!

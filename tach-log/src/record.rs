@@ -41,7 +41,7 @@ pub(crate) fn with_event<R>(
     }))
 }
 
-/// The texts that a record prints, kept for the next record.
+/// Buffers for the texts that a record prints.
 #[derive(Default)]
 pub(crate) struct Scratch {
     message: String,
@@ -49,7 +49,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Returns the bytes that it holds on to.
     pub(crate) fn capacity(&mut self) -> usize {
         self.message.capacity() + self.value.get_mut().capacity()
     }
@@ -74,11 +73,9 @@ fn print(to: &mut String, value: fmt::Arguments<'_>) {
     }
 }
 
-/// The fields of a record.
 struct RecordFields<'a> {
     record: &'a Record<'a>,
-    /// The buffer for a value that prints itself. Taken out while a source, which may log, is
-    /// visited.
+    /// For a value that prints itself. Taken out during a visit, since the source may log.
     value: &'a Cell<String>,
 }
 
@@ -97,7 +94,6 @@ impl Fields for RecordFields<'_> {
     }
 }
 
-/// Passes fields to a format.
 struct ForFormat<'a> {
     each: &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>,
     printed: String,
@@ -126,20 +122,20 @@ impl VisitFields for ForFormat<'_> {
 
 /// A visitor of the fields of a record.
 ///
-/// Unlike a closure, it is compiled into each of the methods that know a value's kind.
+/// Unlike a closure, it is compiled into each method that knows the value's kind.
 pub trait VisitFields {
     /// Visits a field of a plain value.
     ///
     /// # Errors
     ///
-    /// Returns an error to visit no further field.
+    /// To visit no further field.
     fn plain(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result;
 
     /// Visits a field whose value prints itself.
     ///
     /// # Errors
     ///
-    /// Returns an error to visit no further field.
+    /// To visit no further field.
     fn printed(&mut self, key: &kv::Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result;
 }
 
@@ -153,7 +149,6 @@ pub fn visit_fields(record: &Record<'_>, to: &mut impl VisitFields) -> fmt::Resu
     record.key_values().visit(&mut Pairs { to }).map_err(|_| fmt::Error)
 }
 
-/// Visits the value of each pair.
 struct Pairs<'a, V> {
     to: &'a mut V,
 }
@@ -165,7 +160,6 @@ impl<'kvs, V: VisitFields> VisitSource<'kvs> for Pairs<'_, V> {
     }
 }
 
-/// Visits the value of the field `key`.
 struct Pair<'a, V> {
     to: &'a mut V,
     key: &'a kv::Key<'a>,

@@ -9,22 +9,20 @@ use crate::event_time;
 /// How many digits of a second a line shows.
 pub(crate) const DIGITS: usize = 6;
 
-/// A value that prints the time: RFC 3339 in UTC with six digits of a second, or as many as the
-/// precision asks for (`{:.3}`), up to nine.
+/// A value that prints the time: RFC 3339 in UTC with six digits of a second, or up to nine by the
+/// precision (`{:.3}`).
 ///
-/// Whenever it is printed, it prints the event time of the thread (see
-/// [`EventTime`](crate::EventTime)), or else the current time. With the feature `slog` it is a
-/// [`slog::Value`] too.
+/// It prints the event time of the thread (see [`EventTime`](crate::EventTime)), or else the
+/// current time. With the feature `slog` it is a `slog::Value` too.
 ///
 /// # Guarantees
 ///
-/// All texts of one precision are equally long, and sort as their times do. Printing fails only if
-/// the formatter does.
+/// Texts of one precision are equally long, and sort as their times do.
 ///
 /// # Cost
 ///
-/// No allocation and no lock. Each thread keeps the text of its last second, so most of the time
-/// only the fraction is written.
+/// No allocation and no lock. A thread keeps the text of its last second, so that mostly only the
+/// fraction is written.
 ///
 /// # Examples
 ///
@@ -67,7 +65,7 @@ pub struct Timestamp<C = SystemClock> {
 }
 
 impl Timestamp {
-    /// Creates a timestamp by the system's clock.
+    /// Creates a timestamp of the system's clock.
     ///
     /// # Examples
     ///

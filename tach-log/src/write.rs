@@ -11,14 +11,14 @@ use crate::event_time;
 use crate::format::Format;
 use crate::record::{self, Scratch};
 
-/// How many bytes a thread keeps for its next line; a line that took more is freed at once.
+/// How many bytes a thread keeps for its next line. Longer buffers are freed after the line.
 const KEPT: usize = 16 * 1024;
 
 thread_local! {
     static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
-/// The memory for one line, kept from line to line.
+/// The memory for one line.
 #[derive(Default)]
 struct Buffers {
     line: Vec<u8>,
@@ -42,7 +42,7 @@ impl Buffers {
         }
     }
 
-    /// Replaces the line by that of `record`.
+    /// Replaces the line by `record`'s.
     fn format(
         &mut self,
         format: &impl Format,
@@ -56,25 +56,24 @@ impl Buffers {
     }
 }
 
-/// Returns a function that writes a record of `log` in a format: the format of `env_logger`, and of
-/// every back end that passes an [`io::Write`] and a record.
+/// Returns a function that writes a record of `log` in a format, for `env_logger` and every back
+/// end that passes an [`io::Write`] and a record.
 ///
 /// The time is the event time of the thread (see [`EventTime`](crate::EventTime)), or else the
 /// current time.
 ///
 /// # Cost
 ///
-/// Each line is one call of [`write_all`](io::Write::write_all), and no lock is taken. A thread
-/// keeps up to 16 KiB for its lines; it allocates for its first line, and for a line longer than
-/// those before.
+/// Each line is one call of [`write_all`](io::Write::write_all), without a lock. A thread keeps up
+/// to 16 KiB; it allocates for its first line, and for a line longer than those before.
 ///
 /// # Errors
 ///
-/// The function returns the errors of the writer and of the format.
+/// If the writer or the format fails.
 ///
 /// # Panics
 ///
-/// The function panics if the writer or the format does.
+/// If the writer or the format panics.
 ///
 /// # Examples
 ///
@@ -98,11 +97,9 @@ pub fn write<W: io::Write + ?Sized>(
     }
 }
 
-/// Returns a value that prints a record of `log` in a format, without the line end: for back ends
-/// that print a [`Display`](fmt::Display) or end lines themselves.
+/// Returns a value that prints a record of `log` in a format, without the line end.
 ///
-/// The time is the event time of the thread (see [`EventTime`](crate::EventTime)), or else the time
-/// of this call, however late and often the value is printed.
+/// The time is the event time of the thread, or else the time of this call.
 ///
 /// # Examples
 ///
@@ -118,7 +115,6 @@ pub fn display<'a, F: Format>(format: F, record: &'a Record<'a>) -> impl fmt::Di
     Displayed { time: event_time::unix_time(&SystemClock), format, record }
 }
 
-/// A record that prints itself.
 struct Displayed<'a, F> {
     time: UnixTime,
     format: F,

@@ -1,4 +1,4 @@
-//! The thread that writes: it polls the queues, orders, formats, and hands lines to the sinks.
+//! The thread that reads the queues, orders the records, and passes them to the sinks.
 
 pub(crate) mod order;
 
@@ -17,9 +17,9 @@ use crate::shared::Shared;
 use crate::shared::wake::Sleep;
 use crate::sink::Open;
 
-/// With so many bytes in one round there are more to come: the next begins at once.
+/// With so many bytes in one round more are on their way, and the next begins at once.
 const BUSY: usize = 16 * 1024;
-/// The inbox of the queue that threads share at their ends, which is set up first.
+/// The inbox of the queue that threads share at their ends, which is created first.
 const COMMON: usize = 0;
 
 pub(crate) struct BackEnd {
@@ -31,12 +31,11 @@ pub(crate) struct BackEnd {
     reopened: u64,
 }
 
-/// A queue, and what was taken out of it.
 struct Inbox {
     queue: Arc<Queue>,
-    /// Whole records, and perhaps the first part of one that is longer than the queue.
+    /// Whole records, and perhaps the first part of a long one.
     bytes: Vec<u8>,
-    /// The room for all that the queue holds, so that taking it allocates at no time later.
+    /// Room for the whole queue, so that taking from it never allocates.
     room: usize,
 }
 
@@ -52,15 +51,15 @@ impl BackEnd {
         Self { shared, inboxes: Vec::new(), order, sinks, flushed: 0, reopened: 0 }
     }
 
-    /// Runs until there are no handles any more.
+    /// Runs until the last handle is dropped.
     pub(crate) fn run(mut self) {
         let mut sleep = Sleep::new(&self.shared.waker);
         let at_the_end = loop {
-            // Both are looked at before the queues: what was logged before them is seen.
+            // Both are read before the queues, so records logged before are seen.
             let is_ending = self.shared.is_ending();
             let requested = self.shared.flush.requested();
             let is_asked = requested != self.flushed || is_ending;
-            // No code of the user's runs here unguarded. Should this file panic, logging goes on.
+            // The user's code runs guarded. If this file panics, logging goes on.
             let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(is_asked)));
             let Round { found, failure } = round.unwrap_or_else(|_| Round::panicked());
             if is_ending {
@@ -84,13 +83,12 @@ impl BackEnd {
         self.shared.flush.end(at_the_end);
     }
 
-    /// Writes all that is in the queues now, also what is held back if `is_asked`.
+    /// Writes everything in the queues, and if `is_asked`, held records too.
     fn round(&mut self, is_asked: bool) -> Round {
         let reopenings = self.shared.reopenings();
         let new = self.shared.queues.since(self.inboxes.len());
         self.inboxes.extend(new.into_iter().map(Inbox::new));
-        // What a thread logs there comes after all that it logged before, as it is looked at before and
-        // written after the thread's own queue.
+        // Read before a thread's own queue and written after it, because a thread logs here last.
         let mut found = self.take(COMMON);
         for at in COMMON + 1..self.inboxes.len() {
             found += self.take(at);
@@ -114,7 +112,7 @@ impl BackEnd {
         Round { found, failure }
     }
 
-    /// Takes in all that is in a queue; how many bytes there were.
+    /// Moves everything out of a queue and returns the number of bytes.
     fn take(&mut self, at: usize) -> usize {
         let Inbox { queue, bytes, .. } = &mut self.inboxes[at];
         let before = bytes.len();
@@ -122,14 +120,14 @@ impl BackEnd {
         bytes.len() - before
     }
 
-    /// Goes through the records that were taken in, and tells of those that were dropped.
+    /// Passes on the records that were taken, and reports dropped ones.
     fn take_apart(&mut self, at: usize) {
         let inbox = &mut self.inboxes[at];
         let dropped = inbox.queue.take_dropped();
         if inbox.bytes.is_empty() && dropped.is_none() {
             return;
         }
-        // Read after the records were taken: none of them is later.
+        // Read after the records were taken, so that no record is later.
         let now = self.order.as_ref().map_or(UnixTime::EPOCH, |_| self.shared.now());
         let mut bytes = mem::take(&mut inbox.bytes);
         let mut rest = &bytes[..];
@@ -174,16 +172,13 @@ impl BackEnd {
     }
 }
 
-/// How a round went.
 struct Round {
-    /// Bytes of records.
     found: usize,
-    /// Why a flush was in vain.
     failure: Option<String>,
 }
 
 impl Round {
-    /// A panic is one of the user's clock, as nothing else of the user's runs here unguarded.
+    /// A panic comes from the user's clock: all other code of the user's runs guarded.
     fn panicked() -> Self {
         let failure = "can't write the log: the thread that writes it panicked, as a clock may do";
         Self { found: 0, failure: Some(failure.to_owned()) }

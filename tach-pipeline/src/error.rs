@@ -1,4 +1,4 @@
-//! What may go wrong with a pipeline.
+//! The errors of a pipeline.
 
 use core::error;
 use core::fmt;
@@ -6,16 +6,16 @@ use core::time::Duration;
 use std::io;
 use std::path::Path;
 
-/// Why a pipeline could not be set up, or could not write all there was.
+/// An error in setting a pipeline up or in writing everything.
 ///
 /// # Examples
 ///
 /// ```
 /// use tach_pipeline::{Pipeline, Sink};
 ///
-/// let error = Pipeline::builder().sink(Sink::file("/no/such/folder/app.log")).build().unwrap_err();
+/// let error = Pipeline::builder().sink(Sink::file("/no/folder/app.log")).build().unwrap_err();
 /// assert!(error.is_open());
-/// assert!(error.to_string().contains("/no/such/folder/app.log"));
+/// assert!(error.to_string().contains("/no/folder/app.log"));
 /// ```
 #[derive(Debug)]
 pub struct Error {
@@ -62,12 +62,13 @@ impl Error {
         Self { kind: Kind::Forked }
     }
 
-    /// Whether a guard has nothing to add: all is written, or it has been told that nothing will be.
-    pub(crate) const fn is_told(&self) -> bool {
+    /// Returns whether a guard has nothing to add: everything is written, or another message said
+    /// that nothing will be.
+    pub(crate) const fn is_reported(&self) -> bool {
         matches!(self.kind, Kind::Ended | Kind::Forked)
     }
 
-    /// A file could not be opened for appending.
+    /// Returns whether a file could not be opened for appending.
     ///
     /// # Examples
     ///
@@ -81,7 +82,7 @@ impl Error {
         matches!(self.kind, Kind::Open(..))
     }
 
-    /// A filter could not be understood.
+    /// Returns whether a filter could not be parsed.
     ///
     /// # Examples
     ///
@@ -95,7 +96,7 @@ impl Error {
         matches!(self.kind, Kind::Filter(_))
     }
 
-    /// Not all was written in the time given. It may still be.
+    /// Returns whether a flush took too long. The back end goes on writing.
     ///
     /// # Examples
     ///
@@ -115,7 +116,7 @@ impl Error {
         matches!(self.kind, Kind::TimedOut(_))
     }
 
-    /// A sink could not be written to. It is tried again.
+    /// Returns whether a sink could not be written to. The back end tries again.
     ///
     /// # Examples
     ///
@@ -146,15 +147,15 @@ impl fmt::Display for Error {
             Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
             Kind::Filter(error) => write!(
                 f,
-                "{error}; a filter is a list such as \"info,app::db=debug\", of the levels off, error, warn, \
-                 info, debug and trace"
+                "{error}; a filter is a list such as \"info,app::db=debug\", with the levels off, error, \
+                 warn, info, debug and trace"
             ),
-            Kind::TimedOut(timeout) => write!(f, "the log was not all written within {timeout:?}"),
+            Kind::TimedOut(timeout) => write!(f, "some records were not written within {timeout:?}"),
             Kind::Sink(failure) => f.write_str(failure),
             Kind::Ended => f.write_str("the thread that writes the log has ended"),
             Kind::Forked => f.write_str(
-                "the log is written by the process that this one was forked from; build a pipeline after \
-                 forking",
+                "the pipeline belongs to the process that this one was forked from; build a pipeline \
+                 after forking",
             ),
         }
     }

@@ -1,8 +1,8 @@
 //! A record as words: written at the call, read on the back end.
 //!
-//! Numbers and booleans are kept in binary, texts are copied, and static texts are written as a
-//! [number](crate::frame::texts), so that the call rarely formats and never allocates for long. A
-//! reader trusts none of the bytes.
+//! Numbers and booleans are binary, texts are copied, and static texts are
+//! [numbers](crate::frame::texts), so that a call rarely formats. A reader trusts none of the
+//! bytes.
 //!
 //! ```text
 //! length u32, target u32 | ticks or Unix time in ns u64 | flags u8, level u8, 0 u16, message u32
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Each part between bars is padded to words of eight bytes. A processor forwards a store to a load
-//! only if the load lies within the store, so records are written and [queued](crate::queue) by words
-//! (printed values excepted).
+//! only if the load lies within the store, so records are written and [queued](crate::queue) by
+//! words (printed values excepted).
 
 mod buffer;
 mod read;
@@ -28,14 +28,14 @@ pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::Writer;
 
-/// The unit in which records are written and [queued](crate::queue), in bytes.
+/// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
 /// Length and target; time; flags, level and message.
 pub(crate) const HEAD: usize = 3 * WORD;
-/// The byte at which the word of flags, level and message begins.
+/// The byte at which flags, level and message begin.
 const KIND_AT: usize = 2 * WORD;
 
-/// The time is Unix time. Without this flag it is ticks.
+/// The time is Unix time, not ticks.
 const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted.
 const LINE: u32 = 2;
@@ -50,7 +50,7 @@ const NUMBER: u32 = 1 << 31;
 /// The bits of a field's tag, below the length of its text.
 const TAG_BITS: u32 = 4;
 
-/// The longest record: a longer one might have a text whose length has no room in its field.
+/// The longest record, so that every length in it has room in its field.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 
 /// The kind of a field's value.

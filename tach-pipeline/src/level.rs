@@ -1,14 +1,14 @@
-//! The level of a record, of whichever front end.
+//! The level of a record, from any front end.
 
 use log::LevelFilter;
 
-/// One byte, so that it fits a record's head.
+/// A level in one byte, for a record's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Level(u8);
 
 impl Level {
     pub(crate) const WARN: Self = Self::of(log::Level::Warn);
-    /// slog's level above errors, which `log` lacks. Filters treat it as an error.
+    /// slog's level above `Error`, which `log` lacks. Filters treat it as `Error`.
     #[cfg(feature = "slog")]
     pub(crate) const CRITICAL: Self = Self(0);
 
@@ -24,7 +24,7 @@ impl Level {
         Self(byte)
     }
 
-    /// The name that is written, in capitals.
+    /// Returns the name in capitals.
     pub(crate) const fn name(self) -> &'static str {
         match self.0 {
             0 => "CRITICAL",
@@ -36,7 +36,7 @@ impl Level {
         }
     }
 
-    /// The level of `log` that filters know this one by.
+    /// Returns the level of `log`, for filters.
     pub(crate) const fn of_log(self) -> log::Level {
         match self.0 {
             0 | 1 => log::Level::Error,

@@ -1,8 +1,5 @@
-//! A logger whose calls do next to nothing: `log`, `slog` and `tracing` on one thread that writes.
-//!
-//! A call puts the tick and the raw parts of a record into a queue of its thread, without an allocation, a
-//! lock or a system call. The [`Pipeline`]'s thread converts the ticks, formats the records, and writes
-//! many at a time.
+//! A logger whose calls do next to nothing: for `log`, slog and tracing, with one thread that
+//! formats and writes.
 //!
 //! ```
 //! use tach_log::Json;
@@ -17,49 +14,58 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A call puts the tick and the raw values of a record into the queue of its thread, without a
+//! lock, a system call or (after the first) an allocation. The back end does the rest, many records
+//! at a time:
+//!
 //! ```text
-//!  a call: log::info!, slog::info!, tracing::info!                          (front/)
-//!     │  filter by level and target; read the counter
-//!     ▼
-//!  a record as words: tick, target, message, raw fields                     (frame/)
-//!     │  copied into the queue of the calling thread
-//!     ▼
-//!  one queue a thread ··· one queue a thread ··· one queue a thread         (queue/)
-//!     │  polled: every 50 µs to 5 ms, or when a flush or a full queue wakes
-//!     ▼
-//!  the back end, one thread: tick to Unix time, order by time if asked for  (back_end/)
-//!     │  to each sink that the record's level passes
-//!     ▼
-//!  a sink: a format's bytes, gathered to 64 KiB ──▶ a file, a stream, a writer  (sink/)
+//!  log::info!   slog::info!   tracing::info!        the calling threads
+//!       └────────────┼──────────────┘
+//!           filter, read the counter                front/, pipeline/filter.rs
+//!                    ▼
+//!    record: tick, target, message, fields          frame/
+//!                    ▼
+//!    queue    queue    queue                        queue/: one a thread
+//!       └────────┼────────┘
+//! - - - - - - - -│- - - - - - - - - - - - - - - - - - - - - - - - - - - - - -
+//!                ▼                                  the back end's thread
+//!    tick to Unix time, order by time (if asked)    back_end/
+//!       ┌────────┴────────┐
+//!       ▼                 ▼                         sink/: each with a level
+//!    Format            Format                       an event as bytes
+//!       ▼                 ▼
+//!    up to 64 KiB      up to 64 KiB                 gathered for one write
+//!       ▼                 ▼
+//!     file             stderr
 //! ```
 //!
-//! | front end | |
-//! |---|---|
-//! | `log` | [`Pipeline::set_logger`], or the [`Pipeline`] as a [`log::Log`] |
-//! | `slog` | the [`Pipeline`] as a `slog::Drain`, with the feature `slog` |
-//! | `tracing` | the [`Pipeline`] as a `Layer`, with the feature `tracing` |
-//! | `tracing_subscriber::fmt` | the [`Pipeline`] as a `MakeWriter`, with the feature `tracing` |
+//! | front end | feature | |
+//! |---|---|---|
+//! | `log` | `log` (default) | [`Pipeline::set_logger`], or the [`Pipeline`] as a `log::Log` |
+//! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
+//! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
+//! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
 //!
-//! # What is lost, and when
+//! # When records are lost
 //!
-//! - As long as the process lives and the sinks work, nothing, unless a policy drops it
-//!   ([`WhenFull`]); what is dropped is counted in a record of target `tach_pipeline`.
-//! - At the end of `main` the [`Guard`] has everything written. `std::process::exit` runs no guards:
-//!   call [`Pipeline::flush`] before, or what was logged in the last moments is lost, at most what the
-//!   queues hold. So it is with a signal that ends the process: handle it as [below](#signals).
-//! - A panic in any thread is followed by a flush if [`Pipeline::flush_on_panic`] was called. With
-//!   `panic = "abort"` nothing else is.
-//! - `fork` copies no threads. The child writes none of what the parent logged, and nothing of its own
-//!   through this pipeline, as stderr is told once; it can build one of its own.
+//! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
+//!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
+//! - At the end of `main` the [`Guard`] flushes. `std::process::exit` runs no guards: call
+//!   [`Pipeline::flush`] before, or at most the contents of the queues are lost. The same holds for
+//!   a [signal](#signals) that ends the process.
+//! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread. With
+//!   `panic = "abort"` nothing else does.
+//! - `fork` copies no threads. The child writes neither the parent's records nor, through this
+//!   pipeline, its own; stderr reports that once. The child can build a pipeline of its own.
 //!
-//! A call within a call (a value that logs when it is printed), within a sink, in a panic, or while a thread
-//! ends is logged as any other. Calls on the pipeline's own thread never wait: when that one's queue is
+//! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
+//! panic, or while a thread ends. A call on the back end's own thread never waits: if its queue is
 //! full, the record is dropped and counted. A signal handler must not log.
 //!
 //! # Signals
 //!
-//! A handler may neither wait nor allocate. With the crate `signal-hook` a thread waits for the signal, has
-//! everything written, and ends the process as the signal would have:
+//! A handler may neither wait nor allocate. With the crate `signal-hook` a thread waits for the
+//! signal, flushes, and ends the process as the signal would have:
 //!
 //! ```no_run
 //! # #[cfg(unix)]
@@ -88,18 +94,17 @@
 //!
 //! # Memory
 //!
-//! Each thread that logs has a queue of [`Builder::queue_bytes`], which goes to another thread when it ends,
-//! and 5 KiB to 70 KiB to write a record in (4 KiB more with the feature `tracing`), with as much again for each
-//! of four calls within a call. The process has 96 KiB for what it notes of the program's texts.
-//! The back end holds what it took from the queues, as much again at most (for a long record as much as that,
-//! until it is written), and for each sink 128 KiB of lines, or 1 MiB while the sink fails; with
-//! [`Builder::by_time`] 16 MiB of records at most.
+//! - For each thread that logs: a queue of [`Builder::queue_bytes`], which another thread reuses
+//!   later, and 5 to 70 KiB for the record being written, up to five times that for calls within
+//!   calls.
+//! - For the process: 96 KiB of numbers for static texts.
+//! - For the back end: as much as the queues hold, and for each sink 128 KiB, or 1 MiB while the
+//!   sink fails; with [`Builder::by_time`] at most 16 MiB of records.
 //!
 //! # Static texts
 //!
-//! Targets, keys and messages that are `&'static str`, and the callsites of `tracing`, are noted by address, and
-//! the texts are read as long as the process lives, also when other records are logged. A library that logs must
-//! not be unloaded.
+//! Targets, keys and messages that are `&'static str` are recorded by address and read as long as
+//! the process lives. A library that logs must not be unloaded.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,4 +1,4 @@
-//! The handle to a pipeline, by which records are logged.
+//! The handle to a pipeline.
 
 pub(crate) mod builder;
 pub(crate) mod filter;
@@ -19,27 +19,27 @@ use crate::pipeline::builder::Builder;
 use crate::queue::of_thread;
 use crate::shared::{Alive, Shared};
 
-/// How long the flush of [`log::Log::flush`] and its like waits, which have no say in it.
+/// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A handle to the pipeline, by which records are logged. Clones are handles to the same one.
+/// A handle to a pipeline: a logger of `log`, a drain of slog, a layer of tracing. Clones share the
+/// pipeline.
 ///
 /// # Guarantees
 ///
-/// The records of a thread are written in the order in which it logged them. Those of different threads
-/// are written as they arrive, each with its own time; [`Builder::by_time`] sorts them.
+/// A thread's records are written in the order of its calls. Records of different threads are
+/// written as they arrive, unless [`Builder::by_time`] sorts them.
 ///
-/// When a record has been logged, a [`flush`](Self::flush) that begins later has it written.
+/// A [`flush`](Self::flush) writes every record that was logged before it began.
 ///
 /// # Cost
 ///
-/// A call reads the counter, copies the record's parts into a buffer of its thread (of the program's own texts
-/// it notes a number), and that into the thread's queue. It allocates for a thread's first record, and for one
-/// longer than any before, or than 64 KiB; so does the first call within a call. It makes a system call if
-/// nothing has been logged for a second, and if its queue is full.
+/// A call reads the counter and copies the record (a static text as a number) into a buffer of its
+/// thread, and from there into the thread's queue. It allocates for a thread's first record, for a
+/// record longer than those before or than 64 KiB, and for the first call within a call. It makes a
+/// system call if nothing was logged for a second, or if its queue is full.
 ///
-/// The back end sleeps for 50 µs to 5 ms between rounds, and looks up four times a second if there was
-/// nothing to do for a second.
+/// The back end sleeps 50 µs to 5 ms between rounds, or 250 ms after a second without records.
 ///
 /// # Examples
 ///
@@ -47,12 +47,12 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Pipeline {
     pub(crate) shared: Arc<Shared>,
-    /// Behind `shared`'s back: the back end has that too.
+    /// Ends the back end, which holds `shared` too, after the last handle.
     _alive: Arc<Alive>,
 }
 
 impl Pipeline {
-    /// Sets up a pipeline.
+    /// Returns a builder with the defaults.
     ///
     /// # Examples
     ///
@@ -68,7 +68,7 @@ impl Pipeline {
         Self { _alive: Arc::new(Alive(Arc::clone(&shared))), shared }
     }
 
-    /// Makes this the logger of `log`, with the filter's most verbose level as the maximum.
+    /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The most verbose level that is logged, for [`log::set_max_level`].
+    /// Returns the most verbose level that is logged, for [`log::set_max_level`].
     ///
     /// # Examples
     ///
@@ -107,14 +107,14 @@ impl Pipeline {
         self.shared.filters.most()
     }
 
-    /// Goes by another filter from now on, as [`Builder::filter`] describes it.
+    /// Replaces the filter: see [`Builder::filter`].
     ///
-    /// [`log::max_level`] and what `tracing` has cached stay as they are: see to it that they let pass what
-    /// the filter should see.
+    /// [`log::max_level`] and the interest that tracing has cached stay: raise them for a more
+    /// verbose filter.
     ///
     /// # Errors
     ///
-    /// If the filter can't be understood. Then the one before stays.
+    /// If the filter can't be parsed. The old filter stays.
     ///
     /// # Examples
     ///
@@ -130,12 +130,12 @@ impl Pipeline {
         self.shared.filters.set(directives)
     }
 
-    /// Has everything written that was logged before, and the sinks flushed.
+    /// Writes everything that was logged before, and flushes the sinks.
     ///
     /// # Errors
     ///
-    /// If that is not done within `timeout`, if a sink failed, or in a process that was forked from the
-    /// one of the pipeline. Called by a sink, it never waits.
+    /// If that takes longer than `timeout`, if a sink fails, or in a forked process. In a sink,
+    /// returns a timeout at once.
     ///
     /// # Examples
     ///
@@ -152,11 +152,11 @@ impl Pipeline {
         self.shared.flush(timeout)
     }
 
-    /// Has the back end open its files anew, as it should after another program has moved them away.
+    /// Opens all files again, after another program has moved them away.
     ///
-    /// It only sets a number, and so may be called in a signal handler. Files that can't be opened are
-    /// reported on stderr, and the old ones are kept. A [`flush`](Self::flush) that begins later
-    /// returns after the files have been opened.
+    /// The call only sets a number, so a signal handler may make it. A later [`flush`](Self::flush)
+    /// returns after the files were opened. If one can't be opened, stderr reports it, and the old
+    /// file stays.
     ///
     /// # Examples
     ///
@@ -171,8 +171,8 @@ impl Pipeline {
         self.shared.reopen();
     }
 
-    /// Has every panic followed by a flush of that length at most: of those that end a thread or the
-    /// process, and of those that are caught. The panic hook from before is called first.
+    /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
+    /// `timeout`, even if the panic is caught.
     ///
     /// # Examples
     ///
@@ -191,12 +191,12 @@ impl Pipeline {
         panic::set_hook(Box::new(move |info| {
             before(info);
             if let Some(shared) = shared.upgrade() {
-                let _too_late_to_tell = shared.flush(timeout);
+                let _too_late_to_report = shared.flush(timeout);
             }
         }));
     }
 
-    /// Logs what `write` encodes.
+    /// Logs the record that `write` writes.
     #[inline]
     pub(crate) fn log_with(
         &self,

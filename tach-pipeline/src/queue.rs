@@ -1,4 +1,4 @@
-//! A thread's queue: bounded, of whole records.
+//! A thread's bounded queue of whole records.
 
 pub(crate) mod all;
 mod drops;
@@ -16,7 +16,7 @@ use crate::frame;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
 
-/// What a call does when its thread's queue is full.
+/// How a call proceeds if its thread's queue is full.
 ///
 /// # Examples
 ///
@@ -28,37 +28,36 @@ const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// It waits until there is room. No record is lost (but one that is too long for
-    /// [any queue](crate::Builder::queue_bytes)), and a sink that stalls stalls the program. What a sink logs
-    /// itself never waits for that sink's own pipeline, and for another one a second at most.
+    /// Waits until there is room: a sink that stalls stalls the program. Only a record too long for
+    /// [any queue](crate::Builder::queue_bytes) is lost. A sink that logs never waits for its own
+    /// pipeline, and at most a second for another one.
     #[default]
     Block,
-    /// Its record is dropped.
+    /// Drops the call's record.
     DropNewest,
-    /// The oldest records of the thread are dropped for it.
+    /// Drops the oldest records of the thread.
     DropOldest,
 }
 
-/// The end that threads write to.
+/// The writing end of a queue.
 pub(crate) struct Sender {
     producer: Producer,
     queue: Arc<Queue>,
 }
 
-/// The end that is read.
+/// The reading end of a queue.
 ///
-/// Behind a lock, so that a full queue's own thread can make room. The back end holds it no longer than it
-/// takes to move the records into memory of its own.
+/// The lock lets the thread of a full queue make room. The back end holds it only while it moves
+/// the records out.
 pub(crate) struct Queue {
     consumer: Mutex<Consumer>,
     drops: Drops,
 }
 
-/// A queue for `capacity` bytes of records, but not for more than one may have: a longer one never fits.
+/// Creates a queue of `capacity` bytes, or of the longest record's.
 pub(crate) fn queue(capacity: usize) -> Sender {
     let (mut producer, mut consumer) = ring(capacity.min(frame::LONGEST));
-    // Has the system provide the pages now, rather than in the calls that reach them first: a compiler may have had
-    // the zeros from an allocator that gets pages of zeros for nothing until they are written.
+    // Touches all pages now, since an allocator may map a zeroed page only at its first write.
     while producer.push(&[0; 4096]) {}
     consumer.skip(consumer.waiting());
     let queue = Queue { consumer: Mutex::new(consumer), drops: Drops::default() };
@@ -70,19 +69,19 @@ impl Sender {
         &self.queue
     }
 
-    /// Whether there was room for the record.
+    /// Returns whether there was room for the record.
     #[inline]
     pub(crate) fn push(&mut self, record: &[u8]) -> bool {
         self.producer.push(record)
     }
 
-    /// Whether the queue has no room for the record as a whole even when it is empty.
+    /// Returns whether the record is longer than the queue.
     pub(crate) fn is_long(&self, record: &[u8]) -> bool {
         record.len() > self.producer.capacity()
     }
 
-    /// Puts a record in for which there was no room. As long as `may_wait` says so, `Block` waits: for a record
-    /// that is long it must say so until there is no back end any more, since a part would be taken for another.
+    /// Puts a record into a full queue. `Block` waits while `may_wait` is true, which for a long
+    /// record is until the back end ends: a part alone would be misread.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
@@ -94,7 +93,7 @@ impl Sender {
             _ if record.len() > frame::LONGEST => {}
             WhenFull::Block => {
                 let mut wait = Wait::default();
-                // A record that is longer than the queue goes through it in parts.
+                // A long record passes through the queue in parts.
                 let is_long = self.is_long(record);
                 let mut rest = record;
                 while may_wait() {
@@ -128,11 +127,11 @@ impl Sender {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Consumer> {
-        // Nothing panics while it is held.
+        // No code panics while it is held.
         self.consumer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves all that is in the queue to the end of `bytes`.
+    /// Moves everything in the queue to the end of `bytes`.
     pub(crate) fn take(&self, bytes: &mut Vec<u8>) {
         let mut consumer = self.lock();
         let before = bytes.len();
@@ -148,12 +147,12 @@ impl Queue {
         self.lock().waiting() == 0
     }
 
-    /// What was dropped since this was last asked.
+    /// Returns the records that were dropped since the last call.
     pub(crate) fn take_dropped(&self) -> Option<Dropped> {
         self.drops.take()
     }
 
-    /// Drops the oldest record; whether there was one.
+    /// Drops the oldest record, and returns whether there was one.
     fn drop_one(&self, consumer: &mut Consumer) -> bool {
         let mut head = [0; frame::HEAD];
         if !consumer.read(&mut head) {
@@ -164,7 +163,6 @@ impl Queue {
     }
 }
 
-/// Waits longer each time, politely.
 #[derive(Default)]
 struct Wait {
     times: u32,
@@ -189,7 +187,7 @@ impl Wait {
 mod tests {
     use super::*;
 
-    /// Of memory that is never touched.
+    /// The memory is never touched.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {

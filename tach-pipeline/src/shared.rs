@@ -1,4 +1,4 @@
-//! What the callers and the back end share.
+//! State that the callers and the back end share.
 
 pub(crate) mod flush;
 pub(crate) mod process;
@@ -22,7 +22,7 @@ use crate::queue::{Sender, WhenFull, queue};
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
 
-/// Tells pipelines apart in the memory of a thread.
+/// Numbers pipelines, so that a thread finds its queue of each.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) struct Shared {
@@ -32,10 +32,10 @@ pub(crate) struct Shared {
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
     when_full: WhenFull,
-    /// `None` is the system's, whose ticks are converted on the back end.
+    /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
     process: Process,
-    /// For calls that have no memory of their thread any more.
+    /// The queue for calls whose thread has lost its own memory.
     common: Mutex<Sender>,
     reopenings: AtomicU64,
     is_ending: AtomicBool,
@@ -52,7 +52,7 @@ impl Shared {
         let queues = Queues::new(capacity);
         queues.add(&common);
         Self {
-            // ORDERING: a number that nobody else gets; nothing is published by it.
+            // ORDERING: Relaxed: each number is given once, and publishes nothing.
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             filters,
             queues,
@@ -67,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// The time of the current stamp, or else now.
+    /// Returns the event time of the thread, or else the current time.
     #[inline]
     pub(crate) fn time(&self) -> Time {
         match (event_time::current(), &self.clock) {
@@ -77,12 +77,10 @@ impl Shared {
         }
     }
 
-    /// The time now, by the clock of the records.
     pub(crate) fn now(&self) -> UnixTime {
         self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time)
     }
 
-    /// Puts a record into the queue of the calling thread.
     #[inline]
     pub(crate) fn push(&self, sender: &mut Sender, record: &[u8]) {
         if !sender.push(record) {
@@ -93,14 +91,15 @@ impl Shared {
 
     #[cold]
     fn push_when_full(&self, sender: &mut Sender, record: &[u8]) {
-        // In a forked process nobody makes room, and threads that it has not may have held the queue's locks.
+        // In a forked process no back end makes room, and a thread that does not exist there may
+        // hold the queue's locks.
         if self.is_forked() {
             return;
         }
         if !wake::is_any_back_end() {
             return sender.push_when_full(record, self.when_full, || self.may_wait());
         }
-        // Another pipeline's sink logs, for which this one's may be waiting in turn.
+        // Another pipeline's sink logs, and this pipeline's sink may be waiting for that one.
         let when_full = if sender.is_long(record) { WhenFull::DropNewest } else { self.when_full };
         let start = Instant::now();
         sender.push_when_full(record, when_full, || {
@@ -108,7 +107,7 @@ impl Shared {
         });
     }
 
-    /// Puts a record into the queue that threads share.
+    /// For a thread whose memory is gone.
     #[cold]
     pub(crate) fn push_common(&self, record: &[u8]) {
         if !self.is_forked() {
@@ -117,7 +116,7 @@ impl Shared {
         }
     }
 
-    /// Whether somebody will make room in a full queue, whom this wakes.
+    /// Returns whether the back end will make room in a full queue, and wakes it.
     fn may_wait(&self) -> bool {
         let may_wait = !self.waker.is_back_end() && !self.flush.has_ended();
         if may_wait {
@@ -126,18 +125,18 @@ impl Shared {
         may_wait
     }
 
-    /// Whether this is a copy of the process that has the back end.
+    /// Returns whether this process was forked from the back end's.
     pub(crate) fn is_forked(&self) -> bool {
         self.process.is_forked()
     }
 
-    /// Has all written that was logged before, and waits until it is.
+    /// Writes everything that was logged before, and waits for it.
     pub(crate) fn flush(&self, timeout: Duration) -> Result<(), Error> {
         if self.is_forked() {
             return Err(Error::forked());
         }
-        // The back end can't wait for itself. Nor does it ask itself: a sink that flushes, or that panics
-        // where a hook flushes, would be called again for it at once, and so without an end.
+        // The back end can't wait for itself. Nor does it request a flush: a sink that flushes, or
+        // that panics under a hook that flushes, would be called again at once, without end.
         if self.waker.is_back_end() {
             return Err(Error::timed_out(Duration::ZERO));
         }
@@ -146,21 +145,20 @@ impl Shared {
         self.flush.wait(number, timeout)
     }
 
-    /// Has the files opened anew, in place of those that are written now.
     pub(crate) fn reopen(&self) {
-        // ORDERING: publishes nothing but itself.
+        // ORDERING: Relaxed: publishes only itself.
         self.reopenings.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often that was asked for.
+    /// Returns how often that was requested.
     pub(crate) fn reopenings(&self) -> u64 {
-        // ORDERING: as in `reopen`. A flush that is asked for later is seen later: its Acquire sees this.
+        // ORDERING: Relaxed. A flush requested later is seen later: its Acquire sees this too.
         self.reopenings.load(Ordering::Relaxed)
     }
 
-    /// There are no handles any more: nothing will be logged.
+    /// Ends the back end: no handle is left to log with.
     pub(crate) fn end(&self) {
-        // ORDERING: Release, with the Acquire of `is_ending`: what was pushed before is seen.
+        // ORDERING: Release, with the Acquire of `is_ending`: the back end sees all records.
         self.is_ending.store(true, Ordering::Release);
         self.waker.wake();
     }

@@ -22,15 +22,14 @@ use crate::sink::unlocked::Unlocked;
 ///
 /// # Guarantees
 ///
-/// A sink's writer receives whole events, many at a time: a writer that rotates files between two
-/// writes never cuts an event in two.
+/// A writer receives whole events, many at a time: if it rotates files between two writes, it cuts
+/// no event in two.
 ///
-/// If writing fails or panics, the sink reports its name and the reason on stderr, at most every ten
-/// seconds, and tries again. Up to 1 MiB waits meanwhile; records beyond are dropped, and counted in a
-/// record once the sink works again. A sink that stalls, as one that would block, fills the queues, and
-/// then [`WhenFull`](crate::WhenFull) applies.
+/// If writing fails or panics, stderr reports it, at most every ten seconds, and the sink tries
+/// again. Up to 1 MiB waits meanwhile; records beyond are dropped, and counted in a record later. A
+/// sink that stalls fills the queues, and then [`WhenFull`](crate::WhenFull) applies.
 ///
-/// A record whose format fails or panics is dropped and counted in the same way.
+/// A record whose format fails or panics is dropped and counted too.
 ///
 /// # Examples
 ///
@@ -55,8 +54,8 @@ pub struct Sink {
 impl Sink {
     /// Writes to the standard output.
     ///
-    /// On Unix without the lock of [`io::stdout`], so that a thread which holds that lock may log.
-    /// Elsewhere such a thread must not log more than a queue holds, or it waits for itself.
+    /// On Unix without the lock of [`io::stdout`], so that a thread that holds it may log.
+    /// Elsewhere such a thread must not log more than a queue holds.
     ///
     /// A terminal shows colors unless `NO_COLOR` is set, or `TERM` is `dumb` or not set.
     ///
@@ -70,7 +69,7 @@ impl Sink {
         Self::stream("stdout", io::stdout())
     }
 
-    /// Writes to the standard error stream, as [`stdout`](Self::stdout) does to the standard output.
+    /// Writes to the standard error stream: see [`stdout`](Self::stdout).
     ///
     /// # Examples
     ///
@@ -82,10 +81,9 @@ impl Sink {
         Self::stream("stderr", io::stderr())
     }
 
-    /// Appends to a file, and creates it if it is missing: on Unix with the mode 0640, less the umask.
+    /// Appends to a file, which is created with the mode 0640, less the umask, if it is missing.
     ///
-    /// If another program moves the file away, [`Pipeline::reopen`](crate::Pipeline::reopen) creates a
-    /// new one.
+    /// If the file is moved away, [`Pipeline::reopen`](crate::Pipeline::reopen) creates a new one.
     ///
     /// # Examples
     ///
@@ -99,7 +97,7 @@ impl Sink {
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
-    /// The writer needs no buffer. It is flushed only when the pipeline is.
+    /// The writer needs no buffer, and is flushed only with the pipeline.
     ///
     /// # Examples
     ///
@@ -126,7 +124,7 @@ impl Sink {
         Self { target, format, level: LevelFilter::Trace, is_colored: false }
     }
 
-    /// Sets the format. Without one, events are lines for people ([`Line`]).
+    /// Sets the format, by default [`Line`].
     ///
     /// # Examples
     ///
@@ -137,7 +135,7 @@ impl Sink {
     /// let sink = Sink::stdout().format(Logfmt::new());
     /// ```
     ///
-    /// A format of your own:
+    /// Your own:
     ///
     /// ```
     /// use std::io::{self, Write as _};

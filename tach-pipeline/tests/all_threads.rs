@@ -1,5 +1,5 @@
-//! No thread allocates once records are on their way, the back end no more than the callers: in a process of
-//! its own, whose allocations are all counted.
+//! No thread allocates once it has logged or written a record. The test has a process of its own,
+//! because it counts every allocation of the process.
 #![expect(unsafe_code, reason = "counts what the allocator is asked for")]
 
 use core::alloc::{GlobalAlloc, Layout};
@@ -20,7 +20,7 @@ const RECORDS: usize = 4_000;
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// The bytes that are in use.
+/// The bytes in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 #[global_allocator]
@@ -50,9 +50,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How many allocations all threads do for records that are logged and written after others were.
+/// Returns the number of allocations of all threads while records follow earlier ones.
 fn allocations(builder: Builder) -> u64 {
-    // A queue smaller than what is logged: it has been full before.
+    // The queue is smaller than the records, so it has been full before.
     let (pipeline, _guard) = builder.queue_bytes(16 * 1024).build().unwrap();
     let log_all = || {
         for number in 0..RECORDS {
@@ -86,7 +86,7 @@ impl io::Write for Allocating {
     }
 }
 
-/// One test, as what another one allocates meanwhile would be counted too.
+/// One test, since the allocations of another one would be counted too.
 #[test]
 fn memory() {
     nothing_is_allocated_once_records_are_on_their_way();
@@ -105,7 +105,7 @@ fn a_long_record_s_memory_is_given_back() {
     log(&"x".repeat(10_000_000));
     log("short");
     let after = IN_USE.load(Ordering::SeqCst);
-    // Two batches of lines, at most.
+    // At most two batches of lines.
     assert!(after < before + 512 * 1024, "{before} {after}");
 }
 
@@ -114,7 +114,7 @@ fn nothing_is_allocated_once_records_are_on_their_way() {
     no_allocation_by(Json::new());
     no_allocation_by(Logfmt::new());
     no_allocation_by(Journal::new());
-    // The control: what the back end's thread allocates is counted.
+    // The control: an allocation of the back end is counted.
     let sink = Sink::writer("allocating", Allocating);
     assert!(allocations(Pipeline::builder().sink(sink)) > 0);
 }

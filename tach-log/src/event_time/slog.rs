@@ -10,15 +10,11 @@ use tach_core::{Clock, event_time};
 use super::{EventTime, anchor};
 
 impl<D, C> EventTime<D, C> {
-    /// Sends the time along with each record of slog, for an `EventTime` behind a drain that writes
-    /// on another thread or later, as `slog-async` does.
+    /// Sends the time along with each record of slog, for an `EventTime` on another thread, as
+    /// behind `slog-async`. Without both, the worker prints the time at which it writes.
     ///
-    /// A [`Timestamp`](crate::Timestamp) prints the time at which a drain writes the record. The
-    /// worker of `slog-async` writes it as late as the records before make it.
-    ///
-    /// The time travels among the logger's values, and no drain prints it. A drain between may drop
-    /// records, or add some of its own: a record without a time gets the time at which it arrives at
-    /// the `EventTime` behind.
+    /// The time travels among the logger's values, and no drain prints it. A record that a drain
+    /// between adds gets the time at which it arrives at the `EventTime` behind.
     ///
     /// # Cost
     ///
@@ -46,17 +42,14 @@ impl<D, C> EventTime<D, C> {
     }
 }
 
-/// A drain that the time is sent to among the logger's values.
+/// A drain that receives the time among the logger's values.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried<D>(D);
 
-/// The inner drain handles each record with the time that a [`carried()`](EventTime::carried) drain
-/// sent along, also from another thread; or else with the event time of the thread; or else with the
-/// time at which the record arrived here. An `EventTime` around a `slog::Duplicate` is one time for
-/// both drains.
+/// The inner drain's event time is the one that a [`carried()`](EventTime::carried) drain sent
+/// along; or else the thread's; or else the time at which the record arrived here.
 ///
-/// If the values of a logger carry no time, the newest of them may be evaluated once more than it is
-/// printed.
+/// If no time was sent along, the newest of a logger's values may be evaluated once more.
 impl<D: Drain, C: Clock> Drain for EventTime<D, C> {
     type Ok = D::Ok;
     type Err = D::Err;

@@ -2,9 +2,8 @@
 
 /// Returns whether a line may not hold `character` as it is.
 ///
-/// These are the control characters of ASCII and of Latin-1 (among them ESC, CSI and NEL), the line
-/// ends of Unicode, and the marks that make a terminal reorder text ("Trojan Source",
-/// CVE-2021-42574).
+/// Control characters of ASCII and Latin-1 (among them ESC, CSI and NEL), the line ends of Unicode,
+/// and the marks that make a terminal reorder text ("Trojan Source", CVE-2021-42574).
 fn is_forbidden(character: char) -> bool {
     matches!(character,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -17,8 +16,8 @@ const fn is_suspect<const QUOTED: bool>(byte: u8) -> bool {
     matches!(byte, ..0x20 | 0x7f | 0xc2 | 0xe2) || QUOTED && matches!(byte, b'"' | b'\\')
 }
 
-/// Appends `text` with the forbidden characters escaped as in JSON (RFC 8259, section 7), and between
-/// quotes the quote and the backslash too.
+/// Appends `text`, escaped as in JSON (RFC 8259, section 7). If `QUOTED`, escapes quotes and
+/// backslashes too.
 #[inline]
 pub(crate) fn write<const QUOTED: bool>(to: &mut Vec<u8>, text: &str) {
     if is_clean::<QUOTED>(text) {
@@ -28,7 +27,6 @@ pub(crate) fn write<const QUOTED: bool>(to: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends a text that has suspects.
 #[inline(never)]
 fn write_parts<const QUOTED: bool>(to: &mut Vec<u8>, text: &str) {
     let suspects = const { &suspects::<QUOTED>() };
@@ -48,7 +46,7 @@ fn write_parts<const QUOTED: bool>(to: &mut Vec<u8>, text: &str) {
     to.extend_from_slice(rest.as_bytes());
 }
 
-/// Returns whether a text has no suspects: by words, the last of which overlaps the one before.
+/// Returns whether a text has no suspects. Looks at words; the last one overlaps the one before.
 #[inline]
 pub(crate) fn is_clean<const QUOTED: bool>(text: &str) -> bool {
     let text = text.as_bytes();
@@ -66,9 +64,8 @@ pub(crate) fn is_clean<const QUOTED: bool>(text: &str) -> bool {
     text.iter().all(|&byte| !suspects[usize::from(byte)])
 }
 
-/// Returns whether any of eight bytes is suspect.
 const fn any_suspect<const QUOTED: bool>(word: u64) -> bool {
-    /// The bit in which E2 and C2 differ.
+    /// The difference between E2 and C2.
     const CASE: u8 = 0x20;
     let control = below(word, 0x20) | below(word ^ all(0x7f), 1);
     let beyond_ascii = below(word & !all(CASE) ^ all(0xc2), 1);
@@ -76,7 +73,7 @@ const fn any_suspect<const QUOTED: bool>(word: u64) -> bool {
     control | beyond_ascii | if QUOTED { quote } else { 0 } != 0
 }
 
-/// Returns a value other than 0 if any byte of `word` is less than `limit`, which is at most 128.
+/// Returns 0 unless a byte of `word` is less than `limit`, which is at most 128.
 ///
 /// A byte that borrows from its neighbor may add bits to the result, but only where one is set
 /// already.
@@ -84,12 +81,10 @@ const fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(all(limit)) & !word & all(0x80)
 }
 
-/// Returns eight times `byte`.
 const fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Returns which bytes are suspect.
 const fn suspects<const QUOTED: bool>() -> [bool; 256] {
     let mut suspects = [false; 256];
     let mut byte = 0_u8;

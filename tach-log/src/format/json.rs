@@ -8,20 +8,20 @@ use crate::event::{Event, Value};
 /// An object of JSON (RFC 8259) for each event:
 ///
 /// ```text
-/// {"ts":"2026-11-21T09:30:00.123456Z","level":"INFO","target":"app::db","msg":"connected","attempt":2}
+/// {"ts":"2026-11-21T09:30:00.123456Z","level":"INFO","target":"app","msg":"connected","attempt":2}
 /// ```
 ///
-/// - Integers are numbers, also beyond 2^53 and in 128 bits. Some readers round such numbers.
-/// - Floats are the shortest text that reads back as the same `f64`. `NaN` and the infinities, which
-///   JSON lacks, are `null`.
-/// - A value that prints itself (`Display`, `Debug`, an error, a value of `serde` or `sval`) is a
+/// - Integers are numbers, also in 128 bits. Some readers round beyond 2^53.
+/// - Floats are the shortest text that reads back as the same `f64`. `NaN` and the infinities,
+///   which JSON lacks, are `null`.
+/// - A value that prints itself (`Display`, `Debug`, an error, a `serde` or `sval` value) is a
 ///   string.
-/// - A field with the key `ts`, `level`, `target` or `msg` has `_` appended to its key, as `level_`.
-///   If another key comes twice, both fields are written, in order; most readers keep the last.
+/// - `_` follows a key that the head uses, as `level_`. Other keys may come twice, in order; most
+///   readers keep the last.
 ///
 /// # Guarantees
 ///
-/// Those of [`Line`](crate::Line), and an event is valid JSON whatever it holds.
+/// As [`Line`](crate::Line)'s, and every event is valid JSON.
 ///
 /// # Examples
 ///
@@ -45,8 +45,8 @@ impl Json {
     /// # Examples
     ///
     /// ```
-    /// env_logger::Builder::from_default_env().format(tach_log::write(tach_log::Json::new())).init();
-    /// log::info!(attempt = 2; "connected");
+    /// let format = tach_log::Json::new();
+    /// env_logger::builder().format(tach_log::write(format)).init();
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -85,7 +85,7 @@ fn field(to: &mut Vec<u8>, key: &str, value: Value<'_>) {
     to.extend_from_slice(b"\":");
     match value {
         Value::Str(text) => quoted(to, text),
-        // A text would cost the record where an index expects numbers.
+        // A text would make an index of numbers reject the record.
         Value::F64(value) if !value.is_finite() => to.extend_from_slice(b"null"),
         value => plain::write(to, value),
     }

@@ -5,7 +5,7 @@ use std::io;
 use super::{Format, escape, key_value, made_line, time};
 use crate::event::Event;
 
-/// As wide as `ERROR` and `DEBUG`, so that targets stand below each other.
+/// The width of `ERROR` and `DEBUG`.
 const LEVEL_WIDTH: &[u8] = b"     ";
 
 // ECMA-48, "select graphic rendition".
@@ -19,21 +19,20 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// ```
 ///
 /// A value is bare if it is a word or a number, and otherwise quoted and escaped as in JSON. The
-/// message has no quotes, so a program can't find its end for certain: for programs take
+/// message has no quotes, so a program can't find its end: for programs take
 /// [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
 ///
-/// On a terminal the time is faint and the level has its color, where the back end knows that the
-/// output is a terminal: the standard streams of `tach-pipeline`.
+/// Time and level have colors on a terminal, if it is a standard stream of `tach-pipeline`.
 ///
 /// # Guarantees
 ///
-/// One event is one line, whatever its message, target, keys and values hold. The control characters
-/// of ASCII and Latin-1, the line ends of Unicode and the marks that reorder text are escaped as in
-/// JSON (`\n`, `\u001b`), so that no text forges a line or drives a terminal. A key can't be quoted:
-/// `_` replaces `"`, `=`, `\` and every character that is neither alphanumeric nor a mark of ASCII.
+/// One event is one line, whatever it holds. The control characters of ASCII and Latin-1, the line
+/// ends of Unicode and the marks that reorder text are escaped as in JSON (`\n`, `\u001b`), so that
+/// no text forges a line or drives a terminal. In a key, `_` replaces `"`, `=`, `\` and every
+/// character that is neither alphanumeric nor a mark of ASCII.
 ///
-/// A message or a value whose `Display` fails keeps its text up to there, followed by
-/// `<failed to format>`; one that panics is caught, and followed by `<panicked>`.
+/// If the `Display` of a message or value fails or panics, `<failed to format>` or `<panicked>`
+/// follows the text before.
 ///
 /// # Examples
 ///
@@ -54,8 +53,8 @@ impl Line {
     /// # Examples
     ///
     /// ```
-    /// env_logger::Builder::from_default_env().format(tach_log::write(tach_log::Line::new())).init();
-    /// log::info!(attempt = 2; "connected");
+    /// let format = tach_log::Line::new();
+    /// env_logger::builder().format(tach_log::write(format)).init();
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -94,7 +93,6 @@ impl Format for Line {
     }
 }
 
-/// Writes the time and the level in colors.
 #[cold]
 fn colored_head(to: &mut Vec<u8>, event: &Event<'_>) {
     to.extend_from_slice(FAINT);
@@ -106,7 +104,6 @@ fn colored_head(to: &mut Vec<u8>, event: &Event<'_>) {
     to.extend_from_slice(PLAIN);
 }
 
-/// Returns the command that turns a level's color on.
 fn color(level: &str) -> &'static [u8] {
     match level {
         "CRITICAL" => b"\x1b[1;31m",

@@ -11,15 +11,14 @@ use crate::event::Event;
 /// ts=2026-11-21T09:30:00.123456Z level=INFO target=app::db msg="connected" attempt=2
 /// ```
 ///
-/// A field whose key is one of the head's, and a key that comes twice, is written as
-/// [`Json`](crate::Json) writes it; other keys and values as [`Line`](crate::Line) writes them.
-/// logfmt has no types: the text `"1"` and the number are both `1`, and floats may be `NaN`, `inf`
-/// and `-inf`.
+/// Keys of the head and repeated keys are treated as in [`Json`](crate::Json), other keys and all
+/// values as in [`Line`](crate::Line). logfmt has no types: the text `"1"` and the number are both
+/// `1`.
 ///
 /// # Guarantees
 ///
-/// Those of [`Line`](crate::Line). A reader of logfmt that knows the escapes of JSON between quotes
-/// reads the message and every value as they were.
+/// As [`Line`](crate::Line)'s. A reader that knows JSON's escapes between quotes reads the message
+/// and every value as they were.
 ///
 /// # Examples
 ///
@@ -41,8 +40,8 @@ impl Logfmt {
     /// # Examples
     ///
     /// ```
-    /// env_logger::Builder::from_default_env().format(tach_log::write(tach_log::Logfmt::new())).init();
-    /// log::info!(attempt = 2; "connected");
+    /// let format = tach_log::Logfmt::new();
+    /// env_logger::builder().format(tach_log::write(format)).init();
     /// ```
     #[must_use]
     pub const fn new() -> Self {

@@ -41,7 +41,7 @@ fn writing_a_record_does_not_allocate() {
         write(format_args!("to {number}\n"));
         write(format_args!("a text of the program\n"));
     };
-    // The control: the thread's first line gets it its buffers.
+    // The control: the thread's first line allocates its buffers.
     assert!(measure(&mut write_both).count_total > 0);
     assert_eq!(measure(&mut write_both).count_total, 0);
 }

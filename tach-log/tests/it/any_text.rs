@@ -1,4 +1,4 @@
-//! Arbitrary messages, targets, keys and values: what is written is one line, and reads back as it was.
+//! Arbitrary messages, targets, keys and values make one line, which reads back as it was.
 
 use log::Record;
 use log::kv::{ToValue, Value};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::written::{TIME_TEXT, Written, written};
 
-/// A value of the test's own, to be compared with what is read back.
+/// A value that can be compared with the one read back.
 #[derive(Debug, Clone)]
 enum Any {
     Null,
@@ -38,13 +38,13 @@ impl Any {
             Self::Bool(value) => json!(value),
             Self::I64(value) => json!(value),
             Self::U64(value) => json!(value),
-            // Null for those that JSON lacks.
+            // Null for floats that JSON lacks.
             Self::F64(value) => json!(value),
             Self::Text(value) | Self::Printed(value) => json!(value),
         }
     }
 
-    /// Whether `text`, as read from logfmt, is this value.
+    /// Returns whether `text`, as read from logfmt, is this value.
     fn is_told_by(&self, text: &str) -> bool {
         match self {
             Self::Null => text == "null",
@@ -60,7 +60,7 @@ impl Any {
     }
 }
 
-/// Text with more than its share of what needs care.
+/// Generates text with more than its share of awkward characters.
 fn text() -> impl Strategy<Value = String> {
     let awkward = r#"[ -~\x00-\x1f"\\=\x{7f}-\x{a0}\x{2020}-\x{2070}\x{1f600}]{0,40}"#;
     prop_oneof![any::<String>(), awkward, "[a-z ]{0,70}"]
@@ -92,8 +92,8 @@ fn write(target: &str, message: &str, fields: &[(String, Any)]) -> Written {
     written(&builder.args(format_args!("{message}")).build())
 }
 
-/// The pairs of a line of logfmt, by a reader that knows nothing of the writer but that quoted values are
-/// JSON strings.
+/// Returns the pairs of a line of logfmt. This reader assumes only that quoted values are JSON
+/// strings.
 fn parse_logfmt(mut rest: &str) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     while !rest.is_empty() {
@@ -114,7 +114,7 @@ fn parse_logfmt(mut rest: &str) -> Vec<(String, String)> {
     pairs
 }
 
-/// Whether a viewer or a terminal takes `text` for one line of nothing but text.
+/// Asserts that viewers and terminals show `text` as one line.
 fn assert_one_line(text: &str) {
     let line = text.strip_suffix('\n').expect(text);
     let forbidden = |character: char| {
@@ -138,7 +138,7 @@ proptest! {
     fn json_reads_back(target in text(), message in text(), fields in fields()) {
         let written = write(&target, &message, &fields);
         let read: serde_json::Value = serde_json::from_str(&written.json).unwrap();
-        // Of keys that come twice the last counts, here as there.
+        // Of a key that comes twice, the last counts in both.
         let mut expected = json!({
             "ts": TIME_TEXT, "level": "INFO", "target": target, "msg": message,
         });
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// The positive control: what other formats let pass is found.
+/// The positive control: a line end of another format is found.
 #[test]
 #[should_panic(expected = "forged")]
 fn a_line_end_is_found() {

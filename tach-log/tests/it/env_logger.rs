@@ -1,4 +1,4 @@
-//! `env_logger` with a format of the user's.
+//! `env_logger` with a user's format.
 
 use std::io::Write;
 

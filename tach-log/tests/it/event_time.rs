@@ -1,4 +1,4 @@
-//! One record, one time: over several sinks, formats and threads.
+//! One record, one time: over several loggers, formats and threads.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use test_support::Captured;
 
 use crate::bracket::assert_bracketed;
 
-/// A logger that writes text and another one that writes JSON.
+/// Returns a logger that writes text and another one that writes JSON.
 fn loggers(text: &Captured, json: &Captured) -> (Logger, Logger) {
     let builder = |target: &Captured| {
         let mut builder = Builder::new();
@@ -23,7 +23,7 @@ fn loggers(text: &Captured, json: &Captured) -> (Logger, Logger) {
     (text, builder(json).format(tach_log::write(Json::new())).build())
 }
 
-/// Both, with one time.
+/// Returns both, with one time.
 fn both(text: &Captured, json: &Captured) -> EventTime<impl Log + use<>> {
     let (text, json) = loggers(text, json);
     EventTime::new(text).and(json)
@@ -33,7 +33,7 @@ fn log(logger: &impl Log) {
     logger.log(&Record::builder().level(Level::Info).args(format_args!("served")).build());
 }
 
-/// The times that both sinks wrote for the last record.
+/// Returns the times that both wrote for the last record.
 fn times(text: &Captured, json: &Captured) -> (String, String) {
     let (text, json) = (text.take(), json.take());
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -41,7 +41,7 @@ fn times(text: &Captured, json: &Captured) -> (String, String) {
     (time.to_owned(), json["ts"].as_str().unwrap().to_owned())
 }
 
-/// A clock that never tells the same time twice.
+/// A clock that never returns the same time twice.
 #[derive(Default)]
 struct Restless(ManualClock);
 
@@ -96,7 +96,7 @@ fn the_clock_may_be_another() {
     assert_eq!(times(&text, &json), (time.clone(), time));
 }
 
-/// Of a logger within a logger the outer one's time counts.
+/// Of a logger within a logger, the outer one's time counts.
 #[test]
 fn the_outermost_time_is_everybodys() {
     let (text, json) = (Captured::default(), Captured::default());
@@ -124,7 +124,7 @@ fn every_thread_has_times_of_its_own() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["ts"].to_string())
         .map(|time| time.trim_matches('"').to_owned())
         .collect();
-    // The threads may pass each other between the sinks.
+    // The threads may overtake each other between the loggers.
     text.sort();
     json.sort();
     assert_eq!(text, json);

@@ -1,4 +1,4 @@
-//! Values, sources and targets that fail or panic: the record is not lost, and the line not broken.
+//! Values, sources and writers that fail or panic: no record is lost, and no line is broken.
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
@@ -90,7 +90,7 @@ fn a_source_that_breaks_off_ends_the_fields() {
     }
 }
 
-/// A target that takes so many bytes, a few at a time, and then fails once.
+/// A writer that accepts so many bytes, a few at a time, and then fails once.
 struct Full(usize);
 
 impl io::Write for Full {
@@ -137,7 +137,7 @@ fn an_error_of_the_target_is_passed_on_wherever_it_comes() {
     write(&mut Full(whole.len())).unwrap();
 }
 
-/// A target that panics once, when it has taken so many bytes.
+/// A writer that panics once, after so many bytes.
 struct Broken(Option<usize>);
 
 impl io::Write for Broken {
@@ -153,7 +153,7 @@ impl io::Write for Broken {
     }
 }
 
-/// It is not the record's doing, and nothing can be written there any more.
+/// The record is not at fault, and nothing more can be written.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
 fn a_panic_of_the_target_is_the_callers() {
@@ -168,7 +168,7 @@ fn a_panic_of_the_target_is_the_callers() {
     let record = builder.key_values(&fields).build();
     tach_log::write(Json::new())(&mut whole, &record).unwrap();
     tach_log::write(Json::new())(&mut Broken(Some(whole.len())), &record).unwrap();
-    // Within the value, and after all.
+    // Within the value, and after the last byte.
     for room in [0, whole.len() / 2, whole.len() - 1] {
         let write =
             AssertUnwindSafe(|| tach_log::write(Json::new())(&mut Broken(Some(room)), &record));
@@ -177,7 +177,7 @@ fn a_panic_of_the_target_is_the_callers() {
     }
 }
 
-/// A target of text that fails once, when it has taken so many bytes.
+/// A `fmt::Write` that fails once, after so many bytes.
 struct Narrow {
     room: usize,
     failed: bool,
@@ -258,7 +258,7 @@ fn an_error_of_the_format_is_passed_on_and_nothing_is_written() {
     fmt::Write::write_fmt(&mut String::new(), format_args!("{displayed}")).unwrap_err();
 }
 
-/// It is not the record's doing, so the fields don't just end.
+/// The record is not at fault, so the fields don't just end.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
 fn a_panic_of_the_format_is_the_callers() {

@@ -1,4 +1,4 @@
-//! Known records, in each of the formats.
+//! Known records in each of the formats.
 
 use core::fmt;
 use std::io::{self, Write as _};
@@ -53,7 +53,7 @@ fn levels_keep_their_column() {
     }
 }
 
-/// A message whose text is known only when it is printed.
+/// The text of the message is known only when it is printed.
 #[test]
 fn a_message_with_arguments() {
     let name = "a \"b\"\n";
@@ -63,7 +63,7 @@ fn a_message_with_arguments() {
     assert!(written.logfmt.ends_with(" msg=\"hello a \\\"b\\\"\\n1\"\n"), "{}", written.logfmt);
 }
 
-/// Fields, with what JSON makes of them, and what the others do.
+/// Asserts the text of each value in JSON and in the other formats.
 fn assert_values(cases: &[(Value<'_>, &str, &str)]) {
     for (value, json, text) in cases {
         let written = written_fields(&("k", value));
@@ -142,7 +142,7 @@ fn nothing_passes_for_the_head() {
     let written = written_fields(&fields);
     assert_eq!(written.json, r#","ts_":1,"level_":2,"target_":3,"msg_":4,"levels":5,"m":6"#);
     assert_eq!(written.logfmt, " ts_=1 level_=2 target_=3 msg_=4 levels=5 m=6");
-    // A line for people has no names in its head.
+    // The head of a line for people has no names.
     assert_eq!(written.line, " ts=1 level=2 target=3 msg=4 levels=5 m=6");
 }
 
@@ -182,7 +182,7 @@ fn no_fields_are_no_fields() {
     assert_eq!(written.line + &written.json + &written.logfmt, "");
 }
 
-/// A `Display` that writes in pieces, cut within what is escaped.
+/// A `Display` that writes in pieces, cut within characters to be escaped.
 #[test]
 fn pieces_are_escaped_as_the_whole_is() {
     struct Pieces;
@@ -196,7 +196,7 @@ fn pieces_are_escaped_as_the_whole_is() {
     assert_eq!(written.line, r#" k="\u001b[0m\r\né\u009b""#);
 }
 
-/// A target that remembers each write.
+/// A writer that remembers each write.
 #[derive(Default)]
 struct Writes(Vec<Vec<u8>>);
 

@@ -1,4 +1,4 @@
-//! Whole lines, compared without a pattern for the time: by a clock that the test moves.
+//! Whole lines, compared exactly: the test sets the clock.
 
 use core::time::Duration;
 use std::io::Write;
@@ -10,7 +10,7 @@ use tach_core::{ManualClock, UnixTime};
 use tach_log::Timestamp;
 use test_support::Captured;
 
-/// 2023-11-14T22:13:20Z, and a microsecond and a half.
+/// 2023-11-14T22:13:20Z, and 1.5 µs.
 pub(crate) const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_001_500);
 
 #[test]

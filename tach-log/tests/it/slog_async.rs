@@ -1,4 +1,4 @@
-//! slog-async writes later: alone by the time of then, between tach's drains by that of the call.
+//! slog-async writes later: alone with the worker's time, between tach's drains with the call's.
 
 use core::panic::UnwindSafe;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ const RECORDS: usize = 5;
 
 type Clock = Arc<ManualClock>;
 
-/// slog-json with the time, the message, and the logger's values.
+/// Returns slog-json with the time, the message and the logger's values.
 fn json(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + Send + use<> {
     let ts = Timestamp::new().with_clock(clock.clone());
     let msg = PushFnValue(|record, out| out.emit(record.msg()));
@@ -28,7 +28,7 @@ fn json(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + 
     Mutex::new(json).fuse()
 }
 
-/// slog-term with the time.
+/// Returns slog-term with the time.
 fn term(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + Send + use<> {
     let timestamp = Timestamp::new().with_clock(clock.clone());
     FullFormat::new(PlainSyncDecorator::new(target.clone()))
@@ -38,7 +38,7 @@ fn term(target: &Captured, clock: &Clock) -> impl Drain<Ok = (), Err = Never> + 
         .fuse()
 }
 
-/// Writes nothing while the gate is locked.
+/// A drain that waits while the gate is locked.
 struct Gated<D>(Arc<Mutex<()>>, D);
 
 impl<D: Drain> Drain for Gated<D> {
@@ -55,7 +55,7 @@ fn locked(gate: &Mutex<()>) -> MutexGuard<'_, ()> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Logs a record a second, has the worker write them an hour later, and returns the lines.
+/// Logs a record each second, lets the worker write an hour later, and returns the lines.
 fn an_hour_late(
     clock: &Clock,
     gate: &Mutex<()>,
@@ -82,7 +82,7 @@ fn setting() -> (Clock, Arc<Mutex<()>>, Captured) {
     (Arc::new(ManualClock::new(START)), Arc::default(), Captured::default())
 }
 
-/// The positive control: what is to be mended.
+/// The positive control: without tach's drains the times are wrong.
 #[test]
 fn alone_it_prints_the_workers_time() {
     let (clock, gate, target) = setting();
@@ -127,8 +127,8 @@ fn json_prints_the_time_of_the_call() {
     }
 }
 
-/// By the system's clock, behind a drain that takes its time: `alone` is late by what the records before
-/// took, `ours` is not.
+/// With the system's clock and a slow drain, `alone` is late by the time that earlier records
+/// took, and `ours` is not.
 #[test]
 fn behind_a_slow_drain_the_time_is_that_of_the_call() {
     const TAKES: Duration = Duration::from_millis(10);
@@ -179,7 +179,7 @@ fn behind_a_slow_drain_the_time_is_that_of_the_call() {
         assert!(call.contains(&us(*time)), "{time} is not within {call:?}");
     }
     let waited = u64::try_from(TAKES.as_micros()).unwrap() * (RECORDS as u64 - 1);
-    // The control: a sleep is never shorter than was asked for.
+    // The control: a sleep never ends early.
     let first = us(alone[0]);
     assert!(us(alone[RECORDS - 1]) + 1 >= first + waited, "{alone:?}");
 }
@@ -217,7 +217,7 @@ fn a_stamp_that_is_pinned_already_is_kept() {
     );
 }
 
-/// What a logger's value costs, or does, is the user's: once a line, as without tach.
+/// The user's values are evaluated once a line, as without tach.
 #[test]
 fn values_are_evaluated_once() {
     static EVALUATED: AtomicUsize = AtomicUsize::new(0);
@@ -232,7 +232,7 @@ fn values_are_evaluated_once() {
     assert_eq!(EVALUATED.load(Ordering::Relaxed), 2, "{}", target.take());
 }
 
-/// They are looked at for a stamp, but no further than the newest.
+/// Only the newest value is searched for a time.
 #[test]
 fn values_of_any_other_kind_are_no_stamp() {
     static EVALUATED: AtomicUsize = AtomicUsize::new(0);

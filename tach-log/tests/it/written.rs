@@ -1,4 +1,4 @@
-//! A record in each of the formats, by a clock that stands still.
+//! A record in each of the formats, at a fixed time.
 
 use log::Record;
 use log::kv::Source;
@@ -7,17 +7,17 @@ use tach_log::{Format, Json, Line, Logfmt};
 
 /// 2023-11-14T22:13:20.000001Z, rounded down.
 const TIME: UnixTime = UnixTime::from_nanos(1_700_000_000_000_001_500);
-/// What JSON says of it.
+/// The same in JSON.
 pub(crate) const TIME_TEXT: &str = "2023-11-14T22:13:20.000001Z";
 
-/// The one record as every format writes it, each with its line end.
+/// One record in every format, with its line end.
 pub(crate) struct Written {
     pub(crate) line: String,
     pub(crate) json: String,
     pub(crate) logfmt: String,
 }
 
-/// Writes a record to buffers and by `Display`, which have to agree.
+/// Writes a record to a buffer and by `Display`, and asserts that both agree.
 pub(crate) fn written(record: &Record<'_>) -> Written {
     Written {
         line: written_by(Line::new(), record),
@@ -41,7 +41,7 @@ pub(crate) fn at<R>(time: UnixTime, f: impl FnOnce() -> R) -> R {
     event_time::during(Anchor::new(Instant::from_ticks(0), time), f)
 }
 
-/// Writes the fields of a record that has nothing else: as they follow the head of each format.
+/// Returns the fields of a record without the head and the end of each format.
 pub(crate) fn written_fields(fields: &dyn Source) -> Written {
     let written = written(&Record::builder().target("t").key_values(&fields).build());
     let after = |text: &str, head: &str, end: &str| {

@@ -1,4 +1,4 @@
-//! Records of all threads in the order of their times.
+//! The records of all threads, ordered by time.
 
 use core::cmp::{Ordering, Reverse};
 use core::mem;
@@ -7,24 +7,24 @@ use std::collections::BinaryHeap;
 
 use tach_core::UnixTime;
 
-/// So many bytes of records are held at most. Beyond, the oldest goes before its time.
+/// How many bytes of records are held. Beyond, the oldest record is written early.
 const MOST_HELD: usize = 16 * 1024 * 1024;
 
-/// Holds each record until those that happened before it must have arrived.
+/// Holds each record until all earlier ones must have arrived.
 pub(crate) struct ByTime {
     window_ns: u64,
     held: BinaryHeap<Reverse<Held>>,
     held_bytes: usize,
     arrived: u64,
-    /// When it was asked last what is due.
+    /// When `has_gone_back` was called last.
     now: UnixTime,
-    /// Buffers to be used again.
+    /// Buffers for the next records.
     spare: Vec<Vec<u8>>,
 }
 
 pub(crate) struct Held {
     pub(crate) time: UnixTime,
-    /// The time by which it is sorted.
+    /// The time by which it is ordered.
     place: UnixTime,
     arrived: u64,
     pub(crate) frame: Vec<u8>,
@@ -42,8 +42,8 @@ impl ByTime {
         }
     }
 
-    /// Takes a record in, which arrived at `now` or before. One of a later time has a clock or a stamp of its
-    /// own, and is not held until then.
+    /// Adds a record, which arrived at `now` or before. A later time comes from another clock or an
+    /// event time, and the record is not held until then.
     pub(crate) fn push(&mut self, frame: &[u8], time: UnixTime, now: UnixTime) {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(frame);
@@ -53,28 +53,26 @@ impl ByTime {
         self.arrived += 1;
     }
 
-    /// Whether the clock was set back, by more than the window, since this was last asked. What is held would
-    /// then be held for as long as that.
+    /// Returns whether the clock was set back by more than the window since the last call: held
+    /// records would wait for as long again.
     pub(crate) fn has_gone_back(&mut self, now: UnixTime) -> bool {
         let before = mem::replace(&mut self.now, now);
         before.as_nanos().saturating_sub(now.as_nanos()) > self.window_ns
     }
 
-    /// The oldest record, if it has been held long enough at `now`, or there are too many.
+    /// Returns the oldest record if it was held long enough at `now`, or too many bytes are held.
     pub(crate) fn pop(&mut self, now: UnixTime) -> Option<Held> {
         let Reverse(oldest) = self.held.peek()?;
         let is_due = now.as_nanos().saturating_sub(self.window_ns) >= oldest.place.as_nanos();
         if is_due || self.held_bytes > MOST_HELD { self.pop_any() } else { None }
     }
 
-    /// The oldest record.
     pub(crate) fn pop_any(&mut self) -> Option<Held> {
         let Reverse(oldest) = self.held.pop()?;
         self.held_bytes -= oldest.size();
         Some(oldest)
     }
 
-    /// Takes a record's buffer back.
     pub(crate) fn give_back(&mut self, held: Held) {
         let mut buffer = held.frame;
         if self.spare.len() < 4096 && buffer.capacity() <= 4096 {
@@ -85,7 +83,6 @@ impl ByTime {
 }
 
 impl Held {
-    /// The memory it takes.
     fn size(&self) -> usize {
         size_of::<Self>() + self.frame.capacity()
     }
@@ -119,7 +116,7 @@ impl Eq for Held {}
 mod tests {
     use super::*;
 
-    /// Short records, which are less than what it takes to hold them.
+    /// The records are shorter than the structures that hold them.
     #[test]
     fn the_memory_of_what_is_held_is_bounded() {
         let mut order = ByTime::new(Duration::MAX);

@@ -1,18 +1,18 @@
-//! Where a record is written: bytes that grow when they must, and are used again.
+//! The bytes of a record, in memory that grows and is reused.
 
 use core::fmt;
 
 use super::WORD;
 
-/// What is kept when a record is done: a longer buffer is not.
+/// A buffer longer than this is freed after the record.
 const KEPT: usize = 64 * 1024;
-/// What the first record has room for.
+/// The size of a new buffer.
 const FIRST: usize = 512;
 
-/// Bytes with room behind them.
+/// Bytes, with room behind them.
 ///
-/// Unlike the room of a `Vec`, this is initialized, so that the words of a record can be put in their places
-/// one by one where there is room for all.
+/// Unlike the spare room of a `Vec`, this room is initialized, so a record's words can be stored in
+/// place one by one.
 #[derive(Debug)]
 pub(super) struct Buffer {
     /// Whole words.
@@ -25,7 +25,6 @@ impl Buffer {
         Self { bytes: Vec::new(), used: 0 }
     }
 
-    /// What was written.
     #[inline]
     pub(super) fn written(&self) -> &[u8] {
         &self.bytes[..self.used]
@@ -36,7 +35,7 @@ impl Buffer {
         self.used
     }
 
-    /// Adds bits to the word at the place `at`, where they are zero.
+    /// Sets bits in the word at `at`, where they are zero.
     #[inline]
     pub(super) fn add(&mut self, at: usize, bits: u64) {
         if let Some(word) = self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
@@ -49,7 +48,7 @@ impl Buffer {
         self.used = 0;
     }
 
-    /// Gives memory back of which there is much.
+    /// Frees a long buffer.
     #[inline]
     pub(super) fn shrink(&mut self) {
         if self.bytes.capacity() > KEPT {
@@ -57,7 +56,7 @@ impl Buffer {
         }
     }
 
-    /// The next `length` bytes, to be written over, if there is room for them.
+    /// Returns the next `length` bytes if there is room.
     #[inline]
     pub(super) fn next(&mut self, length: usize) -> Option<&mut [u8]> {
         let end = self.used + length;
@@ -66,7 +65,6 @@ impl Buffer {
         Some(next)
     }
 
-    /// Writes `bytes`.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         match self.next(bytes.len()) {
@@ -75,7 +73,7 @@ impl Buffer {
         }
     }
 
-    /// Writes `text`, and fills its last word up.
+    /// Writes `text` and pads its last word with zeros.
     #[inline]
     pub(super) fn push_text(&mut self, text: &[u8]) {
         if let Some(next) = self.next(text.len().div_ceil(WORD) * WORD) {
@@ -85,7 +83,7 @@ impl Buffer {
         self.pad();
     }
 
-    /// Fills the last word up, with what was there before.
+    /// Pads the last word with old bytes.
     #[inline]
     pub(super) fn pad(&mut self) {
         self.used = self.used.next_multiple_of(WORD);
@@ -103,7 +101,7 @@ impl Buffer {
     }
 }
 
-/// Copies a text, and fills its last word up with zeros. One of up to two words goes by words.
+/// Copies a text and pads its last word with zeros: up to two words by words.
 #[inline]
 fn put_text(to: &mut [u8], text: &[u8]) {
     let Some((to, to_last)) = to.split_last_chunk_mut() else { return };
@@ -123,7 +121,6 @@ fn put_text(to: &mut [u8], text: &[u8]) {
     }
 }
 
-/// A text of less than a word.
 #[inline]
 fn short_text(text: &[u8]) -> [u8; WORD] {
     let word = match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
@@ -151,7 +148,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is written, by whichever way, is there.
+        /// The buffer holds all pieces, whichever method wrote them.
         #[test]
         fn it_holds_what_was_written(
             records in prop::collection::vec(prop::collection::vec((0_usize..3000, 0..3), 0..20), 1..4),

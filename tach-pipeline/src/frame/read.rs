@@ -87,7 +87,6 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The fields of a record, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a>(&'a [u8]);
 
@@ -126,7 +125,6 @@ impl adapter::Fields for Fields<'_> {
     }
 }
 
-/// Takes bytes from the front.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -137,7 +135,7 @@ impl<'a> Reader<'a> {
         Some(*bytes)
     }
 
-    /// Takes a word by halves, the second of which is a text's number or length.
+    /// Takes a word by halves: in the head, the second is a text's code.
     #[inline]
     fn halves(&mut self) -> Option<(u32, u32)> {
         let half = |reader: &mut Self| reader.array().map(u32::from_le_bytes);

@@ -1,4 +1,4 @@
-//! The memory in which a thread writes its records.
+//! A thread's memory for writing records.
 
 use super::buffer::Buffer;
 use super::{NUMBER, TEXT_SHIFT};
@@ -15,7 +15,6 @@ impl Scratch {
         Self { buffer: Buffer::new(), interner: Interner::new() }
     }
 
-    /// Returns the record.
     #[inline]
     pub(crate) fn written(&self) -> &[u8] {
         self.buffer.written()
@@ -27,19 +26,19 @@ impl Scratch {
         self.buffer.shrink();
     }
 
-    /// Returns the code of a text's number, if the thread finds the number at once.
+    /// Returns the code of a text that the thread finds at once.
     #[inline]
     pub(super) fn at_once(&self, text: &'static str) -> Option<u64> {
         self.interner.at_once(text).map(code)
     }
 
-    /// Returns the code of a text's number, or `None` if the text is to be copied.
+    /// Returns the code of a text, or `None` if it is to be copied.
     pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
         self.interner.number(text).map(code)
     }
 }
 
-/// Returns a number in the half of a word that holds a text's number or length.
+/// Returns a number as the code of a text.
 #[inline]
 fn code(number: u32) -> u64 {
     u64::from(NUMBER | number) << TEXT_SHIFT

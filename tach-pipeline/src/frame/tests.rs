@@ -13,7 +13,7 @@ const TIME: Time = Time::Ticks(Instant::from_ticks(7));
 const TARGET: &str = "app::db";
 const KEY: MaybeStatic<'_> = MaybeStatic::Static("key");
 
-/// A record, which says the same whether its texts are seen for the first time or again.
+/// Returns a record. It is the same whether its texts are new or known.
 fn encoded(time: Time, write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     texts::set_up();
     let mut scratch = Scratch::new();
@@ -81,8 +81,8 @@ fn every_kind_of_value_comes_back() {
     assert_eq!(fields, [expected.concat(), vec![printed]].concat());
 }
 
-/// In most cases: another test may be taking a place, and a key that shares its places with both other texts is
-/// copied, with a probability of 1 in 16,000 for each address that it has here.
+/// The least of many: another test may be taking a place, and a key whose places hold other texts
+/// is copied, with a probability of 1 in 16,000 for each address.
 #[test]
 fn texts_of_the_program_take_no_room_of_their_own() {
     let least = |key: fn(&'static str) -> MaybeStatic<'static>| {
@@ -101,7 +101,7 @@ fn texts_of_the_program_take_no_room_of_their_own() {
     assert_eq!(least(MaybeStatic::Borrowed), head_and_number + WORD);
 }
 
-/// A thread knows 256 at most: of so many some are told by number, and some are copied.
+/// A thread knows 256 texts at most, so some of these are written as numbers and some are copied.
 #[test]
 fn texts_without_numbers_are_copied() {
     let keys: Vec<&str> = (0..1000).map(|key| &*format!("key {key}").leak()).collect();
@@ -172,7 +172,7 @@ fn records_follow_each_other() {
     }
 }
 
-/// Asserts that no format makes more than one line of bytes that need not be a record.
+/// Asserts that every format makes one line of bytes that need not be a record.
 fn assert_one_line(bytes: &[u8]) {
     let Some(record) = Frame::read(bytes) else { return };
     let event = event_of(Parts {
@@ -200,7 +200,7 @@ proptest! {
         assert_one_line(&bytes);
     }
 
-    /// Words that look like fields, up to where they are cut.
+    /// Words that look like fields, cut somewhere.
     #[test]
     fn no_fields_make_it_panic(
         fields in proptest::collection::vec((0_u32..16, 0_u32..40, 0_u32..40, any::<[u8; 24]>()), 0..6),

@@ -1,8 +1,7 @@
 //! Static texts as numbers: modules as targets, keys, and messages without arguments.
 //!
-//! These texts come again with each record, and live as long as the process. Writing a number of four
-//! bytes is faster than copying the text, and unlike an address, a number can be checked when it is
-//! read.
+//! Such texts come again with each record and live as long as the process. A number takes four
+//! bytes, and unlike an address it can be checked when it is read.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
@@ -29,13 +28,12 @@ pub(crate) enum MaybeStatic<'a> {
     Borrowed(&'a str),
 }
 
-/// Creates the table of the process, before any record is written, so that no call waits for another
-/// thread to do so. (A process that is forked at this very moment can't create its own.)
+/// Creates the table before any record is written, so that no call waits for another thread's. (A
+/// process forked at this very moment can't create its own.)
 pub(crate) fn set_up() {
     TEXTS.get_or_init(|| Texts::new(MOST));
 }
 
-/// Returns the text with that number, if there is one.
 #[inline]
 pub(crate) fn text(number: u32) -> Option<&'static str> {
     TEXTS.get()?.get(number)
@@ -44,8 +42,8 @@ pub(crate) fn text(number: u32) -> Option<&'static str> {
 /// Texts with numbers, which are their places. A text keeps its place.
 struct Texts {
     places: Box<[OnceLock<&'static str>]>,
-    /// Held while a place is taken. No thread waits for it: in a forked process the thread that held
-    /// it may not exist.
+    /// Held while a place is taken. No thread waits for it: a forked process may lack the one that
+    /// holds it.
     taking: Mutex<()>,
 }
 
@@ -80,7 +78,7 @@ impl Texts {
             let place = usize::try_from(place).map_err(|_| Unnumbered::Full)?;
             let mut there = self.places[place].get();
             if there.is_none() {
-                // If another thread has taken the place meanwhile, its text stays.
+                // Another thread's text stays.
                 if taking.is_none() {
                     taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
                 }
@@ -114,8 +112,8 @@ impl Interner {
         Self { known: [Known { address: 0, length: 0, number: 0 }; KNOWN] }
     }
 
-    /// Returns the number of `text` if the first place has it: nearly always, if the thread knows a few
-    /// dozen texts.
+    /// Returns the number of `text` if its first place has it: for a few dozen texts, nearly
+    /// always.
     #[inline]
     pub(crate) fn at_once(&self, text: &'static str) -> Option<u32> {
         let known = &self.known[place(text)];
@@ -166,8 +164,8 @@ impl Known {
     }
 }
 
-/// Returns the place at which a thread knows a text; the neighbor is the other one. By Fibonacci
-/// hashing, since the texts of a program lie near each other.
+/// Returns the first place for a text; the second is its neighbor. By Fibonacci hashing, since the
+/// texts of a program lie near each other.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,

@@ -2,7 +2,6 @@
 
 use tach_core::{Instant, UnixTime};
 
-/// When a record happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     /// An instant of the system's clock, converted when the record is written.

@@ -15,14 +15,12 @@ use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 
-/// Writes one record.
 pub(crate) struct Writer<'a> {
     to: &'a mut Scratch,
 }
 
 impl<'a> Writer<'a> {
-    /// Begins a record and discards the last one. The message comes next, if there is one, then any
-    /// fields, then [`end`](Self::end).
+    /// Begins a record. The message is next, then any fields, then [`end`](Self::end).
     #[inline]
     pub(crate) fn begin(
         to: &'a mut Scratch,
@@ -51,13 +49,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a message that has arguments.
     #[inline]
     pub(crate) fn printed_message(&mut self, message: fmt::Arguments<'_>) {
         self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
-    /// Writes a static message, which may get a number now.
+    /// A static message may get a number now.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
         match self.to.number(text) {
@@ -71,7 +68,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.push_text(text.as_bytes());
     }
 
-    /// Writes a field. If the caller knows the kind of the value, this is little more than a copy.
+    /// Writes a field: little more than a copy, if the caller knows the value's kind.
     #[expect(
         clippy::inline_always,
         reason = "most callers know the kind, so nothing is left of the match"
@@ -113,27 +110,24 @@ impl<'a> Writer<'a> {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
-    /// Runs `f`, which calls the user's code and adds fields. If it panics, the fields that it had
-    /// added stay.
+    /// Runs the user's code, which adds fields. If it panics, the fields before stay.
     #[inline]
     pub(crate) fn guard(&mut self, f: impl FnOnce(Writer<'_>)) {
-        // Each call adds a whole field or none, so the record is sound wherever `f` ends.
+        // Each call adds a whole field, so the record is sound wherever `f` ends.
         let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(Writer { to: self.to })));
     }
 
-    /// Ends the record.
     #[inline]
     pub(crate) fn end(self) {
         let length = length(self.to.buffer.len(), 0);
         self.to.buffer.add(0, length);
     }
 
-    /// Writes words, with the code of a text in the upper half of the first, and the text's bytes if
-    /// it has no number.
+    /// Writes words, with the code of a text in the upper half of the first.
     ///
-    /// The words are stored one by one: an array of bytes would be assembled in memory first, and the
-    /// copy would wait for it. (The cold paths borrow a copy of the words, so that this path keeps
-    /// them in registers.)
+    /// The words are stored one by one: an array of bytes would be assembled in memory, and the
+    /// copy would wait. (The cold paths borrow a copy, so that this path keeps the words in
+    /// registers.)
     #[expect(
         clippy::inline_always,
         reason = "their number is known, so that few instructions are left"
@@ -179,8 +173,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Prints `value` and adds its length, `shift` bits up, to the word at `at`. If printing fails or
-    /// panics, a note follows the part before.
+    /// Prints `value` and adds its length, `shift` bits up, to the word at `at`. If that fails or
+    /// panics, a note follows.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) {
@@ -197,8 +191,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Returns a length, `shift` bits up. A length of more than 28 bits may be read as another one; the
-/// queue refuses a record that is as long.
+/// Returns a length, `shift` bits up. The queue refuses a record whose length might not fit in 28
+/// bits.
 #[inline]
 fn length(length: usize, shift: u32) -> u64 {
     (length as u64) << shift

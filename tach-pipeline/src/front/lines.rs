@@ -12,14 +12,14 @@ use crate::pipeline::Pipeline;
 
 /// Makes writers for lines that `tracing_subscriber::fmt` has formatted.
 ///
-/// The formats of `tach-log` write such a line unchanged. Every other format, [`Journal`](crate::Journal)
-/// included, receives it as an event whose message is the line.
+/// The formats of `tach-log` write such a line unchanged. Other formats, as
+/// [`Journal`](crate::Journal), receive it as an event's message.
 ///
-/// The subscriber escapes what a line holds, and `tracing_subscriber::fmt` does not escape line ends
-/// in messages: an event may take several lines. The caller also formats it. The [`Pipeline`] as a
-/// `Layer` is faster, and an event is one line.
+/// `tracing_subscriber::fmt` does not escape line ends in messages, so an event may take several
+/// lines, and the caller formats it. The [`Pipeline`] as a `Layer` is faster, and an event is one
+/// line.
 ///
-/// Sinks and filters use the event's level and target if the subscriber passes its metadata.
+/// Levels and filters apply if the subscriber passes the event's metadata.
 impl<'a> MakeWriter<'a> for Pipeline {
     type Writer = LineWriter<'a>;
 
@@ -33,7 +33,7 @@ impl<'a> MakeWriter<'a> for Pipeline {
     }
 }
 
-/// Collects one line, and logs it when dropped.
+/// Collects a line, and logs it when dropped.
 pub struct LineWriter<'a> {
     pipeline: &'a Pipeline,
     level: Level,
@@ -56,7 +56,7 @@ impl io::Write for LineWriter<'_> {
         Ok(bytes.len())
     }
 
-    /// Does nothing: the line is logged when the writer is dropped.
+    /// Does nothing.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -11,8 +11,8 @@ use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
 use tach_log::adapter::{self, VisitFields};
 
-/// Returns the target. The macros pass the module as the target unless the call names another one.
-/// If the compiler had both at different addresses, the target would be copied.
+/// The macros pass the module as the target unless the call names another one. At another address
+/// the target would be copied.
 #[inline]
 fn target<'a>(record: &Record<'a>) -> MaybeStatic<'a> {
     match record.module_path_static() {
@@ -76,7 +76,6 @@ mod tests {
 
     use super::*;
 
-    /// Records whether the target and the key of a record are static.
     #[derive(Default)]
     struct Probe(OnceLock<[bool; 2]>);
 

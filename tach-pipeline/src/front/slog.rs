@@ -62,18 +62,18 @@ impl Drain for Pipeline {
     }
 }
 
-/// Serializes the values of a record, which it takes by value: in registers.
+/// Serializes the values of a record, passed in registers.
 ///
-/// If crates are not optimized as one, values by reference would first be moved from where the macro
-/// has just written them by halves, and the move would wait for both stores.
+/// Unless crates are optimized as one, values by reference would be moved right after the macro has
+/// written them by halves, and the move would wait for both stores.
 #[expect(clippy::needless_pass_by_value, reason = "in registers nothing waits")]
 #[inline(never)]
 fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_>) -> slog::Result {
     values.serialize(record, fields)
 }
 
-/// Ignores a result. Only a failure has anything to drop, and `drop(result)` would call the destructor
-/// each time.
+/// Ignores a result: `drop(result)` would call the destructor each time, and only a failure needs
+/// it.
 #[inline]
 fn pass_over(result: slog::Result) {
     if let Err(failure) = result {
@@ -81,8 +81,7 @@ fn pass_over(result: slog::Result) {
     }
 }
 
-/// Returns a key's text, which is static unless some crate of the program enables slog's feature
-/// `dynamic-keys`.
+/// A key is static unless some crate enables slog's feature `dynamic-keys`.
 #[inline]
 fn name(key: &Key) -> MaybeStatic<'_> {
     match (key as &dyn Any).downcast_ref::<&'static str>() {
@@ -91,7 +90,6 @@ fn name(key: &Key) -> MaybeStatic<'_> {
     }
 }
 
-/// Writes each value as a field.
 struct Fields<'a> {
     to: Writer<'a>,
 }

@@ -18,12 +18,12 @@ use crate::queue::of_thread;
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
 
-/// Logs events with their fields. Within spans follow the field `span`, with the names of the spans
-/// from the outermost to the innermost and `:` between them, and the fields of the spans. A `message`
-/// that is not the event's first field is a field like any other.
+/// Logs events with their fields. Within spans, the field `span` has the spans' names from the
+/// outermost to the innermost, with `:` between them, and the spans' fields follow. A `message`
+/// that is not the event's first field is a field.
 ///
-/// The pipeline's filter applies to this layer alone; a filter of `tracing` around all layers saves
-/// the calls. If a field of a span is recorded again, it comes twice, in order.
+/// The pipeline's filter applies to this layer alone; a filter around all layers saves the calls. A
+/// span's field that is recorded again comes twice, in order.
 impl<S> Layer<S> for Pipeline
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -40,7 +40,8 @@ where
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        // The values are visited before the lock is taken, since a value may log when it is printed.
+        // The values are visited before the lock is taken, since a value may log when it is
+        // printed.
         let mut more = Kept::by(self);
         more.add(|visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
@@ -77,8 +78,8 @@ pub(super) fn level(metadata: &Metadata<'_>) -> Level {
     }
 }
 
-/// The fields of a span as bytes of a record. One pipeline keeps them for all pipelines that are
-/// layers of the subscriber.
+/// A span's fields as bytes of a record. One pipeline keeps them for all that are layers of the
+/// subscriber.
 struct Kept {
     by: u64,
     fields: Vec<u8>,
@@ -98,7 +99,6 @@ impl Kept {
     }
 }
 
-/// Writes the fields of the spans around `span`, then its own.
 fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>) {
     if let Some(parent) = span.parent() {
         write_fields(&parent, to);
@@ -108,7 +108,6 @@ fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_
     }
 }
 
-/// Prints the names of the spans around a span, and its own.
 struct Names<'a, 'b, S>(&'b SpanRef<'a, S>)
 where
     S: LookupSpan<'a>;
@@ -122,13 +121,13 @@ impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
     }
 }
 
-/// Returns the key of a field, without the `r#` of names such as `r#type`.
+/// Returns the key without the `r#` of names such as `r#type`.
 fn key(field: &Field) -> &'static str {
     let name = field.name();
     name.strip_prefix("r#").unwrap_or(name)
 }
 
-/// Writes each value as a field, except that an event's first field may be its message.
+/// Writes values as fields, except for the message.
 struct Visitor<'a, 'b> {
     to: &'a mut Writer<'b>,
     /// Whether the next field may be the message. The fields of a span have none.

@@ -1,4 +1,4 @@
-//! Setting a pipeline up.
+//! The options of a pipeline.
 
 use core::fmt;
 use core::time::Duration;
@@ -20,10 +20,10 @@ use crate::shared::Shared;
 use crate::sink::{Open, Sink};
 
 const QUEUE_BYTES: usize = 256 * 1024;
-/// A queue is not made smaller, so that records of the usual lengths fit.
+/// Room for records of the usual lengths.
 const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 
-/// What [`Pipeline::builder`] gives.
+/// Options of a pipeline, created by [`Pipeline::builder`].
 ///
 /// # Examples
 ///
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// One more sink. Without any, lines for people go to stderr.
+    /// Adds a sink. A pipeline without sinks writes lines for people to stderr.
     ///
     /// # Examples
     ///
@@ -73,8 +73,8 @@ impl Builder {
         self
     }
 
-    /// Logs what passes a filter, written as `env_logger` has it in `RUST_LOG`: a list of levels by the
-    /// beginning of the target, as `info,app::db=debug`. Everything, unless it is told.
+    /// Sets the filter, by default `trace`: levels by the beginning of the target, as in
+    /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns.
     ///
     /// # Examples
     ///
@@ -89,7 +89,7 @@ impl Builder {
         self
     }
 
-    /// What a call does when its thread's queue is full: it waits, unless told otherwise.
+    /// Sets how a call proceeds if its thread's queue is full. By default it waits.
     ///
     /// # Examples
     ///
@@ -103,11 +103,11 @@ impl Builder {
         self
     }
 
-    /// The bytes of a thread's queue, 256 KiB unless told: about 3,000 records of the usual length. At
-    /// least 4 KiB, and at most 256 MiB.
+    /// Sets the size of each thread's queue: 4 KiB to 256 MiB, by default 256 KiB, which holds
+    /// about 3,000 records of the usual length.
     ///
-    /// A record that is longer than the queue goes through it in parts under [`WhenFull::Block`], and is
-    /// dropped under the other policies. One of 256 MiB or more is dropped under any.
+    /// Under [`WhenFull::Block`] a longer record passes through the queue in parts; the other
+    /// policies drop it. A record of 256 MiB or more is always dropped.
     ///
     /// # Examples
     ///
@@ -121,13 +121,12 @@ impl Builder {
         self
     }
 
-    /// Writes the records of all threads in the order of their times, each by `window` later than it
-    /// was logged. Should the clock be set back by more than that, what is held is written at once.
+    /// Holds each record for `window` and writes the records of all threads in the order of their
+    /// times. A flush writes all at once.
     ///
-    /// A record that arrives later than that, as one logged within an old
-    /// [event time](tach_core::event_time), or by a thread that was interrupted for so long between reading the
-    /// clock and having logged, is written at once, out of order. So are the oldest of more than 16 MiB of
-    /// records. A flush writes all.
+    /// A record that arrives later than that (with an old event time, or from a thread interrupted
+    /// between reading the clock and logging) is written out of order. Beyond 16 MiB the oldest
+    /// records are written early. If the clock is set back by more than `window`, all are.
     ///
     /// # Examples
     ///
@@ -143,9 +142,9 @@ impl Builder {
         self
     }
 
-    /// Takes the time from another clock than the system's.
+    /// Uses `clock` instead of the system's.
     ///
-    /// Its time is asked for at the call, where that of the system's is a bare reading of the counter.
+    /// Each call then reads that clock's Unix time.
     ///
     /// # Examples
     ///
@@ -166,7 +165,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a file can't be opened, the filter can't be understood, or the thread can't be started.
+    /// If a file can't be opened, the filter can't be parsed, or the thread can't be started.
     ///
     /// # Examples
     ///

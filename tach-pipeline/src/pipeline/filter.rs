@@ -1,4 +1,4 @@
-//! Which records are logged: levels by target, changeable at run time.
+//! Levels by target, which may change at run time.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -9,22 +9,22 @@ use log::{LevelFilter, Metadata};
 use crate::error::Error;
 use crate::level::Level;
 
-/// The filter has levels of targets, which are to be looked at.
+/// Set if the filter has levels for targets.
 const BY_TARGET: u8 = 1 << 7;
 
-/// The filter of a pipeline.
 pub(crate) struct Filters {
-    /// The level that none of the sinks goes beyond.
+    /// The most verbose level of the sinks.
     sinks: LevelFilter,
     filter: ArcSwap<Filter>,
-    /// The most verbose level that is logged, and [`BY_TARGET`]: most calls need to look at nothing else.
+    /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
     summary: AtomicU8,
 }
 
 impl Filters {
+    ///
     /// # Errors
     ///
-    /// If `directives` can't be understood.
+    /// If `directives` can't be parsed.
     pub(crate) fn new(directives: &str, sinks: LevelFilter) -> Result<Self, Error> {
         let filters = Self {
             sinks,
@@ -35,16 +35,16 @@ impl Filters {
         Ok(filters)
     }
 
-    /// Goes by other directives from now on.
+    /// Replaces the directives.
     ///
     /// # Errors
     ///
-    /// If `directives` can't be understood. Then all stays as it is.
+    /// If `directives` can't be parsed. Then the old directives stay.
     pub(crate) fn set(&self, directives: &str) -> Result<(), Error> {
-        // What follows a slash is matched with the message, which is not known when the filter is asked.
+        // A slash begins a pattern for messages, and the filter is applied before there is one.
         if directives.contains('/') {
             return Err(Error::filter(
-                "the filter has a slash, as for a pattern of messages".to_owned(),
+                "the filter has a slash, which begins a pattern for messages".to_owned(),
             ));
         }
         let filter = Builder::new()
@@ -55,29 +55,29 @@ impl Filters {
         let by_target =
             if directives.trim().parse::<LevelFilter>().is_ok() { 0 } else { BY_TARGET };
         self.filter.store(filter.into());
-        // ORDERING: publishes nothing: the filter is published by itself.
+        // ORDERING: Relaxed: `filter` publishes itself.
         self.summary.store(most | by_target, Ordering::Relaxed);
         Ok(())
     }
 
-    /// The most verbose level that is logged.
+    /// Returns the most verbose level that is logged.
     pub(crate) fn most(&self) -> LevelFilter {
-        // ORDERING: as in `set`.
+        // ORDERING: Relaxed, as in `set`.
         let most = self.summary.load(Ordering::Relaxed) & !BY_TARGET;
         LevelFilter::iter().nth(usize::from(most)).unwrap_or(LevelFilter::Trace)
     }
 
-    /// Whether a record of that level is logged for any target.
+    /// Returns whether records of that level are logged for any target.
     #[inline]
     #[cfg(feature = "slog")]
     pub(crate) fn level_enabled(&self, level: Level) -> bool {
-        // ORDERING: as in `set`.
+        // ORDERING: Relaxed, as in `set`.
         level.of_log() as u8 <= self.summary.load(Ordering::Relaxed) & !BY_TARGET
     }
 
     #[inline]
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
-        // ORDERING: as in `set`.
+        // ORDERING: Relaxed, as in `set`.
         let summary = self.summary.load(Ordering::Relaxed);
         if level.of_log() as u8 > summary & !BY_TARGET {
             return false;
@@ -105,7 +105,7 @@ mod tests {
             (L::Warn, "other", true),
             (L::Info, "other", false),
             (L::Debug, "app::db::pool", true),
-            // No sink takes it.
+            // No sink is so verbose.
             (L::Trace, "app::db", false),
             (L::Error, "noisy", false),
         ];
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_filter_changes_nothing() {
+    fn an_invalid_filter_changes_nothing() {
         let filters = Filters::new("error", LevelFilter::Trace).unwrap();
         assert!(filters.set("app=loud").unwrap_err().to_string().contains("loud"));
         assert!(filters.set("info/secret").unwrap_err().is_filter());

@@ -1,4 +1,4 @@
-//! The end of `main`.
+//! The flush at the end of `main`.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::pipeline::FLUSH_TIMEOUT;
 use crate::shared::Shared;
-use crate::sink::unlocked::tell;
+use crate::sink::unlocked::to_stderr;
 
-/// Has everything written when it is dropped. Keep it until the end of `main`.
+/// Flushes the pipeline when dropped. Keep it until the end of `main`.
 ///
-/// It waits for five seconds at most, or as [`with_timeout`](Self::with_timeout) says. If not all could be
-/// written, stderr is told. The pipeline goes on as long as it has handles.
+/// It waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets, and
+/// reports a failure on stderr. The pipeline works on while it has handles.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ impl Guard {
         Self { shared, timeout: FLUSH_TIMEOUT }
     }
 
-    /// The same with another time to wait.
+    /// Sets how long the guard waits.
     ///
     /// # Examples
     ///
@@ -57,8 +57,8 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(error) = self.shared.flush(self.timeout) {
-            if !error.is_told() {
-                tell(format_args!("{error}"));
+            if !error.is_reported() {
+                to_stderr(format_args!("{error}"));
             }
         }
     }

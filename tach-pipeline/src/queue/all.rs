@@ -1,12 +1,12 @@
-//! The queues of all threads, and those that ended threads left.
+//! The queues of all threads, and of threads that have ended.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::queue::{Queue, Sender, queue};
 
-/// A queue outlives its thread, and goes to the next thread that begins to log: there are as many as
-/// threads logged at a time.
+/// All queues. The next thread to log reuses the queue of a thread that has ended, so there are as
+/// many as threads have logged at a time.
 pub(crate) struct Queues {
     capacity: usize,
     all: Mutex<Vec<Arc<Queue>>>,
@@ -24,7 +24,7 @@ impl Queues {
         }
     }
 
-    /// A queue for a thread that has none: one that was given back, or a new one.
+    /// Returns an unused queue, or a new one.
     pub(crate) fn lend(&self) -> Sender {
         if let Some(sender) = lock(&self.unused).pop() {
             return sender;
@@ -34,7 +34,6 @@ impl Queues {
         sender
     }
 
-    /// Has the back end read a queue.
     pub(crate) fn add(&self, sender: &Sender) {
         let mut all = lock(&self.all);
         all.push(Arc::clone(sender.queue()));
@@ -42,12 +41,11 @@ impl Queues {
         self.count.store(all.len(), Ordering::Release);
     }
 
-    /// The thread has ended.
     pub(crate) fn give_back(&self, sender: Sender) {
         lock(&self.unused).push(sender);
     }
 
-    /// The queues after the first `known`.
+    /// Returns the queues after the first `known`.
     pub(crate) fn since(&self, known: usize) -> Vec<Arc<Queue>> {
         // ORDERING: Acquire, with the Release of `add`; the lock publishes the queues themselves.
         if self.count.load(Ordering::Acquire) == known {
@@ -58,6 +56,6 @@ impl Queues {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while one is held.
+    // No code panics while one is held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

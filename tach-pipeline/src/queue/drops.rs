@@ -1,4 +1,4 @@
-//! How many records a queue had no room for, and from when to when.
+//! The number of records that a queue had no room for, and their times.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,13 +6,12 @@ use tach_core::UnixTime;
 
 use crate::frame;
 
-/// Counted by the queue's thread, told by the back end.
+/// Counted by the queue's thread, and reported by the back end.
 #[derive(Default)]
 pub(super) struct Drops {
-    since_told: Mutex<Option<Dropped>>,
+    unreported: Mutex<Option<Dropped>>,
 }
 
-/// Records that were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dropped {
     pub(crate) count: u64,
@@ -22,7 +21,7 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    /// Counts one more, which happened at `time`, into `all`.
+    /// Counts one more record, which happened at `time`.
     pub(crate) fn add(all: &mut Option<Self>, time: UnixTime) {
         match all {
             None => *all = Some(Self { count: 1, from: time, to: time }),
@@ -39,12 +38,12 @@ impl Drops {
     /// Counts the record that begins with `head`.
     pub(super) fn add(&self, head: &[u8]) {
         if let Some(time) = frame::time(head) {
-            let mut all = self.since_told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.unreported.lock().unwrap_or_else(PoisonError::into_inner);
             Dropped::add(&mut all, time.unix_time());
         }
     }
 
     pub(super) fn take(&self) -> Option<Dropped> {
-        self.since_told.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.unreported.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -1,4 +1,4 @@
-//! What a thread has for logging: buffers, and a queue for each pipeline that it logs to.
+//! A thread's memory for logging: buffers, and a queue for each pipeline.
 
 use core::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
@@ -7,7 +7,7 @@ use crate::frame::Scratch;
 use crate::queue::Sender;
 use crate::shared::Shared;
 
-/// What a thread keeps for calls within calls, at most.
+/// How many buffers a thread keeps for calls within calls.
 const SPARES: usize = 4;
 
 thread_local! {
@@ -21,18 +21,18 @@ thread_local! {
 }
 
 struct Local {
-    /// What the next record is written with.
+    /// The buffer for the next record.
     scratch: Cell<Option<Box<Scratch>>>,
-    /// One more for each call that was made within a call, [`SPARES`] at most.
+    /// Buffers for calls within calls, up to [`SPARES`].
     spares: RefCell<Vec<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
 }
 
-/// A queue that is given back when the thread ends.
+/// A queue that is returned when the thread ends.
 struct Lent {
     id: u64,
-    /// There until it is dropped.
+    /// `None` only while it is dropped.
     sender: Option<Sender>,
     owner: Weak<Shared>,
 }
@@ -47,7 +47,7 @@ impl Drop for Lent {
     }
 }
 
-/// Has `write` write a record, and puts that into the thread's queue.
+/// Logs the record that `write` writes.
 #[inline]
 pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
     let mut scratch = take_scratch();
@@ -60,14 +60,14 @@ pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
     give_back(scratch);
 }
 
-/// What a record is written with. It is taken out, so that a value that logs when it is printed finds another.
+/// Takes a buffer, so that a value which logs when it is printed finds another one.
 #[inline]
 pub(crate) fn take_scratch() -> Box<Scratch> {
     let scratch = LOCAL.try_with(|local| local.scratch.take());
     scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
 
-/// For the first record of a thread, and for calls within calls.
+/// For the first record of a thread, and for a call within a call.
 #[cold]
 fn another_scratch() -> Box<Scratch> {
     let spare = LOCAL.try_with(|local| local.spares.try_borrow_mut().ok()?.pop());
@@ -109,7 +109,7 @@ impl Local {
     }
 }
 
-/// Gets a queue for the thread's first record in this pipeline.
+/// Gets the thread's queue for its first record in this pipeline.
 #[cold]
 fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &[u8]) {
     if shared.is_forked() {

@@ -1,11 +1,11 @@
-//! A bounded queue of bytes from one thread to another, by words of eight.
+//! A bounded queue of bytes from one thread to another, in words of eight bytes.
 //!
-//! The words are atomics, so that no code here is unsafe; on 64-bit targets plain moves write and read them. What
-//! was just written by words goes in without waiting: a copy by larger moves waits until all of it is in the cache.
+//! The words are atomics, so no code here is unsafe; on 64-bit targets plain moves access them.
+//! Copying a fresh record by larger moves would wait until all of its words are in the cache.
 
 use std::sync::Arc;
 
-// Compiled alone by `cargo xtask loom`, which is why this file chooses its atomics and reaches for nothing else.
+// `cargo xtask loom` compiles this file alone, so it chooses its atomics and imports no other file.
 #[cfg(not(all(test, loom)))]
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[cfg(all(test, loom))]
@@ -14,33 +14,33 @@ use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// The bytes of a word. All lengths are whole words.
 pub(super) const WORD: usize = size_of::<u64>();
 
-/// The memory of the queue, of both ends.
+/// The memory that both ends share.
 struct Ring {
     words: Box<[Word]>,
-    /// How many words were written since the beginning, and how many were read. Both may wrap around.
+    /// The words written and read since the beginning. Both counts may wrap around.
     written: Count,
     read: Count,
 }
 
-/// The end that is written to.
+/// The writing end.
 pub(super) struct Producer {
     ring: Arc<Ring>,
     written: usize,
-    /// Where the next word goes; or the end of the memory, if it goes to the beginning.
+    /// The index of the next word; or the length of the memory, if that is at the beginning.
     at: usize,
-    /// So many words are free at least.
+    /// How many words are free at least.
     free: usize,
 }
 
-/// The end that is read.
+/// The reading end.
 pub(super) struct Consumer {
     ring: Arc<Ring>,
     read: usize,
-    /// Where the next word is.
+    /// The index of the next word.
     at: usize,
 }
 
-/// Both ends of a queue for `capacity` bytes, rounded down to whole words.
+/// Creates both ends of a queue for `capacity` bytes, rounded down to whole words.
 pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
     let words = (0..capacity / WORD).map(|_| Word(AtomicU64::new(0))).collect();
     let ring = Arc::new(Ring { words, written: Count::default(), read: Count::default() });
@@ -50,13 +50,12 @@ pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
 }
 
 impl Producer {
-    /// The bytes that there is room for when the queue is empty.
     #[inline]
     pub(super) fn capacity(&self) -> usize {
         self.ring.words.len() * WORD
     }
 
-    /// Writes `bytes`, if there is room for all of them; whether there was.
+    /// Writes `bytes` if there is room for all of them, and returns whether there was.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         debug_assert_eq!(bytes.len() % WORD, 0);
@@ -78,7 +77,7 @@ impl Producer {
         true
     }
 
-    /// Writes as many of `bytes` as there is room for; what is left of them.
+    /// Writes as many of `bytes` as there is room for, and returns the rest.
     pub(super) fn push_part<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let room = self.look() * WORD;
         if room == 0 {
@@ -89,7 +88,7 @@ impl Producer {
         later
     }
 
-    /// How many words are free by now.
+    /// Reads again how many words are free.
     #[cold]
     fn look(&mut self) -> usize {
         let waiting = self.written.wrapping_sub(self.ring.read.get());
@@ -97,7 +96,7 @@ impl Producer {
         self.free
     }
 
-    /// Writes words of which some go to the beginning of the memory; where the next goes.
+    /// Writes words around the end of the memory, and returns the index of the next word.
     #[cold]
     fn write_around(&self, bytes: &[u8]) -> usize {
         let end = &self.ring.words[self.at..];
@@ -122,12 +121,11 @@ impl Consumer {
         self.ring.words.len() * WORD
     }
 
-    /// How many bytes can be read.
     pub(super) fn waiting(&self) -> usize {
         self.ring.written.get().wrapping_sub(self.read) * WORD
     }
 
-    /// Reads the next bytes into `bytes`, if there are as many; whether there were.
+    /// Reads bytes if there are enough to fill `bytes`, and returns whether there were.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> bool {
         if bytes.len() > self.waiting() {
             return false;
@@ -140,7 +138,7 @@ impl Consumer {
         true
     }
 
-    /// Passes over so many bytes, if there are as many; whether there were.
+    /// Skips so many bytes if there are as many, and returns whether there were.
     pub(super) fn skip(&mut self, bytes: usize) -> bool {
         let are_there = bytes <= self.waiting();
         if are_there {
@@ -149,7 +147,7 @@ impl Consumer {
         are_there
     }
 
-    /// Gives the next bytes back to be written over.
+    /// Frees the next bytes for the producer.
     fn advance(&mut self, bytes: usize) {
         debug_assert_eq!(bytes % WORD, 0);
         let count = bytes / WORD;
@@ -173,19 +171,19 @@ struct Word(AtomicU64);
 impl Word {
     #[inline]
     fn set(&self, value: u64) {
-        // ORDERING: Relaxed: published, or given back to be written, by a `Count`.
+        // ORDERING: Relaxed: a `Count` publishes or frees the word.
         self.0.store(value, Ordering::Relaxed);
     }
 
     #[inline]
     fn get(&self) -> u64 {
-        // ORDERING: as in `set`.
+        // ORDERING: Relaxed, as in `set`.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A count of words, which one end raises and the other looks at. Alone on its cache lines: the adjacent-line
-/// prefetcher of x86 fetches lines in pairs, and Apple's cores have lines of 128 bytes.
+/// A count of words, which one end raises and the other reads. Alone on its cache lines: x86
+/// prefetches lines in pairs, and Apple's have 128 bytes.
 #[derive(Default)]
 #[repr(align(128))]
 struct Count(AtomicUsize);
@@ -193,8 +191,8 @@ struct Count(AtomicUsize);
 impl Count {
     #[inline]
     fn set(&self, count: usize) {
-        // ORDERING: Release, with the Acquire of `get`. Who sees words counted as written sees them written; who
-        // sees them counted as read writes over them after that, and no read that came before sees it.
+        // ORDERING: Release, with the Acquire of `get`: a written word is seen, and a read word is
+        // overwritten only after the read.
         self.0.store(count, Ordering::Release);
     }
 
@@ -214,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// What an end may do, with so many words.
+    /// A call to an end, with a number of words.
     #[derive(Debug, Clone, Copy)]
     enum Act {
         Push(usize),
@@ -318,10 +316,10 @@ mod tests {
     }
 }
 
-/// Both orderings above are needed for this to hold: `cargo xtask loom` weakens them in turn.
+/// This needs both orderings above: `cargo xtask loom` weakens them in turn.
 ///
-/// That is seen by what is written and then read. What is read and then written over needs them, too, but a read
-/// that is late is nothing that loom can do.
+/// A missing ordering shows as a read of a word not yet written. Overwriting a word not yet read
+/// would take a late read, which loom can't produce.
 #[cfg(all(test, loom))]
 mod loom_models {
     use loom::thread;
@@ -346,7 +344,7 @@ mod loom_models {
                 (read(&mut consumer, once), consumer)
             });
             assert!(producer.push(&[1; 2 * WORD]));
-            // There is room for this once the first is read, and it goes around the end.
+            // There is room for this once the first is read, and it passes the end of the memory.
             let second = producer.push(&[2; 2 * WORD]);
             let (were_read, mut consumer) = reader.join().unwrap();
             let once = read(&mut consumer, were_read);

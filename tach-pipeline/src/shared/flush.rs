@@ -1,4 +1,4 @@
-//! Asking the back end to write all there is, and hearing that it has.
+//! Requests to write everything, and the back end's answers.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::error::Error;
 
-/// Requests that are numbered, and the number up to which they are done.
+/// Numbered requests, and the number up to which they are done.
 #[derive(Default)]
 pub(crate) struct Flush {
     requested: AtomicU64,
@@ -18,20 +18,20 @@ pub(crate) struct Flush {
 #[derive(Default)]
 struct State {
     done: u64,
-    /// Why the last flush was in vain, if it was.
+    /// Why the last flush failed, if it did.
     failure: Option<String>,
-    /// There is no back end any more.
+    /// Whether the back end has ended.
     ended: bool,
 }
 
 impl Flush {
-    /// Asks for a flush of all that was logged before; its number.
+    /// Requests a flush of everything that was logged before, and returns its number.
     pub(crate) fn request(&self) -> u64 {
-        // ORDERING: Release, with the Acquire of `requested`: who is asked sees what the caller pushed.
+        // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
+        // records.
         self.requested.fetch_add(1, Ordering::Release) + 1
     }
 
-    /// Waits until the request of that number is done.
     pub(crate) fn wait(&self, number: u64, timeout: Duration) -> Result<(), Error> {
         let start = Instant::now();
         let mut state = self.lock();
@@ -40,7 +40,7 @@ impl Flush {
                 return state.failure.clone().map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
-                // What was in vain at the end was so for all.
+                // A failure of the last flush applies to all requests.
                 return Err(state.failure.clone().map_or_else(Error::ended, Error::sink));
             }
             let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
@@ -52,13 +52,12 @@ impl Flush {
         }
     }
 
-    /// The number of the last request.
     pub(crate) fn requested(&self) -> u64 {
         // ORDERING: Acquire, with the Release of `request`.
         self.requested.load(Ordering::Acquire)
     }
 
-    /// The requests up to `number` are done; `failure` tells what could not be written.
+    /// Marks the requests up to `number` as done, with the reason if writing failed.
     pub(crate) fn done(&self, number: u64, failure: Option<String>) {
         let mut state = self.lock();
         state.done = number;
@@ -67,7 +66,7 @@ impl Flush {
         self.changed.notify_all();
     }
 
-    /// Nobody is there to flush any more; `failure` tells what could not be written at the end.
+    /// Marks the back end as ended, with the reason if writing failed.
     pub(crate) fn end(&self, failure: Option<String>) {
         let mut state = self.lock();
         state.ended = true;
@@ -81,7 +80,7 @@ impl Flush {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held.
+        // No code panics while it is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,7 @@
-//! How the back end sleeps, and who wakes it.
+//! How the back end sleeps and is woken.
 //!
-//! A wake-up costs the caller a system call, so a back end that has had records lately naps for times that no
-//! caller cuts short, unless its queue is full. Only after a second without any does it park, to be woken
-//! by the next record.
+//! A wake-up costs the caller a system call. So a back end with recent records takes short naps,
+//! which only a full queue interrupts; after a second without records it parks until the next one.
 
 use core::cell::Cell;
 use core::ptr;
@@ -14,24 +13,24 @@ use std::time::Instant;
 
 const SHORTEST_NAP: Duration = Duration::from_micros(50);
 const LONGEST_NAP: Duration = Duration::from_millis(5);
-/// How long without a record until it parks.
+/// How long the back end is idle before it parks.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long it stays parked unless it is woken. A record that is pushed at the very moment of parking may
-/// go unseen until then; the fence that would rule it out were a cost to every call.
+/// How long it stays parked if it is not woken. A record that is pushed at the moment of parking
+/// may wait as long: a fence would rule that out, at a cost to every call.
 const PARKED: Duration = Duration::from_millis(250);
 
 thread_local! {
-    /// The waker of the back end that the thread is. Without a destructor, it is there until the thread has
-    /// ended, where `thread::current` is not.
+    /// The address of this back end's waker. It has no destructor, so unlike `thread::current` it
+    /// can be read until the thread has ended.
     static WOKEN_BY: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether the calling thread is the back end of some pipeline.
+/// Returns whether the calling thread is the back end of some pipeline.
 pub(crate) fn is_any_back_end() -> bool {
     WOKEN_BY.try_with(Cell::get).is_ok_and(|address| address != 0)
 }
 
-/// The side of those who wake.
+/// Wakes the back end.
 #[derive(Debug, Default)]
 pub(crate) struct Waker {
     is_parked: AtomicBool,
@@ -39,37 +38,35 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// Wakes the back end if it is parked.
     #[inline]
     pub(crate) fn notify(&self) {
-        // ORDERING: publishes nothing: the queues do. Should it be seen late, parking ends by itself.
+        // ORDERING: Relaxed: the queues publish the records. If it is seen late, parking times out.
         if self.is_parked.load(Ordering::Relaxed) {
             self.wake();
         }
     }
 
-    /// Wakes the back end, also from a nap.
+    /// Wakes the back end, even from a nap.
     #[cold]
     pub(crate) fn wake(&self) {
-        // ORDERING: as in `notify`. One caller is enough to wake it.
+        // ORDERING: Relaxed, as in `notify`. One caller is enough to wake it.
         self.is_parked.store(false, Ordering::Relaxed);
         if let Some(back_end) = self.back_end.get() {
             back_end.unpark();
         }
     }
 
-    /// Whether the calling thread is the back end.
+    /// Returns whether the calling thread is the back end.
     pub(crate) fn is_back_end(&self) -> bool {
         WOKEN_BY.try_with(Cell::get) == Ok(self.address())
     }
 
-    /// What tells it from the others, as long as it lives.
+    /// Returns a number that no other waker has as long as this one lives.
     fn address(&self) -> usize {
         ptr::from_ref(self).addr()
     }
 }
 
-/// The side of the one who sleeps.
 #[derive(Debug)]
 pub(crate) struct Sleep {
     nap: Duration,
@@ -77,27 +74,27 @@ pub(crate) struct Sleep {
 }
 
 impl Sleep {
-    /// Has the calling thread be the one that is woken.
+    /// Makes the calling thread the one that `waker` wakes.
     pub(crate) fn new(waker: &Waker) -> Self {
         let _already_set = waker.back_end.set(thread::current());
         WOKEN_BY.set(waker.address());
         Self { nap: SHORTEST_NAP, last_record: Instant::now() }
     }
 
-    /// There were records: the next nap is a short one.
+    /// Makes the next nap a short one, since there were records.
     pub(crate) fn had_records(&mut self) {
         self.nap = SHORTEST_NAP;
         self.last_record = Instant::now();
     }
 
-    /// Sleeps, the longer the longer there was nothing to do. Parks only as long as `is_idle`.
+    /// Sleeps, longer after each round without records. Parks only if `is_idle`.
     pub(crate) fn sleep(&mut self, waker: &Waker, is_idle: impl FnOnce() -> bool) {
         if self.last_record.elapsed() < IDLE {
             thread::park_timeout(self.nap);
             self.nap = (self.nap * 2).min(LONGEST_NAP);
             return;
         }
-        // ORDERING: as in `notify`.
+        // ORDERING: Relaxed, as in `notify`.
         waker.is_parked.store(true, Ordering::Relaxed);
         if is_idle() {
             thread::park_timeout(PARKED);

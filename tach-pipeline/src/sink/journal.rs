@@ -1,8 +1,8 @@
 //! The export format of systemd's journal (<https://systemd.io/JOURNAL_EXPORT_FORMATS>).
 //!
-//! A field is `NAME=value` and a line end. If a value has control characters, its name stands alone on
-//! a line, followed by its length in 64 bits, the value as it is, and a line end. An empty line ends
-//! the entry.
+//! A field is `NAME=value` and a line end. If the value has control characters, a line end follows
+//! the name, then the value's length in 64 bits, the value and a line end. An empty line ends the
+//! entry.
 
 use std::io;
 
@@ -14,14 +14,12 @@ const LONGEST_NAME: usize = 64;
 /// Names that the head of an entry uses.
 const TAKEN: [&[u8]; 3] = [b"MESSAGE", b"PRIORITY", b"TARGET"];
 
-/// A format: for each event an entry in the export format of systemd's journal, which
-/// `systemd-journal-remote` imports.
+/// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`.
 ///
 /// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE` and the event's own, with
-/// values as they are, whatever they hold. A name is in capitals, with `_` for every character that is
-/// no letter or digit of ASCII. `F` precedes a name that does not begin with a letter, since the
-/// journal trusts names that begin with `_`. A name is cut after 62 letters, and `_` follows it if it
-/// is one of the first four.
+/// any value as it is. A name is in capitals, with `_` for every character but ASCII's letters and
+/// digits, and cut after 62. `F` precedes a name that does not begin with a letter, since the
+/// journal trusts names that begin with `_`; `_` follows the head's names.
 ///
 /// # Examples
 ///
@@ -78,7 +76,8 @@ impl Format for Journal {
     }
 }
 
-/// Returns the digit of syslog's severity (RFC 5424, section 6.2.1), which has no level below debugging.
+/// Returns the digit of syslog's severity (RFC 5424, section 6.2.1), which has no level below
+/// debugging.
 fn priority(event: &Event<'_>) -> u8 {
     match event.level() {
         log::Level::Error if event.level_name() == "CRITICAL" => b'2',
@@ -89,7 +88,7 @@ fn priority(event: &Event<'_>) -> u8 {
     }
 }
 
-/// Writes a name: capitals of ASCII, digits and `_`, beginning with a letter.
+/// Writes a name: capitals, digits and `_`, beginning with a letter.
 fn name(to: &mut Vec<u8>, key: &str) {
     let key = key.as_bytes();
     let start = to.len();
@@ -97,7 +96,7 @@ fn name(to: &mut Vec<u8>, key: &str) {
         to.push(b'F');
     }
     let room = LONGEST_NAME - "F_".len();
-    // One byte for each character: continuation bytes are left out.
+    // One byte for each character.
     let characters = key.iter().filter(|&byte| byte & 0xc0 != 0x80);
     to.extend(characters.take(room).map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => byte.to_ascii_uppercase(),
@@ -108,7 +107,7 @@ fn name(to: &mut Vec<u8>, key: &str) {
     }
 }
 
-/// Writes a text as the value of the field whose name was written.
+/// Writes a text after its name.
 fn text(to: &mut Vec<u8>, text: &str) {
     let text = text.as_bytes();
     if text.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t') {

@@ -22,7 +22,7 @@ use crate::level::Level;
 use crate::queue::Dropped;
 use crate::report;
 
-/// How many bytes are gathered for one write, if there are as many.
+/// How many bytes are gathered for one write.
 const BATCH: usize = 64 * 1024;
 /// How many bytes may wait for a writer that fails.
 const MOST_WAITING: usize = 1024 * 1024;
@@ -47,7 +47,6 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Opens a sink.
     ///
     /// # Errors
     ///
@@ -90,7 +89,7 @@ impl Open {
         }
     }
 
-    /// Returns whether the record was formatted.
+    /// Formats a record, and returns whether that succeeded.
     fn format(&mut self, record: &Frame<'_>, time: UnixTime) -> bool {
         let event = adapter::event(Parts {
             time,
@@ -114,7 +113,7 @@ impl Open {
         true
     }
 
-    /// Discards the part of an event that a format wrote before it failed.
+    /// Discards the part that a format wrote.
     #[cold]
     fn not_formatted(&mut self, start: usize, failed: thread::Result<io::Result<()>>) -> bool {
         self.waiting.truncate(start);
@@ -123,7 +122,7 @@ impl Open {
             Err(_) => "the format panicked".to_owned(),
         };
         let message = format!("can't format a record for {}: {reason}", self.name);
-        self.failure.tell(&message, self.is_stderr());
+        self.failure.report(&message, self.is_stderr());
         false
     }
 
@@ -139,14 +138,14 @@ impl Open {
         }
     }
 
-    /// Writes the events that wait, unless the writer failed a moment ago.
+    /// Writes the waiting events, unless the writer failed a moment ago.
     pub(crate) fn write(&mut self) {
         if self.failure.may_try() {
             let _reported = self.write_now();
         }
     }
 
-    /// Writes the events that wait.
+    /// Writes the waiting events.
     ///
     /// # Errors
     ///
@@ -168,7 +167,7 @@ impl Open {
         Ok(())
     }
 
-    /// Writes the events that wait, and flushes the writer.
+    /// Writes the waiting events, and flushes the writer.
     ///
     /// # Errors
     ///
@@ -182,15 +181,13 @@ impl Open {
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error))
     }
 
-    /// Continues in a new file at the same path, after the round's events were written to the old one.
-    /// If no new file can be opened, keeps the old one.
+    /// Continues in a new file at the same path, or in the old one if no file can be opened.
     pub(crate) fn reopen(&mut self) {
         let Some(path) = &self.path else { return };
         match target::append(path) {
             Ok(file) => {
                 self.writer = Box::new(file);
-                // If the old file holds a part of an event, as when its disk was full, the new file
-                // holds all of it.
+                // An event that the old file holds in part is repeated in the new one.
                 let whole = self.ends.iter().take_while(|&&end| end <= self.written).last();
                 self.written = whole.copied().unwrap_or(0);
             }
@@ -211,9 +208,8 @@ impl Open {
     }
 }
 
-/// Runs the writer's code until it is neither interrupted nor would block. (A terminal or a pipe may
-/// have been made non-blocking: such a sink stalls, and does not fail.) A panic is an error like any
-/// other.
+/// Calls the writer until it is neither interrupted nor would block: a terminal or pipe that was
+/// made non-blocking stalls. A panic is an error.
 fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
         let result = panic::catch_unwind(AssertUnwindSafe(&mut f))

@@ -36,7 +36,6 @@ impl Target {
     }
 }
 
-/// Opens a file for appending.
 pub(super) fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);

@@ -3,10 +3,10 @@
 use std::env;
 use std::io::IsTerminal;
 
-/// Returns whether `stream` is a terminal that shows colors, and the user wants them.
+/// Returns whether `stream` is a terminal that shows colors, and the user allows them.
 ///
-/// A `NO_COLOR` that is not empty rules colors out (no-color.org). A terminal without colors has
-/// `TERM` set to `dumb`, or not set.
+/// `NO_COLOR` forbids them unless it is empty (no-color.org). Without colors, `TERM` is `dumb` or
+/// not set.
 pub(super) fn shows_colors(stream: &impl IsTerminal) -> bool {
     let is_set = |name| env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal()

@@ -1,13 +1,12 @@
 //! The standard streams without the locks of the standard library.
 //!
-//! A thread that holds `io::stderr().lock()` and logs may wait for the back end, which must not wait for that
-//! lock in turn. And a forked process may have a copy of it which was locked by a thread that it has not.
+//! A thread that holds `io::stderr().lock()` and logs may wait for the back end, so the back end
+//! must not wait for that lock. In a forked process, a thread that does not exist there may hold
+//! the lock.
 
 use std::io;
 
-/// A standard stream, written to without a lock or a buffer.
-///
-/// On Unix; elsewhere as the standard library writes to it.
+/// A standard stream: on Unix without a lock or a buffer, elsewhere the standard library's.
 pub(crate) struct Unlocked<S>(pub(crate) S);
 
 #[cfg(unix)]
@@ -32,8 +31,8 @@ impl<S: io::Write> io::Write for Unlocked<S> {
     }
 }
 
-/// Tells a line on stderr. That stderr can't be written to has nobody to be told to.
-pub(crate) fn tell(line: core::fmt::Arguments<'_>) {
+/// Prints a line on stderr. If that fails, there is no place left to report it.
+pub(crate) fn to_stderr(line: core::fmt::Arguments<'_>) {
     let line = format!("tach-pipeline: {line}\n");
     let _best_effort = io::Write::write_all(&mut Unlocked(io::stderr()), line.as_bytes());
 }

@@ -19,7 +19,7 @@ fn a_thread_that_has_logged_allocates_no_more() {
                 .build(),
         );
     };
-    // The control: the first record gets the thread its buffer and its queue.
+    // The control: the first record allocates the thread's buffer and queue.
     assert!(measure(log).count_total > 0);
     let counted = measure(|| (0..1_000).for_each(|_| log()));
     assert_eq!(counted.count_total, 0);

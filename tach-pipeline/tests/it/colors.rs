@@ -1,4 +1,4 @@
-//! Colours, in a process that has a real terminal, or has not.
+//! Colors, in a process with and without a real terminal.
 
 use std::env;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
 const PATH: &str = "TACH_PIPELINE_COLORS_PATH";
 
-/// Not a test: what a child process does.
+/// Not a test: the child process.
 #[test]
 #[ignore = "writes to stderr"]
 fn child() {
@@ -32,7 +32,7 @@ fn child() {
     info(&pipeline, "not \u{1b}[31mred");
 }
 
-/// What a child process writes to stderr and to its file.
+/// Returns the output of a child process on stderr and in its file.
 fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> String) -> [String; 2] {
     let name =
         format!("tach-pipeline-colors-{}-{:?}.log", process::id(), std::thread::current().id());
@@ -48,7 +48,7 @@ fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> Stri
     [read(), text]
 }
 
-/// What a child process writes to a terminal and to its file.
+/// Returns the output of a child process on a terminal and in its file.
 fn on_a_terminal(variables: &[(&str, &str)]) -> [String; 2] {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -57,7 +57,7 @@ fn on_a_terminal(variables: &[(&str, &str)]) -> [String; 2] {
     let theirs = File::options().read(true).write(true).open(name).unwrap();
     output(theirs.into(), variables, || {
         let mut text = Vec::new();
-        // On Linux it ends with an error, as nobody has the other side open any more.
+        // On Linux reading ends with an error, since the other side is closed.
         let _end = File::from(ours).read_to_end(&mut text);
         String::from_utf8(text).unwrap().replace("\r\n", "\n")
     })

@@ -25,12 +25,12 @@ const WAY: &str = "TACH_PIPELINE_EXIT_WAY";
 const PATH: &str = "TACH_PIPELINE_EXIT_PATH";
 const COUNT: usize = 1_000;
 
-/// Not a test: what a child process does.
+/// Not a test: the child process.
 #[test]
 #[ignore = "ends the process"]
 fn child() {
     let (Ok(way), Ok(path)) = (env::var(WAY), env::var(PATH)) else { return };
-    // Holds everything back that is not flushed, except where nothing is.
+    // Records are held until a flush, except where there is none.
     let window = if way == "exit" { Duration::ZERO } else { LONG };
     let builder = Pipeline::builder().sink(Sink::file(path)).by_time(window);
     let (pipeline, guard) = builder.build().unwrap();
@@ -88,19 +88,19 @@ fn child() {
     }
 }
 
-/// Drops the guard after there are no handles any more, as nothing could be written.
+/// Drops the guard after the last handle, when the writes have failed.
 fn outlives_the_handles() {
     let mood = || Err(io::Error::other("on purpose"));
     let sink = Sink::writer("fails", Moody { memory: Memory::default(), mood });
     let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
     info(&pipeline, "in vain");
     drop(pipeline);
-    // Long enough for the back end to have ended, save by bad luck.
+    // Long enough for the back end to end, except by bad luck.
     thread::sleep(Duration::from_millis(200));
     drop(guard);
 }
 
-/// Counts how often a sink is tried that panics each time.
+/// Counts how often a sink that always panics is called.
 fn panics_in_a_sink() {
     let tried = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&tried);
@@ -121,7 +121,7 @@ fn panics_in_a_sink() {
     forget(guard);
 }
 
-/// A process that hangs ends, and fails.
+/// Aborts a process that hangs.
 fn end_unless_done() {
     thread::spawn(|| {
         thread::sleep(LONG);
@@ -133,7 +133,7 @@ fn forget(guard: Guard) {
     core::mem::forget(guard);
 }
 
-/// How a child process ended, and the messages that it left.
+/// Runs a child, and returns its output and the messages in its file.
 fn run(way: &str) -> (Output, Vec<String>) {
     let name = format!("tach-pipeline-exit-{}-{}.log", way.replace(' ', "-"), process::id());
     let path = env::temp_dir().join(name);
@@ -141,13 +141,13 @@ fn run(way: &str) -> (Output, Vec<String>) {
         test_of_this_program("exits::child").env(WAY, way).env(PATH, &path).output().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    // A signal may cut short what is just being written.
+    // A signal may cut a write short.
     let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
     let messages = whole.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned());
     (output, messages.collect())
 }
 
-/// The messages that a child process left, and what it said.
+/// Runs a child, and returns the messages in its file and its stderr.
 fn messages(way: &str) -> (Vec<String>, String) {
     let (output, messages) = run(way);
     (messages, String::from_utf8_lossy(&output.stderr).into_owned())
@@ -180,7 +180,7 @@ fn a_forked_process_writes_nothing_and_says_so_once() {
     assert_eq!(told.matches("build a pipeline after forking").count(), 1, "{told}");
 }
 
-/// The back end must not wait for a lock of who may wait for it.
+/// The caller may hold the lock while it waits for the back end.
 #[cfg(unix)]
 #[test]
 fn the_standard_streams_may_be_locked_by_who_logs() {
@@ -202,14 +202,14 @@ fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
     assert_eq!(lines[1..], [reason]);
 }
 
-/// A hook that flushes must not have it tried again at once, and so without an end.
+/// The flush of the panic hook must not call the sink again at once, without end.
 #[test]
 fn a_sink_that_panics_is_left_alone_for_a_while() {
     let (output, _) = run("panic in a sink");
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Locks that a thread of the parent held as it forked are never released in the child.
+/// A lock that a thread of the parent held during the fork is never released in the child.
 #[cfg(unix)]
 #[test]
 fn a_forked_process_waits_for_no_lock() {

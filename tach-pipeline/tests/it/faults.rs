@@ -12,7 +12,7 @@ use tach_pipeline::{Pipeline, Sink};
 
 use crate::support::{LONG, Memory, Moody, info};
 
-/// Logs to a sink that behaves by `mood` and to a sound one beside it; what both got.
+/// Logs to a sink that behaves by `mood` and to a working one, and returns the messages of both.
 fn both(mood: impl FnMut(u32) -> io::Result<()> + Send + 'static) -> [Vec<String>; 2] {
     let (moody, sound) = (Memory::default(), Memory::default());
     let mut mood = mood;
@@ -31,7 +31,7 @@ fn both(mood: impl FnMut(u32) -> io::Result<()> + Send + 'static) -> [Vec<String
         .unwrap();
     for number in 0..100 {
         info(&pipeline, &number.to_string());
-        // In vain as long as the sink fails, which is what the last one is for.
+        // Fails while the sink does; the last flush makes up for it.
         let _failed = pipeline.flush(LONG);
     }
     pipeline.flush(LONG).unwrap();
@@ -127,7 +127,7 @@ fn a_sink_may_write_little_at_a_time() {
 
 #[test]
 fn a_flush_of_which_nothing_came_says_so() {
-    /// Panics where the pipeline sorts and writes, and not where records are logged.
+    /// Panics in the back end, and not in a call.
     struct Panics;
     impl Clock for Panics {
         fn monotonic_now(&self) -> MonotonicInstant {

@@ -1,4 +1,4 @@
-//! Files: appended to, opened anew, refused.
+//! Files: appended to, opened again, refused.
 
 use std::env;
 use std::fs;
@@ -9,7 +9,7 @@ use tach_pipeline::{Pipeline, Sink};
 
 use crate::support::{LONG, info};
 
-/// A new folder, removed with this.
+/// A new folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,4 +1,4 @@
-//! Formats of the user's.
+//! Users' formats.
 
 use core::cell::Cell;
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use crate::support::{LONG, Memory, info};
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(7));
 
-/// Writes each part of an event as it receives it, and ends it with no line end.
+/// A format that writes each part of an event as it receives it, with no line end.
 #[derive(Clone, Copy)]
 struct Raw;
 

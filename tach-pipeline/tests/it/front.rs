@@ -1,4 +1,4 @@
-//! What each front end's records become.
+//! The records of each front end, as they are written.
 
 use proptest::prelude::*;
 #[cfg(any(feature = "slog", feature = "tracing"))]
@@ -160,7 +160,7 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
     assert_eq!(memory.records(), expected);
 }
 
-/// Keys are known by callsite and index once the callsite's first field has come.
+/// Fields keep their keys if fields between are empty, and if there are many.
 #[cfg(feature = "tracing")]
 #[test]
 fn fields_have_their_keys_wherever_they_are_among_others() {
@@ -172,7 +172,7 @@ fn fields_have_their_keys_wherever_they_are_among_others() {
     let mut expected = Vec::new();
     tracing::subscriber::with_default(subscriber, || {
         for round in 0..3 {
-            // Those that are empty are not visited: the first one that is comes at another index each time.
+            // Empty fields are not visited, so the first visited field has another index each time.
             let first = (round == 1).then_some(1);
             tracing::info!(target: "few", first, second = round, "said");
             tracing::info!(target: "none", first, message_id = 5);
@@ -203,7 +203,7 @@ fn fields_have_their_keys_wherever_they_are_among_others() {
     assert_eq!(memory.records(), expected);
 }
 
-/// Which `tracing` does not rule out.
+/// `tracing` does not rule this out.
 #[cfg(feature = "tracing")]
 #[test]
 fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
@@ -267,7 +267,7 @@ fn several_pipelines_may_be_layers_of_one_subscriber() {
     let end = r#""msg":"within","span":"span","a":1,"late":2}"#;
     for ((pipeline, _guard), memory) in [one, other].iter().zip(&memories) {
         pipeline.flush(LONG).unwrap();
-        // As text, since a parser would keep one of two like keys.
+        // Compared as text, since a parser would keep one of two equal keys.
         assert!(memory.text().trim_end().ends_with(end), "{}", memory.text());
     }
 }

@@ -1,4 +1,4 @@
-//! What happens when a queue is full.
+//! Full queues.
 
 use std::sync::mpsc;
 
@@ -7,8 +7,8 @@ use tach_pipeline::{Pipeline, Sink, WhenFull};
 
 use crate::support::{LONG, Memory, Moody, info};
 
-/// Logs 1,000 messages while the sink stalls, then has it go on; what was written of them, in order, and the
-/// counts that were told.
+/// Logs 1,000 messages while the sink stalls, then lets it go on. Returns the numbers that were
+/// written, in order, and the counts that were reported.
 fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
     let memory = Memory::default();
     let (stalls, is_stalled) = mpsc::channel();
@@ -57,7 +57,7 @@ fn the_oldest_are_dropped_and_counted() {
     let (written, told) = stalled(WhenFull::DropOldest);
     let kept = written.len() as u64;
     assert!((20..500).contains(&kept), "{kept}");
-    // The first one was with the sink already.
+    // The first one had left the queue already.
     let expected: Vec<_> = [0].into_iter().chain(1_002 - kept..=1_000).collect();
     assert_eq!(written, expected);
     assert_eq!(told, [1_001 - kept]);

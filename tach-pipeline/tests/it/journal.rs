@@ -1,4 +1,4 @@
-//! The journal's export format, read back by a reader of the test's own and by systemd's.
+//! The journal's export format, read back by a reader of this test and by systemd's.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ type Entry = Vec<(String, Vec<u8>)>;
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_123_456_789));
 
-/// Logs records of a target, a message, a key and a text; what is written.
+/// Logs records of a target, a message, a key and a text, and returns the export.
 fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
@@ -141,7 +141,7 @@ fn a_line_of_a_fmt_subscriber_is_the_message() {
     assert_eq!(String::from_utf8_lossy(&message.1), " WARN app: two\nlines number=1");
 }
 
-/// systemd's own reader puts the entries into a journal, which `journalctl` shows as JSON.
+/// systemd's reader imports the entries, and `journalctl` prints them as JSON.
 #[test]
 #[ignore = "needs systemd-journal-remote: cargo xtask journal"]
 fn systemd_takes_in_whatever_a_record_holds() {
@@ -184,7 +184,7 @@ fn systemd_takes_in_whatever_a_record_holds() {
     }
 }
 
-/// The text of a field: `journalctl` shows what can't be printed as a list of bytes.
+/// Returns the text of a field: `journalctl` prints unprintable text as a list of bytes.
 fn shown_as(value: &Value) -> String {
     match value.as_array() {
         Some(bytes) => {

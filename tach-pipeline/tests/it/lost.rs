@@ -1,4 +1,4 @@
-//! Nothing is lost, nothing twice, nothing torn.
+//! No record is lost, duplicated or torn.
 
 use std::{env, thread};
 
@@ -8,7 +8,7 @@ use tach_pipeline::Pipeline;
 
 use crate::support::{LONG, Memory, info};
 
-/// 200,000 records, or as many as `TACH_RECORDS` says, which take 100 bytes of memory each.
+/// 200,000 records, or as many as `TACH_RECORDS` says. Each takes 100 bytes of memory.
 #[test]
 fn four_threads_lose_nothing_and_keep_their_order() {
     let records = env::var("TACH_RECORDS").map_or(200_000, |number| number.parse().unwrap());

@@ -1,4 +1,4 @@
-//! The pipeline: what is logged is written, whole, once, in time.
+//! The pipeline, as its users see it.
 
 mod allocation;
 mod auto_traits;

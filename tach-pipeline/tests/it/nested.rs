@@ -1,4 +1,4 @@
-//! Logging while logging, in a sink, in a panic, at the end of a thread.
+//! Logging within a call, in a sink, in a panic, and at the end of a thread.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -26,7 +26,7 @@ fn a_value_may_log_when_it_is_printed() {
     assert_eq!(memory.messages(), [within, around, within, around]);
 }
 
-/// Between two that are not.
+/// Between two fields that do not log.
 #[cfg(feature = "tracing")]
 #[test]
 fn a_field_of_tracing_may_log_when_it_is_printed() {
@@ -84,7 +84,7 @@ fn a_sink_may_log_and_flush() {
             if self.left > 0 {
                 self.left -= 1;
                 let pipeline = self.pipeline.get().unwrap();
-                // More than its queue has room for: the rest is dropped, and nothing waits.
+                // More than its queue has room for: the rest is dropped, and no call waits.
                 (0..1_000).for_each(|_| info(pipeline, "from the sink"));
                 assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
             }
@@ -108,7 +108,7 @@ fn a_sink_may_log_and_flush() {
     assert!(messages.iter().any(|message| message == "records dropped"));
 }
 
-/// Each is in the midst of a write when it fills the other's queue, so each waits for the other.
+/// Each sink fills the other pipeline's queue while it writes, so each waits for the other.
 #[test]
 fn sinks_of_two_pipelines_may_log_to_each_other() {
     struct Answers {
@@ -123,7 +123,7 @@ fn sinks_of_two_pipelines_may_log_to_each_other() {
                 self.has_answered = true;
                 self.both_write.wait();
                 let other = self.other.get().unwrap();
-                // There is room for two of them, and for the longest never.
+                // There is room for two of these, and never for the longest.
                 (0..3).for_each(|_| info(other, &"answer".repeat(250)));
                 info(other, &"answer".repeat(1_000));
             }
@@ -151,7 +151,7 @@ fn sinks_of_two_pipelines_may_log_to_each_other() {
     for (pipeline, _guard) in &pipelines {
         info(pipeline, "first");
     }
-    // Each has written its first record once the first flush of each is done.
+    // After the first flush of each, both have written their first record.
     for _ in 0..2 {
         for (pipeline, _guard) in &pipelines {
             pipeline.flush(LONG).unwrap();
@@ -180,7 +180,7 @@ fn what_a_thread_logs_at_its_end_comes_last() {
     let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
     for number in 0..40 {
         let pipeline = pipeline.clone();
-        // Destructors run in no order that is promised.
+        // Destructors run in no specified order.
         let is_first = number % 2 == 0;
         let thread = thread::spawn(move || {
             let late = || LATE.set(Some(Late(pipeline.clone(), format!("{number:02} late"))));
@@ -215,10 +215,10 @@ fn destructors_of_a_thread_s_memory_may_log() {
     }
     thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
     let memory = Memory::default();
-    // Levels by target are looked up with memory of the thread too.
+    // Levels by target are looked up in memory of the thread too.
     let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
     let (pipeline, _guard) = builder.build().unwrap();
-    // Destructors run in no order that is promised: one is set up before the pipeline's, one after.
+    // Destructors run in no specified order: one is registered before the pipeline's, one after.
     for is_first in [true, false] {
         let pipeline = pipeline.clone();
         // Joined one by one: the end of a scope does not wait for destructors.

@@ -1,4 +1,4 @@
-//! Lines of all threads in the order of their times.
+//! The lines of all threads, ordered by time.
 
 use core::time::Duration;
 use std::thread;
@@ -8,7 +8,7 @@ use tach_pipeline::{Builder, Pipeline};
 
 use crate::support::{LONG, Memory, info};
 
-/// Whether the lines of threads that log at once come in the order of their times.
+/// Returns whether the lines of threads that log at once are ordered by time.
 fn is_sorted(builder: Builder) -> bool {
     let memory = Memory::default();
     let (pipeline, _guard) = builder.sink(memory.json()).build().unwrap();
@@ -26,7 +26,7 @@ fn is_sorted(builder: Builder) -> bool {
 #[test]
 fn by_time_sorts_the_lines_of_all_threads() {
     assert!(is_sorted(Pipeline::builder().by_time(LONG)));
-    // The control: as they arrive they are not sorted, save by luck.
+    // The control: as the lines arrive they are not ordered, except by luck.
     assert!((0..100).any(|_| !is_sorted(Pipeline::builder())));
 }
 
@@ -49,7 +49,7 @@ fn records_of_one_time_keep_their_order_and_late_ones_are_written() {
 
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// Waits until a line is written that no flush asks for.
+/// Returns whether a line is written without a flush.
 fn is_written(memory: &Memory, mut meanwhile: impl FnMut()) -> bool {
     let start = std::time::Instant::now();
     while memory.text().is_empty() && start.elapsed() < LONG {
@@ -77,7 +77,7 @@ fn a_clock_that_is_set_back_holds_nothing_for_longer() {
     let (pipeline, _guard) = builder.build().unwrap();
     info(&pipeline, "before");
     CLOCK.step_back(Duration::from_secs(3600));
-    // Logged all the time, so that there is always a record of before that one's time.
+    // There is always another record of an earlier time.
     assert!(is_written(&memory, || {
         info(&pipeline, "after");
         CLOCK.advance(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! A sink in memory, and what a test does to it.
+//! A sink in memory, and helpers.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,10 +9,10 @@ use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 use test_support::Captured;
 
-/// Long enough for any machine: tests fail by what is missing, not by when.
+/// Long enough for any machine: no test fails by being slow.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// What was written, shared with the test.
+/// The output, shared with the test.
 #[derive(Clone, Default)]
 pub(crate) struct Memory(Captured);
 
@@ -25,12 +25,12 @@ impl Memory {
         self.0.text()
     }
 
-    /// The lines, each parsed.
+    /// Returns the lines, each parsed.
     pub(crate) fn records(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The messages of the records.
+    /// Returns the messages of the records.
     pub(crate) fn messages(&self) -> Vec<String> {
         self.records().iter().map(|record| record["msg"].as_str().unwrap().to_owned()).collect()
     }
@@ -46,14 +46,14 @@ impl io::Write for Memory {
     }
 }
 
-/// Logs one message at the level of information.
+/// Logs a message at the level `Info`.
 pub(crate) fn info(logger: &dyn log::Log, message: &str) {
     logger.log(
         &log::Record::builder().level(log::Level::Info).args(format_args!("{message}")).build(),
     );
 }
 
-/// Logs when it is printed.
+/// A value that logs when it is printed.
 pub(crate) struct Talks<'a>(pub(crate) &'a Pipeline);
 
 impl fmt::Display for Talks<'_> {
@@ -63,7 +63,7 @@ impl fmt::Display for Talks<'_> {
     }
 }
 
-/// A writer that does as it is told before each write to the memory.
+/// A writer that calls `mood` before each write to the memory.
 pub(crate) struct Moody<F> {
     pub(crate) memory: Memory,
     pub(crate) mood: F,

@@ -1,7 +1,7 @@
 //! How a time travels with a record through drains that know nothing of it.
 //!
-//! A drain that sends records to another thread sends the logger's values along. The time goes in
-//! front of the values, as an element that only [`anchor`] can see, by a record with a tag of its own.
+//! A drain that sends records to another thread sends the logger's values along. The time is an
+//! element in front of them that serializes itself only for a record with a tag of its own.
 
 use slog::{KV, Key, Level, OwnedKVList, Record, RecordStatic, Result, Serializer, b, o};
 use tach_core::{Anchor, Instant, UnixTime};
@@ -20,7 +20,7 @@ pub(super) fn with_anchor(values: &OwnedKVList, anchor: Anchor) -> OwnedKVList {
 pub(super) fn anchor(values: &OwnedKVList) -> Option<Anchor> {
     const ASKING: RecordStatic<'static> = slog::record_static!(Level::Trace, TAG);
     let mut found = Found::default();
-    // The first value that is no part of a time stops it, so that no other value is evaluated.
+    // The first value that is not the time ends the search, so no other value is evaluated.
     let _stopped = values.serialize(&Record::new(&ASKING, &format_args!(""), b!()), &mut found);
     let instant = Instant::from_ticks(found.ticks?);
     Some(Anchor::new(instant, UnixTime::from_nanos(found.unix_ns?)))

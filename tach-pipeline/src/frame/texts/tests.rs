@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 
-/// A text that is somewhere else each time.
+/// Returns a text at another address each time.
 pub(super) fn leaked(number: usize) -> &'static str {
     format!("text {number}").leak()
 }
@@ -39,8 +39,8 @@ fn a_text_is_not_taken_for_its_beginning() {
     }
 }
 
-/// Of 200 texts for 64 places, each of which is tried for every fourth text: that half the places stay empty
-/// has a probability below 10^-9 by any hash that spreads.
+/// 200 texts compete for 64 places, and each place is tried for every fourth text. With any hash
+/// that spreads, the probability that half the places stay empty is below 10^-9.
 #[test]
 fn texts_beyond_those_that_have_room_have_no_number() {
     let texts = Texts::new(64);
@@ -48,7 +48,7 @@ fn texts_beyond_those_that_have_room_have_no_number() {
     let given: Vec<_> = all.iter().map(|text| texts.number(text)).collect();
     let numbered = given.iter().filter(|given| given.is_ok()).count();
     assert!((32..=64).contains(&numbered), "{numbered} have a number");
-    // Another thread is told the same, also while places are taken.
+    // Another thread gets the same answers, also while places are taken.
     let _held = texts.taking.lock().unwrap();
     for (text, given) in all.iter().zip(given) {
         let mut interner = Interner::new();
@@ -65,8 +65,8 @@ fn texts_beyond_those_that_have_room_have_no_number() {
     }
 }
 
-/// Two texts of each place and its neighbour are known; those beyond are copied, and others stay as they were.
-/// The first text of each pair is at its own place, whatever the addresses.
+/// Each place and its neighbor know two texts; further texts are copied, and known ones stay. The
+/// first text of each pair is at its own place, whatever the addresses.
 #[test]
 fn what_a_thread_knows_stays() {
     let texts = Texts::new(MOST);
@@ -95,7 +95,7 @@ fn nobody_waits_while_a_place_is_taken() {
     assert!(interner.number_in(&texts, text).is_some());
 }
 
-/// Each begins with other texts, so that they take places from each other.
+/// Each thread begins with other texts, so that they compete for places.
 #[test]
 fn threads_give_the_same_numbers() {
     const TEXTS: usize = 400;

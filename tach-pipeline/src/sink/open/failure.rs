@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::sink::unlocked::tell;
+use crate::sink::unlocked;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -15,32 +15,31 @@ pub(super) struct Failure {
     /// When the writer failed last, and the pause from then on; `None` once it has worked again.
     lasting: Option<(Instant, Duration)>,
     /// When the last message was printed.
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Failure {
-    /// Returns whether the pause is over.
     pub(super) fn may_try(&self) -> bool {
         self.lasting.is_none_or(|(failed, pause)| failed.elapsed() >= pause)
     }
 
-    /// Records that the writer works.
     pub(super) fn is_over(&mut self) {
         self.lasting = None;
     }
 
-    /// Records that the writer failed while so many bytes wait.
+    /// Records a failure while so many bytes wait.
     pub(super) fn happened(&mut self, message: &str, waiting: usize, is_stderr: bool) {
         let pause = self.lasting.map_or(FIRST_PAUSE, |(_, pause)| (pause * 2).min(LONGEST_PAUSE));
         self.lasting = Some((Instant::now(), pause));
-        self.tell(&format!("{message}; {waiting} bytes wait, trying again"), is_stderr);
+        self.report(&format!("{message}; {waiting} bytes wait, trying again"), is_stderr);
     }
 
-    /// Prints a message on stderr, unless one was printed lately or stderr is the sink that fails.
-    pub(super) fn tell(&mut self, message: &str, is_stderr: bool) {
-        if !is_stderr && self.told.is_none_or(|told| told.elapsed() >= BETWEEN_MESSAGES) {
-            self.told = Some(Instant::now());
-            tell(format_args!("{message}"));
+    /// Prints a message on stderr, unless one was printed lately or stderr is the sink.
+    pub(super) fn report(&mut self, message: &str, is_stderr: bool) {
+        if !is_stderr && self.reported.is_none_or(|reported| reported.elapsed() >= BETWEEN_MESSAGES)
+        {
+            self.reported = Some(Instant::now());
+            unlocked::to_stderr(format_args!("{message}"));
         }
     }
 }

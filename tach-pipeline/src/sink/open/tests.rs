@@ -1,4 +1,4 @@
-//! What only a file that fails half-way through a line shows.
+//! A file that fails half-way through an event.
 
 use core::fmt;
 use std::fs;
@@ -28,7 +28,8 @@ impl io::Write for Full {
     }
 }
 
-/// What is in a new file, after the old one had room for so many bytes of three like records.
+/// Returns the contents of a new file, after the old one had room for `room` bytes of three
+/// records.
 fn after_reopening(
     format: impl Format + Copy + fmt::Debug + Send + 'static,
     room: usize,

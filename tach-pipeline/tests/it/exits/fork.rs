@@ -8,9 +8,9 @@ use tach_pipeline::WhenFull;
 
 use super::*;
 
-/// Forks, has the child run `f`, and waits until that has come true. A child that hangs is killed.
+/// Forks, runs `f` in the child and asserts that it returns true. Kills a child that hangs.
 fn in_child(f: impl FnOnce() -> bool) {
-    // SAFETY: the child uses nothing that another thread may have locked but what is tested.
+    // SAFETY: the child only calls the code under test, which needs no lock of another thread.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: it only sets a timer.
@@ -25,7 +25,7 @@ fn in_child(f: impl FnOnce() -> bool) {
     assert_eq!((waited, status), (child, 0));
 }
 
-/// The child's flush is told on stderr that it is in vain.
+/// The child's flush reports its failure on stderr.
 pub(super) fn while_stderr_is_locked(pipeline: &Pipeline) {
     let (locked, is_locked) = mpsc::channel();
     let (done, is_done) = mpsc::channel::<()>();
@@ -41,8 +41,7 @@ pub(super) fn while_stderr_is_locked(pipeline: &Pipeline) {
     });
 }
 
-/// The child logs into a full queue, which the back end may hold a lock of. Whether it does as the process
-/// forks is a matter of luck: of one in ten forks or so.
+/// The child logs into a full queue whose lock the back end may hold: in about one fork of ten.
 pub(super) fn while_a_queue_is_read() {
     let builder = Pipeline::builder().queue_bytes(1 << 20).when_full(WhenFull::DropOldest);
     let sink = Sink::writer("nothing", io::sink());
@@ -57,7 +56,7 @@ pub(super) fn while_a_queue_is_read() {
     }
 }
 
-/// Logs, forks at once, and has the child log more than its queue holds.
+/// Logs, forks at once, and logs more in the child than its queue holds.
 pub(super) fn logs(pipeline: &Pipeline, log: &dyn Fn(), guard: Guard) {
     log();
     in_child(|| {

@@ -1,4 +1,4 @@
-//! A process that is told to end, with the handler of the pipeline's documentation.
+//! A process that a signal ends, with the handler of the crate's documentation.
 
 use core::array;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::support::info;
 
 const THREADS: usize = 4;
 
-/// Has threads log without an end, and the process get a signal meanwhile.
+/// Logs on several threads without end, and raises the signal meanwhile.
 pub(super) fn while_threads_log(pipeline: &Pipeline) {
     static LOGGED: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
     let mut signals = Signals::new([SIGTERM]).unwrap();
