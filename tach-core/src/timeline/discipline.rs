@@ -1,14 +1,14 @@
-//! The discipline: what is known of the OS clock, and how a sample changes it.
+//! The discipline: the estimate of the OS clock, and how a sample changes it.
 //!
-//! An [`Estimate`] is a point of the OS clock, its rate, and how far either may be off. A sample
-//! corrects both by as much as it is more certain than they are (a Kalman filter with the two
-//! errors kept apart): one that was interrupted in its bracket moves little, one that contradicts
-//! a confident estimate by more than its error can explain makes the rate uncertain again.
+//! An [`Estimate`] is a point of the OS clock, its rate, and the errors of both. A sample corrects
+//! both in proportion to its certainty (a Kalman filter that keeps the two errors apart). A sample
+//! whose bracket was interrupted moves the estimate little. A sample that contradicts a confident
+//! estimate by more than the estimate's error can explain makes the rate uncertain again.
 
 use crate::line::{Line, Rate};
 use crate::sample::Sample;
 
-/// What is known of the OS clock.
+/// An estimate of the OS clock: one point and a rate, with their errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub(crate) tick: u64,
@@ -16,80 +16,82 @@ pub(crate) struct Estimate {
     pub(crate) ns: u64,
     /// [`Rate::UNKNOWN`] after the first sample.
     pub(crate) rate: Rate,
-    /// Standard error of `ns`; of `tick`, while no rate is known.
+    /// Standard error of `ns`. While no rate is known: standard error of `tick`.
     pub(crate) offset_error_ns: u32,
     /// Standard error of `rate`.
     pub(crate) rate_error_ppb: u32,
 }
 
-/// How a sample met the estimate.
+/// How a sample compares with the estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// As expected.
+    /// The sample is within the expected error.
     Expected,
-    /// Off by more than expected, but by too little in too short a time for a change of rate: cores
-    /// whose counters differ.
+    /// The error is larger than expected, but too small, in too short a time, for a change of rate:
+    /// the counters of two cores differ.
     Jitter,
-    /// Off by less than a step. Either the error is more than a slew makes in this time, or the time is too
-    /// short to tell. The next sample shows whether the clock was set or a slew has begun.
+    /// The error is smaller than a step, but either larger than a slew makes in this time, or the
+    /// time is too short to decide. The next sample shows whether the clock was set or a slew has
+    /// begun.
     Shifted,
     /// The OS clock's rate has changed.
     RateChanged,
-    /// The OS clock was set, by more than any slew explains.
+    /// The OS clock was set by more than any slew explains.
     Stepped,
 }
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// How fast a rate may wander, by temperature mostly: the error of a rate grows by this much.
+/// How fast the error of a rate grows: rates wander, mostly with temperature.
 const WANDER_PPB_PER_S: u64 = 3;
-/// Where that growth ends.
+/// The most that wandering adds to the error of a rate.
 const MAX_WANDER_PPB: u64 = 1000;
-/// The fastest slew that is taken for one: twice what Linux allows in `adjtimex`.
+/// The fastest change that counts as a slew: twice the maximum of Linux's `adjtimex`.
 const MAX_SLEW_PPM: u64 = 1000;
-/// An error of no more than this is taken for the counters' of two cores, if it would need a change of
-/// rate by more than one part in that many (20 ppm).
+/// The largest error that is attributed to differing counters of two cores. It must also need a
+/// change of rate by more than one part in [`JITTER_DIVISOR`] (20 ppm).
 const MAX_JITTER_NS: u64 = 2_000;
 const JITTER_DIVISOR: u64 = 50_000;
-/// A change of rate is not told from a little step in less time than this. What is taken for one is
-/// extrapolated over seconds.
+/// The shortest time in which a change of rate can be distinguished from a small step. A step
+/// mistaken for a change of rate would be extrapolated over seconds.
 const SHORTEST_SLEW_NS: u64 = 400_000_000;
-/// A rate whose error is more than this was told by few samples.
+/// A rate with a greater error rests on few samples.
 const YOUNG_PPB: u32 = 50_000;
-/// The error of a frequency that the machine declares: crystals are off by up to 50 ppm, and an OS clock
-/// is slewed by a little more than that.
+/// The error of a frequency that the machine declares. Crystals are off by up to 50 ppm, and an OS
+/// clock is slewed by a little more.
 const DECLARED_PPB: u64 = 100_000;
-/// The error of a rate after a step: a tenth.
+/// The error of a rate after a step: a tenth of the rate.
 const UNCERTAIN_PPB: u32 = 100_000_000;
-/// The error of a rate after a step that would have told an unlikely one.
+/// The error of a rate after a second step in a row whose slope was unlikely.
 const UNLIKELY_PPB: u32 = UNCERTAIN_PPB + 1;
-/// The smallest error that is taken for a step. A smaller one is slewed away.
+/// The smallest error that counts as a step. Smaller ones are slewed away.
 const MIN_STEP_NS: u64 = 1_000_000;
-/// An error that a look lets pass, as it is the counters' of two cores more often than the OS clock's.
+/// An error that a look accepts: it comes from differing counters of two cores more often than from
+/// the OS clock.
 const MAX_AGREED_NS: u64 = 200;
 
 impl Estimate {
-    /// Nothing to learn: a tick is a nanosecond.
+    /// The estimate of a clock whose ticks are nanoseconds: no sample changes it.
     pub(crate) const IDENTITY: Self =
         Self { tick: 0, ns: 0, rate: Rate::ONE, offset_error_ns: 0, rate_error_ppb: 0 };
 
-    /// After the first sample ever.
+    /// Creates the estimate after the very first sample.
     pub(crate) fn first(sample: &Sample) -> Self {
         Self {
             tick: sample.tick,
             ns: sample.ns,
             rate: Rate::UNKNOWN,
-            // Nothing to compare its width with: it may have been interrupted.
+            // There is no other width to compare with, so the bracket may have been interrupted.
             offset_error_ns: narrow(sample.width_ticks / 4),
             rate_error_ppb: u32::MAX,
         }
     }
 
-    /// Whether it could do with a rate that is known from elsewhere.
+    /// Returns whether a rate known from elsewhere would improve this estimate.
     pub(crate) fn wants_rate(&self) -> bool {
         !self.rate.is_known() || self.rate_error_ppb >= UNCERTAIN_PPB
     }
 
-    /// This estimate with a rate that is known from elsewhere.
+    /// Returns this estimate with a rate that is known from elsewhere.
     pub(crate) fn seeded(&self, rate: Rate, rate_error_ppb: u32) -> Self {
         let offset_error_ns = if self.rate.is_known() {
             self.offset_error_ns
@@ -99,23 +101,24 @@ impl Estimate {
         Self { rate, offset_error_ns, rate_error_ppb, ..*self }
     }
 
-    /// The OS clock's time at `tick`, as far as is known.
+    /// Returns the OS clock's estimated time at `tick`.
     #[inline(never)]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
     }
 
-    /// This estimate of a clock that is `ns` ahead, or behind where that wraps.
+    /// Returns the estimate of a clock that is `ns` ahead. The sum wraps, so `ns` may be negative.
     pub(crate) fn moved_by(&self, ns: u64) -> Self {
         Self { ns: self.ns.wrapping_add(ns), ..*self }
     }
 
-    /// The tick at which the OS clock has the time `ns`, as far as is known; `None` outside `u64`.
+    /// Returns the tick at which the OS clock is estimated to have the time `ns`; `None` outside
+    /// `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.tick_at(ns)
     }
 
-    /// Whether `sample` is about where this estimate expects it.
+    /// Returns whether `sample` is about where this estimate expects it.
     pub(crate) fn agrees(&self, sample: &Sample) -> bool {
         let elapsed_ns = self.rate.ns(sample.tick.saturating_sub(self.tick));
         let error_ns = sample.ns.abs_diff(self.ns_at(sample.tick));
@@ -124,11 +127,12 @@ impl Estimate {
         error_ns <= self.expected_error_ns(elapsed_ns, sample).max(tolerated_ns)
     }
 
-    /// The estimate with one more sample, once there is a rate. The OS clock was last seen to agree with
-    /// this estimate at `agreed_tick`.
+    /// Returns the estimate with one more sample. A rate must be known. The OS clock was last seen
+    /// to agree with this estimate at `agreed_tick`.
     pub(crate) fn with(&self, sample: &Sample, agreed_tick: u64) -> (Self, Finding) {
         if sample.tick < self.tick {
-            // Another core's counter, or one that went back for good: it shows nothing new.
+            // Another core's counter, or a counter that went back for good: the sample shows
+            // nothing new.
             return (*self, Finding::Expected);
         }
         if self.agrees(sample) {
@@ -139,7 +143,7 @@ impl Estimate {
         }
     }
 
-    /// This estimate as it was found to hold at a later tick.
+    /// Returns this estimate moved to a later tick at which it was found to hold.
     fn moved_to(&self, tick: u64) -> Self {
         if tick <= self.tick {
             return *self;
@@ -181,8 +185,9 @@ impl Estimate {
         let correction_ns = rounded(gain_q16(error_ns, offset_prior, noise));
         let ns = self.ns_at(sample.tick).saturating_add_signed(correction_ns);
         let (rate_error_q16, rate_error_ppb) = match finding {
-            // A step says nothing of the rate, the beginning of a slew says all. The next sample shows
-            // which of the two it was, and may change the rate by that much.
+            // A step carries no information about the rate, but the beginning of a slew is all
+            // about it. The next sample shows which of the two it was, and may then change the rate
+            // by this much.
             Finding::Shifted => {
                 let doubt = ppb(magnitude, elapsed_ns).min(u64::from(UNCERTAIN_PPB - 1));
                 (0, rate_prior.max(doubt))
@@ -206,7 +211,7 @@ impl Estimate {
         (updated, finding)
     }
 
-    /// The standard error of [`ns_at`](Self::ns_at), `elapsed_ns` after the last sample.
+    /// Returns the standard error of [`ns_at`](Self::ns_at), `elapsed_ns` after the last sample.
     #[inline(never)]
     pub(crate) fn error_after(&self, elapsed_ns: u64) -> u64 {
         let by_rate = u128::from(self.rate_error_after(elapsed_ns)) * u128::from(elapsed_ns);
@@ -220,10 +225,13 @@ impl Estimate {
         u64::from(self.rate_error_ppb).saturating_add(wander.min(MAX_WANDER_PPB)).max(1)
     }
 
-    /// A step says nothing of the rate. But what looks like one may be a rate that is far off (a virtual
-    /// machine that goes on elsewhere), so the next sample may change it by much. If that is a step as
-    /// well, the two tell the rate, if it is anything like the one before; the third step in a row
-    /// tells any.
+    /// Returns the estimate after a step.
+    ///
+    /// A step carries no information about the rate. But an apparent step may be a rate that is far
+    /// off (a virtual machine that was moved to another host), so the next sample may change the
+    /// rate by much. If the next sample is a step as well, the slope between the two becomes the
+    /// rate, provided that it is within a factor of four of the old one. At the third step in a
+    /// row, any slope does.
     fn with_step(&self, sample: &Sample) -> Self {
         let slope = Rate::from_slope(
             sample.ns.saturating_sub(self.ns),
@@ -246,13 +254,13 @@ impl Estimate {
         }
     }
 
-    /// Two samples give the first rate, or bear out the frequency that the machine declares: that is the
-    /// likely one then, but no surer than what was measured. Firmware, hypervisors and emulators declare
-    /// wrong ones.
+    /// Returns the estimate with its first rate, which two samples measure. If they confirm the
+    /// frequency that the machine declares, the declared frequency becomes the rate, but with the
+    /// error of the measurement: firmware, hypervisors and emulators declare wrong ones.
     pub(crate) fn with_second(&self, sample: &Sample, declared_hz: Option<u64>) -> Self {
         let ticks = sample.tick.saturating_sub(self.tick);
         let elapsed_ns = sample.ns.saturating_sub(self.ns);
-        // An OS clock that stood still tells no rate; the next sample will.
+        // An OS clock that stood still shows no rate; the next sample will.
         let measured = if elapsed_ns == 0 {
             Rate::ONE
         } else {
@@ -273,7 +281,8 @@ impl Estimate {
         }
     }
 
-    /// How far a sample may be off, `elapsed_ns` after the last one, if nothing happened.
+    /// Returns the greatest error to expect in a sample `elapsed_ns` after the last one, if nothing
+    /// happened.
     fn expected_error_ns(&self, elapsed_ns: u64, sample: &Sample) -> u64 {
         let half_width = self.rate.ns(sample.width_ticks) / 2;
         let error = hypot(self.error_after(elapsed_ns), noise_ns(sample, self.rate));
@@ -299,10 +308,12 @@ impl Estimate {
     }
 }
 
-/// The standard error of a sample. The OS clock was read anywhere in the bracket, in practice at much
-/// the same place in each, so a quarter of the half-width; an interruption was before or after, so half
-/// of what it made the bracket wider; and clock and counter show the last of their steps, anywhere in
-/// one.
+/// Returns the standard error of a sample, which is the sum of:
+///
+/// - A quarter of the bracket's half-width. The OS clock was read anywhere in the bracket, but in
+///   practice at much the same place each time.
+/// - Half the time by which an interruption widened the bracket: it came before or after the read.
+/// - The steps of clock and counter: each shows its last step, and the read was anywhere in one.
 #[inline(never)]
 fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
     let bracket_ns = rate.ns((sample.width_ticks - sample.excess_ticks) / 8);
@@ -314,40 +325,42 @@ fn noise_ns(sample: &Sample, rate: Rate) -> u64 {
         .saturating_add(1)
 }
 
-/// What is added to that while the narrowest bracket may itself have been interrupted, as there were few.
+/// Returns the error to add while there were few brackets: the narrowest may itself have been
+/// interrupted.
 fn unproven_ns(sample: &Sample, rate: Rate) -> u64 {
     rate.ns(sample.width_ticks / 4)
 }
 
-/// The part of `error` that a measurement with error `noise` corrects in a value with error `prior`,
-/// with 16 fractional bits: a rate is worth corrections of less than a ns.
+/// Returns the part of `error` that a measurement with error `noise` corrects in a value with error
+/// `prior`. The result has 16 fractional bits, as corrections of less than a nanosecond matter to a
+/// rate.
 #[inline(never)]
 fn gain_q16(error: i64, prior: u64, noise: u64) -> i128 {
-    // Kept below 2^47, so that a square and 32 fractional bits fit.
+    // Limited to 2^47, so that a square and 32 fractional bits fit.
     let square = |error: u64| u128::from(error.min(1 << 47)).pow(2);
     let (prior, noise) = (square(prior), square(noise));
     let part_q16 = |of: u128| {
         let part_q32 = (of << 32) / (prior + noise).max(1);
         i128::from(error) * i128::try_from(part_q32).unwrap_or(1 << 32) / (1 << 16)
     };
-    // By the smaller of the two, so that what is nearly all is not rounded.
+    // Computes the smaller part, so that a part of nearly one is not rounded.
     if prior > noise { (i128::from(error) << 16) - part_q16(noise) } else { part_q16(prior) }
 }
 
-/// To the nearest whole number, from 16 fractional bits.
+/// Rounds a number with 16 fractional bits to the nearest whole number.
 fn rounded(value_q16: i128) -> i64 {
     i64::try_from((value_q16 + (1 << 15)) >> 16).unwrap_or(0)
 }
 
-/// The standard error of two values with these errors, weighed together.
+/// Returns the standard error of the weighted mean of two values with these errors.
 #[inline(never)]
 fn combined_error(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     saturated(product / u128::from(hypot(a, b).max(1))).max(1)
 }
 
-/// The standard error of the sum of two values with these errors: the square root of the sum of their
-/// squares, or up to 6 % more.
+/// Returns the standard error of the sum of two values with these errors: the square root of the
+/// sum of their squares, or up to 6 % more.
 fn hypot(a: u64, b: u64) -> u64 {
     let (greater, lesser) = (a.max(b), a.min(b));
     let part = u128::from(lesser).pow(2) / u128::from(greater.max(1)) / 2;

@@ -1,4 +1,4 @@
-//! What one append publishes: the next piece of the timeline, and the knowledge behind it.
+//! Records: the next piece of the timeline and the knowledge behind it, published together.
 
 use super::counts::{Counts, Event};
 use super::discipline::{Estimate, Finding};
@@ -7,58 +7,61 @@ use super::policy::{BackwardStep, Policy};
 use crate::line::{Line, Rate};
 use crate::sample::Sample;
 
-/// One piece of the timeline, and what is known when it begins.
+/// A piece of the timeline, and the knowledge at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(super) piece: Piece,
-    /// Of the OS clock plus the offset.
+    /// The estimate of the OS clock plus the offset.
     pub(crate) estimate: Estimate,
-    /// The timeline less the OS clock, in ns; wraps.
+    /// The timeline minus the OS clock, in ns; wraps.
     pub(crate) offset_ns: u64,
-    /// The narrowest bracket seen lately; 0 before the first.
+    /// The narrowest recent bracket; 0 before the first.
     pub(crate) best_width_ticks: u32,
     pub(crate) counts: Counts,
-    /// Where the last of the counted events was found; 0 if there was none.
+    /// The tick at which the last counted event was found; 0 if there was none.
     pub(crate) last_event_tick: u64,
 }
 
-/// How many words the knowledge behind a record takes.
+/// The number of words that the knowledge behind a record takes.
 pub(super) const KNOWLEDGE_WORDS: usize = 9;
 
-/// The least that a reading of an OS clock takes.
+/// The shortest time that a read of an OS clock takes.
 const FASTEST_READ_NS: u64 = 12;
-/// How soon the OS clock is sampled again after it did not do what was expected.
+/// The time to the next sample after the OS clock contradicted the estimate.
 const SECOND_LOOK_NS: u64 = 10_000_000;
-/// An OS clock that takes so many times as long to read as it did may be read by a system call now: the
-/// kernel has left the counter.
+/// If reading the OS clock takes this many times as long as before, it may be a system call now:
+/// the kernel has abandoned the counter.
 const SLOWER: u64 = 4;
-/// A shorter bracket is no system call's.
+/// A shorter bracket holds no system call.
 const MIN_SLOW_NS: u64 = 250;
 /// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
 /// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
-/// The longest record. Looks check it every [`LOOK_NS`]. It is below the time that a `FastRate` serves, and long enough for a minute to take a third of the history.
+/// The longest record. Looks check it every [`LOOK_NS`]. It is shorter than a `FastRate` can serve,
+/// and so long that a minute takes a third of the history.
 pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
-/// An error is slewed away at no more than one part in this many: 500 ppm.
+/// An error is slewed away by at most one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
-/// A timeline that is further ahead than this, and may not go back, runs at half its rate.
+/// If a timeline that may not go back is further ahead than this, it runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
-/// For how long a line is used without a look at the OS clock.
+/// The time for which a line is used without a look at the OS clock.
 pub(super) const LOOK_NS: u64 = 50_000_000;
-/// A counter that is further back than this has gone back: less is another core's.
+/// A counter that is further back than this has gone back. A smaller difference is another core's
+/// counter.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
-/// As many ticks of a counter whose rate is not known, and may be 10 GHz.
+/// [`MAX_SKEW_NS`] in ticks of a counter whose rate is not known, and may be 10 GHz.
 const MAX_SKEW_TICKS: u64 = 1_000_000;
-/// A timeline that is further than this from what was known of the OS clock jumps to it, if it may: no
-/// slew is found that late.
+/// A timeline that is further than this from the estimate of the OS clock jumps to it, if it may. A
+/// slew is always found earlier.
 const MAX_STRAY_NS: u64 = 10_000_000;
-/// A rate that changed by more than one part in this many (20 ppm) is counted: temperature does less.
+/// A change of rate by more than one part in this many (20 ppm) is counted. Temperature changes it
+/// by less.
 const COUNTED_CHANGE_DIVISOR: u64 = 50_000;
-/// Before this much time has passed since the first sample, no rate can be told.
+/// The time that must pass after the first sample before a second one shows the rate.
 pub(super) const SPIN_NS: u64 = 30_000;
 
 impl Record {
-    /// The identity, for a source whose ticks are the OS clock's own nanoseconds.
+    /// Creates the identity, for a source whose ticks are the OS clock's own nanoseconds.
     pub(super) fn identity(origin_ns: u64) -> Self {
         let line = |start| Line { start_tick: start, start_ns: start, rate: Rate::ONE };
         Self {
@@ -71,7 +74,7 @@ impl Record {
         }
     }
 
-    /// The beginning: one known point and no rate, so that it covers no tick at all.
+    /// Creates the first record: one known point and no rate, so that it covers no tick.
     pub(super) fn first(sample: &Sample) -> Self {
         let line = Line { start_tick: sample.tick, start_ns: sample.ns, rate: Rate::UNKNOWN };
         Self {
@@ -84,7 +87,7 @@ impl Record {
         }
     }
 
-    /// This record with a rate that is known from elsewhere, if it could do with one.
+    /// Returns this record with a rate that is known from elsewhere, if `known_rate` is one.
     pub(super) fn seeded(self, known_rate: Option<(Rate, u32)>) -> Self {
         let Some((rate, error_ppb)) = known_rate else { return self };
         Self { estimate: self.estimate.seeded(rate, error_ppb), ..self }
@@ -99,12 +102,13 @@ impl Record {
     /// Returns the record that follows the first one, on a machine that declares this frequency.
     pub(super) fn second(&self, end: &End, sample: &Sample, declared_hz: Option<u64>) -> Self {
         let estimate = self.estimate.with_second(sample, declared_hz);
-        // Without a rate no clock can be seen to be set back.
+        // Without a rate, a set-back clock can't be recognized.
         let policy = Policy::Step(BackwardStep::Hold);
         self.followed(end, sample, policy, estimate, Finding::Expected)
     }
 
-    /// Returns the record that follows this one when `sample` has made `estimate` of this one's.
+    /// Returns the record that follows this one. `estimate` is this record's estimate with
+    /// `sample`.
     fn followed(
         &self,
         end: &End,
@@ -129,8 +133,9 @@ impl Record {
             }
             (Policy::Offset, Some(Event::BackwardStep)) => {
                 let known_ns = self.estimate.ns_at(end.agreed_tick);
-                // A clock that has gone on since the last look counts: the machine was suspended, or its
-                // counter runs faster. One that went back says nothing of the time since.
+                // If the OS clock has advanced since the last look, its time counts: the machine
+                // was suspended, or its counter runs faster. If it went back, it shows nothing
+                // about the time since the last look.
                 let went_back =
                     sample.ns.saturating_add(sample.resolution_ns + MAX_SKEW_NS) < known_ns;
                 let target_ns =
@@ -181,8 +186,8 @@ impl Record {
         }
     }
 
-    /// The narrowest bracket lately, which a longer one replaces slowly, unless that is so much longer that
-    /// another way of reading the clock must be in use.
+    /// Returns the narrowest recent bracket. A wider one replaces it slowly, unless it is so much
+    /// wider that the clock must now be read in another way.
     fn width_after(&self, sample: &Sample) -> u32 {
         if self.is_slow(sample) {
             return narrow(sample.width_ticks);
@@ -191,19 +196,21 @@ impl Record {
         narrow(sample.width_ticks).min(raised)
     }
 
-    /// Whether the OS clock takes much longer to read than it did.
+    /// Returns whether the OS clock takes much longer to read than before.
     pub(super) fn is_slow(&self, sample: &Sample) -> bool {
         self.best_width_ticks != 0
             && sample.width_ticks / SLOWER > u64::from(self.best_width_ticks)
             && self.estimate.rate.ns(sample.width_ticks) > MIN_SLOW_NS
     }
 
-    /// Whether the OS clock is where this record expects it, so that the record may be used on.
+    /// Returns whether the OS clock is where this record expects it, so that the record may stay in
+    /// use.
     pub(super) fn agrees(&self, sample: &Sample) -> bool {
         sample.tick < self.piece.end_tick && self.estimate.agrees(sample)
     }
 
-    /// What to count of a sample that made `estimate` the successor of this record's.
+    /// Returns the event to count, if any, for a sample that changed this record's estimate to
+    /// `estimate`.
     fn event(
         &self,
         stepped: bool,
@@ -221,34 +228,34 @@ impl Record {
         }
     }
 
-    /// Whether ticks are the OS clock's own nanoseconds.
+    /// Returns whether ticks are the OS clock's own nanoseconds.
     pub(crate) fn is_identity(&self) -> bool {
         self.piece.gap.start_tick == 0 && self.piece.end_tick == u64::MAX
     }
 
-    /// Whether it has lines at all: the first record is a point without a rate.
+    /// Returns whether the record has lines: the first record is a point without a rate.
     pub(crate) fn has_rate(&self) -> bool {
         self.estimate.rate.is_known()
     }
 
-    /// By how many ticks the counters of two cores may differ.
+    /// Returns the number of ticks by which the counters of two cores may differ.
     pub(super) fn skew_ticks(&self) -> u64 {
         let known_ticks = self.has_rate().then(|| self.estimate.rate.ticks(MAX_SKEW_NS)).flatten();
         known_ticks.unwrap_or(MAX_SKEW_TICKS)
     }
 
-    /// The tick of the next look after one at `tick`: at the end of the record at the latest.
+    /// Returns the tick of the next look after one at `tick`: at the latest, the end of the record.
     pub(super) fn next_look(&self, tick: u64) -> u64 {
         let interval_ticks = lasting_ticks(LOOK_NS, self.estimate.rate, self.best_width_ticks);
         tick.saturating_add(interval_ticks).min(self.piece.end_tick)
     }
 
-    /// The line that tells the time at `tick`.
+    /// Returns the line that converts `tick`.
     pub(crate) fn line_at(&self, tick: u64) -> Line {
         self.piece.line(|point| point.tick <= tick)
     }
 
-    /// The piece, and the knowledge behind it.
+    /// Converts the record to words: the piece, and the knowledge behind it.
     pub(super) fn to_words(self) -> ([u64; PIECE_WORDS], [u64; KNOWLEDGE_WORDS]) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let knowledge = [
@@ -294,37 +301,39 @@ impl Record {
         }
     }
 
-    /// Twice the length of this record, within limits.
+    /// Returns twice the length of this record, within limits.
     fn doubled_length_ns(&self, longest: u64) -> u64 {
         let ticks = self.piece.end_tick - self.piece.main.start_tick;
         self.estimate.rate.ns(ticks).saturating_mul(2).clamp(MIN_LENGTH_NS, longest)
     }
 }
 
-/// Where a record ends.
+/// The end of a record, and the reasons for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub(super) id: u64,
-    /// The first tick that its successor converts.
+    /// The first tick that the successor converts.
     pub(super) tick: u64,
-    /// The tick for whose sake the successor is made: if the OS clock was set, this tick has the new time.
+    /// The tick whose conversion needs the successor. If the OS clock was set, this tick has the
+    /// new time.
     pub(super) wanted_tick: u64,
-    /// Where the OS clock was last seen to agree with the record.
+    /// The tick at which the OS clock last agreed with the record.
     pub(super) agreed_tick: u64,
-    /// If the OS clock is ahead, then it jumped, and the counter is right.
+    /// Whether, if the OS clock is ahead, it jumped and the counter is right.
     pub(super) clock_jumped: bool,
 }
 
-/// The ticks that last about `ns`, where the narrowest bracket lately took `width_ticks`.
+/// Returns the number of ticks that last about `ns`, if the narrowest recent bracket took
+/// `width_ticks`.
 ///
-/// A rate may be far off, after an OS clock that stood still. But no OS clock is read in less than
-/// [`FASTEST_READ_NS`], so the bracket sets a limit without it.
+/// The rate may be far off after an OS clock stood still. But no OS clock is read in less than
+/// [`FASTEST_READ_NS`], so the bracket sets a limit that needs no rate.
 fn lasting_ticks(ns: u64, rate: Rate, width_ticks: u32) -> u64 {
     let most = u64::from(width_ticks.max(1)).saturating_mul(ns / FASTEST_READ_NS);
     rate.ticks(ns).unwrap_or(u64::MAX).min(most)
 }
 
-/// The gap line's rate, and where it arrives.
+/// Returns the gap line's rate and the time at its end.
 ///
 /// `natural` begins at the gap's start and has the OS clock's own rate.
 fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate, u64) {
@@ -332,9 +341,10 @@ fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate,
     if ticks == 0 {
         return (natural.rate, natural.start_ns);
     }
-    // From one known point to the other. Over a gap too short to tell a rate that may be far off,
-    // so it stays within what a counted interval can bear, and the main line does the rest. Only a
-    // clock that was stopped or set back (a suspend) may make the gap as slow as it needs.
+    // The slope from one known point to the other. A short gap may give a slope that is far off, so
+    // the rate stays within limits that a measured interval can bear, and the main line corrects
+    // the rest. Only a clock that was stopped or set back (a suspend) may make the gap as slow as
+    // it needs.
     let slope = Rate::from_slope(truth_ns.saturating_sub(natural.start_ns), ticks);
     let slowest = if finding == Finding::Stepped { 0 } else { natural.rate.q48() / 2 };
     let fastest = natural.rate.q48().saturating_mul(2);
@@ -342,8 +352,8 @@ fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate,
     (rate, Line { rate, ..natural }.ns_at(knee_tick))
 }
 
-/// The rate that leads from `from_ns` to `to_ns`, no further from `natural` than a slew may be, and
-/// with the precision that the fast path has.
+/// Returns the rate that leads from `from_ns` to `to_ns`, limited to a slew from `natural`, and
+/// with the precision of the fast path.
 fn aimed(natural: Rate, from_ns: u64, to_ns: u64, ticks: u64) -> Rate {
     let slope = Rate::from_slope(to_ns.saturating_sub(from_ns), ticks).q48();
     let slew = natural.q48() / SLEW_DIVISOR;
@@ -374,13 +384,13 @@ mod tests {
     const FOLLOW: Policy = Policy::Step(BackwardStep::Follow);
     const HOLD: Policy = Policy::Step(BackwardStep::Hold);
 
-    /// The end of a record at `tick`.
+    /// Returns the end of a record at `tick`.
     fn end(tick: u64) -> End {
         End { id: 1, tick, wanted_tick: u64::MAX, agreed_tick: tick, clock_jumped: false }
     }
 
-    /// A record in the middle of a process, for a counter of 1 GHz, whose timeline is `ahead_ns` from
-    /// what is known of the OS clock.
+    /// Returns a record in the middle of a process, for a counter of 1 GHz, whose timeline is
+    /// `ahead_ns` ahead of the estimate of the OS clock.
     fn record(ahead_ns: i64) -> Record {
         let first = Record::first(&sample(NS_PER_S)).seeded(Some((Rate::ONE, 10)));
         let mut record = first.next(&end(NS_PER_S), &sample(2 * NS_PER_S), FOLLOW);
