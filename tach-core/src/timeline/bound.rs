@@ -1,15 +1,15 @@
-//! How far the timeline is from the OS clock, by a fresh sample.
+//! Bounds on the timeline's distance from the OS clock, by a fresh sample.
 
 use super::{Answers, BackwardStep, Policy, Question, Record, Timeline};
 use crate::line::{Line, Rate};
 use crate::sample::{ClockPair, Sample};
 
-/// A bracket that is wider was interrupted, or is a system call's.
+/// A wider bracket was interrupted, or holds a system call.
 const NARROW_NS: u64 = 250;
 
 impl Timeline {
-    /// Returns whether the OS clock is within `tolerance_ns` of where it was expected at the tick
-    /// `since`. Before the first conversion it is expected by `rate`.
+    /// Returns whether the OS clock is within `tolerance_ns` of its expected time, and no event was
+    /// found after the tick `since`. Before the first conversion, `rate` gives the expected time.
     pub(crate) fn try_is_undisturbed(
         &self,
         since: u64,
@@ -25,16 +25,17 @@ impl Timeline {
         Ok(record.last_event_tick <= since && deviation_ns <= tolerance_ns)
     }
 
-    /// Returns the present tick, and how far the timeline may be there from the OS clock plus the
-    /// offset, in ns; `None` before the first conversion.
+    /// Returns the present tick, and the timeline's greatest possible distance there from the OS
+    /// clock plus the offset, in ns; `None` before the first conversion.
     ///
-    /// The bound rests on nothing but a reading of both clocks.
+    /// The bound rests only on a reading of both clocks.
     pub(crate) fn try_bound(
         &self,
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<Option<(u64, u64)>, Question> {
-        // An offset stands in the newest record only, and a timeline that waits may run at half its rate.
+        // Only the newest record holds the offset, and a timeline that waits may run at half its
+        // rate.
         let is_plain = self.policy(clocks) == Policy::Step(BackwardStep::Follow);
         let first = if is_plain { self.bound_at_first(clocks) } else { None };
         match first {
@@ -43,7 +44,8 @@ impl Timeline {
         }
     }
 
-    /// The bound by one bracket around the OS clock, if that was not interrupted and is on the current line.
+    /// Returns the bound by one bracket around the OS clock, if the bracket was not interrupted and
+    /// is on the current line.
     fn bound_at_first(&self, clocks: &dyn ClockPair) -> Option<(u64, u64)> {
         let sample = Sample::take(clocks, u64::MAX);
         let line = self.current.0.line_at(sample.tick)?;
@@ -66,16 +68,17 @@ impl Timeline {
         }
         let sample = self.sample(&record, clocks, answers)?;
         let line = self.find(sample.tick, clocks, answers)?;
-        // That may have found a jump of the OS clock, for which the timeline has another offset now.
+        // `find` may have found a jump of the OS clock, which changes the timeline's offset.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
         let sample = Sample { ns: sample.ns.wrapping_add(jumped_ns), ..sample };
         Ok(Some((sample.tick, distance_ns(&line, record.estimate.rate.max(line.rate), &sample))))
     }
 }
 
-/// How far `line` may be from the OS clock at the sample's tick, where ticks last by `rate`.
+/// Returns the greatest possible distance of `line` from the OS clock at the sample's tick. `rate`
+/// converts the bracket's width.
 fn distance_ns(line: &Line, rate: Rate, sample: &Sample) -> u64 {
-    // The clock was read in the bracket, and shows the last of its steps. Odd widths are rounded down.
+    // The clock was read within the bracket, and shows its last step. Odd widths are rounded down.
     let half_width_ticks = sample.width_ticks / 2 + 2;
     line.ns_at(sample.tick)
         .abs_diff(sample.ns)

@@ -1,6 +1,6 @@
-//! What is counted of the OS clock and the counter.
+//! Counts of looks and of events of the OS clock and the counter.
 
-/// What has been seen so far.
+/// Counts of the looks and events so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     pub(crate) syncs: u32,
@@ -9,7 +9,7 @@ pub(crate) struct Counts {
     pub(crate) rate_changes: u32,
 }
 
-/// What is counted of the OS clock or the counter.
+/// An event of the OS clock or the counter that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     ForwardStep,
@@ -18,7 +18,7 @@ pub(super) enum Event {
 }
 
 impl Counts {
-    /// How many events there were.
+    /// Returns the number of events.
     pub(crate) fn events(&self) -> u64 {
         u64::from(self.forward_steps)
             + u64::from(self.backward_steps)

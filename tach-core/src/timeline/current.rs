@@ -1,12 +1,12 @@
-//! The line in use, where the fast path finds it, and the ticks that a read may give without a look.
+//! The line in use, stored for the fast path, and the range of ticks that needs no look.
 
 use crate::line::{FastRate, Line};
 use crate::sync::Versioned;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The line in use: start tick, rate, and start ns. Its version is the tick up to which it may be
-/// used, which rises with every line. So a reader that has compared that tick with its own has checked
-/// that there is a line at all.
+/// The line in use: start tick, rate, and start ns. Its version is the first tick that it may not
+/// convert, which rises with every line. So a reader that compares this tick with its own also
+/// checks that a line exists.
 #[derive(Debug)]
 pub(super) struct Current {
     line: Versioned<3>,
@@ -14,12 +14,12 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// No line.
+    /// Creates a value without a line.
     pub(super) const fn new() -> Self {
         Self { line: Versioned::new(), floor: Floor(AtomicU64::new(0)) }
     }
 
-    /// The time at `tick`, if the line covers it.
+    /// Returns the time at `tick`, if the line covers it.
     #[inline]
     pub(super) fn ns_at(&self, tick: u64) -> Option<u64> {
         let (until, [start_tick, q32, start_ns]) = self.line.read()?;
@@ -27,8 +27,8 @@ impl Current {
         covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
     }
 
-    /// The time from `earlier` to `later`, if the line covers both and `later` is the later one. It
-    /// needs no start ns, and so reads two words only.
+    /// Returns the time from `earlier` to `later`, if the line covers both and `later` is the later
+    /// one. Needs no start ns, so it reads only two words.
     #[inline]
     pub(super) fn ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let (until, [start_tick, q32]) = self.line.read()?;
@@ -36,19 +36,21 @@ impl Current {
         covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
     }
 
-    /// Like [`ns_at`](Self::ns_at) for a tick that was read now, unless a look is due.
+    /// Returns the time at `now`, a tick that was just read, like [`ns_at`](Self::ns_at); `None` if
+    /// a look is due.
     #[inline]
     pub(super) fn ns_now(&self, now: u64) -> Option<u64> {
         if now >= self.floor.tick() { self.ns_at(now) } else { None }
     }
 
-    /// Like [`ns_between`](Self::ns_between) up to a tick that was read now, unless a look is due.
+    /// Returns the time from `earlier` to `now`, a tick that was just read, like
+    /// [`ns_between`](Self::ns_between); `None` if a look is due.
     #[inline]
     pub(super) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
         if now >= self.floor.tick() { self.ns_between(earlier, now) } else { None }
     }
 
-    /// The line, if it covers `tick`.
+    /// Returns the line, if it covers `tick`.
     pub(super) fn line_at(&self, tick: u64) -> Option<Line> {
         let (until, [start_tick, q32, start_ns]) = self.line.read()?;
         let rate = FastRate::from_q32(q32).into();
@@ -61,15 +63,16 @@ impl Current {
             .try_write(until, &[line.start_tick, FastRate::of(line.rate).q32(), line.start_ns]);
     }
 
-    /// Whether `tick`, read now, lies between the last look at the OS clock and the next.
+    /// Returns whether `tick`, which was just read, lies between the last look at the OS clock and
+    /// the next.
     ///
-    /// The two bounds may be of different looks. Then a tick may be refused that need not be.
+    /// The two bounds may come from different looks. Then this may needlessly refuse a tick.
     #[inline]
     pub(super) fn expects(&self, tick: u64) -> bool {
         self.floor.tick() <= tick && tick < self.line.version()
     }
 
-    /// The tick of the last look. A counter that reads less has gone back.
+    /// Returns the tick of the last look. A counter that reads less has gone back.
     pub(super) fn floor(&self) -> u64 {
         self.floor.tick()
     }
@@ -99,7 +102,7 @@ impl Floor {
 
 #[cfg(test)]
 impl Current {
-    /// Leaves it as a writer does that was stopped in the middle.
+    /// Leaves the line as a writer does that was stopped in the middle.
     pub(super) fn stall(&self) {
         self.line.stall();
     }

@@ -51,8 +51,8 @@ const MAX_SLEW_PPM: u64 = 1000;
 /// change of rate by more than one part in [`JITTER_DIVISOR`] (20 ppm).
 const MAX_JITTER_NS: u64 = 2_000;
 const JITTER_DIVISOR: u64 = 50_000;
-/// The shortest time in which a change of rate can be distinguished from a small step. A step
-/// mistaken for a change of rate would be extrapolated over seconds.
+/// A shorter time can't distinguish a change of rate from a small step. A step mistaken for a
+/// change of rate would be extrapolated over seconds.
 const SHORTEST_SLEW_NS: u64 = 400_000_000;
 /// A rate with a greater error rests on few samples.
 const YOUNG_PPB: u32 = 50_000;
@@ -312,7 +312,7 @@ impl Estimate {
 ///
 /// - A quarter of the bracket's half-width. The OS clock was read anywhere in the bracket, but in
 ///   practice at much the same place each time.
-/// - Half the time by which an interruption widened the bracket: it came before or after the read.
+/// - Half the excess width that an interruption caused: it came before or after the read.
 /// - The steps of clock and counter: each shows its last step, and the read was anywhere in one.
 #[inline(never)]
 fn noise_ns(sample: &Sample, rate: Rate) -> u64 {

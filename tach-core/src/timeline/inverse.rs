@@ -1,4 +1,4 @@
-//! Ticks at times: the timeline read the other way round.
+//! Conversion from times to ticks: the inverse of the timeline.
 
 use super::piece::Point;
 use super::{Answers, Question, Timeline};
@@ -7,7 +7,7 @@ use crate::line::Line;
 use crate::sample::ClockPair;
 
 impl Timeline {
-    /// The tick that is `ns` after `tick`; `None` past the range of ticks.
+    /// Returns the tick that is `ns` after `tick`; `None` past the range of ticks.
     pub(crate) fn try_tick_after(
         &self,
         tick: u64,
@@ -26,7 +26,7 @@ impl Timeline {
         Ok(self.tick_telling(told_ns, time, [Line::first_tick_at, Line::last_tick_at]))
     }
 
-    /// The tick that is `ns` before `tick`; `None` before the range of ticks.
+    /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
     pub(crate) fn try_tick_before(
         &self,
         tick: u64,
@@ -45,17 +45,18 @@ impl Timeline {
         Ok(self.tick_telling(told_ns, time, [Line::last_tick_at, Line::first_tick_at]))
     }
 
-    /// The first tick at which the time is `ns` or later.
+    /// Returns the first tick at which the time is `ns` or later.
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
         self.line_telling(ns)?.tick_at(ns)
     }
 
-    /// The first of the ticks `beside` a time that is told as `told_ns`.
+    /// Returns the tick that `beside` finds for `time`, preferably one that converts to `told_ns`.
     ///
-    /// So a sum differs from its summand by just what was added; and as `time` was not rounded on the way,
-    /// adding and subtracting lead back to within a tick. Where a tick is longer than a nanosecond no tick
-    /// may be told so, and it is the first beside `time`.
+    /// A sum thus differs from its summand by exactly the duration that was added. `time` is not
+    /// rounded, so adding and then subtracting a duration leads back to within a tick. If a tick is
+    /// longer than a nanosecond, no tick may convert to `told_ns`; then returns the first tick
+    /// `beside` `time`.
     fn tick_telling(
         &self,
         told_ns: u64,
@@ -68,7 +69,7 @@ impl Timeline {
         [first, second, line.tick_at(told_ns)].into_iter().flatten().find(is_told_so).or(first)
     }
 
-    /// The line on which the time is `ns`; `None` before [`begin`](Self::begin).
+    /// Returns the line on which the time is `ns`; `None` before [`begin`](Self::begin).
     fn line_telling(&self, ns: u64) -> Option<Line> {
         let newest = self.newest()?.piece;
         let wanted = |point: Point| point.ns <= ns;

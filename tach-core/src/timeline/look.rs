@@ -1,4 +1,4 @@
-//! Looks: a sample of the OS clock, and its consequences for the newest record.
+//! Looks: samples of the OS clock, and their consequences for the newest record.
 
 use super::question::{Answers, Question};
 use super::record::{End, SPIN_NS};
@@ -7,12 +7,13 @@ use crate::line::Line;
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{Id, Ordering};
 
-/// How often the start-up spin reads an OS clock that stands still; more often if it rises in long steps.
+/// How many times the start-up spin reads an OS clock that stands still. If the clock rises in long
+/// steps, the spin reads it more often.
 const MAX_SPINS: u64 = 2_000;
-/// How often a counter that stands is read, should the OS clock stand still too.
+/// How many times a standing counter is read if the OS clock stands still too.
 const MAX_STANDS: u64 = 1_000;
-/// A counter that has not moved while the OS clock went on by so much has stopped: one of 1 MHz makes
-/// ten ticks.
+/// If a counter has not moved while the OS clock advanced by this much, it has stopped. A counter
+/// of 1 MHz makes ten ticks in this time.
 const STOPPED_NS: u64 = 10_000;
 
 impl Timeline {
@@ -25,7 +26,8 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<(), Question> {
-        // Before the counter is read again: another thread may look, and raise it, meanwhile.
+        // Reads the floor before the counter is read again: another thread may look meanwhile and
+        // raise it.
         let floor = self.floor();
         let Some(record) = self.newest() else { return Ok(()) };
         if is_behind(&record, tick, floor) && is_behind(&record, clocks.ticks(), floor) {
@@ -59,22 +61,22 @@ impl Timeline {
         Ok(())
     }
 
-    /// Takes a sample of both clocks, in this timeline's time. Fails if the counter does, until the
-    /// caller has replaced it or decided to keep it.
+    /// Takes a sample of both clocks, in this timeline's time. If the counter failed, fails until
+    /// the caller has replaced the counter or decided to keep it.
     pub(super) fn sample(
         &self,
         record: &Record,
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<Sample, Question> {
-        // Before the counter is read: another thread may look, and raise it, meanwhile.
+        // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.floor();
         let sample = Sample::take(clocks, u64::from(record.best_width_ticks));
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
             answers.about(CounterFailure::Regressed)?;
         } else if sample.width_ticks == 0 && counter_stands(clocks) {
-            // A slow counter may not move within a bracket either, so `counter_stands` watched it
+            // A slow counter may not move within a bracket either, so `counter_stands` watches it
             // for longer.
             answers.about(CounterFailure::Stopped)?;
         } else if record.is_slow(&sample) {
@@ -134,7 +136,8 @@ impl Timeline {
         self.counted_event.swap(false, Ordering::Relaxed)
     }
 
-    /// Raises the horizon of `next` to the next look. If another record is the newest, does nothing.
+    /// Raises the horizon of `next` to the next look. If another record is the newest, does
+    /// nothing.
     pub(super) fn take_up(&self, next: &Record) {
         self.current.0.raise_floor(next.estimate.tick);
         if let Some((id, newest)) = self.newest_with_id() {
@@ -147,8 +150,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the first record that has a rate, after `record`. It takes a second sample, some time
-    /// after the first.
+    /// Returns the first record that has a rate, which follows `record`. If the rate is not known
+    /// from elsewhere, waits until a second sample can show it.
     pub(super) fn second(
         &self,
         id: Id,
@@ -169,7 +172,7 @@ impl Timeline {
             let sample = self.sample(&seeded, clocks, answers)?;
             return Ok(seeded.next(&end(), &sample, self.policy(clocks)));
         }
-        // Asked before the spin, since asking takes time too.
+        // Read before the spin, since reading it takes time too.
         let declared_hz = clocks.declared_hz();
         let spin_ns = spin_ns(clocks);
         for _ in 0..MAX_SPINS + spin_ns / 32 {
@@ -182,24 +185,27 @@ impl Timeline {
     }
 }
 
-/// Whether the counter has gone back if it read `tick` after the floor was at `floor`.
+/// Returns whether a counter that read `tick` has gone back. The floor was at `floor` before that
+/// read.
 fn is_behind(record: &Record, tick: u64, floor: u64) -> bool {
     tick.saturating_add(record.skew_ticks()) < floor
 }
 
-/// How long after the first sample a second one shows the rate: two steps of a clock that rises in long ones.
+/// Returns the time after which a second sample shows the rate. For a clock that rises in long
+/// steps, it is two steps.
 fn spin_ns(clocks: &dyn ClockPair) -> u64 {
     SPIN_NS.max(2 * clocks.resolution_ns())
 }
 
-/// Whether the counter stands still while the OS clock goes on.
+/// Returns whether the counter stands still while the OS clock advances.
 pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     if !clocks.reads_counter() {
         return false;
     }
     let (tick, ns) = (clocks.ticks(), clocks.os_ns());
     for _ in 0..MAX_STANDS {
-        // The counter last: an interruption before its read only gives it time to move.
+        // Reads the counter last: an interruption before that read only gives the counter time to
+        // move.
         let has_had_time = clocks.os_ns().saturating_sub(ns) >= STOPPED_NS;
         if clocks.ticks() != tick {
             return false;

@@ -1,4 +1,4 @@
-//! What was told before the newest record: by the records that are kept, and by chords between them.
+//! Times before the newest record: from the records that are kept, and from chords between them.
 
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::thinning::{self, Kept};
@@ -6,12 +6,13 @@ use super::{SLOTS, Timeline};
 use crate::line::{Line, Rate};
 use crate::sync::Id;
 
-/// How many records are given up at a time, when there is no room.
+/// The number of records to give up at a time, when there is no room.
 const GIVEN_UP: usize = 3;
-/// What is younger than this is given up last: a minute, and what a record may be longer than that.
+/// Records younger than this are given up last: a minute, plus the part of a record that may extend
+/// beyond it.
 const RECENT_NS: u64 = 65_000_000_000;
 
-/// Where a record starts, and the id of the one before.
+/// The start of a record, and the id of the previous one.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     previous: Id,
@@ -19,17 +20,18 @@ struct Start {
 }
 
 impl Start {
-    /// From the first words of a piece.
+    /// Reads the start from the first words of a piece.
     fn from_words([previous, tick, ns]: [u64; 3]) -> Self {
         Self { previous, point: Point { tick, ns } }
     }
 }
 
 impl Timeline {
-    /// The line on which the last point is whose place is as `wanted`, if it is older than `newest`.
+    /// Returns the line with the last point that satisfies `wanted`, if that point is older than
+    /// `newest`.
     ///
-    /// Over records that have been given up a chord leads from the one before to the one after, and
-    /// what was before the first is told by the first line.
+    /// Where records were given up, a chord leads from the previous record to the next one. Before
+    /// the first record, the first line is extended.
     #[cold]
     pub(super) fn older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Line {
         loop {
@@ -39,14 +41,15 @@ impl Timeline {
         }
     }
 
-    /// `None` if a record that it needs was given up meanwhile, and its slot reused.
+    /// Like [`older_line`](Self::older_line), but returns `None` if a record that it needs was
+    /// given up meanwhile and its slot reused.
     ///
-    /// It reads of each record no more than where it starts: an interval that began a while ago asks for
-    /// this every time.
+    /// Reads only the start of each record, since every interval that began a while ago needs this
+    /// call.
     fn try_older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Option<Line> {
         let whole = |id| self.history.read(id).map(Piece::from_words);
         let mut after = Start { previous: newest.previous, point: newest.start() };
-        // The recent ones, each by the one after it.
+        // The recent records, each found through its successor.
         while let Some(words) = self.history.read(after.previous) {
             let start = Start::from_words(words);
             if wanted(start.point) {
@@ -77,19 +80,19 @@ impl Timeline {
         Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
     }
 
-    /// The first line, which is extended to the ticks before it.
+    /// Returns the first line, extended to the ticks before it.
     fn first_line(&self, newest: &Piece) -> Line {
         let Some((first_id, first)) = self.first_piece() else { return newest.gap };
         let second = self.oldest_after(first_id).map_or(*newest, |(_, piece)| piece);
         Line { rate: second.gap.rate, ..first.gap }
     }
 
-    /// The oldest record, if it is not the newest as well.
+    /// Returns the oldest record, unless it is the newest as well.
     pub(super) fn first_piece(&self) -> Option<(Id, Piece)> {
         self.oldest_after(0)
     }
 
-    /// The oldest of the records after `after`, if it is not the newest as well.
+    /// Returns the oldest of the records after `after`, unless it is the newest as well.
     #[inline(never)]
     fn oldest_after(&self, after: Id) -> Option<(Id, Piece)> {
         let mut oldest: Option<(Id, [u64; PIECE_WORDS])> = None;
@@ -101,7 +104,7 @@ impl Timeline {
         oldest.map(|(id, words)| (id, Piece::from_words(words)))
     }
 
-    /// Gives up the records that are missed least.
+    /// Gives up the records whose removal costs least.
     #[cold]
     pub(super) fn make_room(&self) {
         let mut room = [Kept::NONE; SLOTS];
@@ -111,7 +114,7 @@ impl Timeline {
             let piece = Piece::from_words(words);
             let Some(reach) = self.history.reach(id, piece.knee().tick) else { continue };
             let end = piece.end_at(reach.until);
-            // In their order: the slots are nearly so.
+            // Sorted by insertion, as the slots are nearly in order.
             let mut at = count;
             while at > 0 && room[at - 1].id > id {
                 at -= 1;
@@ -131,7 +134,8 @@ impl Timeline {
         }
     }
 
-    /// Gives up the record of `kept` that is missed least, if there is one to choose from.
+    /// Gives up the record of `kept` whose removal costs least. Returns `false` if none may be
+    /// given up.
     #[inline(never)]
     fn give_one_up(&self, kept: &mut [Kept], recent: Point) -> bool {
         let Some((index, error_ns)) = thinning::choose(kept, recent) else { return false };

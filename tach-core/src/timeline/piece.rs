@@ -1,8 +1,9 @@
-//! What a record tells of time: two lines that meet at the knee.
+//! A record's conversion from ticks to time: two lines that meet at the knee.
 //!
-//! The *gap* line leads from the horizon of the record before to the point where the OS clock was
-//! sampled. It is short in a busy process. The *main* line leads from the knee to where the OS clock is
-//! expected to be at the end tick. A look that finds another time ends the record before that.
+//! The *gap* line leads from the horizon of the previous record to the point where the OS clock was
+//! sampled (the knee). It is short in a busy process. The *main* line leads from the knee to the
+//! time that the OS clock is expected to have at the end tick. If a look finds another time, the
+//! record ends earlier.
 //!
 //! ```text
 //!        previous record          gap      main
@@ -29,11 +30,11 @@ pub(super) struct Piece {
     pub(super) end_tick: u64,
 }
 
-/// How many words [`Piece::to_words`] gives.
+/// The number of words that [`Piece::to_words`] returns.
 pub(super) const PIECE_WORDS: usize = 8;
 
 impl Piece {
-    /// Covers nothing.
+    /// A piece that covers nothing.
     pub(super) const NONE: Self = {
         let nowhere = Line { start_tick: 0, start_ns: 0, rate: Rate::UNKNOWN };
         Self { previous: 0, gap: nowhere, main: nowhere, end_tick: 0 }
@@ -47,13 +48,13 @@ impl Piece {
         Point { tick: self.main.start_tick, ns: self.main.start_ns }
     }
 
-    /// The point at which the successor begins, where the horizon was closed at `until`.
+    /// Returns the point at which the successor begins if the horizon was closed at `until`.
     pub(super) fn end_at(&self, until: u64) -> Point {
         let tick = until.max(self.main.start_tick);
         Point { tick, ns: self.main.ns_at(tick) }
     }
 
-    /// The line on which the last point is that is as `wanted`.
+    /// Returns the line with the last point that satisfies `wanted`.
     pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Line {
         if wanted(self.knee()) { self.main } else { self.gap }
     }

@@ -1,32 +1,32 @@
-//! What a timeline does when the OS clock falls behind it.
+//! The choices for an OS clock that falls behind the timeline.
 
-/// What a timeline does when the OS clock is set back by more than can be slewed away.
+/// The timeline's response when the OS clock is set back by more than can be slewed away.
 ///
 /// # Examples
 ///
 /// ```
 /// use tach_core::{BackwardStep, set_backward_step};
 ///
-/// // A log whose lines must stay in order, though the clock be set back.
+/// // The lines of this log must stay in order, even if the clock is set back.
 /// set_backward_step(BackwardStep::Hold);
 /// # set_backward_step(BackwardStep::Follow);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackwardStep {
-    /// It goes back at once.
+    /// Goes back at once.
     Follow,
-    /// It never goes back, and slows until the truth has caught up: to half the rate while it is more
-    /// than a millisecond ahead, and by 500 ppm then.
+    /// Never goes back, but slows until the OS clock has caught up: to half the rate while the
+    /// timeline is more than a millisecond ahead, then by 500 ppm.
     Hold,
 }
 
-/// What a timeline does when the OS clock falls behind it by a step.
+/// The timeline's response when the OS clock jumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// As the user asked for: of Unix time.
+    /// The user's choice, for Unix time.
     Step(BackwardStep),
-    /// It goes on at the clock's rate, and keeps an offset to the clock: of elapsed time, which must
+    /// Continues at the clock's rate and keeps an offset to the clock: for elapsed time, which must
     /// stay true when the OS clock jumps.
     Offset,
 }

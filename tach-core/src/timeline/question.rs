@@ -5,13 +5,13 @@ use crate::sample::CounterFailure;
 
 /// The reason why a conversion or a look stopped before it had a result.
 ///
-/// The caller answers it in [`Answers`] and tries again. Each question is asked once per attempt, so
-/// a caller that tries again with the answer ends after a few rounds.
+/// The caller answers it in [`Answers`] and tries again. Each question is asked once per attempt,
+/// so a caller that tries again with the answer ends after a few rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     /// The counter failed. Ticks can continue from another source, if the caller replaces it.
     CounterFailed(CounterFailure),
-    /// The OS clock is ahead by so much. Did it jump alone, or did the counter, whose ticks have
+    /// The OS clock is ahead by `ahead_ns`. Did it jump alone, or did the counter, whose ticks have
     /// this rate, lose ticks since the tick `since`?
     DidClockJump { ahead_ns: u64, rate: Rate, since: u64 },
     /// Is the rate known from elsewhere?
@@ -21,24 +21,24 @@ pub(crate) enum Question {
 /// The answers so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Answers {
-    /// The caller has replaced the counter, or decided to keep it.
+    /// Whether the caller has replaced the counter or decided to keep it.
     pub(crate) counter_is_settled: bool,
-    /// Whether the OS clock jumped alone; `None` if that was not asked yet.
+    /// Whether the OS clock jumped alone; `None` before that was asked.
     pub(crate) clock_jumped: Option<bool>,
-    /// The caller was asked for the rate.
+    /// Whether the caller was asked for the rate.
     pub(crate) rate_is_settled: bool,
     /// The rate in ns per tick and its error in ppb, if it is known from elsewhere.
     pub(crate) known_rate: Option<(Rate, u32)>,
 }
 
 impl Answers {
-    /// Fails if the caller has not yet decided what becomes of a counter that failed.
+    /// Fails until the caller has decided to replace or keep a counter that failed.
     pub(super) fn about(&self, failure: CounterFailure) -> Result<(), Question> {
         if self.counter_is_settled { Ok(()) } else { Err(Question::CounterFailed(failure)) }
     }
 
-    /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A shorter lead than
-    /// a millisecond may be a slew.
+    /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A lead of up to
+    /// [`SHORTEST_JUMP_NS`] may be a slew.
     pub(super) fn clock_jumped(
         &self,
         ahead_ns: u64,
@@ -51,11 +51,11 @@ impl Answers {
         self.clock_jumped.ok_or(Question::DidClockJump { ahead_ns, rate, since })
     }
 
-    /// Returns the rate, if it is known from elsewhere.
+    /// Returns the rate, if it is known from elsewhere. Fails until the caller was asked.
     pub(super) fn rate(&self) -> Result<Option<(Rate, u32)>, Question> {
         if self.rate_is_settled { Ok(self.known_rate) } else { Err(Question::WhichRate) }
     }
 }
 
-/// An OS clock that is ahead by less may have been slewed.
+/// An OS clock that is ahead by no more than this may have been slewed.
 const SHORTEST_JUMP_NS: u64 = 1_000_000;

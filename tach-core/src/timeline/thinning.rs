@@ -1,45 +1,45 @@
-//! Which old record to give up: the one that is missed least.
+//! The choice of the old record to give up: the one whose removal costs least.
 //!
-//! Where records are missing, a chord leads from the end of the one before to the start of the one
-//! after. What matters is how far that chord is off, beside how far it may be at its age: so years
-//! are told by few records, but a bend in the timeline is kept as long as something straighter can
-//! go.
+//! Where records are missing, a chord leads from the end of the previous record to the start of the
+//! next one. The cost of a removal is the chord's error divided by the error tolerated at its age.
+//! So few records cover years, but a bend in the timeline is kept as long as a straighter part can
+//! be given up.
 
 use super::piece::{Piece, Point};
 
-/// A record that is kept, with how far the chord before it is off, in ns.
+/// A record that is kept, and the error of the chord before it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kept {
     pub(super) id: u64,
     pub(super) piece: Piece,
-    /// Where its successor began.
+    /// The start of the successor.
     pub(super) end: Point,
     pub(super) error_ns: u64,
 }
 
 impl Kept {
-    /// Stands where there is none.
+    /// A placeholder for no record.
     pub(super) const NONE: Self =
         Self { id: 0, piece: Piece::NONE, end: Point { tick: 0, ns: 0 }, error_ns: 0 };
 }
 
-/// What an old tick may be off, beside a hundred-millionth of its age.
+/// The error that an old tick may have, in addition to a hundred-millionth of its age.
 const TOLERANCE_NS: f64 = 1000.0;
 const TOLERANCE_OF_AGE: f64 = 1e-8;
 
 /// More records than this are made in a minute only if the clock is disturbed several times.
 const RECENT: usize = 40;
-/// The records that tell how the timeline begins: they are never given up.
+/// The number of records that are never given up at the start: they define how the timeline begins.
 const FIRST: usize = 2;
 
-/// The index in `kept` of the record to give up, and how far the chord in its place is off; `None`
-/// if there is none to choose from. `kept` is in the order of time.
+/// Returns the index in `kept` of the record to give up, and the error of the chord that replaces
+/// it; `None` if no record may be given up. `kept` must be in the order of time.
 ///
-/// Records after `recent`, by its tick or its ns, are given up only if there are no others, and of
-/// those the last [`RECENT`] not at all.
+/// Records after `recent`, by tick or by ns, are given up only if there are no others, and the last
+/// [`RECENT`] of them never.
 pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
-    // By both, since a clock that was set makes all before it look old by ns, and a rate that is not
-    // known again yet by ticks.
+    // Compares both. After the OS clock was set, all earlier records look old by ns; while a new
+    // rate is not yet known, they look old by ticks.
     let is_old = |kept: &Kept| {
         let start = kept.piece.start();
         start.tick < recent.tick && start.ns < recent.ns
@@ -48,7 +48,8 @@ pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
         .or_else(|| cheapest(kept, kept.len().checked_sub(RECENT)?, &|_| true))
 }
 
-/// The record to give up of those between [`FIRST`] and `end` whose successors are as `wanted`.
+/// Returns the record to give up, among those from [`FIRST`] to `end` whose successors satisfy
+/// `wanted`, and the error of the chord that replaces it.
 fn cheapest(kept: &[Kept], end: usize, wanted: &dyn Fn(&Kept) -> bool) -> Option<(usize, u64)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
@@ -68,13 +69,15 @@ fn cheapest(kept: &[Kept], end: usize, wanted: &dyn Fn(&Kept) -> bool) -> Option
     best
 }
 
-/// How far the chord would be off that took the place of the record at `index`.
+/// Returns the error of the chord that would replace the record at `index`: its distance from the
+/// record, plus the greater error of the two chords beside it.
 fn error_without(kept: &[Kept], index: usize) -> f64 {
     let (before, Kept { piece, end, .. }, after) =
         (&kept[index - 1], &kept[index], &kept[index + 1]);
     let (from, to) = (before.end, after.piece.start());
     let knee = piece.knee();
-    // A step of the clock is at the knee, where the gap line ends elsewhere than the main begins.
+    // A step of the clock is at the knee: the gap line ends there at another time than the main
+    // line begins.
     let gap_end = Point { ns: piece.gap.ns_at(knee.tick), ..knee };
     let mut here = 0.0_f64;
     for point in [piece.start(), gap_end, knee, *end] {
@@ -85,7 +88,7 @@ fn error_without(kept: &[Kept], index: usize) -> f64 {
     here + known
 }
 
-/// How far `point` is from the straight line between the other two, in ns.
+/// Returns the distance of `point` from the straight line between the other two, in ns.
 #[inline(never)]
 fn distance(from: Point, to: Point, point: Point) -> f64 {
     let (dx, dy) = (difference(to.tick, from.tick), difference(to.ns, from.ns));
@@ -98,7 +101,7 @@ fn tolerance(now: Point, then: Point) -> f64 {
     TOLERANCE_NS + TOLERANCE_OF_AGE * difference(now.ns, then.ns).abs()
 }
 
-/// `a - b`: exact for all that is near.
+/// Returns `a - b`, exactly if the two are near each other.
 #[inline(never)]
 #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more")]
 fn difference(a: u64, b: u64) -> f64 {
@@ -114,7 +117,7 @@ mod tests {
     const START: Point = Point { tick: 0, ns: 0 };
     const END: Point = Point { tick: u64::MAX, ns: u64::MAX };
 
-    /// Records of 100 ticks, each as high as `heights` says at its start.
+    /// Creates records of 100 ticks, each starting at its height in `heights`.
     fn kept(heights: &[u64]) -> Vec<Kept> {
         let piece = |i: usize| {
             let tick = 100 * i as u64;
