@@ -51,7 +51,8 @@ impl Timeline {
         self.line_telling(ns)?.tick_at(ns)
     }
 
-    /// Returns the tick that `beside` finds for `time`, preferably one that converts to `told_ns`.
+    /// Returns the first of the ticks `beside` `time` that converts to `told_ns`, or the line's own
+    /// tick at `told_ns`.
     ///
     /// A sum thus differs from its summand by exactly the duration that was added. `time` is not
     /// rounded, so adding and then subtracting a duration leads back to within a tick. If a tick is
