@@ -21,7 +21,7 @@
 //! | a read that stays behind earlier loads | [`OrderedInstant`] |
 //! | an instant that several threads write | [`AtomicInstant`] |
 //! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
-//! | to read far more often than the time must change | `coarse::now`, `coarse::unix_nanos` |
+//! | to read far more often than the time must change | `coarse::now`, `coarse::unix_time` |
 //! | timestamps that no step of the clock distorts | [`Anchor`] |
 //! | one time for everything written about an event | `event_time` |
 //! | timestamps that are never equal | [`IncreasingClock`] |
@@ -101,7 +101,6 @@
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(all(test, loom), allow(dead_code, unused_imports, reason = "the rest is not compiled"))]
 
 #[cfg(feature = "std")]
 extern crate std;
@@ -111,71 +110,46 @@ compile_error!(
     "tach-core keeps ticks and times in 64-bit atomics, which this target does not have"
 );
 
-mod sync;
-
 #[doc(hidden)]
-#[cfg(not(all(test, loom)))]
 pub mod adapter;
-
-// Loom's atomics can't stand in a static, so its models are compiled without the rest.
-#[cfg(all(any(feature = "coarse", feature = "recalibrator"), not(all(test, loom))))]
+#[cfg(any(feature = "coarse", feature = "recalibrator"))]
 mod background;
-#[cfg(not(all(test, loom)))]
 mod budget;
-#[cfg(not(all(test, loom)))]
 mod clock;
-#[cfg(all(feature = "coarse", not(all(test, loom))))]
+#[cfg(feature = "coarse")]
 pub mod coarse;
-#[cfg(not(all(test, loom)))]
 mod conversions;
-#[cfg(not(all(test, loom)))]
 mod counter;
-#[cfg(not(all(test, loom)))]
 mod error;
-#[cfg(all(feature = "std", not(all(test, loom))))]
+#[cfg(feature = "std")]
 pub mod event_time;
-#[cfg(not(all(test, loom)))]
 mod instants;
-#[cfg(not(all(test, loom)))]
 mod line;
-#[cfg(not(all(test, loom)))]
 mod os;
-#[cfg(not(all(test, loom)))]
 mod sample;
-#[cfg(not(all(test, loom)))]
 mod source;
-#[cfg(not(all(test, loom)))]
+mod sync;
 mod system;
-#[cfg(not(all(test, loom)))]
 mod text;
-#[cfg(not(all(test, loom)))]
 mod timeline;
-#[cfg(not(all(test, loom)))]
 mod unix_time;
 
-#[cfg(not(all(test, loom)))]
-pub use self::exports::*;
-
-/// The public items.
-#[cfg(not(all(test, loom)))]
-mod exports {
-    #[cfg(feature = "recalibrator")]
-    pub use crate::background::Recalibrator;
-    pub use crate::budget::Budget;
-    #[cfg(feature = "std")]
-    pub use crate::clock::ManualClock;
-    pub use crate::clock::{Clock, IncreasingClock, SystemClock};
-    pub use crate::error::Error;
-    pub use crate::instants::{AtomicInstant, Instant, MonotonicInstant, OrderedInstant};
-    pub use crate::os::KernelClock;
-    pub use crate::source::{Order, Reason, Source};
-    pub use crate::system::{
-        Status, TimelineStatus, enforce_order, epoch, force_source, set_backward_step, status,
-        sync, uptime,
-    };
-    pub use crate::timeline::BackwardStep;
-    pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, rfc3339, unix_nanos};
-}
+#[cfg(feature = "recalibrator")]
+pub use crate::background::Recalibrator;
+pub use crate::budget::Budget;
+#[cfg(feature = "std")]
+pub use crate::clock::ManualClock;
+pub use crate::clock::{Clock, IncreasingClock, SystemClock};
+pub use crate::error::Error;
+pub use crate::instants::{AtomicInstant, Instant, MonotonicInstant, OrderedInstant};
+pub use crate::os::KernelClock;
+pub use crate::source::{Order, Reason, Source};
+pub use crate::system::{
+    Status, TimelineStatus, enforce_order, epoch, force_source, set_backward_step, status, sync,
+    uptime,
+};
+pub use crate::timeline::BackwardStep;
+pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, rfc3339, unix_nanos};
 
 /// The example in the README.
 #[cfg(doctest)]

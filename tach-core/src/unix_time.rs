@@ -261,6 +261,7 @@ impl fmt::Display for UnixTime {
 impl TryFrom<Duration> for UnixTime {
     type Error = Error;
 
+    #[inline]
     fn try_from(since_epoch: Duration) -> Result<Self, Error> {
         Self::EPOCH.checked_add(since_epoch).ok_or(Error::AFTER_MAX)
     }

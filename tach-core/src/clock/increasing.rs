@@ -74,7 +74,7 @@ impl<C> IncreasingClock<C> {
     }
 
     #[inline]
-    fn told(&self, time: UnixTime) -> UnixTime {
+    fn increased(&self, time: UnixTime) -> UnixTime {
         UnixTime::from_nanos(self.floor.0.rise(time.as_nanos(), self.resolution_ns))
     }
 }
@@ -102,7 +102,7 @@ impl<C: Clock> Clock for IncreasingClock<C> {
 
     #[inline]
     fn unix_time(&self) -> UnixTime {
-        self.told(self.clock.unix_time())
+        self.increased(self.clock.unix_time())
     }
 
     #[inline]
@@ -113,7 +113,7 @@ impl<C: Clock> Clock for IncreasingClock<C> {
     #[inline]
     fn anchor(&self) -> Anchor {
         let anchor = self.clock.anchor();
-        Anchor::new(anchor.instant(), self.told(anchor.unix_time()))
+        Anchor::new(anchor.instant(), self.increased(anchor.unix_time()))
     }
 
     #[inline]

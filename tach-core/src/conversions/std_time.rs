@@ -66,6 +66,7 @@ impl From<UnixTime> for SystemTime {
 impl TryFrom<SystemTime> for UnixTime {
     type Error = Error;
 
+    #[inline]
     fn try_from(time: SystemTime) -> Result<Self, Error> {
         Self::try_from(time.duration_since(UNIX_EPOCH).map_err(|_| Error::BEFORE_EPOCH)?)
     }
