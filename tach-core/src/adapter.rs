@@ -2,8 +2,8 @@
 
 #[cfg(feature = "std")]
 pub use crate::event_time::pinned::{depth, unpinned};
+pub use crate::instants::uptime_at;
 use crate::os;
-pub use crate::system::uptime_at;
 pub use crate::text::{decimal, seconds};
 use crate::unix_time::UnixTime;
 

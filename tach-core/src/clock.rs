@@ -10,9 +10,9 @@ use core::time::Duration;
 pub use self::increasing::IncreasingClock;
 #[cfg(feature = "std")]
 pub use self::manual::ManualClock;
-use crate::instants::{Instant, MonotonicInstant};
+use crate::instants::{Anchor, Instant, MonotonicInstant};
 use crate::system::{self, Early};
-use crate::unix_time::{Anchor, UnixTime, unix_nanos};
+use crate::unix_time::{UnixTime, unix_nanos};
 
 /// A clock: the system's, one that a test moves by hand, or your own.
 ///
@@ -220,12 +220,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// ```
     #[inline]
     fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
-        let (anchored, time) = (anchor.instant(), anchor.unix_time());
-        if instant >= anchored {
-            time.saturating_add(self.duration_between(anchored, instant))
-        } else {
-            time.saturating_sub(self.duration_between(instant, anchored))
-        }
+        anchor.unix_time_from(instant, |earlier, later| self.duration_between(earlier, later))
     }
 }
 

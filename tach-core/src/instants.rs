@@ -1,12 +1,16 @@
-//! The three instants, and one that threads share.
+//! The three instants, one that threads share, and one with its Unix time.
 
+mod anchor;
 mod atomic;
 mod instant;
 mod monotonic;
 mod ops;
 mod ordered;
+mod uptime;
 
+pub use self::anchor::Anchor;
 pub use self::atomic::AtomicInstant;
 pub use self::instant::Instant;
 pub use self::monotonic::MonotonicInstant;
 pub use self::ordered::OrderedInstant;
+pub use self::uptime::{uptime, uptime_at};

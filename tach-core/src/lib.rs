@@ -128,6 +128,7 @@ mod line;
 mod os;
 mod sample;
 mod source;
+mod status;
 mod sync;
 mod system;
 mod text;
@@ -141,15 +142,15 @@ pub use crate::budget::Budget;
 pub use crate::clock::ManualClock;
 pub use crate::clock::{Clock, IncreasingClock, SystemClock};
 pub use crate::error::Error;
-pub use crate::instants::{AtomicInstant, Instant, MonotonicInstant, OrderedInstant};
+pub use crate::instants::{
+    Anchor, AtomicInstant, Instant, MonotonicInstant, OrderedInstant, uptime,
+};
 pub use crate::os::KernelClock;
 pub use crate::source::{Order, Reason, Source};
-pub use crate::system::{
-    Status, TimelineStatus, enforce_order, epoch, force_source, set_backward_step, status, sync,
-    uptime,
-};
+pub use crate::status::{Status, TimelineStatus, status};
+pub use crate::system::{enforce_order, epoch, force_source, set_backward_step, sync};
 pub use crate::timeline::BackwardStep;
-pub use crate::unix_time::{Anchor, BoundedTime, UnixTime, rfc3339, unix_nanos};
+pub use crate::unix_time::{BoundedTime, UnixTime, rfc3339, unix_nanos};
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -8,22 +8,19 @@ mod disciplined;
 mod host;
 mod raw;
 mod read;
-mod status;
 mod upkeep;
 
 pub(crate) use self::convert::{
-    after, before, between, elapsed, unix_ns_at, unix_ns_now, unix_ns_with_uncertainty,
+    after, before, between, elapsed, unix_ns_at, unix_ns_now, unix_ns_with_uncertainty, uptime_at,
 };
 #[allow(
     unused_imports,
     reason = "for the standard library's instants, which are not everywhere"
 )]
 pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
-pub use self::convert::{uptime, uptime_at};
 pub(crate) use self::disciplined::{MONOTONIC, REALTIME};
 use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
-pub use self::status::{Status, TimelineStatus, status};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
 use crate::line::{Line, Rate};

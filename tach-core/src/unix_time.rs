@@ -1,6 +1,5 @@
 //! Points in Unix time.
 
-mod anchor;
 mod bounded;
 mod ops;
 pub mod rfc3339;
@@ -8,7 +7,6 @@ pub mod rfc3339;
 use core::fmt;
 use core::time::Duration;
 
-pub use self::anchor::Anchor;
 pub use self::bounded::BoundedTime;
 use crate::error::Error;
 use crate::system;

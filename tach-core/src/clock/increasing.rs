@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::instants::{Instant, MonotonicInstant};
+use crate::instants::{Anchor, Instant, MonotonicInstant};
 use crate::sync::{Floor, Padded};
-use crate::unix_time::{Anchor, UnixTime};
+use crate::unix_time::UnixTime;
 
 /// A clock whose Unix time increases with every read, on any thread, so that timestamps can serve
 /// as keys.

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use std::thread_local;
 
-use crate::unix_time::Anchor;
+use crate::instants::Anchor;
 
 thread_local! {
     /// Const-initialized and without a destructor: usable until the thread has ended.

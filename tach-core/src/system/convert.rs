@@ -7,7 +7,6 @@ use super::raw::{in_force, tick_by};
 use super::read::{Bare, Read, ticks};
 use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
-use crate::instants::Instant;
 use crate::sync::{AtomicU64, Ordering, Padded};
 
 /// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
@@ -119,37 +118,10 @@ pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
     (unix_ns_at(tick), bound_ns)
 }
 
-/// Returns the time since this process first used tach.
-///
-/// # Examples
-///
-/// ```
-/// let earlier = tach_core::uptime();
-/// assert!(tach_core::uptime() >= earlier);
-/// ```
-#[expect(clippy::must_use_candidate, reason = "also called to begin the count")]
+/// Returns the time from the process's first use of tach to `tick`; zero if `tick` is earlier.
 #[inline]
-pub fn uptime() -> Duration {
-    uptime_at(Instant::from_ticks(ticks::<Bare>()))
-}
-
-/// Returns the time from the process's first use of tach to `instant`; zero if `instant` is
-/// earlier.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::adapter::uptime_at;
-/// use tach_core::{Instant, uptime};
-///
-/// let now = Instant::now();
-/// assert!(uptime_at(now) <= uptime());
-/// ```
-#[must_use]
-#[inline]
-pub fn uptime_at(instant: impl Into<Instant>) -> Duration {
-    let ns = monotonic_ns_at(instant.into().as_ticks());
-    Duration::from_nanos(ns.saturating_sub(origin_ns()))
+pub(crate) fn uptime_at(tick: u64) -> Duration {
+    Duration::from_nanos(monotonic_ns_at(tick).saturating_sub(origin_ns()))
 }
 
 /// Returns the OS's monotonic clock at the first use of tach.

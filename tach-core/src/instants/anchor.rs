@@ -1,6 +1,7 @@
 //! An instant and its Unix time.
 
-use crate::clock::{Clock, SystemClock};
+use core::time::Duration;
+
 use crate::instants::Instant;
 use crate::unix_time::UnixTime;
 
@@ -54,7 +55,7 @@ impl Anchor {
 
     /// Reads the system's clock once and returns the instant and its Unix time.
     ///
-    /// For another clock see [`Clock::anchor`].
+    /// For another clock see [`Clock::anchor`](crate::Clock::anchor).
     ///
     /// # Cost
     ///
@@ -119,7 +120,7 @@ impl Anchor {
     /// Returns the Unix time at `instant`: the anchor's time plus or minus the time between the two
     /// instants. Both instants must belong to the system's clock.
     ///
-    /// For another clock see [`Clock::unix_time_from`].
+    /// For another clock see [`Clock::unix_time_from`](crate::Clock::unix_time_from).
     ///
     /// # Examples
     ///
@@ -131,6 +132,21 @@ impl Anchor {
     #[must_use]
     #[inline]
     pub fn unix_time_at(self, instant: impl Into<Instant>) -> UnixTime {
-        SystemClock.unix_time_from(self, instant.into())
+        self.unix_time_from(instant.into(), |earlier, later| later.duration_since(earlier))
+    }
+
+    /// Returns the Unix time at `instant`, where `between` measures the time from an earlier
+    /// instant to a later one.
+    #[inline]
+    pub(crate) fn unix_time_from(
+        self,
+        instant: Instant,
+        between: impl FnOnce(Instant, Instant) -> Duration,
+    ) -> UnixTime {
+        if instant >= self.instant {
+            self.unix_time.saturating_add(between(self.instant, instant))
+        } else {
+            self.unix_time.saturating_sub(between(instant, self.instant))
+        }
     }
 }

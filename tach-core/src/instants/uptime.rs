@@ -1,0 +1,38 @@
+//! The time since the process's first use of tach.
+
+use core::time::Duration;
+
+use crate::instants::Instant;
+use crate::system;
+
+/// Returns the time since this process first used tach.
+///
+/// # Examples
+///
+/// ```
+/// let earlier = tach_core::uptime();
+/// assert!(tach_core::uptime() >= earlier);
+/// ```
+#[expect(clippy::must_use_candidate, reason = "also called to begin the count")]
+#[inline]
+pub fn uptime() -> Duration {
+    uptime_at(Instant::now())
+}
+
+/// Returns the time from the process's first use of tach to `instant`; zero if `instant` is
+/// earlier.
+///
+/// # Examples
+///
+/// ```
+/// use tach_core::adapter::uptime_at;
+/// use tach_core::{Instant, uptime};
+///
+/// let now = Instant::now();
+/// assert!(uptime_at(now) <= uptime());
+/// ```
+#[must_use]
+#[inline]
+pub fn uptime_at(instant: impl Into<Instant>) -> Duration {
+    system::uptime_at(instant.into().as_ticks())
+}
