@@ -309,4 +309,12 @@ mod tests {
         let error = UnixTime::try_from(last + Duration::from_nanos(1)).unwrap_err();
         assert_eq!(error, Error::AFTER_MAX);
     }
+
+    #[test]
+    fn the_messages_name_the_ends_of_the_range() {
+        let message = Error::BEFORE_EPOCH.to_string();
+        assert!(message.contains(&format!("before {:.0},", UnixTime::EPOCH)), "{message}");
+        let message = Error::AFTER_MAX.to_string();
+        assert!(message.contains(&format!("after {},", UnixTime::MAX)), "{message}");
+    }
 }

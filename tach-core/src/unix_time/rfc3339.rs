@@ -5,7 +5,6 @@
 
 #[cfg(feature = "std")]
 pub(crate) mod cached;
-pub(crate) mod fault;
 mod offset;
 mod parse;
 

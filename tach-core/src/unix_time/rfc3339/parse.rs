@@ -6,9 +6,8 @@ mod tests;
 use core::str::FromStr;
 use core::time::Duration;
 
-use super::fault::{Expected, Fault, Field};
 use super::{Offset, SECONDS_PER_DAY, civil_from_days};
-use crate::error::Error;
+use crate::error::{Error, Expected, Fault, Field};
 use crate::unix_time::UnixTime;
 
 /// Parses RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21 10:30:00+01:00`.

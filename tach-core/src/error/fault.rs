@@ -41,7 +41,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    pub(super) const fn range(self) -> RangeInclusive<u16> {
+    pub(crate) const fn range(self) -> RangeInclusive<u16> {
         match self {
             Self::Month => 1..=12,
             Self::Hour | Self::OffsetHour => 0..=23,
