@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::periodic::Periodic;
 use crate::error::Error;
+use crate::system;
 
 /// The guard of a thread that samples the OS clocks at an interval until the guard is dropped.
 ///
@@ -61,6 +62,6 @@ impl Recalibrator {
     /// assert_eq!(error.to_string(), "the interval is 0ns, but must be from 1ms to 1day");
     /// ```
     pub fn spawn(interval: Duration) -> Result<Self, Error> {
-        Ok(Self { _thread: Periodic::spawn("tach-sync", interval, crate::sync)? })
+        Ok(Self { _thread: Periodic::spawn("tach-sync", interval, system::sync)? })
     }
 }

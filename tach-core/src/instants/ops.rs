@@ -122,8 +122,8 @@ println!(\"started at {}\", start.unix_time());
 ```")]
             #[must_use]
             #[inline]
-            pub fn unix_time(&self) -> $crate::UnixTime {
-                $crate::UnixTime::from_nanos($crate::system::unix_ns_at(self.ticks))
+            pub fn unix_time(&self) -> $crate::unix_time::UnixTime {
+                $crate::unix_time::UnixTime::from_nanos($crate::system::unix_ns_at(self.ticks))
             }
         }
 

@@ -1,6 +1,6 @@
 //! The instant that stays behind earlier loads.
 
-use crate::instants::Instant;
+use crate::instants::{Instant, MonotonicInstant};
 use crate::system;
 
 /// A reading of the counter that the CPU does not move before this thread's earlier loads.
@@ -59,9 +59,9 @@ impl From<OrderedInstant> for Instant {
 }
 
 /// Returns the same point without the promise of order across threads.
-impl From<crate::MonotonicInstant> for OrderedInstant {
+impl From<MonotonicInstant> for OrderedInstant {
     #[inline]
-    fn from(instant: crate::MonotonicInstant) -> Self {
+    fn from(instant: MonotonicInstant) -> Self {
         Self { ticks: Instant::from(instant).as_ticks() }
     }
 }
