@@ -1,40 +1,12 @@
 //! For tach's own crates: events made of other records than `log`'s. Nothing here is stable.
 
 use core::fmt;
-use std::{io, thread};
+use std::thread;
 
-use log::Level;
-use tach_core::UnixTime;
-
-use crate::event::{Event, Value};
-pub use crate::format::plain::write as write_plain;
+use crate::event::Event;
+pub use crate::event::{Fields, Parts};
 pub use crate::record::{VisitFields, visit_fields};
-
-/// The parts of an event.
-#[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "fields need not be Debug")]
-pub struct Parts<'a> {
-    pub time: UnixTime,
-    pub level: Level,
-    pub level_name: &'static str,
-    pub target: &'a str,
-    pub message: &'a str,
-    pub fields: &'a dyn Fields,
-    /// The message is a line that another formatter has made, and lines hold it unchanged.
-    pub is_line: bool,
-    /// The output is a terminal that shows colors.
-    pub shows_colors: bool,
-}
-
-/// The fields of an event.
-pub trait Fields {
-    /// Calls `each` for every field.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first error of `each`.
-    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()>;
-}
+pub use crate::value::write_plain;
 
 /// Creates an event.
 #[must_use]

@@ -6,8 +6,39 @@ use std::io;
 use log::Level;
 use tach_core::UnixTime;
 
-use crate::adapter::Parts;
-use crate::format::{escape, plain};
+use crate::value::Value;
+
+/// The parts of an event.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "fields need not be Debug")]
+pub struct Parts<'a> {
+    /// The time of the event.
+    pub time: UnixTime,
+    /// The level; `Error` for slog's `Critical`.
+    pub level: Level,
+    /// The level's name in capitals.
+    pub level_name: &'static str,
+    /// The target, which may be empty.
+    pub target: &'a str,
+    /// The message.
+    pub message: &'a str,
+    /// The fields.
+    pub fields: &'a dyn Fields,
+    /// The message is a line that another formatter has made, and lines hold it unchanged.
+    pub is_line: bool,
+    /// The output is a terminal that shows colors.
+    pub shows_colors: bool,
+}
+
+/// The fields of an event.
+pub trait Fields {
+    /// Calls `each` for every field.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of `each`.
+    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()>;
+}
 
 /// An event to be written, as plain data.
 ///
@@ -97,54 +128,5 @@ impl fmt::Debug for Event<'_> {
             .field("target", &self.target())
             .field("message", &self.message())
             .finish_non_exhaustive()
-    }
-}
-
-/// A field's value.
-///
-/// [`Display`](fmt::Display) prints a text with its control characters escaped, so that it can't
-/// end a line or drive a terminal. It prints any other value as JSON does, and `NaN`, `inf` and
-/// `-inf`.
-///
-/// # Examples
-///
-/// ```
-/// use tach_log::Value;
-///
-/// assert_eq!(Value::F64(0.5).to_string(), "0.5");
-/// assert_eq!(Value::Str("two\nlines").to_string(), r"two\nlines");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum Value<'a> {
-    /// No value: `None`, or the unit.
-    Null,
-    /// A boolean.
-    Bool(bool),
-    /// A signed integer.
-    I64(i64),
-    /// An unsigned integer.
-    U64(u64),
-    /// A signed integer of 128 bits.
-    I128(i128),
-    /// An unsigned integer of 128 bits.
-    U128(u128),
-    /// A float.
-    F64(f64),
-    /// A text, or the text of any other value.
-    Str(&'a str),
-}
-
-impl fmt::Display for Value<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Str(text) if escape::is_clean::<false>(text) => f.pad(text),
-            Self::Str(text) => {
-                let mut escaped = Vec::with_capacity(text.len() + 16);
-                escape::write::<false>(&mut escaped, text);
-                f.pad(&String::from_utf8_lossy(&escaped))
-            }
-            value => plain::with_text(value, |text| f.pad(text)),
-        }
     }
 }

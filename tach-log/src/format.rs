@@ -5,7 +5,6 @@ mod json;
 mod key_value;
 mod line;
 mod logfmt;
-pub(crate) mod plain;
 
 use std::io;
 use std::sync::Arc;

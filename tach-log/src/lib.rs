@@ -53,12 +53,14 @@ mod event_time;
 mod format;
 mod record;
 mod timestamp;
+mod value;
 mod write;
 
-pub use crate::event::{Event, Value};
+pub use crate::event::Event;
 pub use crate::event_time::EventTime;
 pub use crate::format::{Format, Json, Line, Logfmt};
 pub use crate::timestamp::Timestamp;
+pub use crate::value::Value;
 pub use crate::write::{display, write};
 
 /// The example in the README.

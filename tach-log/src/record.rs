@@ -11,7 +11,8 @@ use log::{Level, Record};
 use tach_core::UnixTime;
 
 use crate::adapter::{Fields, Parts, outcome};
-use crate::event::{Event, Value};
+use crate::event::Event;
+use crate::value::Value;
 
 /// Calls `f` with `record`, which happened at `time`, as an event. `scratch` holds the texts that
 /// are printed.

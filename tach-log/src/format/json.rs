@@ -2,8 +2,9 @@
 
 use std::io;
 
-use super::{Format, made_line, plain, quoted, suffix, time};
-use crate::event::{Event, Value};
+use super::{Format, made_line, quoted, suffix, time};
+use crate::event::Event;
+use crate::value::{Value, write_plain};
 
 /// An object of JSON (RFC 8259) for each event:
 ///
@@ -87,6 +88,6 @@ fn field(to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         Value::Str(text) => quoted(to, text),
         // A text would make an index of numbers reject the record.
         Value::F64(value) if !value.is_finite() => to.extend_from_slice(b"null"),
-        value => plain::write(to, value),
+        value => write_plain(to, value),
     }
 }

@@ -1,7 +1,7 @@
 //! `key=value`, for logfmt and for the line for people.
 
-use super::{plain, quoted};
-use crate::event::Value;
+use super::quoted;
+use crate::value::{Value, write_plain};
 
 /// Returns whether `byte` may stand in a key, or in a value without quotes.
 const fn is_word(byte: u8) -> bool {
@@ -28,7 +28,7 @@ pub(super) fn write_key(to: &mut Vec<u8>, key: &str) {
 pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Str(text) => write_text(to, text),
-        value => plain::write(to, value),
+        value => write_plain(to, value),
     }
 }
 
