@@ -16,7 +16,7 @@ const REQUESTS: [(&str, Option<&str>); 8] = [
     ("/", None),
     ("/work/5", None),
     ("/work/20", Some("50m")),
-    ("/work/20", Some("10m")),
+    ("/work/200", Some("10m")),
     ("/work/20", Some("soon")),
     ("/search", None),
     ("/search", Some("60m")),
