@@ -12,13 +12,16 @@ use crate::timeline::{Answers, Question, Timeline};
 
 /// Ticks to elapsed time, which the OS's monotonic clock disciplines.
 pub(crate) const MONOTONIC: Disciplined = Disciplined {
-    timeline: &MONOTONIC_TIMELINE,
+    timeline: || &MONOTONIC_TIMELINE,
     clocks: &MonotonicClocks,
     witness: &MonotonicClocks,
 };
 /// Ticks to Unix time, which the OS's real-time clock disciplines.
-pub(crate) const REALTIME: Disciplined =
-    Disciplined { timeline: &REALTIME_TIMELINE, clocks: &RealtimeClocks, witness: &RealtimeClocks };
+pub(crate) const REALTIME: Disciplined = Disciplined {
+    timeline: || &REALTIME_TIMELINE,
+    clocks: &RealtimeClocks,
+    witness: &RealtimeClocks,
+};
 
 static MONOTONIC_TIMELINE: Timeline = Timeline::new();
 static REALTIME_TIMELINE: Timeline = Timeline::new();
@@ -27,7 +30,8 @@ static REALTIME_TIMELINE: Timeline = Timeline::new();
 /// questions.
 #[derive(Clone, Copy)]
 pub(crate) struct Disciplined {
-    timeline: &'static Timeline,
+    /// A function, since Rust 1.85 lets no constant refer to a static that changes.
+    timeline: fn() -> &'static Timeline,
     clocks: &'static dyn ClockPair,
     witness: &'static dyn Witness,
 }
@@ -37,20 +41,20 @@ impl Deref for Disciplined {
 
     #[inline]
     fn deref(&self) -> &Timeline {
-        self.timeline
+        (self.timeline)()
     }
 }
 
 impl Disciplined {
     /// Begins here, or at `sample` if there is one, unless the timeline has begun already.
     pub(super) fn begin(&self, sample: Option<Sample>) {
-        self.timeline.begin(sample, self.clocks);
+        (self.timeline)().begin(sample, self.clocks);
     }
 
     /// Returns the time at `tick` in ns.
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
-        match self.timeline.ns_in_use(tick) {
+        match self.ns_in_use(tick) {
             Some(ns) => ns,
             None => self.ns_at_elsewhere(tick),
         }
@@ -60,13 +64,13 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
-        self.settle(|answers| self.timeline.try_ns_at(tick, self.clocks, answers))
+        self.settle(|answers| self.try_ns_at(tick, self.clocks, answers))
     }
 
     /// Returns the time from `earlier` to `later` in ns; zero if they come the other way round.
     #[inline]
     pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
-        match self.timeline.ns_between_in_use(earlier, later) {
+        match self.ns_between_in_use(earlier, later) {
             Some(ns) => ns,
             None => self.ns_between_elsewhere(earlier, later),
         }
@@ -75,23 +79,23 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
-        self.settle(|answers| self.timeline.try_ns_between(earlier, later, self.clocks, answers))
+        self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
     }
 
     /// Returns the tick that is `ns` after `tick`; `None` past the range of ticks.
     pub(super) fn tick_after(&self, tick: u64, ns: u64) -> Option<u64> {
-        self.settle(|answers| self.timeline.try_tick_after(tick, ns, self.clocks, answers))
+        self.settle(|answers| self.try_tick_after(tick, ns, self.clocks, answers))
     }
 
     /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
     pub(super) fn tick_before(&self, tick: u64, ns: u64) -> Option<u64> {
-        self.settle(|answers| self.timeline.try_tick_before(tick, ns, self.clocks, answers))
+        self.settle(|answers| self.try_tick_before(tick, ns, self.clocks, answers))
     }
 
     /// Looks at the OS clock if that is due at `tick`, which was just read.
     #[cold]
     fn look(&self, tick: u64) {
-        self.settle(|answers| self.timeline.try_look(tick, self.clocks, answers));
+        self.settle(|answers| self.try_look(tick, self.clocks, answers));
     }
 
     /// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if one
@@ -109,13 +113,13 @@ impl Disciplined {
 
     /// Looks at the OS clock now.
     pub(super) fn sync(&self) {
-        self.settle(|answers| self.timeline.try_sync(self.clocks, answers));
+        self.settle(|answers| self.try_sync(self.clocks, answers));
     }
 
     /// Returns the present tick, and how far the timeline may be from the OS clock there, in ns;
     /// `None` before the first conversion.
     pub(crate) fn bound(&self) -> Option<(u64, u64)> {
-        self.settle(|answers| self.timeline.try_bound(self.clocks, answers))
+        self.settle(|answers| self.try_bound(self.clocks, answers))
     }
 
     /// Attempts until no question is left, then asks for suspends if the timeline counted an event.
@@ -127,7 +131,7 @@ impl Disciplined {
                 Err(question) => self.answer(question, &mut answers),
             }
         };
-        if self.timeline.take_counted_event() {
+        if self.take_counted_event() {
             see_suspends();
         }
         result
