@@ -140,7 +140,7 @@ fn last_disruption() -> Option<UnixTime> {
     let tick = found_by(&system::MONOTONIC)
         .max(found_by(&system::REALTIME))
         .max(system::HOST.last_event_tick());
-    (tick != 0).then(|| UnixTime::from_nanos(system::unix_ns_at(tick)))
+    (tick != 0).then(|| UnixTime::from_nanos(system::REALTIME.ns_at(tick)))
 }
 
 fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineStatus {

@@ -11,7 +11,7 @@ mod read;
 mod upkeep;
 
 pub(crate) use self::convert::{
-    after, before, between, elapsed, unix_ns_at, unix_ns_now, unix_ns_with_uncertainty, uptime_at,
+    after, before, between, elapsed, unix_ns_now, unix_ns_with_uncertainty, uptime_at,
 };
 #[allow(
     unused_imports,
@@ -86,7 +86,7 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool 
     let Some(expected) = MONOTONIC.expected(os_ns) else { return false };
     // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
     // the only evidence.
-    let floor = MONOTONIC.floor();
+    let floor = MONOTONIC.current().floor();
     let by_unix_time = || REALTIME.expected(os::realtime_ns()).unwrap_or(expected);
     let expected = if expected.tick < floor { by_unix_time() } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
@@ -126,7 +126,7 @@ pub(crate) fn offset_ns() -> i64 {
 /// than in `seen`.
 fn move_os_clock(seen: Chosen) -> bool {
     let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return false };
-    let tick = expected.tick.max(MONOTONIC.floor()).max(read::last());
+    let tick = expected.tick.max(MONOTONIC.current().floor()).max(read::last());
     let (start_tick, start_ns) = (os::monotonic_ns(), tick);
     let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
     let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };

@@ -106,21 +106,15 @@ impl Timeline {
         } else {
             Record::first(&sample.unwrap_or_else(|| Sample::take(clocks, 0)))
         };
-        self.current.0.raise_floor(first.piece.knee().tick);
+        self.current().raise_floor(first.piece.knee().tick);
         (!self.publish(0, &first)).then_some(first)
     }
 
-    /// Returns whether `tick`, which was just read, lies between the last look at the OS clock and
-    /// the next. If not, the caller must look ([`try_look`](Self::try_look)).
+    /// Returns the line in use, where almost every conversion ends, and the bounds of a read without
+    /// a look.
     #[inline]
-    pub(crate) fn expects(&self, tick: u64) -> bool {
-        self.current.0.expects(tick)
-    }
-
-    /// Returns the time at `tick` if the line in use holds it, as it almost always does.
-    #[inline]
-    pub(crate) fn ns_in_use(&self, tick: u64) -> Option<u64> {
-        self.current.0.ns_at(tick)
+    pub(crate) fn current(&self) -> &Current {
+        &self.current.0
     }
 
     /// Returns the time at `tick`, by any line.
@@ -134,25 +128,6 @@ impl Timeline {
         answers: &Answers,
     ) -> Result<u64, Question> {
         Ok(self.find(tick, clocks, answers)?.ns_at(tick))
-    }
-
-    /// Returns the time at `now`, a tick that was just read; `None` if a look is due first.
-    #[inline]
-    pub(crate) fn ns_now(&self, now: u64) -> Option<u64> {
-        self.current.0.ns_now(now)
-    }
-
-    /// Returns the time from `earlier` to `now`, a tick that was just read; `None` if a look is due
-    /// first.
-    #[inline]
-    pub(crate) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
-        self.current.0.ns_since(earlier, now)
-    }
-
-    /// Returns the time from `earlier` to `later` in ns if the line in use holds both.
-    #[inline]
-    pub(crate) fn ns_between_in_use(&self, earlier: u64, later: u64) -> Option<u64> {
-        self.current.0.ns_between(earlier, later)
     }
 
     /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
@@ -172,13 +147,13 @@ impl Timeline {
         }
         // The later one first: it may append the record that the earlier one needs. Most often it is
         // on the line in use, and the earlier one on a line before it.
-        let last = match self.current.0.line_at(later) {
+        let last = match self.current().line_at(later) {
             Some(line) => line,
             None => self.find(later, clocks, answers)?,
         };
         let first = self.find(earlier, clocks, answers)?;
         Ok(if first == last {
-            // As `ns_between_in_use` computes it while the line is the one in use.
+            // As `Current::ns_between` computes it while the line is the one in use.
             last.rate.ns(later - earlier)
         } else {
             last.ns_at(later).saturating_sub(first.ns_at(earlier))
@@ -200,11 +175,6 @@ impl Timeline {
     pub(crate) fn origin_ns(&self) -> Option<u64> {
         let first = self.first_piece().map(|(_, piece)| piece);
         Some(first.or_else(|| Some(self.newest()?.piece))?.knee().ns)
-    }
-
-    /// Returns the tick of the last look.
-    pub(crate) fn floor(&self) -> u64 {
-        self.current.0.floor()
     }
 
     /// Returns the timeline minus the OS clock, in ns; wraps.
@@ -289,10 +259,10 @@ impl Timeline {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
                 let until = start.saturating_add(FAST_NS).min(tick.saturating_add(LOOK_NS));
-                self.current.0.install(stretch, until);
+                self.current().install(stretch, until);
             }
         } else {
-            self.current.0.install(main, until);
+            self.current().install(main, until);
         }
     }
 

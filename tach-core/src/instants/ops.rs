@@ -123,7 +123,7 @@ println!(\"started at {}\", start.unix_time());
             #[must_use]
             #[inline]
             pub fn unix_time(&self) -> $crate::unix_time::UnixTime {
-                $crate::unix_time::UnixTime::from_nanos($crate::system::unix_ns_at(self.ticks))
+                $crate::unix_time::UnixTime::from_nanos($crate::system::REALTIME.ns_at(self.ticks))
             }
         }
 

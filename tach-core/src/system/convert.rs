@@ -19,7 +19,7 @@ pub(crate) fn between(earlier: u64, later: u64) -> Duration {
 #[inline]
 pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
     if R::is_instruction() {
-        if let Some(ns) = MONOTONIC.ns_since(earlier, R::instruction()) {
+        if let Some(ns) = MONOTONIC.current().ns_since(earlier, R::instruction()) {
             return duration(ns);
         }
     }
@@ -90,7 +90,7 @@ pub(crate) fn tick_at_os_monotonic_ns(ns: u64) -> u64 {
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
     if Bare::is_instruction() {
-        if let Some(ns) = REALTIME.ns_now(Bare::instruction()) {
+        if let Some(ns) = REALTIME.current().ns_now(Bare::instruction()) {
             return ns;
         }
     }
@@ -102,12 +102,6 @@ pub(crate) fn unix_ns_now() -> u64 {
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
     let tick = REALTIME.checked(|chosen| tick_by(chosen, counter::ticks));
-    unix_ns_at(tick)
-}
-
-/// Returns the Unix time at `tick`, in ns.
-#[inline]
-pub(crate) fn unix_ns_at(tick: u64) -> u64 {
     REALTIME.ns_at(tick)
 }
 
@@ -115,7 +109,7 @@ pub(crate) fn unix_ns_at(tick: u64) -> u64 {
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
     in_force();
     let (tick, bound_ns) = REALTIME.bound().unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
-    (unix_ns_at(tick), bound_ns)
+    (REALTIME.ns_at(tick), bound_ns)
 }
 
 /// Returns the time from the process's first use of tach to `tick`; zero if `tick` is earlier.

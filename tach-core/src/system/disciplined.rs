@@ -54,7 +54,7 @@ impl Disciplined {
     /// Returns the time at `tick` in ns.
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
-        match self.ns_in_use(tick) {
+        match self.current().ns_at(tick) {
             Some(ns) => ns,
             None => self.ns_at_elsewhere(tick),
         }
@@ -70,7 +70,7 @@ impl Disciplined {
     /// Returns the time from `earlier` to `later` in ns; zero if they come the other way round.
     #[inline]
     pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
-        match self.ns_between_in_use(earlier, later) {
+        match self.current().ns_between(earlier, later) {
             Some(ns) => ns,
             None => self.ns_between_elsewhere(earlier, later),
         }
@@ -103,7 +103,7 @@ impl Disciplined {
     pub(super) fn checked(&self, read: fn(Chosen) -> u64) -> u64 {
         let chosen = raw::in_force();
         let tick = read(chosen);
-        if self.expects(tick) {
+        if self.current().expects(tick) {
             return tick;
         }
         self.look(tick);

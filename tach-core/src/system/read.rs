@@ -81,7 +81,7 @@ impl Read for Strict {
     fn otherwise() -> u64 {
         if source::enforces_counter() {
             let tick = counter::ticks();
-            if MONOTONIC.expects(tick) {
+            if MONOTONIC.current().expects(tick) {
                 return LAST.0.raise(tick);
             }
         }
@@ -117,7 +117,7 @@ impl Read for Early {
 pub(crate) fn ticks<R: Read>() -> u64 {
     if R::is_instruction() {
         let tick = R::instruction();
-        if MONOTONIC.expects(tick) {
+        if MONOTONIC.current().expects(tick) {
             return tick;
         }
     }

@@ -48,10 +48,10 @@ impl Timeline {
     /// is on the current line.
     fn bound_at_first(&self, clocks: &dyn ClockPair) -> Option<(u64, u64)> {
         let sample = Sample::take(clocks, u64::MAX);
-        let line = self.current.0.line_at(sample.tick)?;
+        let line = self.current().line_at(sample.tick)?;
         let bound_ns = distance_ns(&line, line.rate, &sample);
         let is_narrow = line.rate.ns(sample.width_ticks) < NARROW_NS;
-        (is_narrow && self.expects(sample.tick)).then_some((sample.tick, bound_ns))
+        (is_narrow && self.current().expects(sample.tick)).then_some((sample.tick, bound_ns))
     }
 
     #[cold]

@@ -8,7 +8,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// convert, which rises with every line. So a reader that compares this tick with its own also
 /// checks that a line exists.
 #[derive(Debug)]
-pub(super) struct Current {
+pub(crate) struct Current {
     line: Versioned<3>,
     floor: Floor,
 }
@@ -21,7 +21,7 @@ impl Current {
 
     /// Returns the time at `tick`, if the line covers it.
     #[inline]
-    pub(super) fn ns_at(&self, tick: u64) -> Option<u64> {
+    pub(crate) fn ns_at(&self, tick: u64) -> Option<u64> {
         let (until, [start_tick, q32, start_ns]) = self.line.read()?;
         let covered = start_tick <= tick && tick < until;
         covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
@@ -30,7 +30,7 @@ impl Current {
     /// Returns the time from `earlier` to `later`, if the line covers both and `later` is the later
     /// one. Needs no start ns, so it reads only two words.
     #[inline]
-    pub(super) fn ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
+    pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let (until, [start_tick, q32]) = self.line.read()?;
         let covered = start_tick <= earlier && earlier < later && later < until;
         covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
@@ -39,14 +39,14 @@ impl Current {
     /// Returns the time at `now`, a tick that was just read, like [`ns_at`](Self::ns_at); `None` if
     /// a look is due.
     #[inline]
-    pub(super) fn ns_now(&self, now: u64) -> Option<u64> {
+    pub(crate) fn ns_now(&self, now: u64) -> Option<u64> {
         if now >= self.floor.tick() { self.ns_at(now) } else { None }
     }
 
     /// Returns the time from `earlier` to `now`, a tick that was just read, like
     /// [`ns_between`](Self::ns_between); `None` if a look is due.
     #[inline]
-    pub(super) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
+    pub(crate) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
         if now >= self.floor.tick() { self.ns_between(earlier, now) } else { None }
     }
 
@@ -68,12 +68,12 @@ impl Current {
     ///
     /// The two bounds may come from different looks. Then this may needlessly refuse a tick.
     #[inline]
-    pub(super) fn expects(&self, tick: u64) -> bool {
+    pub(crate) fn expects(&self, tick: u64) -> bool {
         self.floor.tick() <= tick && tick < self.line.version()
     }
 
     /// Returns the tick of the last look. A counter that reads less has gone back.
-    pub(super) fn floor(&self) -> u64 {
+    pub(crate) fn floor(&self) -> u64 {
         self.floor.tick()
     }
 
@@ -90,12 +90,12 @@ struct Floor(AtomicU64);
 impl Floor {
     #[inline]
     fn tick(&self) -> u64 {
-        // ORDERING: Relaxed, since the tick stands alone.
+        // ORDERING: Relaxed: the tick publishes nothing else.
         self.0.load(Ordering::Relaxed)
     }
 
     fn raise(&self, tick: u64) {
-        // ORDERING: Relaxed, as in `tick`.
+        // ORDERING: Relaxed: the tick publishes nothing else.
         self.0.fetch_max(tick, Ordering::Relaxed);
     }
 }

@@ -28,13 +28,13 @@ impl Timeline {
     ) -> Result<(), Question> {
         // Reads the floor before the counter is read again: another thread may look meanwhile and
         // raise it.
-        let floor = self.floor();
+        let floor = self.current().floor();
         let Some(record) = self.newest() else { return Ok(()) };
         if is_behind(&record, tick, floor) && is_behind(&record, clocks.ticks(), floor) {
             return answers.about(CounterFailure::Regressed);
         }
         if record.is_identity() {
-            self.current.0.raise_floor(tick);
+            self.current().raise_floor(tick);
         } else if !record.has_rate() {
             // A rate needs a second sample; no read waits for it here.
             let waited_ns = clocks.os_ns().saturating_sub(record.piece.knee().ns);
@@ -70,7 +70,7 @@ impl Timeline {
         answers: &Answers,
     ) -> Result<Sample, Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
-        let floor = self.floor();
+        let floor = self.current().floor();
         let sample = Sample::take(clocks, u64::from(record.best_width_ticks));
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
@@ -98,11 +98,11 @@ impl Timeline {
         let known_rate = if record.estimate.wants_rate() { answers.rate()? } else { None };
         let record = record.seeded(known_rate);
         let Some(reach) = self.reach(id, &record) else { return Ok(None) };
-        let agreed_tick = self.floor();
+        let agreed_tick = self.current().floor();
         let sample = self.sample(&record, clocks, answers)?;
         // A thread that has closed the horizon may never publish the successor.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
-            self.current.0.raise_floor(sample.tick);
+            self.current().raise_floor(sample.tick);
             self.history.raise(id, reach, record.next_look(sample.tick));
             return Ok(None);
         }
@@ -139,7 +139,7 @@ impl Timeline {
     /// Raises the horizon of `next` to the next look. If another record is the newest, does
     /// nothing.
     pub(super) fn take_up(&self, next: &Record) {
-        self.current.0.raise_floor(next.estimate.tick);
+        self.current().raise_floor(next.estimate.tick);
         if let Some((id, newest)) = self.newest_with_id() {
             if newest.piece == next.piece {
                 let knee_tick = next.piece.knee().tick;

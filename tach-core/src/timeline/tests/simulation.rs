@@ -236,11 +236,11 @@ pub(super) trait Driven {
 impl Driven for Timeline {
     fn ns_at(&self, tick: u64, clocks: &impl Driver) -> u64 {
         let elsewhere = || clocks.settle(|answers| self.try_ns_at(tick, clocks, answers));
-        self.ns_in_use(tick).unwrap_or_else(elsewhere)
+        self.current().ns_at(tick).unwrap_or_else(elsewhere)
     }
 
     fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64 {
-        self.ns_between_in_use(earlier, later).unwrap_or_else(|| {
+        self.current().ns_between(earlier, later).unwrap_or_else(|| {
             clocks.settle(|answers| self.try_ns_between(earlier, later, clocks, answers))
         })
     }
@@ -334,10 +334,10 @@ impl Process {
     /// Returns the tick of a read, after a look if one is due.
     pub(super) fn read(&self) -> u64 {
         let tick = self.tick();
-        if !self.monotonic.expects(tick) {
+        if !self.monotonic.current().expects(tick) {
             self.monotonic.look(tick, &MonotonicClock(self));
         }
-        if !self.realtime.expects(tick) {
+        if !self.realtime.current().expects(tick) {
             self.realtime.look(tick, &RealtimeClock(self));
         }
         self.tick()
