@@ -110,8 +110,8 @@ impl Timeline {
         (!self.publish(0, &first)).then_some(first)
     }
 
-    /// Returns the line in use, where almost every conversion ends, and the bounds of a read without
-    /// a look.
+    /// Returns the line in use, which serves almost every conversion, and the range of ticks that
+    /// needs no look.
     #[inline]
     pub(crate) fn current(&self) -> &Current {
         &self.current.0
