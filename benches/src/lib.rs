@@ -1,8 +1,5 @@
 //! Every clock as a loop, which criterion and the table share.
-#![cfg_attr(
-    target_arch = "x86_64",
-    expect(unsafe_code, reason = "reads the bare TSC, the measure of all others")
-)]
+#![expect(unsafe_code, reason = "aligns loops, and reads the bare TSC, the measure of all others")]
 
 mod lines;
 pub mod order;

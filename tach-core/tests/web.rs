@@ -80,7 +80,7 @@ fn unix_time_is_that_of_the_host() {
     let ours = || Duration::from_nanos(UnixTime::now().as_nanos());
     let anchored = || {
         let now = Instant::now();
-        Duration::from_nanos(Anchor::now().unix_time(now).as_nanos())
+        Duration::from_nanos(Anchor::now().unix_time_at(now).as_nanos())
     };
     for read in [&ours as &dyn Fn() -> Duration, &anchored] {
         let (before, ours, after) = (date(), read(), date());

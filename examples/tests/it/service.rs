@@ -1,8 +1,12 @@
 //! The example service.
 
+#[cfg(unix)]
 use std::io::{BufReader, Read as _, Write as _};
+#[cfg(unix)]
 use std::net::TcpStream;
-use std::process::{Child, Command};
+#[cfg(unix)]
+use std::process::Child;
+use std::process::Command;
 
 use crate::example;
 
