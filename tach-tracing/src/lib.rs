@@ -44,8 +44,8 @@
 //!
 //! # The time that a timer prints
 //!
-//! A timer prints the [event time](tach_core::event_time) of its thread if there is one, or else the
-//! time of its clock. [`Timer::with_clock`] replaces the system's clock, for instance with a
+//! A timer prints the [event time](tach_core::event_time) of its thread if there is one, or else
+//! the time of its clock. [`Timer::with_clock`] replaces the system's clock, for instance with a
 //! [`ManualClock`](tach_core::ManualClock) in a test that compares whole lines. A timer never
 //! fails, since a layer may lose the event if its timer does.
 //!

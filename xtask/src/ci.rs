@@ -9,6 +9,7 @@ use crate::cross;
 use crate::journal;
 use crate::loom;
 use crate::otel;
+use crate::prose;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
 use crate::run::{cargo, program, root, run};
 use crate::workflow;
@@ -23,6 +24,7 @@ type Step = (&'static str, fn() -> Result<(), String>);
 const STEPS: &[Step] = &[
     ("format", || run(&mut cargo(&["fmt", "--all", "--check"]))),
     ("lints", lints),
+    ("prose", || prose::check(&[])),
     ("README's test command", readme_tests),
     ("tests of optional features", || {
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;

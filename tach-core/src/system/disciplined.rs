@@ -98,8 +98,8 @@ impl Disciplined {
         self.settle(|answers| self.try_look(tick, self.clocks, answers));
     }
 
-    /// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if one
-    /// is due.
+    /// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if
+    /// one is due.
     pub(super) fn checked(&self, read: fn(Chosen) -> u64) -> u64 {
         let chosen = raw::in_force();
         let tick = read(chosen);
