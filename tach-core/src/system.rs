@@ -1,7 +1,7 @@
 //! The process's one clock: the chosen source and its two timelines.
 //!
 //! The statics here are the one instance of the types in `timeline` and `source`. The public types
-//! above work on ticks.
+//! above it hold ticks.
 
 mod convert;
 mod disciplined;
@@ -95,8 +95,8 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool 
     if failure == CounterFailure::Regressed && told >= expected.tick {
         return true;
     }
-    // Not before this read, nor before a tick that enforced order has returned. (The line is moved
-    // ahead for reads on other cores besides.)
+    // Ticks continue neither before this read nor before a tick that enforced order has returned.
+    // (`after_failure` also moves the line ahead for reads on other cores.)
     let expected = Expected { tick: expected.tick.max(told).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, cause }, line);

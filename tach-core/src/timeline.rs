@@ -58,6 +58,7 @@ pub(crate) struct Expected {
     pub(crate) error_ns: u64,
 }
 
+/// A function from ticks to nanoseconds; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
@@ -95,7 +96,7 @@ impl Timeline {
         Policy::Step(if waits { BackwardStep::Hold } else { BackwardStep::Follow })
     }
 
-    /// Begins the timeline here, or at `sample` if there is one, unless it has begun already.
+    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already.
     /// Returns the first record if it could not be published.
     pub(crate) fn begin(&self, sample: Option<Sample>, clocks: &dyn ClockPair) -> Option<Record> {
         if self.history.head() != 0 {
@@ -145,15 +146,16 @@ impl Timeline {
         if later <= earlier {
             return Ok(0);
         }
-        // The later one first: it may append the record that the earlier one needs. Most often it is
-        // on the line in use, and the earlier one on a line before it.
+        // Converts the later tick first: it may append the record that the earlier one needs. Most
+        // often it is on the line in use, and the earlier tick on a line before it.
         let last = match self.current().line_at(later) {
             Some(line) => line,
             None => self.find(later, clocks, answers)?,
         };
         let first = self.find(earlier, clocks, answers)?;
         Ok(if first == last {
-            // As `Current::ns_between` computes it while the line is the one in use.
+            // The same arithmetic as `Current::ns_between`, so the result does not depend on whether
+            // the line is in use.
             last.rate.ns(later - earlier)
         } else {
             last.ns_at(later).saturating_sub(first.ns_at(earlier))
@@ -201,7 +203,7 @@ impl Timeline {
         loop {
             let Some((id, record)) = self.newest_with_id() else {
                 let Some(first) = self.begin(None, clocks) else { continue };
-                // Nothing can be published: this conversion is good for itself alone.
+                // Nothing can be published, so the record serves this conversion only.
                 let alone = if first.has_rate() {
                     first
                 } else {
@@ -225,8 +227,8 @@ impl Timeline {
                 self.install(&record, until, tick, clocks);
                 return Ok(record.line_at(tick));
             }
-            // Another core's counter may be a little ahead of this one's: such a tick is not the
-            // future.
+            // Another core's counter may be a little ahead of this one's, so such a tick is not in
+            // the future.
             let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
             if clocks.ticks().saturating_add(near_ticks) < until {
                 return Ok(record.piece.main);

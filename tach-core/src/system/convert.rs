@@ -26,8 +26,8 @@ pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
     elapsed_otherwise::<R>(earlier)
 }
 
-/// Apart from [`elapsed`], so that `elapsed` contains no call between the loads of the line and the
-/// instruction, and saves no registers.
+/// Returns the time from `earlier` to a read by other means. Outlined, so that [`elapsed`] contains
+/// no call between the loads of the line and the instruction, and saves no registers.
 #[cold]
 #[inline(never)]
 fn elapsed_otherwise<R: Read>(earlier: u64) -> Duration {
@@ -97,7 +97,8 @@ pub(crate) fn unix_ns_now() -> u64 {
     unix_ns_otherwise()
 }
 
-/// Apart from [`unix_ns_now`] for the same reason as [`elapsed_otherwise`].
+/// Returns the Unix time of a read by other means. Outlined for the same reason as
+/// [`elapsed_otherwise`].
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {

@@ -46,7 +46,7 @@ impl Deref for Disciplined {
 }
 
 impl Disciplined {
-    /// Begins here, or at `sample` if there is one, unless the timeline has begun already.
+    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already.
     pub(super) fn begin(&self, sample: Option<Sample>) {
         (self.timeline)().begin(sample, self.clocks);
     }
@@ -60,7 +60,8 @@ impl Disciplined {
         }
     }
 
-    /// Apart from [`ns_at`](Self::ns_at), so that this one needs no stack.
+    /// Returns the time at `tick` by any line. Outlined, so that [`ns_at`](Self::ns_at) needs no
+    /// stack.
     #[cold]
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
@@ -98,8 +99,8 @@ impl Disciplined {
         self.settle(|answers| self.try_look(tick, self.clocks, answers));
     }
 
-    /// Returns the tick that `read` reads by the choice in force, after a look at the OS clock if
-    /// one is due.
+    /// Reads the tick with `read` and the source in force. If a look at the OS clock is due, looks
+    /// first.
     pub(super) fn checked(&self, read: fn(Chosen) -> u64) -> u64 {
         let chosen = raw::in_force();
         let tick = read(chosen);
@@ -122,7 +123,8 @@ impl Disciplined {
         self.settle(|answers| self.try_bound(self.clocks, answers))
     }
 
-    /// Attempts until no question is left, then asks for suspends if the timeline counted an event.
+    /// Repeats `attempt` until no question is left. If the timeline counted an event, then asks the
+    /// OS for suspends.
     fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
         let mut answers = Answers::default();
         let result = loop {
@@ -221,8 +223,8 @@ impl ClockPair for RealtimeClocks {
 }
 
 impl Witness for MonotonicClocks {
-    /// In another time namespace the monotonic clock differs, and Unix time does not. If a counter
-    /// has lost ticks, both clocks are ahead of it.
+    /// Asks the real-time clock: in another time namespace only the monotonic clock differs, but if
+    /// a counter has lost ticks, both clocks are ahead of it.
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         REALTIME.settle(|answers| {
             let clocks = REALTIME.clocks;
@@ -236,13 +238,13 @@ impl Witness for MonotonicClocks {
 }
 
 impl Witness for RealtimeClocks {
-    /// Unix time follows its clock, so it never asks.
+    /// Is never called: Unix time follows its clock.
     fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
         false
     }
 
-    /// The monotonic timeline's rate. Nobody sets that clock, so two samples of it give the rate,
-    /// while two of the real-time clock may differ by a step.
+    /// Returns the monotonic timeline's rate. Nobody sets that clock, so two of its samples show
+    /// the rate. Two samples of the real-time clock may differ by a step.
     fn known_rate(&self) -> Option<(Rate, u32)> {
         MONOTONIC.settle(|answers| MONOTONIC.try_rate(MONOTONIC.clocks, answers))
     }

@@ -90,9 +90,9 @@ impl Read for Strict {
 }
 
 impl Read for Early {
-    /// Where an instruction orders strict reads, a bare read is early by itself, provided that no
-    /// store which reveals it becomes visible before the read has its value. (LLVM treats the read
-    /// as having side effects, so it moves no store before it.)
+    /// Returns whether one instruction orders strict reads and no later store becomes visible
+    /// before a bare read has its value. Then a bare read is early. (LLVM treats the read as having
+    /// side effects, so it moves no later store before it.)
     #[inline]
     fn is_instruction() -> bool {
         counter::IS_READ_BEFORE_STORES && Strict::is_instruction()

@@ -350,7 +350,8 @@ fn a_suspend_stretches_the_gap_only() {
     assert!(after.abs_diff(machine.os_ns_at(tick)) <= 100);
 }
 
-/// The words that every conversion reads share no cache line with written ones.
+/// Checks that the words that every conversion reads share no cache line with words that are
+/// written.
 #[test]
 fn the_line_in_use_shares_no_cache_line() {
     let lines = |offset| offset / 128;

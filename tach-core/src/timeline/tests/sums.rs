@@ -60,8 +60,8 @@ fn ticks_and_durations_are_inverse() {
     }
 }
 
-/// To within a tick, whatever segments lie between. But two segments can have the same time, since
-/// a join is rounded to a nanosecond; then either tick is right.
+/// Checks this to within a tick, across any segments. A join is rounded to a nanosecond, so two
+/// segments can have the same time; then either tick is right.
 #[test]
 fn what_is_added_and_subtracted_leads_back() {
     let machine = Machine::new(14);
