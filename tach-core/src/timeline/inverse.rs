@@ -21,9 +21,9 @@ impl Timeline {
                 return Ok(Some(target));
             }
         }
-        let Some(told_ns) = line.ns_at(tick).checked_add(ns) else { return Ok(None) };
+        let Some(sum_ns) = line.ns_at(tick).checked_add(ns) else { return Ok(None) };
         let Some(time) = line.exact_ns_at(tick).checked_add(ns) else { return Ok(None) };
-        Ok(self.tick_telling(told_ns, time, [Line::first_tick_at, Line::last_tick_at]))
+        Ok(self.tick_of_sum(sum_ns, time, [Line::first_tick_at, Line::last_tick_at]))
     }
 
     /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
@@ -40,38 +40,38 @@ impl Timeline {
                 return Ok(Some(target));
             }
         }
-        let Some(told_ns) = line.ns_at(tick).checked_sub(ns) else { return Ok(None) };
+        let Some(sum_ns) = line.ns_at(tick).checked_sub(ns) else { return Ok(None) };
         let Some(time) = line.exact_ns_at(tick).checked_sub(ns) else { return Ok(None) };
-        Ok(self.tick_telling(told_ns, time, [Line::last_tick_at, Line::first_tick_at]))
+        Ok(self.tick_of_sum(sum_ns, time, [Line::last_tick_at, Line::first_tick_at]))
     }
 
     /// Returns the first tick at which the time is `ns` or later.
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
-        self.line_telling(ns)?.tick_at(ns)
+        self.line_of_ns(ns)?.tick_at(ns)
     }
 
-    /// Returns the first of the ticks `beside` `time` that converts to `told_ns`, or the line's own
-    /// tick at `told_ns`.
+    /// Returns the first of the ticks `beside` `time` that converts to `sum_ns`, or the line's own
+    /// tick at `sum_ns`.
     ///
     /// A sum thus differs from its summand by exactly the duration that was added. `time` is not
     /// rounded, so adding and then subtracting a duration leads back to within a tick. If a tick is
-    /// longer than a nanosecond, no tick may convert to `told_ns`; then returns the first tick
+    /// longer than a nanosecond, no tick may convert to `sum_ns`; then returns the first tick
     /// `beside` `time`.
-    fn tick_telling(
+    fn tick_of_sum(
         &self,
-        told_ns: u64,
+        sum_ns: u64,
         time: ExactNs,
         beside: [fn(&Line, ExactNs) -> Option<u64>; 2],
     ) -> Option<u64> {
-        let line = self.line_telling(told_ns)?;
+        let line = self.line_of_ns(sum_ns)?;
         let [first, second] = beside.map(|tick_beside| tick_beside(&line, time));
-        let is_told_so = |tick: &u64| line.ns_at(*tick) == told_ns;
-        [first, second, line.tick_at(told_ns)].into_iter().flatten().find(is_told_so).or(first)
+        let is_exact = |tick: &u64| line.ns_at(*tick) == sum_ns;
+        [first, second, line.tick_at(sum_ns)].into_iter().flatten().find(is_exact).or(first)
     }
 
     /// Returns the line on which the time is `ns`; `None` before [`begin`](Self::begin).
-    fn line_telling(&self, ns: u64) -> Option<Line> {
+    fn line_of_ns(&self, ns: u64) -> Option<Line> {
         let newest = self.newest()?.piece;
         let wanted = |point: Point| point.ns <= ns;
         if wanted(newest.start()) {

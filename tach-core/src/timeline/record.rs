@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_slew_can_mend_is_slewed() {
+    fn an_error_that_a_slew_can_mend_is_slewed() {
         let next = record(900_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), FOLLOW);
         assert_eq!(next.counts.events(), 0);
         assert_eq!(next.piece.gap.ns_at(next.piece.knee().tick), next.piece.knee().ns);

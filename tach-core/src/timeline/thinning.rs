@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_on_a_straight_line_goes_before_a_bend() {
+    fn a_record_on_a_straight_line_goes_before_a_bend() {
         // The clock runs faster for one record, the sixth.
         let heights = [0, 100, 200, 300, 400, 500, 700, 800, 900, 1000];
         let (index, error) = choose(&kept(&heights), END).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recent_stays_while_there_is_something_older() {
+    fn a_recent_record_stays_while_there_is_an_older_one() {
         let all = kept(&[0, 100, 200, 350, 400, 500, 600, 700, 800]);
         assert!(choose(&all, Point { tick: 401, ns: 401 }).unwrap().0 < 4);
         assert!(choose(&all, START).is_none());

@@ -24,8 +24,8 @@ fn run(process: &Process, seconds: u64) -> Vec<(u64, (u64, u64))> {
 /// Returns the present errors of both timelines.
 fn errors_ns(process: &Process) -> (u64, u64) {
     let (tick, truth) = (process.read(), process.truth_ns());
-    let told = process.ns_at(tick);
-    (told.0.abs_diff(truth.0), told.1.abs_diff(truth.1))
+    let converted = process.ns_at(tick);
+    (converted.0.abs_diff(truth.0), converted.1.abs_diff(truth.1))
 }
 
 fn assert_true(process: &Process) {
@@ -257,7 +257,7 @@ fn unix_time_that_must_not_go_back_waits_for_the_clock() {
 /// Simulates two days of a busy process with the day's temperature, and a slew of 500 ppm for a
 /// minute in every twelve hours.
 #[test]
-fn yesterday_is_told_to_a_hundred_millionth() {
+fn yesterday_converts_to_within_a_hundred_millionth() {
     const DAY_S: u64 = 86_400;
     const STEP_S: u64 = 30;
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(10) };
@@ -271,9 +271,9 @@ fn yesterday_is_told_to_a_hundred_millionth() {
         process.machine.set_drift(temperature_ppb + slew_ppb);
         process.machine.pass_ns(STEP_S * NS_PER_S);
         let tick = process.read();
-        let told = process.ns_at(tick);
+        let converted = process.ns_at(tick);
         if second % 60 == 0 || second > 2 * DAY_S - 60 {
-            seen.push((tick, told));
+            seen.push((tick, converted));
         }
     }
     let now_ns = process.truth_ns().0;

@@ -94,7 +94,7 @@ fn it_is_ready_after_a_short_spin() {
 }
 
 #[test]
-fn what_was_read_before_the_first_conversion_lies_between_two_known_points() {
+fn ticks_read_before_the_first_conversion_lie_between_two_known_points() {
     let machine = Machine { interrupted_one_in: 0, ..Machine::new(1) };
     let timeline = timeline(BackwardStep::Hold);
     timeline.begin(None, &machine);
@@ -126,7 +126,7 @@ fn an_idle_hour_is_interpolated() {
 }
 
 #[test]
-fn ticks_older_than_the_records_are_told_by_the_origin() {
+fn ticks_older_than_the_records_convert_by_the_origin() {
     let machine = Machine::new(4);
     let timeline = timeline(BackwardStep::Hold);
     let first = machine.ticks();

@@ -181,16 +181,16 @@ impl Scenario {
             let before_ns = self.process.os_ns();
             let (tick, bound_ns) = self.process.bound(i).expect("a timeline that has begun");
             let offset_ns = if i == 0 { timeline.offset_ns() } else { offset_ns };
-            let told: [u64; 2] = (self.convert)(&self.process, tick).into();
+            let converted: [u64; 2] = (self.convert)(&self.process, tick).into();
             let after_ns = self.process.os_ns();
             let (before_ns, after_ns) =
                 (before_ns.wrapping_add(offset_ns), after_ns.wrapping_add(offset_ns));
             let bound_ns = bound_ns + skew_ns;
-            if told[i] + bound_ns < before_ns || told[i] > after_ns + bound_ns {
+            if converted[i] + bound_ns < before_ns || converted[i] > after_ns + bound_ns {
                 return Err(format!(
                     "timeline {i} has {}, where the clock went from {before_ns} to {after_ns}, and \
                      claims {bound_ns}: {:?}",
-                    told[i],
+                    converted[i],
                     timeline.newest().unwrap()
                 ));
             }

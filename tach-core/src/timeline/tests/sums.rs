@@ -63,7 +63,7 @@ fn ticks_and_durations_are_inverse() {
 /// Checks this to within a tick, across any segments. A join is rounded to a nanosecond, so two
 /// segments can have the same time; then either tick is right.
 #[test]
-fn what_is_added_and_subtracted_leads_back() {
+fn a_duration_added_and_subtracted_leads_back() {
     let machine = Machine::new(14);
     let timeline = timeline(BackwardStep::Hold);
     let (mut seen, mut at_joins, mut pairs) = (Vec::new(), 0, 0);
