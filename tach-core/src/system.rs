@@ -90,14 +90,14 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool 
     let by_unix_time = || REALTIME.expected(os::realtime_ns()).unwrap_or(expected);
     let expected = if expected.tick < floor { by_unix_time() } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
-    let told = raw::tick_by(seen, || raw);
+    let present = raw::tick_by(seen, || raw);
     // Another thread may already have corrected the counter.
-    if failure == CounterFailure::Regressed && told >= expected.tick {
+    if failure == CounterFailure::Regressed && present >= expected.tick {
         return true;
     }
     // Ticks continue neither before this read nor before a tick that enforced order has returned.
     // (`after_failure` also moves the line ahead for reads on other cores.)
-    let expected = Expected { tick: expected.tick.max(told).max(read::last()), ..expected };
+    let expected = Expected { tick: expected.tick.max(present).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, cause }, line);
     HOST.event_at(expected.tick);
