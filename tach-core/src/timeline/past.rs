@@ -41,8 +41,8 @@ impl Timeline {
         }
     }
 
-    /// Like [`older_line`](Self::older_line), but returns `None` if a record that it needs was
-    /// given up meanwhile and its slot reused.
+    /// Returns the same line as [`older_line`](Self::older_line), or `None` if a record that it
+    /// needs was given up meanwhile and its slot reused.
     ///
     /// Reads only the start of each record, since every interval that began a while ago needs this
     /// call.
