@@ -154,8 +154,8 @@ impl Timeline {
         };
         let first = self.find(earlier, clocks, answers)?;
         Ok(if first == last {
-            // The same arithmetic as `Current::ns_between`, so the result does not depend on whether
-            // the line is in use.
+            // The same arithmetic as `Current::ns_between`, so the result is the same whether the
+            // line is in use or not.
             last.rate.ns(later - earlier)
         } else {
             last.ns_at(later).saturating_sub(first.ns_at(earlier))
