@@ -43,8 +43,8 @@
 //!
 //! # Source of the ticks
 //!
-//! The counter is used only if the kernel itself trusts it. [`status`] reports the choice and its
-//! reason. A frequency that the CPU declares is a first guess, which the first samples must
+//! The counter is used only if the kernel itself trusts it. [`status()`] reports the choice and
+//! its reason. A frequency that the CPU declares is a first guess, which the first samples must
 //! confirm. From then on the rate is measured.
 //!
 //! Three settings override the choice: `TACH_SOURCE=os` (or `counter`) in the environment, a call
