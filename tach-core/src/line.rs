@@ -17,8 +17,8 @@ impl Rate {
     pub(crate) const ONE: Self = Self { q48: 1 << FRACTION_BITS };
     /// Not known yet.
     pub(crate) const UNKNOWN: Self = Self { q48: 0 };
-    /// A thousandth of a nanosecond per tick. No counter is that fast. A clock that stands still
-    /// would need a rate of zero, by which no end of a record could be computed.
+    /// A thousandth of a nanosecond per tick: no counter is that fast. The rate of a clock that
+    /// stands still, since no end of a record can be computed from a rate of zero.
     pub(crate) const SLOWEST: Self = Self { q48: 1 << 38 };
 
     pub(crate) const fn from_q48(q48: u64) -> Self {
@@ -61,7 +61,7 @@ impl Rate {
         u64::try_from(ticks).ok()
     }
 
-    /// Returns ticks per ns, as a rate.
+    /// Returns ticks per ns.
     pub(crate) fn inverse(self) -> Self {
         let q48 = (1 << (2 * FRACTION_BITS)) / u128::from(self.q48.max(1));
         Self { q48: u64::try_from(q48).unwrap_or(u64::MAX) }

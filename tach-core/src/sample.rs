@@ -8,8 +8,7 @@ pub(crate) trait ClockPair {
     /// Reads the OS clock, in ns.
     fn os_ns(&self) -> u64;
 
-    /// Returns whether the ticks are the OS clock's nanoseconds, so that there is nothing to
-    /// relate.
+    /// Returns whether the ticks are the OS clock's nanoseconds.
     fn is_identity(&self) -> bool {
         false
     }
@@ -19,13 +18,13 @@ pub(crate) trait ClockPair {
         true
     }
 
-    /// Returns whether a timeline keeps an offset to the OS clock when that clock jumps, so that
-    /// durations stay true.
+    /// Returns whether the timeline keeps its durations true when the OS clock jumps, by an offset
+    /// to that clock.
     fn keeps_offset(&self) -> bool {
         false
     }
 
-    /// Returns the step in which the OS clock rises, in ns.
+    /// Returns the OS clock's resolution, in ns.
     fn resolution_ns(&self) -> u64 {
         1
     }
@@ -36,7 +35,7 @@ pub(crate) trait ClockPair {
     }
 }
 
-/// The way in which a counter failed.
+/// How a counter failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CounterFailure {
     /// It went back.
@@ -60,7 +59,7 @@ pub(crate) struct Sample {
     /// The excess over the narrowest bracket seen lately: an interruption, before or after the OS
     /// clock was read.
     pub(crate) excess_ticks: u64,
-    /// The step in which the OS clock rises.
+    /// The OS clock's resolution.
     pub(crate) resolution_ns: u64,
 }
 

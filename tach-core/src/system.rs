@@ -35,8 +35,7 @@ const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
 /// The events of the machine so far.
 pub(crate) static HOST: Host = Host::new();
 
-/// Replaces a counter that failed by another source of ticks, if there is one. Returns whether it
-/// did.
+/// Replaces a counter that failed by another source of ticks. Returns whether it did.
 #[cold]
 #[inline(never)]
 fn counter_failed(failure: CounterFailure) -> bool {
@@ -66,8 +65,8 @@ impl ClockPair for RawCounter {
     }
 }
 
-/// Returns whether the kernel has left the counter that `chosen` relies on. Reads files, at most
-/// once in a while.
+/// Returns whether the kernel has left the counter that `chosen` relies on. Reads files, if a
+/// review is due.
 fn kernel_left_counter(chosen: Chosen) -> bool {
     let mut has_left = false;
     if HOST.review_is_due(os::monotonic_ns()) {
@@ -136,7 +135,7 @@ fn move_os_clock(seen: Chosen) -> bool {
 }
 
 /// Asks the hypervisor's device whether this machine was restored or moved, and the kernel's files
-/// whether it still keeps its time by the counter.
+/// whether the kernel still uses the counter.
 fn review() {
     let chosen = source::choose();
     if !chosen.verdict.mode.reads_counter() || !HOST.review_is_due(os::monotonic_ns()) {

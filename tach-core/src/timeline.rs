@@ -2,12 +2,12 @@
 //! demand.
 //!
 //! It consists of [`Record`]s, each published once and never changed. So a tick that was converted
-//! converts to the same value for as long as its record is kept. A thread that needs a tick past
-//! the end of the last record makes the next one: it samples the OS clock, computes the record
-//! privately, and publishes it by one compare-exchange of the head's generation. If several threads
-//! do so at once, one wins and the others convert by its record. No thread waits: not for one that
-//! was preempted in the middle, nor for one that a signal handler interrupted, nor for one that
-//! `fork` left behind. `docs/adr/0003` gives the reasons.
+//! keeps its value for as long as its record is kept. A thread that needs a tick past the end of the
+//! last record makes the next one: it samples the OS clock, computes the record privately, and
+//! publishes it by one compare-exchange of the head's generation. If several threads do so at once,
+//! one wins and the others convert by its record. No thread waits for another, be that one
+//! preempted, interrupted by a signal handler, or left behind by `fork`. `docs/adr/0003` gives the
+//! reasons.
 //!
 //! A record is used for some 50 ms at a time. Then a look at the OS clock either extends its use or
 //! ends it; the successor begins at the first tick that no thread can have converted yet

@@ -51,7 +51,6 @@ impl Disciplined {
         (self.timeline)().begin(sample, self.clocks);
     }
 
-    /// Returns the time at `tick` in ns.
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         match self.current().ns_at(tick) {

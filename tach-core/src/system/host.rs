@@ -66,17 +66,15 @@ impl Host {
         }
     }
 
-    /// Records that an event was found at `tick`.
     pub(crate) fn event_at(&self, tick: u64) {
         self.last_event_tick.fetch_max(tick, Ordering::Relaxed);
     }
 
-    /// Returns the number of suspends.
     pub(crate) fn suspends(&self) -> u32 {
         self.suspends.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of restores and migrations of the virtual machine that it reported.
+    /// Returns the number of restores and migrations that the virtual machine reported.
     pub(crate) fn disruptions(&self) -> u32 {
         self.disruptions.load(Ordering::Relaxed)
     }

@@ -14,8 +14,8 @@ use crate::timeline::{BackwardStep, Timeline};
 ///
 /// # Errors
 ///
-/// Fails once the source has been chosen, which the first read does: instants of two sources can't
-/// be compared.
+/// Fails after the first read of the clock, which chooses the source: instants of two sources
+/// can't be compared.
 ///
 /// # Examples
 ///
@@ -39,7 +39,8 @@ pub fn force_source(source: Source) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// Fails once the source has been chosen without enforced order, which the first read does.
+/// Fails after the first read of the clock, if that chose
+/// [`OrderedRead`](crate::Order::OrderedRead).
 ///
 /// # Examples
 ///

@@ -5,8 +5,8 @@ use crate::sync::Versioned;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The line in use: start tick, rate, and start ns. Its version is the first tick that it may not
-/// convert, which rises with every line. So a reader that compares this tick with its own also
-/// checks that a line exists.
+/// convert, which rises with every line. So comparing a tick with it also checks that a line
+/// exists.
 #[derive(Debug)]
 pub(crate) struct Current {
     line: Versioned<3>,
@@ -77,7 +77,6 @@ impl Current {
         self.floor.tick()
     }
 
-    /// Raises the floor to `tick`.
     pub(super) fn raise_floor(&self, tick: u64) {
         self.floor.raise(tick);
     }

@@ -26,8 +26,7 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<(), Question> {
-        // Reads the floor before the counter is read again: another thread may look meanwhile and
-        // raise it.
+        // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.current().floor();
         let Some(record) = self.newest() else { return Ok(()) };
         if is_behind(&record, tick, floor) && is_behind(&record, clocks.ticks(), floor) {
@@ -129,8 +128,7 @@ impl Timeline {
         Ok(None)
     }
 
-    /// Returns whether an event was counted since the last call: a reason to ask whether the
-    /// machine was suspended.
+    /// Returns whether an event was counted since the last call.
     pub(crate) fn take_counted_event(&self) -> bool {
         // ORDERING: Relaxed, since the flag publishes nothing.
         self.counted_event.swap(false, Ordering::Relaxed)
@@ -185,8 +183,7 @@ impl Timeline {
     }
 }
 
-/// Returns whether a counter that read `tick` has gone back. The floor was at `floor` before that
-/// read.
+/// Returns whether a counter that read `tick` has gone back. `floor` was read before `tick`.
 fn is_behind(record: &Record, tick: u64, floor: u64) -> bool {
     tick.saturating_add(record.skew_ticks()) < floor
 }
@@ -204,8 +201,7 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     }
     let (tick, ns) = (clocks.ticks(), clocks.os_ns());
     for _ in 0..MAX_STANDS {
-        // Reads the counter last: an interruption before that read only gives the counter time to
-        // move.
+        // Reads the counter last: an interruption before only gives the counter time to move.
         let has_had_time = clocks.os_ns().saturating_sub(ns) >= STOPPED_NS;
         if clocks.ticks() != tick {
             return false;

@@ -20,7 +20,6 @@ struct Start {
 }
 
 impl Start {
-    /// Reads the start from the first words of a piece.
     fn from_words([previous, tick, ns]: [u64; 3]) -> Self {
         Self { previous, point: Point { tick, ns } }
     }

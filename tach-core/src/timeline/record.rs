@@ -29,8 +29,8 @@ pub(super) const KNOWLEDGE_WORDS: usize = 9;
 const FASTEST_READ_NS: u64 = 12;
 /// The time to the next sample after the OS clock contradicted the estimate.
 const SECOND_LOOK_NS: u64 = 10_000_000;
-/// If reading the OS clock takes this many times as long as before, it may be a system call now:
-/// the kernel has abandoned the counter.
+/// If a read of the OS clock takes this many times as long as before, it may be a system call now:
+/// the kernel has left the counter.
 const SLOWER: u64 = 4;
 /// A shorter bracket holds no system call.
 const MIN_SLOW_NS: u64 = 250;
@@ -238,7 +238,7 @@ impl Record {
         self.estimate.rate.is_known()
     }
 
-    /// Returns the number of ticks by which the counters of two cores may differ.
+    /// Returns the most ticks that the counters of two cores may differ by.
     pub(super) fn skew_ticks(&self) -> u64 {
         let known_ticks = self.has_rate().then(|| self.estimate.rate.ticks(MAX_SKEW_NS)).flatten();
         known_ticks.unwrap_or(MAX_SKEW_TICKS)
@@ -250,12 +250,10 @@ impl Record {
         tick.saturating_add(interval_ticks).min(self.piece.end_tick)
     }
 
-    /// Returns the line that converts `tick`.
     pub(crate) fn line_at(&self, tick: u64) -> Line {
         self.piece.line(|point| point.tick <= tick)
     }
 
-    /// Converts the record to words: the piece, and the knowledge behind it.
     pub(super) fn to_words(self) -> ([u64; PIECE_WORDS], [u64; KNOWLEDGE_WORDS]) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let knowledge = [
@@ -301,7 +299,7 @@ impl Record {
         }
     }
 
-    /// Returns twice the length of this record, within limits.
+    /// Returns twice this record's length, from [`MIN_LENGTH_NS`] to `longest`.
     fn doubled_length_ns(&self, longest: u64) -> u64 {
         let ticks = self.piece.end_tick - self.piece.main.start_tick;
         self.estimate.rate.ns(ticks).saturating_mul(2).clamp(MIN_LENGTH_NS, longest)
