@@ -2,8 +2,8 @@
 //! demand.
 //!
 //! It consists of [`Record`]s, each published once and never changed. So a tick that was converted
-//! keeps its value for as long as its record is kept. A thread that needs a tick past the end of the
-//! last record makes the next one: it samples the OS clock, computes the record privately, and
+//! keeps its value for as long as its record is kept. A thread that needs a tick past the end of
+//! the last record makes the next one: it samples the OS clock, computes the record privately, and
 //! publishes it by one compare-exchange of the head's generation. If several threads do so at once,
 //! one wins and the others convert by its record. No thread waits for another, be that one
 //! preempted, interrupted by a signal handler, or left behind by `fork`. `docs/adr/0003` gives the
