@@ -101,5 +101,5 @@ fn there_is_no_counter() {
 #[test]
 fn a_thread_that_can_not_be_had_is_an_error() {
     let error = Recalibrator::spawn(Duration::from_secs(1)).expect_err("a thread");
-    assert_eq!(error.to_string(), "the system gives no thread");
+    assert_eq!(error.to_string(), "the OS can't start a thread");
 }

@@ -64,6 +64,6 @@ fn points_in_time_are_eight_bytes_and_the_clock_is_empty() {
 }
 
 #[test]
-fn an_error_is_three_words() {
-    assert_eq!(size_of::<Error>(), 3 * size_of::<u64>());
+fn an_error_is_small() {
+    assert!(size_of::<Error>() <= 3 * size_of::<u64>());
 }
