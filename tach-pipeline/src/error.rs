@@ -26,7 +26,9 @@ pub struct Error {
 enum Kind {
     Open(String, io::Error),
     Thread(io::Error),
-    Filter(String),
+    Filter { directives: String, fault: String },
+    Variable(String),
+    AlreadySet(&'static str),
     TimedOut(Duration),
     Sink(String),
     Ended,
@@ -42,8 +44,18 @@ impl Error {
         Self { kind: Kind::Thread(error) }
     }
 
-    pub(crate) fn filter(error: String) -> Self {
-        Self { kind: Kind::Filter(error) }
+    pub(crate) fn filter(directives: &str, fault: &str) -> Self {
+        let (directives, fault) = (directives.to_owned(), fault.to_owned());
+        Self { kind: Kind::Filter { directives, fault } }
+    }
+
+    pub(crate) fn variable(name: &str) -> Self {
+        Self { kind: Kind::Variable(name.to_owned()) }
+    }
+
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    pub(crate) fn already_set(what: &'static str) -> Self {
+        Self { kind: Kind::AlreadySet(what) }
     }
 
     pub(crate) fn timed_out(timeout: Duration) -> Self {
@@ -93,7 +105,23 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_filter(&self) -> bool {
-        matches!(self.kind, Kind::Filter(_))
+        matches!(self.kind, Kind::Filter { .. } | Kind::Variable(_))
+    }
+
+    /// Returns whether `log` had a logger before, or tracing a global subscriber.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let (_pipeline, _guard) = Pipeline::builder().init()?;
+    /// assert!(Pipeline::builder().init().unwrap_err().is_already_set());
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_already_set(&self) -> bool {
+        matches!(self.kind, Kind::AlreadySet(_))
     }
 
     /// Returns whether a flush took too long. The back end goes on writing.
@@ -145,11 +173,17 @@ impl fmt::Display for Error {
                  in a folder that exists"
             ),
             Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
-            Kind::Filter(error) => write!(
+            Kind::Filter { directives, fault } => write!(
                 f,
-                "{error}; a filter is a list such as \"info,app::db=debug\", with the levels off, error, \
-                 warn, info, debug and trace"
+                "can't parse the filter {directives:?}: {fault}; a filter is a list such as \
+                 \"info,app::db=debug\", with the levels off, error, warn, info, debug and trace"
             ),
+            Kind::Variable(name) => {
+                write!(f, "can't parse the filter in the variable {name}: it must be Unicode")
+            }
+            Kind::AlreadySet(what) => {
+                write!(f, "{what} was set before; a program sets it once, so remove one of the two")
+            }
             Kind::TimedOut(timeout) => write!(f, "some records were not written within {timeout:?}"),
             Kind::Sink(failure) => f.write_str(failure),
             Kind::Ended => f.write_str("the thread that writes the log has ended"),

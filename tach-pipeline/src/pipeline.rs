@@ -16,6 +16,7 @@ use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
+use crate::pipeline::filter::Levels;
 use crate::queue::of_thread;
 use crate::shared::{Alive, Shared};
 
@@ -87,7 +88,7 @@ impl Pipeline {
     #[cfg(feature = "log")]
     pub fn set_logger(&self) -> Result<(), log::SetLoggerError> {
         log::set_boxed_logger(Box::new(self.clone()))?;
-        log::set_max_level(self.max_level());
+        self.shared.filters.is_logger();
         Ok(())
     }
 
@@ -109,8 +110,8 @@ impl Pipeline {
 
     /// Replaces the filter: see [`Builder::filter`].
     ///
-    /// [`log::max_level`] and the interest that tracing has cached stay: raise them for a more
-    /// verbose filter.
+    /// Tracing's cache of enabled callsites is rebuilt. If the pipeline is the logger of `log`, sets
+    /// [`log::max_level`]; if it is a layer of tracing, raises it, since other layers may need more.
     ///
     /// # Errors
     ///
@@ -122,12 +123,14 @@ impl Pipeline {
     /// use tach_pipeline::Pipeline;
     ///
     /// let (pipeline, _guard) = Pipeline::builder().filter("info").build()?;
+    /// pipeline.set_logger()?;
     /// pipeline.set_filter("info,app::db=trace")?;
-    /// log::set_max_level(pipeline.max_level());
-    /// # Ok::<(), tach_pipeline::Error>(())
+    /// assert_eq!(log::max_level(), log::LevelFilter::Trace);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
-        self.shared.filters.set(directives)
+        self.shared.filters.set(Levels::parse(directives)?);
+        Ok(())
     }
 
     /// Writes everything that was logged before, and flushes the sinks.

@@ -9,7 +9,7 @@ use crate::level::Level;
 use crate::queue::Dropped;
 
 /// The target of such records.
-const TARGET: &str = "tach_pipeline";
+pub(crate) const TARGET: &str = "tach_pipeline";
 
 /// Returns a record that reports how many records were dropped, and when the first and the last of
 /// them happened.

@@ -16,9 +16,11 @@ use tach_log::{Format, Line};
 pub use self::journal::Journal;
 pub(crate) use self::open::Open;
 use self::target::Target;
+use crate::error::Error;
+use crate::pipeline::filter::Levels;
 use crate::sink::unlocked::Unlocked;
 
-/// An output of a pipeline: a file, a standard stream or any writer, with a format and a level.
+/// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
 ///
 /// # Guarantees
 ///
@@ -47,7 +49,7 @@ use crate::sink::unlocked::Unlocked;
 pub struct Sink {
     target: Target,
     format: Box<dyn Format + Send>,
-    level: LevelFilter,
+    filter: Result<Levels, Error>,
     is_colored: bool,
 }
 
@@ -121,7 +123,8 @@ impl Sink {
 
     fn to(target: Target) -> Self {
         let format = Box::new(Line::new());
-        Self { target, format, level: LevelFilter::Trace, is_colored: false }
+        let filter = Ok(Levels::all(LevelFilter::Trace));
+        Self { target, format, filter, is_colored: false }
     }
 
     /// Sets the format, by default [`Line`].
@@ -161,7 +164,8 @@ impl Sink {
         self
     }
 
-    /// Drops records that are more verbose than `level`.
+    /// Drops records that are more verbose than `level`, for any target: the last of this and
+    /// [`filter`](Self::filter) applies.
     ///
     /// # Examples
     ///
@@ -172,12 +176,30 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn level(mut self, level: LevelFilter) -> Self {
-        self.level = level;
+        self.filter = Ok(Levels::all(level));
         self
     }
 
-    pub(crate) const fn most(&self) -> LevelFilter {
-        self.level
+    /// Drops records that the directives exclude, with the syntax of
+    /// [`Builder::filter`](crate::Builder::filter), which applies before. If they can't be parsed,
+    /// building the pipeline fails. Counts of dropped records pass at their level, `Warn`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder()
+    ///     .filter("info,app::db=debug")
+    ///     .sink(Sink::stderr().filter("warn,app::db=off"))
+    ///     .sink(Sink::stdout().filter("app::db=debug"))
+    ///     .build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn filter(mut self, directives: &str) -> Self {
+        self.filter = Levels::parse(directives);
+        self
     }
 }
 
@@ -186,7 +208,7 @@ impl fmt::Debug for Sink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sink")
             .field("target", &self.target.name())
-            .field("level", &self.level)
+            .field("filter", &self.filter)
             .field("is_colored", &self.is_colored)
             .finish_non_exhaustive()
     }

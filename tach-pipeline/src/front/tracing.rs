@@ -5,10 +5,13 @@ use core::{fmt, mem};
 use tach_log::Value;
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
-use tracing_core::{Event, Metadata, Subscriber};
-use tracing_subscriber::layer::{Context, Layer};
+use tracing_core::subscriber::Interest;
+use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber, dispatcher};
+use tracing_log::NormalizeEvent as _;
+use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
+use crate::error::Error;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
@@ -17,18 +20,44 @@ use crate::queue::of_thread;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
+/// The target of events that `tracing-log` makes of the records of `log`.
+const FORWARDED: &str = "log";
 
 /// Logs events with their fields. Within spans, the field `span` has the spans' names from the
 /// outermost to the innermost, with `:` between them, and the spans' fields follow. A `message`
 /// that is not the event's first field is a field.
 ///
-/// The pipeline's filter applies to this layer alone; a filter around all layers saves the calls. A
-/// span's field that is recorded again comes twice, in order.
+/// The pipeline's filter applies to all layers of the subscriber, to events and spans: what it
+/// refuses costs a load. Through [`Pipeline::layer`] it applies to the pipeline alone. A span's
+/// field that is recorded again comes twice, in order.
+///
+/// Records of `log` that the crate `tracing-log` forwards keep their targets, by which they are
+/// filtered, but not their fields, which that crate does not forward.
 impl<S> Layer<S> for Pipeline
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
+    fn on_register_dispatch(&self, _subscriber: &Dispatch) {
+        self.shared.filters.is_layer();
+    }
+
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        interest(self, metadata)
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
+        is_enabled(self, metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(most(self))
+    }
+
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        // A subscriber may combine the interests of several layers.
+        if !is_enabled(self, attributes.metadata()) {
+            return;
+        }
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::by(self);
         kept.add(|visitor| attributes.record(visitor));
@@ -54,17 +83,100 @@ where
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let metadata = event.metadata();
-        let level = level(metadata);
-        if !self.shared.filters.enabled(level, metadata.target()) {
+        if metadata.target() == FORWARDED && event.is_log() {
+            return self.on_forwarded(event, &context);
+        }
+        if !is_enabled(self, metadata) {
             return;
         }
+        let level = level(metadata);
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             event.record(&mut Visitor::of_event(to));
-            if let Some(span) = context.event_span(event) {
-                to.printed_field(MaybeStatic::Static("span"), format_args!("{}", Names(&span)));
-                write_fields(&span, to);
-            }
+            write_spans(event, &context, to);
         });
+    }
+}
+
+impl Pipeline {
+    /// Returns the pipeline as a layer of tracing whose filter applies to this layer alone, for a
+    /// subscriber with layers that need what the pipeline refuses.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    /// use tracing_subscriber::layer::SubscriberExt as _;
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder().filter("warn").build()?;
+    /// let all = tracing_subscriber::fmt::layer();
+    /// let subscriber = tracing_subscriber::registry().with(pipeline.layer()).with(all);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        self.clone().with_filter(Alone(self.clone()))
+    }
+
+    /// Installs the pipeline as the only layer of the global subscriber.
+    pub(crate) fn set_subscriber(&self) -> Result<(), Error> {
+        let subscriber = tracing_subscriber::registry().with(self.clone());
+        dispatcher::set_global_default(Dispatch::new(subscriber))
+            .map_err(|_| Error::already_set("the global subscriber of tracing"))
+    }
+
+    /// Logs a record of `log` that `tracing-log` made an event.
+    #[cold]
+    fn on_forwarded<S>(&self, event: &Event<'_>, context: &Context<'_, S>)
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        let Some(metadata) = event.normalized_metadata() else { return };
+        if !is_enabled(self, &metadata) {
+            return;
+        }
+        self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
+            event.record(&mut Forwarded(Visitor::of_event(to)));
+            write_spans(event, context, to);
+        });
+    }
+}
+
+/// The filter of a [`Pipeline::layer`].
+struct Alone(Pipeline);
+
+impl<S> Filter<S> for Alone {
+    fn enabled(&self, metadata: &Metadata<'_>, _context: &Context<'_, S>) -> bool {
+        is_enabled(&self.0, metadata)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        interest(&self.0, metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(most(&self.0))
+    }
+}
+
+fn is_enabled(pipeline: &Pipeline, metadata: &Metadata<'_>) -> bool {
+    pipeline.shared.filters.enabled(level(metadata), metadata.target())
+}
+
+/// Returns an answer that lasts until the filter changes.
+fn interest(pipeline: &Pipeline, metadata: &Metadata<'_>) -> Interest {
+    if is_enabled(pipeline, metadata) { Interest::always() } else { Interest::never() }
+}
+
+fn most(pipeline: &Pipeline) -> LevelFilter {
+    match pipeline.shared.filters.most() {
+        log::LevelFilter::Off => LevelFilter::OFF,
+        log::LevelFilter::Error => LevelFilter::ERROR,
+        log::LevelFilter::Warn => LevelFilter::WARN,
+        log::LevelFilter::Info => LevelFilter::INFO,
+        log::LevelFilter::Debug => LevelFilter::DEBUG,
+        log::LevelFilter::Trace => LevelFilter::TRACE,
     }
 }
 
@@ -96,6 +208,17 @@ impl Kept {
         visit(&mut Visitor::of_span(&mut to));
         self.fields.extend_from_slice(scratch.written());
         of_thread::give_back(scratch);
+    }
+}
+
+/// Writes the names and the fields of the spans around an event.
+fn write_spans<S>(event: &Event<'_>, context: &Context<'_, S>, to: &mut Writer<'_>)
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    if let Some(span) = context.event_span(event) {
+        to.printed_field(MaybeStatic::Static("span"), format_args!("{}", Names(&span)));
+        write_fields(&span, to);
     }
 }
 
@@ -203,5 +326,16 @@ impl Visit for Visitor<'_, '_> {
 
     fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
         self.printed(field, format_args!("{value}"));
+    }
+}
+
+/// Writes the message of a forwarded record. The other fields are parts of its metadata.
+struct Forwarded<'a, 'b>(Visitor<'a, 'b>);
+
+impl Visit for Forwarded<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            self.0.record_debug(field, value);
+        }
     }
 }

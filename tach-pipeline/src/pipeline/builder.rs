@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::env;
 use std::sync::Arc;
 use std::thread;
 
@@ -13,7 +14,7 @@ use crate::back_end::order::ByTime;
 use crate::error::Error;
 use crate::frame::texts;
 use crate::pipeline::Pipeline;
-use crate::pipeline::filter::Filters;
+use crate::pipeline::filter::{Filters, Levels};
 use crate::pipeline::guard::Guard;
 use crate::queue::WhenFull;
 use crate::shared::Shared;
@@ -40,7 +41,7 @@ const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 #[must_use]
 pub struct Builder {
     sinks: Vec<Sink>,
-    filter: String,
+    filter: Result<String, Error>,
     when_full: WhenFull,
     queue_bytes: usize,
     window: Option<Duration>,
@@ -51,7 +52,7 @@ impl Builder {
     pub(crate) fn new() -> Self {
         Self {
             sinks: Vec::new(),
-            filter: "trace".to_owned(),
+            filter: Ok("info".to_owned()),
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
             window: None,
@@ -73,19 +74,41 @@ impl Builder {
         self
     }
 
-    /// Sets the filter, by default `trace`: levels by the beginning of the target, as in
+    /// Sets the filter, by default `info`: levels by the beginning of the target, as in
     /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns.
+    ///
+    /// It applies to records, events and spans at the call. A [`Sink::filter`] narrows it for one
+    /// sink.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
-    /// let builder = Pipeline::builder().filter(&filter);
+    /// let builder = Pipeline::builder().filter("warn,app=info,app::db=debug");
     /// ```
     pub fn filter(mut self, directives: &str) -> Self {
-        directives.clone_into(&mut self.filter);
+        self.filter = Ok(directives.to_owned());
+        self
+    }
+
+    /// Sets the filter from an environment variable, usually `RUST_LOG`. If the variable is empty
+    /// or not set, the filter stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter("warn,app=info").filter_from_env("RUST_LOG");
+    /// ```
+    pub fn filter_from_env(mut self, variable: &str) -> Self {
+        match env::var_os(variable) {
+            Some(value) if !value.is_empty() => {
+                self.filter = value.into_string().map_err(|_| Error::variable(variable));
+            }
+            _ => {}
+        }
         self
     }
 
@@ -179,9 +202,10 @@ impl Builder {
         if self.sinks.is_empty() {
             self.sinks.push(Sink::stderr());
         }
-        let most = self.sinks.iter().map(Sink::most).max().unwrap_or(LevelFilter::Off);
-        let filters = Filters::new(&self.filter, most)?;
-        let sinks = self.sinks.into_iter().map(Open::new).collect::<Result<_, _>>()?;
+        let levels = Levels::parse(&self.filter?)?;
+        let sinks = self.sinks.into_iter().map(Open::new).collect::<Result<Vec<_>, _>>()?;
+        let most = sinks.iter().map(Open::most).max().unwrap_or(LevelFilter::Off);
+        let filters = Filters::new(levels, most);
         texts::set_up();
         let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock);
         let shared = Arc::new(shared);
@@ -192,6 +216,37 @@ impl Builder {
             .spawn(|| back_end.run())
             .map_err(Error::thread)?;
         Ok((Pipeline::new(Arc::clone(&shared)), Guard::new(shared)))
+    }
+
+    /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
+    /// global subscriber of tracing, then as the logger of `log`.
+    ///
+    /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
+    /// [crate](crate#plugging-in).
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build), or if one of the two was set before. If tracing's was, `log` is
+    /// left alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
+    /// log::info!("ready");
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    pub fn init(self) -> Result<(Pipeline, Guard), Error> {
+        let (pipeline, guard) = self.build()?;
+        // First, since tracing's feature `log` makes log's records of events until then.
+        #[cfg(feature = "tracing")]
+        pipeline.set_subscriber()?;
+        #[cfg(feature = "log")]
+        pipeline.set_logger().map_err(|_| Error::already_set("the logger of log"))?;
+        Ok((pipeline, guard))
     }
 }
 

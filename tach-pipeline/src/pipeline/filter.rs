@@ -1,6 +1,6 @@
 //! Levels by target, which may change at run time.
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use arc_swap::ArcSwap;
 use env_filter::{Builder, Filter};
@@ -8,61 +8,144 @@ use log::{LevelFilter, Metadata};
 
 use crate::error::Error;
 use crate::level::Level;
+use crate::report;
 
 /// Set if the filter has levels for targets.
 const BY_TARGET: u8 = 1 << 7;
+/// Characters of filters that `env_filter` would take for parts of a target.
+const NO_TARGETS: [char; 4] = ['[', ']', '{', '}'];
 
-pub(crate) struct Filters {
-    /// The most verbose level of the sinks.
-    sinks: LevelFilter,
-    filter: ArcSwap<Filter>,
-    /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
-    summary: AtomicU8,
+/// The levels of one list of directives.
+#[derive(Debug, Clone)]
+pub(crate) struct Levels {
+    filter: Filter,
+    /// The most verbose level, for any target.
+    most: LevelFilter,
+    is_by_target: bool,
 }
 
-impl Filters {
+impl Levels {
     ///
     /// # Errors
     ///
     /// If `directives` can't be parsed.
-    pub(crate) fn new(directives: &str, sinks: LevelFilter) -> Result<Self, Error> {
-        let filters = Self {
-            sinks,
-            filter: ArcSwap::from_pointee(Builder::new().build()),
-            summary: AtomicU8::new(0),
-        };
-        filters.set(directives)?;
-        Ok(filters)
-    }
-
-    /// Replaces the directives.
-    ///
-    /// # Errors
-    ///
-    /// If `directives` can't be parsed. Then the old directives stay.
-    pub(crate) fn set(&self, directives: &str) -> Result<(), Error> {
+    pub(crate) fn parse(directives: &str) -> Result<Self, Error> {
         // A slash begins a pattern for messages, and the filter is applied before there is one.
         if directives.contains('/') {
             return Err(Error::filter(
-                "the filter has a slash, which begins a pattern for messages".to_owned(),
+                directives,
+                "a slash begins a pattern for messages, and a pipeline has none",
             ));
+        }
+        if directives.contains(NO_TARGETS) {
+            return Err(Error::filter(
+                directives,
+                "brackets begin a filter by spans or fields, and a pipeline has none",
+            ));
+        }
+        if directives.split(',').all(|directive| directive.trim().is_empty()) {
+            return Err(Error::filter(directives, "it is empty"));
         }
         let filter = Builder::new()
             .try_parse(directives)
-            .map_err(|error| Error::filter(error.to_string()))?
+            .map_err(|error| Error::filter(directives, &error.to_string()))?
             .build();
-        let most = filter.filter().min(self.sinks) as u8;
-        let by_target =
-            if directives.trim().parse::<LevelFilter>().is_ok() { 0 } else { BY_TARGET };
-        self.filter.store(filter.into());
-        // ORDERING: Relaxed: `filter` publishes itself.
+        let is_by_target = directives.trim().parse::<LevelFilter>().is_err();
+        Ok(Self { most: filter.filter(), filter, is_by_target })
+    }
+
+    /// Returns `level` for all targets.
+    pub(crate) fn all(level: LevelFilter) -> Self {
+        let filter = Builder::new().filter_level(level).build();
+        Self { filter, most: level, is_by_target: false }
+    }
+
+    pub(crate) const fn most(&self) -> LevelFilter {
+        self.most
+    }
+
+    /// Returns whether a sink with these levels writes such a record. The pipeline's own records
+    /// pass at their level, since their counts are found nowhere else.
+    #[inline]
+    pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
+        level.passes(self.most)
+            && (!self.is_by_target
+                || target == report::TARGET
+                || self.enabled_by_target(level, target))
+    }
+
+    #[inline(never)]
+    fn enabled_by_target(&self, level: Level, target: &str) -> bool {
+        let metadata = Metadata::builder().level(level.of_log()).target(target).build();
+        self.filter.enabled(&metadata)
+    }
+}
+
+/// The filter of a pipeline.
+pub(crate) struct Filters {
+    /// The most verbose level of the sinks.
+    sinks: LevelFilter,
+    levels: ArcSwap<Levels>,
+    /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
+    summary: AtomicU8,
+    /// Whether the pipeline is the logger of `log`, which has a copy of the most verbose level.
+    is_logger: AtomicBool,
+    /// Whether the pipeline is a layer of a subscriber, which may forward the records of `log`.
+    is_layer: AtomicBool,
+}
+
+impl Filters {
+    pub(crate) fn new(levels: Levels, sinks: LevelFilter) -> Self {
+        let filters = Self {
+            sinks,
+            levels: ArcSwap::from_pointee(Levels::all(LevelFilter::Off)),
+            summary: AtomicU8::new(0),
+            is_logger: AtomicBool::new(false),
+            is_layer: AtomicBool::new(false),
+        };
+        filters.store(levels);
+        filters
+    }
+
+    fn store(&self, levels: Levels) {
+        let most = levels.most.min(self.sinks) as u8;
+        let by_target = if levels.is_by_target { BY_TARGET } else { 0 };
+        self.levels.store(levels.into());
+        // ORDERING: Relaxed: `levels` publishes itself.
         self.summary.store(most | by_target, Ordering::Relaxed);
-        Ok(())
+    }
+
+    /// Replaces the levels, and those that `log` and tracing have cached.
+    pub(crate) fn set(&self, levels: Levels) {
+        self.store(levels);
+        #[cfg(feature = "tracing")]
+        tracing_core::callsite::rebuild_interest_cache();
+        // ORDERING: Relaxed: each publishes only itself.
+        if self.is_logger.load(Ordering::Relaxed) {
+            log::set_max_level(self.most());
+        } else if self.is_layer.load(Ordering::Relaxed) {
+            // Other layers may need the level that is set.
+            log::set_max_level(self.most().max(log::max_level()));
+        }
+    }
+
+    /// Sets the level of `log`, also after later changes.
+    #[cfg(feature = "log")]
+    pub(crate) fn is_logger(&self) {
+        // ORDERING: Relaxed: publishes only itself.
+        self.is_logger.store(true, Ordering::Relaxed);
+        log::set_max_level(self.most());
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(crate) fn is_layer(&self) {
+        // ORDERING: Relaxed: publishes only itself.
+        self.is_layer.store(true, Ordering::Relaxed);
     }
 
     /// Returns the most verbose level that is logged.
     pub(crate) fn most(&self) -> LevelFilter {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed, as in `store`.
         let most = self.summary.load(Ordering::Relaxed) & !BY_TARGET;
         LevelFilter::iter().nth(usize::from(most)).unwrap_or(LevelFilter::Trace)
     }
@@ -71,13 +154,13 @@ impl Filters {
     #[inline]
     #[cfg(feature = "slog")]
     pub(crate) fn level_enabled(&self, level: Level) -> bool {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed, as in `store`.
         level.of_log() as u8 <= self.summary.load(Ordering::Relaxed) & !BY_TARGET
     }
 
     #[inline]
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed, as in `store`.
         let summary = self.summary.load(Ordering::Relaxed);
         if level.of_log() as u8 > summary & !BY_TARGET {
             return false;
@@ -87,8 +170,7 @@ impl Filters {
 
     #[inline(never)]
     fn enabled_by_target(&self, level: Level, target: &str) -> bool {
-        let metadata = Metadata::builder().level(level.of_log()).target(target).build();
-        self.filter.load().enabled(&metadata)
+        self.levels.load().enabled_by_target(level, target)
     }
 }
 
@@ -98,9 +180,13 @@ mod tests {
 
     use super::*;
 
+    fn levels(directives: &str) -> Levels {
+        Levels::parse(directives).unwrap()
+    }
+
     #[test]
     fn levels_are_those_of_the_target() {
-        let filters = Filters::new("warn,app::db=trace,noisy=off", LevelFilter::Debug).unwrap();
+        let filters = Filters::new(levels("warn,app::db=trace,noisy=off"), LevelFilter::Debug);
         let cases = [
             (L::Warn, "other", true),
             (L::Info, "other", false),
@@ -113,17 +199,41 @@ mod tests {
             assert_eq!(filters.enabled(level.into(), target), expected, "{level} {target}");
         }
         assert_eq!(filters.most(), LevelFilter::Debug);
-        filters.set("info").unwrap();
+        filters.set(levels("info"));
         assert!(filters.enabled(L::Error.into(), "noisy"));
         assert!(!filters.enabled(L::Debug.into(), "app::db"));
         assert_eq!(filters.most(), LevelFilter::Info);
     }
 
     #[test]
-    fn an_invalid_filter_changes_nothing() {
-        let filters = Filters::new("error", LevelFilter::Trace).unwrap();
-        assert!(filters.set("app=loud").unwrap_err().to_string().contains("loud"));
-        assert!(filters.set("info/secret").unwrap_err().is_filter());
-        assert_eq!(filters.most(), LevelFilter::Error);
+    fn a_sink_has_levels_of_its_own() {
+        let levels = levels(" warn , app::db=debug");
+        let enabled = |level: L, target| levels.enabled(level.into(), target);
+        assert!(enabled(L::Debug, "app::db"));
+        assert!(!enabled(L::Info, "app"));
+        assert!(!enabled(L::Trace, "app::db"));
+        assert!(Levels::parse("app=warn").unwrap().enabled(L::Warn.into(), report::TARGET));
+        assert!(!Levels::parse("app=warn").unwrap().enabled(L::Warn.into(), "other"));
+        assert!(Levels::all(LevelFilter::Info).enabled(L::Info.into(), "any"));
+        assert!(!Levels::all(LevelFilter::Info).enabled(L::Debug.into(), "any"));
+    }
+
+    #[test]
+    fn an_invalid_filter_names_its_fault() {
+        let cases = [
+            ("app=loud", "'loud'"),
+            ("info/secret", "slash"),
+            ("info,app[request]=debug", "brackets"),
+            ("app{id=7}=debug", "brackets"),
+            ("a=b=c", "'a=b=c'"),
+            (" , ", "empty"),
+        ];
+        for (directives, fault) in cases {
+            let error = Levels::parse(directives).unwrap_err();
+            assert!(error.is_filter(), "{directives}");
+            let error = error.to_string();
+            assert!(error.contains(&format!("{directives:?}")), "{error}");
+            assert!(error.contains(fault), "{error}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use self::failure::Failure;
 use super::{Sink, target};
 use crate::error::Error;
 use crate::frame::Frame;
-use crate::level::Level;
+use crate::pipeline::filter::Levels;
 use crate::queue::Dropped;
 use crate::report;
 
@@ -35,7 +35,7 @@ pub(crate) struct Open {
     path: Option<PathBuf>,
     format: Box<dyn Format + Send>,
     is_colored: bool,
-    level: LevelFilter,
+    levels: Levels,
     /// Whole events, the first bytes of which may have been written.
     waiting: Vec<u8>,
     /// Where each event ends in `waiting`, if the sink is a file.
@@ -50,8 +50,9 @@ impl Open {
     ///
     /// # Errors
     ///
-    /// If the sink's file can't be opened.
+    /// If the sink's filter can't be parsed, or its file can't be opened.
     pub(crate) fn new(sink: Sink) -> Result<Self, Error> {
+        let levels = sink.filter?;
         let name = sink.target.name();
         let (writer, path) = sink.target.open()?;
         Ok(Self {
@@ -60,7 +61,7 @@ impl Open {
             path,
             format: sink.format,
             is_colored: sink.is_colored,
-            level: sink.level,
+            levels,
             waiting: Vec::with_capacity(2 * BATCH),
             ends: Vec::new(),
             written: 0,
@@ -69,10 +70,15 @@ impl Open {
         })
     }
 
+    /// Returns the most verbose level that the sink writes.
+    pub(crate) const fn most(&self) -> LevelFilter {
+        self.levels.most()
+    }
+
     /// Adds a record, which happened at `time`.
     #[inline]
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
-        if !record.level.passes(self.level) {
+        if !self.levels.enabled(record.level, record.target) {
             return;
         }
         if self.waiting.len() >= BATCH {
@@ -132,7 +138,7 @@ impl Open {
         let Some(dropped) = self.dropped.take() else { return };
         let bytes = report::dropped(&dropped, time, "records dropped while the sink failed");
         if let Some(record) = Frame::read(&bytes) {
-            if Level::WARN.passes(self.level) && !self.format(&record, time) {
+            if self.levels.enabled(record.level, record.target) && !self.format(&record, time) {
                 self.dropped = Some(dropped);
             }
         }

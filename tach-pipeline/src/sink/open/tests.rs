@@ -7,6 +7,7 @@ use super::super::Journal;
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
+use crate::level::Level;
 use tach_log::{Line, Value};
 
 /// A writer that has room for so many bytes.

@@ -1,0 +1,166 @@
+//! What is logged, and by which sink.
+
+use log::Level;
+use log::Log as _;
+use tach_pipeline::{Builder, Pipeline};
+
+use crate::support::{LONG, Memory};
+
+fn log(logger: &Pipeline, level: Level, target: &str) {
+    let message = format!("{level} {target}");
+    let record = log::Record::builder();
+    logger.log(&{ record }.level(level).target(target).args(format_args!("{message}")).build());
+}
+
+fn logged(builder: Builder) -> Vec<String> {
+    let memory = Memory::default();
+    let (pipeline, _guard) = builder.sink(memory.json()).build().unwrap();
+    for level in Level::iter() {
+        log(&pipeline, level, "app");
+    }
+    pipeline.flush(LONG).unwrap();
+    memory.messages()
+}
+
+#[test]
+fn records_up_to_info_are_logged_unless_a_filter_is_set() {
+    assert_eq!(logged(Pipeline::builder()), ["ERROR app", "WARN app", "INFO app"]);
+    assert_eq!(logged(Pipeline::builder().filter("error")), ["ERROR app"]);
+    let builder = Pipeline::builder().filter("error").filter_from_env("TACH_PIPELINE_NO_VARIABLE");
+    assert_eq!(logged(builder), ["ERROR app"]);
+}
+
+#[test]
+fn each_sink_writes_what_its_own_filter_passes() {
+    let (all, db, quiet) = (Memory::default(), Memory::default(), Memory::default());
+    let (pipeline, _guard) = Pipeline::builder()
+        .filter("info,app::db=debug")
+        .sink(all.json())
+        .sink(db.json().filter("app::db=trace"))
+        .sink(quiet.json().filter("warn,app::db=off"))
+        .build()
+        .unwrap();
+    for target in ["app", "app::db"] {
+        for level in [Level::Warn, Level::Info, Level::Debug, Level::Trace] {
+            log(&pipeline, level, target);
+        }
+    }
+    pipeline.flush(LONG).unwrap();
+    let of_db = ["WARN app::db", "INFO app::db", "DEBUG app::db"];
+    let of_all: Vec<_> = ["WARN app", "INFO app"].into_iter().chain(of_db).collect();
+    assert_eq!(all.messages(), of_all);
+    assert_eq!(db.messages(), of_db);
+    assert_eq!(quiet.messages(), ["WARN app"]);
+}
+
+#[test]
+fn a_sink_s_invalid_filter_is_an_error() {
+    let sink = Memory::default().json().filter("app=loud");
+    let error = Pipeline::builder().sink(sink).build().unwrap_err();
+    assert!(error.is_filter(), "{error}");
+}
+
+#[cfg(feature = "tracing")]
+mod of_tracing {
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
+    use super::*;
+
+    /// A layer that keeps the names of the spans and the targets of the events.
+    #[derive(Clone, Default)]
+    struct Seen(Arc<Mutex<Vec<&'static str>>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Seen {
+        fn on_new_span(
+            &self,
+            span: &tracing::span::Attributes<'_>,
+            _: &tracing::span::Id,
+            _: Context<'_, S>,
+        ) {
+            self.0.lock().unwrap().push(span.metadata().name());
+        }
+
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            self.0.lock().unwrap().push(event.metadata().target());
+        }
+    }
+
+    fn events() {
+        let _shown = tracing::info_span!("shown", a = 1).entered();
+        let _hidden = tracing::debug_span!("hidden", b = 2).entered();
+        tracing::info!(target: "info", "said");
+        tracing::debug!(target: "debug", "said");
+        tracing::error!(target: "quiet", "said");
+    }
+
+    /// Returns the targets and the spans of the records, and what another layer saw.
+    fn run(layered: impl FnOnce(&Pipeline, &dyn Fn()), again: &str) -> Vec<String> {
+        let memory = Memory::default();
+        let builder = Pipeline::builder().sink(memory.json()).filter("info,quiet=off");
+        let (pipeline, _guard) = builder.build().unwrap();
+        layered(&pipeline, &|| {
+            events();
+            pipeline.set_filter(again).unwrap();
+            events();
+        });
+        pipeline.flush(LONG).unwrap();
+        let of = |record: &serde_json::Value| {
+            format!("{} {} {}", record["target"], record["span"], record["b"]).replace('"', "")
+        };
+        memory.records().iter().map(of).collect()
+    }
+
+    #[test]
+    fn the_filter_is_that_of_all_layers_and_of_spans_and_may_change() {
+        let seen = Seen::default();
+        let logged = run(
+            |pipeline, f| {
+                let all = tracing_subscriber::registry().with(seen.clone()).with(pipeline.clone());
+                tracing::subscriber::with_default(all, f);
+            },
+            "trace",
+        );
+        let second = ["info shown:hidden 2", "debug shown:hidden 2", "quiet shown:hidden 2"];
+        let expected: Vec<_> = ["info shown null"].into_iter().chain(second).collect();
+        assert_eq!(logged, expected);
+        let expected = ["shown", "info", "shown", "hidden", "info", "debug", "quiet"];
+        assert_eq!(*seen.0.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn the_filter_of_a_layer_alone_leaves_the_others_what_it_refuses() {
+        let seen = Seen::default();
+        let logged = run(
+            |pipeline, f| {
+                let all = tracing_subscriber::registry().with(seen.clone()).with(pipeline.layer());
+                tracing::subscriber::with_default(all, f);
+            },
+            "warn",
+        );
+        assert_eq!(logged, ["info shown null", "quiet null null"]);
+        let each = ["shown", "hidden", "info", "debug", "quiet"];
+        assert_eq!(*seen.0.lock().unwrap(), [each, each].concat());
+    }
+
+    /// A `Vec` of layers is as interested as the most interested one.
+    #[test]
+    fn a_layer_logs_only_what_it_wants_beside_one_that_wants_more() {
+        let memories = [Memory::default(), Memory::default()];
+        let builder = |at: usize| Pipeline::builder().sink(memories[at].json());
+        let (few, _guard) = builder(0).filter("warn").build().unwrap();
+        let (many, _other_guard) = builder(1).filter("debug").build().unwrap();
+        let layers = vec![few.clone().boxed(), many.clone().boxed()];
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layers), || {
+            let _span = tracing::info_span!("span", a = 1).entered();
+            tracing::info!("info");
+            tracing::warn!("warn");
+        });
+        few.flush(LONG).unwrap();
+        many.flush(LONG).unwrap();
+        assert_eq!(memories[0].messages(), ["warn"]);
+        assert_eq!(memories[1].messages(), ["info", "warn"]);
+        assert_eq!(memories[1].records()[0]["a"], 1);
+    }
+}

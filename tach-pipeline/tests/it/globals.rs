@@ -1,0 +1,169 @@
+//! The logger of `log` and the subscriber of tracing, of which a process has one each: in a process
+//! of its own for each test.
+#![cfg(feature = "tracing")]
+
+use std::{env, fs, process};
+
+use serde_json::{Value, json};
+use tach_log::Json;
+use tach_pipeline::{Builder, Pipeline, Sink};
+use test_support::test_of_this_program;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+const WAY: &str = "TACH_PIPELINE_GLOBAL_WAY";
+const PATH: &str = "TACH_PIPELINE_GLOBAL_PATH";
+const FILTER: &str = "TACH_PIPELINE_GLOBAL_FILTER";
+
+/// Logs by both front ends.
+fn log_all() {
+    let _span = tracing::info_span!("span", a = 1).entered();
+    log::info!(target: "by_log", key = 1; "info");
+    log::debug!(target: "by_log", key = 2; "debug");
+    log::error!(target: "quiet", "unseen");
+    tracing::info!(target: "by_tracing", key = 3, "info");
+    tracing::debug!(target: "by_tracing", key = 4, "debug");
+    tracing::error!(target: "quiet", "unseen");
+}
+
+/// Not a test: the child process.
+#[test]
+#[ignore = "sets the globals of its process"]
+fn child() {
+    let (Ok(way), Ok(path)) = (env::var(WAY), env::var(PATH)) else { return };
+    let builder = || -> Builder {
+        let sink = Sink::file(&path).format(Json::new());
+        Pipeline::builder().sink(sink).filter("info,quiet=off").filter_from_env(FILTER)
+    };
+    match &*way {
+        "init" => {
+            let (pipeline, _guard) = builder().init().unwrap();
+            log_all();
+            pipeline.set_filter("debug,quiet=off").unwrap();
+            log_all();
+            pipeline.set_filter("off").unwrap();
+            assert_eq!(log::max_level(), log::LevelFilter::Off);
+            assert_eq!(LevelFilter::current(), LevelFilter::OFF);
+            log_all();
+        }
+        "init twice" => {
+            let (_pipeline, _guard) = builder().init().unwrap();
+            let error = builder().init().unwrap_err();
+            assert!(error.is_already_set(), "{error}");
+            assert!(error.to_string().contains("tracing"), "{error}");
+            log_all();
+        }
+        "init after a logger" => {
+            log::set_logger(&NoLogger).unwrap();
+            let error = builder().init().unwrap_err();
+            assert!(error.is_already_set(), "{error}");
+            assert!(error.to_string().contains("log"), "{error}");
+        }
+        "registry" => {
+            let (pipeline, _guard) = builder().build().unwrap();
+            tracing_subscriber::registry().with(pipeline.clone()).init();
+            log_all();
+            pipeline.set_filter("debug,quiet=off").unwrap();
+            log_all();
+        }
+        "set_logger, then registry" => {
+            let (pipeline, _guard) = builder().build().unwrap();
+            pipeline.set_logger().unwrap();
+            // The subscriber is set, and then no second logger.
+            tracing_subscriber::registry().with(pipeline).try_init().unwrap_err();
+            log_all();
+        }
+        "init by a variable" => {
+            let (_pipeline, _guard) = builder().init().unwrap();
+            log_all();
+        }
+        "a variable with a fault" => {
+            let error = builder().init().unwrap_err();
+            assert!(error.is_filter(), "{error}");
+            assert!(error.to_string().contains("loud"), "{error}");
+        }
+        way => panic!("no such way: {way}"),
+    }
+}
+
+struct NoLogger;
+
+impl log::Log for NoLogger {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        false
+    }
+
+    fn log(&self, _: &log::Record<'_>) {}
+
+    fn flush(&self) {}
+}
+
+/// Runs a child, and returns the records without their times.
+fn run(way: &str, filter: &str) -> Vec<Value> {
+    let name = format!("tach-pipeline-global-{}-{}.log", way.replace(' ', "-"), process::id());
+    let path = env::temp_dir().join(name);
+    let mut child = test_of_this_program("globals::child");
+    let output = child.env(WAY, way).env(PATH, &path).env(FILTER, filter).output().unwrap();
+    assert!(output.status.success(), "{way}: {output:?}");
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let _never_made = fs::remove_file(&path);
+    let records = text.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().remove("ts").unwrap();
+        record
+    });
+    records.collect()
+}
+
+fn by_log(level: &str, message: &str, key: u8) -> Value {
+    json!({"level": level, "target": "by_log", "msg": message, "key": key})
+}
+
+fn by_tracing(level: &str, message: &str, key: u8) -> Value {
+    json!({"level": level, "target": "by_tracing", "msg": message, "key": key, "span": "span", "a": 1})
+}
+
+/// The bridge does not forward keys, and its events happen within spans.
+fn forwarded(level: &str, message: &str) -> Value {
+    json!({"level": level, "target": "by_log", "msg": message, "span": "span", "a": 1})
+}
+
+#[test]
+fn init_sets_both_front_ends_and_the_filter_changes_both() {
+    let info = [by_log("INFO", "info", 1), by_tracing("INFO", "info", 3)];
+    let debug = [
+        by_log("INFO", "info", 1),
+        by_log("DEBUG", "debug", 2),
+        by_tracing("INFO", "info", 3),
+        by_tracing("DEBUG", "debug", 4),
+    ];
+    assert_eq!(run("init", ""), [&info[..], &debug[..]].concat());
+    assert_eq!(run("init twice", ""), info);
+    assert_eq!(run("init after a logger", ""), [Value::Null; 0]);
+}
+
+#[test]
+fn a_variable_replaces_the_filter() {
+    assert_eq!(run("init by a variable", "by_log=info"), [by_log("INFO", "info", 1)]);
+    assert_eq!(run("a variable with a fault", "app=loud"), [Value::Null; 0]);
+}
+
+#[test]
+fn records_that_tracing_log_forwards_keep_their_targets_and_filters() {
+    let expected = [
+        forwarded("INFO", "info"),
+        by_tracing("INFO", "info", 3),
+        forwarded("INFO", "info"),
+        forwarded("DEBUG", "debug"),
+        by_tracing("INFO", "info", 3),
+        by_tracing("DEBUG", "debug", 4),
+    ];
+    assert_eq!(run("registry", ""), expected);
+}
+
+#[test]
+fn a_registry_after_the_logger_logs_records_once_and_with_their_keys() {
+    let expected = [by_log("INFO", "info", 1), by_tracing("INFO", "info", 3)];
+    assert_eq!(run("set_logger, then registry", ""), expected);
+}
