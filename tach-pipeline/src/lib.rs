@@ -5,11 +5,11 @@
 //! use tach_log::Json;
 //! use tach_pipeline::{Pipeline, Sink};
 //!
-//! let (pipeline, _guard) = Pipeline::builder()
+//! let (_pipeline, _guard) = Pipeline::builder()
 //!     .sink(Sink::stderr().format(Json::new()))
 //!     .filter("info,app::db=debug")
-//!     .build()?;
-//! pipeline.set_logger()?;
+//!     .filter_from_env("RUST_LOG")
+//!     .init()?;
 //! log::info!(port = 3000; "ready");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -45,6 +45,46 @@
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
 //! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
 //! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
+//!
+//! # Plugging in
+//!
+//! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. With other
+//! layers, or for one front end alone:
+//!
+//! ```
+//! # #[cfg(feature = "tracing")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tach_pipeline::Pipeline;
+//! use tracing_subscriber::layer::SubscriberExt as _;
+//!
+//! let (pipeline, _guard) = Pipeline::builder().build()?;
+//! let others = tracing_subscriber::fmt::layer();
+//! let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(others);
+//! tracing::subscriber::set_global_default(subscriber)?;
+//! pipeline.set_logger()?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "tracing"))]
+//! # fn main() {}
+//! ```
+//!
+//! `init` of `tracing_subscriber` works too, without [`Pipeline::set_logger`]: then the crate
+//! `tracing-log` forwards the records of `log`, with their targets and within the spans around
+//! them, but without their fields. After [`Pipeline::set_logger`] that `init` panics, since it sets
+//! a logger too; its `try_init` sets the subscriber and returns an error. Either way a record is
+//! written once.
+//!
+//! # Filters
+//!
+//! By default records up to `Info` are logged. [`Builder::filter`] sets the levels by target, and
+//! [`Builder::filter_from_env`] takes them from `RUST_LOG`. [`Sink::filter`] narrows them for one
+//! sink. [`Pipeline::set_filter`] changes them at run time.
+//!
+//! A filter applies to tracing's events and spans. As a layer, the [`Pipeline`] refuses them for
+//! all layers of the subscriber, as tracing-subscriber's `EnvFilter` does and at the same cost;
+//! [`Pipeline::layer`][layer] refuses them for itself alone.
+//!
+//! [layer]: Pipeline#method.layer
 //!
 //! # When records are lost
 //!

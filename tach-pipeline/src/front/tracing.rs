@@ -112,6 +112,7 @@ impl Pipeline {
     /// let subscriber = tracing_subscriber::registry().with(pipeline.layer()).with(all);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
+    #[must_use]
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
