@@ -110,8 +110,9 @@ impl Pipeline {
 
     /// Replaces the filter: see [`Builder::filter`].
     ///
-    /// Tracing's cache of enabled callsites is rebuilt. If the pipeline is the logger of `log`, sets
-    /// [`log::max_level`]; if it is a layer of tracing, raises it, since other layers may need more.
+    /// Tracing's cache of enabled callsites is rebuilt. If the pipeline is the logger of `log`,
+    /// [`log::max_level`] is set. If it is only a layer of tracing, that level is raised but not
+    /// lowered, since other layers may need it.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What is logged, and by which sink.
+//! The filters of a pipeline, of a sink, and of a layer.
 
 use log::Level;
 use log::Log as _;
@@ -95,7 +95,7 @@ mod of_tracing {
         tracing::error!(target: "quiet", "said");
     }
 
-    /// Returns the targets and the spans of the records, and what another layer saw.
+    /// Logs before and after a change of the filter, and returns each record's target, spans and `b`.
     fn run(layered: impl FnOnce(&Pipeline, &dyn Fn()), again: &str) -> Vec<String> {
         let memory = Memory::default();
         let builder = Pipeline::builder().sink(memory.json()).filter("info,quiet=off");

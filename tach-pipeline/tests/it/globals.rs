@@ -1,5 +1,5 @@
-//! The logger of `log` and the subscriber of tracing, of which a process has one each: in a process
-//! of its own for each test.
+//! The logger of `log` and the global subscriber of tracing. A process has one of each, so each
+//! test runs a process of its own.
 #![cfg(feature = "tracing")]
 
 use std::{env, fs, process};
