@@ -95,7 +95,7 @@ mod of_tracing {
         tracing::error!(target: "quiet", "said");
     }
 
-    /// Logs before and after a change of the filter, and returns each record's target, spans and `b`.
+    /// Logs before and after a change of the filter. Returns each record's target, spans and `b`.
     fn run(layered: impl FnOnce(&Pipeline, &dyn Fn()), again: &str) -> Vec<String> {
         let memory = Memory::default();
         let builder = Pipeline::builder().sink(memory.json()).filter("info,quiet=off");
