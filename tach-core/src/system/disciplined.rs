@@ -124,13 +124,11 @@ impl Disciplined {
 
     /// Repeats `attempt` until no question is left. If the timeline counted an event, then asks the
     /// OS for suspends.
+    #[inline]
     fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
-        let mut answers = Answers::default();
-        let result = loop {
-            match attempt(&answers) {
-                Ok(result) => break result,
-                Err(question) => self.answer(question, &mut answers),
-            }
+        let result = match attempt(&Answers::NONE) {
+            Ok(result) => result,
+            Err(question) => self.settle_after(question, &mut attempt),
         };
         if self.take_counted_event() {
             see_suspends();
@@ -138,8 +136,25 @@ impl Disciplined {
         result
     }
 
+    /// Answers `question` and repeats `attempt` until no question is left. Outlined, since nearly
+    /// every attempt has a result at once.
     #[cold]
     #[inline(never)]
+    fn settle_after<T>(
+        &self,
+        mut question: Question,
+        attempt: &mut dyn FnMut(&Answers) -> Result<T, Question>,
+    ) -> T {
+        let mut answers = Answers::NONE;
+        loop {
+            self.answer(question, &mut answers);
+            match attempt(&answers) {
+                Ok(result) => return result,
+                Err(next) => question = next,
+            }
+        }
+    }
+
     fn answer(&self, question: Question, answers: &mut Answers) {
         match question {
             Question::CounterFailed(failure) => {

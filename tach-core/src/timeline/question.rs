@@ -19,7 +19,7 @@ pub(crate) enum Question {
 }
 
 /// The answers so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Answers {
     /// Whether the caller has replaced the counter or decided to keep it.
     pub(crate) counter_is_settled: bool,
@@ -32,6 +32,14 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
+    /// No answers yet. A constant, so that an attempt without a question writes none to the stack.
+    pub(crate) const NONE: Self = Self {
+        counter_is_settled: false,
+        clock_jumped: None,
+        rate_is_settled: false,
+        known_rate: None,
+    };
+
     /// Fails until the caller has decided to replace or keep a counter that failed.
     pub(super) fn about(&self, failure: CounterFailure) -> Result<(), Question> {
         if self.counter_is_settled { Ok(()) } else { Err(Question::CounterFailed(failure)) }

@@ -201,7 +201,7 @@ pub(super) trait Driver: ClockPair + Sized {
 
     /// Attempts until no question is left. Each question comes once.
     fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
-        let mut answers = Answers::default();
+        let mut answers = Answers::NONE;
         for _ in 0..4 {
             match attempt(&answers) {
                 Ok(result) => return result,
