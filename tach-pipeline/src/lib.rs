@@ -90,11 +90,14 @@
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
 //!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
-//! - At the end of `main` the [`Guard`] flushes. `std::process::exit` runs no guards: call
-//!   [`Pipeline::flush`] before, or at most the contents of the queues are lost. The same holds for
-//!   a [signal](#signals) that ends the process.
-//! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread. With
-//!   `panic = "abort"` nothing else does.
+//! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
+//!   is flushed, with a living [`Guard`] or with none. [`Builder::flush_at_exit`] sets how long the
+//!   exit waits, and names the platforms. Elsewhere the guard flushes at the end of `main`; before
+//!   `std::process::exit` call [`Pipeline::flush`].
+//! - `std::process::abort` and a [signal](#signals) that ends the process lose at most the contents
+//!   of the queues.
+//! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
+//!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this
 //!   pipeline, its own; stderr reports that once. The child can build a pipeline of its own.
 //!
@@ -146,7 +149,6 @@
 //! Targets, keys and messages that are `&'static str` are recorded by address and read as long as
 //! the process lives. A library that logs must not be unloaded.
 
-#![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(feature = "log", feature = "slog", feature = "tracing")),

@@ -1,6 +1,8 @@
 //! The handle to a pipeline.
 
 pub(crate) mod builder;
+#[cfg(unix)]
+pub(crate) mod exit;
 pub(crate) mod filter;
 pub(crate) mod guard;
 
@@ -190,14 +192,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn flush_on_panic(&self, timeout: Duration) {
-        let before = panic::take_hook();
-        let shared = Arc::downgrade(&self.shared);
-        panic::set_hook(Box::new(move |info| {
-            before(info);
-            if let Some(shared) = shared.upgrade() {
-                let _too_late_to_report = shared.flush(timeout);
-            }
-        }));
+        flush_on_panic(&self.shared, timeout);
     }
 
     /// Logs the record that `write` writes.
@@ -215,6 +210,17 @@ impl Pipeline {
             record.end();
         });
     }
+}
+
+pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
+    let before = panic::take_hook();
+    let shared = Arc::downgrade(shared);
+    panic::set_hook(Box::new(move |info| {
+        before(info);
+        if let Some(shared) = shared.upgrade() {
+            let _too_late_to_report = shared.flush(timeout);
+        }
+    }));
 }
 
 impl fmt::Debug for Pipeline {

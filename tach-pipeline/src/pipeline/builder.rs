@@ -13,9 +13,11 @@ use crate::back_end::BackEnd;
 use crate::back_end::order::ByTime;
 use crate::error::Error;
 use crate::frame::texts;
-use crate::pipeline::Pipeline;
+#[cfg(unix)]
+use crate::pipeline::exit;
 use crate::pipeline::filter::{Filters, Levels};
 use crate::pipeline::guard::Guard;
+use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
 use crate::queue::WhenFull;
 use crate::shared::Shared;
 use crate::sink::{Open, Sink};
@@ -46,6 +48,7 @@ pub struct Builder {
     queue_bytes: usize,
     window: Option<Duration>,
     clock: Option<Box<dyn Clock>>,
+    at_exit: Duration,
 }
 
 impl Builder {
@@ -57,6 +60,7 @@ impl Builder {
             queue_bytes: QUEUE_BYTES,
             window: None,
             clock: None,
+            at_exit: FLUSH_TIMEOUT,
         }
     }
 
@@ -184,6 +188,32 @@ impl Builder {
         self
     }
 
+    /// Sets how long the process waits at its exit until everything is written, by default five
+    /// seconds. Without a time there is no flush at the exit.
+    ///
+    /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
+    /// `panic = "abort"`, so is each panic. `std::process::abort`, [signals](crate#signals) and
+    /// `_exit` are not.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`] flushes at a
+    /// return from `main`, and nothing does at `std::process::exit`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().flush_at_exit(Duration::from_secs(1));
+    /// ```
+    pub fn flush_at_exit(mut self, timeout: Duration) -> Self {
+        self.at_exit = timeout;
+        self
+    }
+
     /// Opens the sinks and starts the thread.
     ///
     /// # Errors
@@ -215,6 +245,12 @@ impl Builder {
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
             .map_err(Error::thread)?;
+        #[cfg(unix)]
+        exit::flush_at_exit(&shared, self.at_exit);
+        // Such a panic is no exit.
+        if cfg!(panic = "abort") && !self.at_exit.is_zero() {
+            pipeline::flush_on_panic(&shared, self.at_exit);
+        }
         Ok((Pipeline::new(Arc::clone(&shared)), Guard::new(shared)))
     }
 
@@ -259,6 +295,7 @@ impl fmt::Debug for Builder {
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
             .field("window", &self.window)
+            .field("at_exit", &self.at_exit)
             .finish_non_exhaustive()
     }
 }

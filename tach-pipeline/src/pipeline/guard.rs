@@ -5,10 +5,15 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::pipeline::FLUSH_TIMEOUT;
+#[cfg(unix)]
+use crate::pipeline::exit;
 use crate::shared::Shared;
 use crate::sink::unlocked::to_stderr;
 
 /// Flushes the pipeline when dropped. Keep it until the end of `main`.
+///
+/// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, nothing is lost without
+/// it, but only the guard reports that something could not be written.
 ///
 /// It waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets, and
 /// reports a failure on stderr. The pipeline works on while it has handles.
@@ -57,6 +62,10 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(error) = self.shared.flush(self.timeout) {
+            #[cfg(unix)]
+            if error.is_timeout() {
+                exit::give_up(&self.shared);
+            }
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));
             }

@@ -32,7 +32,10 @@ fn child() {
     let (Ok(way), Ok(path)) = (env::var(WAY), env::var(PATH)) else { return };
     // Records are held until a flush, except where there is none.
     let window = if way == "exit" { Duration::ZERO } else { LONG };
-    let builder = Pipeline::builder().sink(Sink::file(path)).by_time(window);
+    let mut builder = Pipeline::builder().sink(Sink::file(path)).by_time(window);
+    if way == "exit" {
+        builder = builder.flush_at_exit(Duration::ZERO);
+    }
     let (pipeline, guard) = builder.build().unwrap();
     let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
     match &*way {

@@ -1,0 +1,67 @@
+//! The flush when the process exits: by a return from `main`, a panic in it, or `process::exit`.
+#![expect(unsafe_code, reason = "registers a function with the C library's exit")]
+
+use core::time::Duration;
+use std::process;
+use std::sync::{Arc, Once, Weak};
+use std::time::Instant;
+
+use arc_swap::ArcSwapOption;
+
+use crate::shared::Shared;
+
+/// Pipelines to be flushed. A list without a lock: after a fork nobody would release one.
+static PIPELINES: ArcSwapOption<Vec<AtExit>> = ArcSwapOption::const_empty();
+static REGISTER: Once = Once::new();
+
+#[derive(Clone)]
+struct AtExit {
+    pipeline: Weak<Shared>,
+    /// The process that has the back end. In a forked process nothing answers.
+    process: u32,
+    timeout: Duration,
+}
+
+/// Flushes the pipeline when the process exits, and waits at most `timeout`.
+pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
+    if timeout.is_zero() {
+        return;
+    }
+    let new = AtExit { pipeline: Arc::downgrade(pipeline), process: process::id(), timeout };
+    change(|all| {
+        all.retain(|one| one.pipeline.strong_count() > 0);
+        all.push(new.clone());
+    });
+    REGISTER.call_once(|| {
+        // SAFETY: the function stays as long as the process, and does not unwind.
+        let _no_memory = unsafe { libc::atexit(flush_all) };
+    });
+}
+
+/// Leaves the pipeline alone at the exit, because it was waited for in vain already.
+pub(crate) fn give_up(pipeline: &Shared) {
+    change(|all| {
+        all.retain(|one| !core::ptr::eq(one.pipeline.as_ptr(), pipeline));
+    });
+}
+
+fn change(change: impl Fn(&mut Vec<AtExit>)) {
+    PIPELINES.rcu(|all| {
+        let mut all = all.as_deref().cloned().unwrap_or_default();
+        change(&mut all);
+        Some(Arc::new(all))
+    });
+}
+
+/// Other threads may still run and log, and the caller's thread-locals may be gone.
+extern "C" fn flush_all() {
+    let Some(all) = PIPELINES.load_full() else { return };
+    let start = Instant::now();
+    for AtExit { pipeline, process, timeout } in all.iter() {
+        // The time is one for all: a stalled sink must not cost a wait for each pipeline.
+        let left = timeout.saturating_sub(start.elapsed());
+        if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
+            let _too_late_to_report = pipeline.flush(left);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What was logged is in the file, however the process exits, with a living guard or with none.
+//! Each exit is that of a child process with a `main` of its own.
+
+use core::time::Duration;
+use std::process::{self, Command};
+use std::time::Instant;
+use std::{env, fs, io, panic, thread};
+
+use tach_pipeline::{Pipeline, Sink};
+
+const WAY: &str = "TACH_PIPELINE_AT_EXIT";
+const PATH: &str = "TACH_PIPELINE_AT_EXIT_PATH";
+const RECORDS: usize = 100;
+/// Longer than a child may take.
+const FOREVER: Duration = Duration::from_secs(600);
+
+#[cfg(unix)]
+const GUARDS: [&str; 4] = ["living", "dropped", "forgotten", "static"];
+/// A guard that lives until the end of `main` is what there is elsewhere.
+#[cfg(not(unix))]
+const GUARDS: [&str; 1] = ["living"];
+
+#[cfg(unix)]
+const EXITS: [&str; 6] =
+    ["exit", "exit in a thread", "return", "panic", "panic in a thread", "exit while threads log"];
+#[cfg(not(unix))]
+const EXITS: [&str; 3] = ["return", "panic", "panic in a thread"];
+
+/// Each of the pairs, several times.
+const RUNS: usize = 88;
+
+fn main() {
+    match (env::var(WAY), env::var(PATH)) {
+        (Ok(way), Ok(path)) => child(&way, &path),
+        _ => parent(),
+    }
+}
+
+fn parent() {
+    let pairs = EXITS.iter().flat_map(|exit| GUARDS.map(|guard| (*exit, guard)));
+    for (number, (exit, guard)) in pairs.cycle().take(RUNS).enumerate() {
+        let (lines, _) = run(&format!("{exit}/{guard}"), number);
+        assert_eq!(lines, RECORDS, "run {number}: {exit}, guard {guard}");
+    }
+    #[cfg(unix)]
+    for way in [
+        "no time/dropped",
+        "in the sink/dropped",
+        "stalled/dropped",
+        "stalled in the guard/impatient",
+        "fork/dropped",
+    ] {
+        // A control, and ways by which an exit might wait without end.
+        let (lines, took) = run(way, RUNS);
+        match way {
+            "no time/dropped" => assert!(lines < RECORDS, "{lines}"),
+            "fork/dropped" => assert_eq!(lines, RECORDS),
+            _ => {}
+        }
+        assert!(took < Duration::from_secs(60), "{way}: {took:?}");
+    }
+}
+
+/// Runs a child, and returns the lines of its file and the time it took.
+fn run(way: &str, number: usize) -> (usize, Duration) {
+    let path = env::temp_dir().join(format!("tach-pipeline-at-exit-{}-{number}", process::id()));
+    let start = Instant::now();
+    let program = env::current_exe().unwrap();
+    let output = Command::new(program).env(WAY, way).env(PATH, &path).output().unwrap();
+    let took = start.elapsed();
+    let told = String::from_utf8(output.stderr).unwrap();
+    // A child that never began would leave no lines either.
+    assert!(told.contains("logged\n"), "{way}: {told}");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    (text.lines().filter(|line| line.ends_with(": by main")).count(), took)
+}
+
+/// A sink that exits, or waits, instead of writing.
+struct Acts(fn());
+
+impl io::Write for Acts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.0)();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn stalls() -> Sink {
+    Sink::writer("stalls", Acts(|| thread::sleep(FOREVER)))
+}
+
+fn child(way: &str, path: &str) {
+    let (exit, guard) = way.split_once('/').unwrap();
+    let mut builder = Pipeline::builder().sink(Sink::file(path));
+    match exit {
+        "no time" => builder = builder.flush_at_exit(Duration::ZERO),
+        "in the sink" => {
+            builder = builder.sink(Sink::writer("exits", Acts(|| process::exit(0))));
+        }
+        "stalled" => builder = builder.sink(stalls()).flush_at_exit(Duration::from_millis(200)),
+        // The exit does not wait again where the guard waited in vain.
+        "stalled in the guard" => builder = builder.sink(stalls()).flush_at_exit(FOREVER),
+        _ => {}
+    }
+    let (pipeline, kept) = builder.build().unwrap();
+    pipeline.set_logger().unwrap();
+    let mut living = None;
+    match guard {
+        "impatient" => living = Some((pipeline, kept.with_timeout(Duration::from_millis(200)))),
+        "living" => living = Some((pipeline, kept)),
+        "dropped" => drop((pipeline, kept)),
+        "forgotten" => core::mem::forget((pipeline, kept)),
+        "static" => drop(Box::leak(Box::new(kept))),
+        guard => panic!("no such guard: {guard}"),
+    }
+    if exit == "exit while threads log" {
+        for _ in 0..2 {
+            thread::spawn(|| {
+                loop {
+                    log::info!("by a thread");
+                }
+            });
+        }
+    }
+    (0..RECORDS).for_each(|_| log::error!("by main"));
+    eprintln!("logged");
+    match exit {
+        "return" | "stalled in the guard" => {}
+        "exit" | "exit while threads log" | "no time" | "stalled" => process::exit(1),
+        "exit in a thread" => {
+            let _never = thread::spawn(|| process::exit(1)).join();
+        }
+        "panic" => panic!("on purpose"),
+        "panic in a thread" => {
+            let panicked = thread::spawn(|| panic::resume_unwind(Box::new("on purpose"))).join();
+            assert!(panicked.is_err());
+        }
+        "in the sink" => thread::sleep(FOREVER),
+        #[cfg(unix)]
+        "fork" => fork(),
+        exit => panic!("no such exit: {exit}"),
+    }
+    drop(living);
+}
+
+/// The child exits as a program does, with what the parent logged in its copies of the queues.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "forks, as programs do that have children without exec")]
+fn fork() {
+    // SAFETY: the child only exits.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        process::exit(0);
+    }
+    let mut status = 0;
+    // SAFETY: the status is a live integer.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((waited, status), (child, 0));
+}
