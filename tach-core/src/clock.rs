@@ -185,10 +185,8 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.duration_between(since, self.now())
     }
 
-    /// Returns [`now`](Self::now) and [`unix_time`](Self::unix_time), for example as the
+    /// Reads the clock once and returns the instant and its Unix time, for example as the
     /// [event time](crate::event_time) of an event.
-    ///
-    /// The default reads one after the other. A clock that can derive both from one read does so.
     ///
     /// # Examples
     ///
@@ -200,7 +198,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     #[inline]
     fn anchor(&self) -> Anchor {
         let instant = self.now();
-        Anchor::new(instant, self.unix_time())
+        Anchor::new(instant, self.unix_time_at(instant))
     }
 
     /// Returns the Unix time at `instant`: the time of `anchor` plus or minus the time between the

@@ -41,9 +41,10 @@ use crate::unix_time::UnixTime;
 ///
 /// # Cost
 ///
-/// A read is one load. Moving the clock and [`unix_time_at`](Clock::unix_time_at) take a lock, and
-/// each step takes memory. While one thread advances the clock, another may read one of the two
-/// times already advanced and the other not yet.
+/// A read is one load. Moving the clock, [`unix_time_at`](Clock::unix_time_at) and
+/// [`anchor`](Clock::anchor) take a lock, and each step takes memory. While one thread advances the
+/// clock, another may read one of the two times already advanced and the other not yet. An anchor's
+/// two times belong together.
 ///
 /// # Examples
 ///
@@ -263,6 +264,32 @@ mod tests {
         for (instant, time) in kept {
             assert_eq!(clock.unix_time_at(instant), time);
         }
+    }
+
+    #[test]
+    fn an_anchor_is_one_read() {
+        /// A clock that advances at every read.
+        struct Advancing(ManualClock);
+
+        impl Clock for Advancing {
+            fn monotonic_now(&self) -> MonotonicInstant {
+                self.0.advance(HOUR);
+                self.0.monotonic_now()
+            }
+
+            fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+                self.0.duration_between(earlier, later)
+            }
+
+            fn unix_time_at(&self, instant: Instant) -> UnixTime {
+                self.0.unix_time_at(instant)
+            }
+        }
+
+        let clock = Advancing(ManualClock::default());
+        let anchor = clock.anchor();
+        assert_eq!(anchor.instant(), clock.0.now());
+        assert_eq!(anchor.unix_time(), clock.unix_time_at(anchor.instant()));
     }
 
     #[test]

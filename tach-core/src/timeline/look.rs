@@ -130,9 +130,9 @@ impl Timeline {
 
     /// Returns whether an event was counted since the last call.
     pub(crate) fn take_counted_event(&self) -> bool {
-        // ORDERING: Relaxed, since the flag publishes nothing. The load spares nearly every call the
-        // swap, which locks the cache line. If several threads load a set flag, one swap takes it. A
-        // thread that set the flag sees it, unless another thread took it. A load that misses
+        // ORDERING: Relaxed, since the flag publishes nothing. The load spares nearly every call
+        // the swap, which locks the cache line. If several threads load a set flag, one swap takes
+        // it. A thread that set the flag sees it, unless another thread took it. A load that misses
         // another thread's store leaves the flag to that thread's call.
         self.counted_event.load(Ordering::Relaxed)
             && self.counted_event.swap(false, Ordering::Relaxed)

@@ -5,8 +5,9 @@ use crate::sample::CounterFailure;
 
 /// The reason why a conversion or a look stopped before it had a result.
 ///
-/// The caller answers it in [`Answers`] and tries again. Each question is asked once per attempt,
-/// so a caller that tries again with the answer ends after a few rounds.
+/// The caller answers it in [`Answers`] and tries again. A question that has its answer is not
+/// asked again, so a caller that keeps its answers from one attempt to the next ends after a few
+/// rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     /// The counter failed. Ticks can continue from another source, if the caller replaces it.
