@@ -119,6 +119,49 @@ impl Error {
         }
     }
 
+    /// Returns whether [`force_source`](crate::force_source) or
+    /// [`enforce_order`](crate::enforce_order) was called after the first read of the clock, which
+    /// chose both.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{Instant, Source, force_source};
+    ///
+    /// let _first = Instant::now();
+    /// assert!(force_source(Source::Os).unwrap_err().is_source_chosen());
+    /// ```
+    #[must_use]
+    pub const fn is_source_chosen(&self) -> bool {
+        matches!(self.0, Kind::SourceChosen)
+    }
+
+    /// Returns whether the OS can't start a thread. The message has the OS's reason.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "recalibrator")]
+    /// # {
+    /// use std::time::Duration;
+    /// use tach_core::Recalibrator;
+    ///
+    /// match Recalibrator::spawn(Duration::from_secs(10)) {
+    ///     Ok(_recalibrator) => {}
+    ///     Err(error) if error.is_thread_refused() => eprintln!("{error}; going on without it"),
+    ///     Err(error) => panic!("{error}"),
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn is_thread_refused(&self) -> bool {
+        match self.0 {
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            Kind::Thread { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Returns the position of the fault in a text that was parsed, in bytes from the start. `None`
     /// if the text is well formed or the error is of another kind.
     ///
@@ -183,19 +226,33 @@ impl core::error::Error for Error {}
 mod tests {
     use super::*;
 
+    const OUT_OF_RANGE: [bool; 4] = [true, false, false, false];
+    const EXHAUSTED: [bool; 4] = [false, true, false, false];
+    const SOURCE_CHOSEN: [bool; 4] = [false, false, true, false];
+    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    const THREAD_REFUSED: [bool; 4] = [false, false, false, true];
+
     #[test]
     fn a_user_can_distinguish_the_kinds() {
-        let parse = Error::parse(Fault::NoLeapSecond, 17);
-        for (error, found) in [
-            (Error::BEFORE_EPOCH, (true, false, None)),
-            (Error::AFTER_MAX, (true, false, None)),
-            (Error::offset(1440), (true, false, None)),
-            (Error::exhausted(Duration::ZERO), (false, true, None)),
-            (Error::SOURCE_CHOSEN, (false, false, None)),
-            (parse, (false, false, Some(17))),
+        for (error, kind, position) in [
+            (Error::BEFORE_EPOCH, OUT_OF_RANGE, None),
+            (Error::AFTER_MAX, OUT_OF_RANGE, None),
+            (Error::offset(1440), OUT_OF_RANGE, None),
+            (Error::exhausted(Duration::ZERO), EXHAUSTED, None),
+            (Error::SOURCE_CHOSEN, SOURCE_CHOSEN, None),
+            (Error::parse(Fault::NoLeapSecond, 17), [false; 4], Some(17)),
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            (Error::interval(Duration::ZERO), OUT_OF_RANGE, None),
+            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+            (Error::thread(None), THREAD_REFUSED, None),
         ] {
-            let kind = (error.is_out_of_range(), error.is_exhausted(), error.position());
-            assert_eq!(kind, found, "{error}");
+            let found = [
+                error.is_out_of_range(),
+                error.is_exhausted(),
+                error.is_source_chosen(),
+                error.is_thread_refused(),
+            ];
+            assert_eq!((found, error.position()), (kind, position), "{error}");
         }
     }
 
@@ -205,6 +262,5 @@ mod tests {
         let message = Error::thread(Some(libc::EAGAIN)).to_string();
         let reason = std::io::Error::from_raw_os_error(libc::EAGAIN);
         assert_eq!(message, format!("the OS can't start a thread: {reason}"));
-        assert!(!Error::thread(None).is_out_of_range());
     }
 }
