@@ -106,7 +106,7 @@ fn precise_now() -> Instant {
     Instant::now()
 }
 
-/// Like [`precise_now`].
+/// Reads the precise clock, out of line as [`precise_now`] does.
 #[cold]
 #[inline(never)]
 fn precise_unix_time() -> UnixTime {

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_each_unit_is_told_and_the_next_is_not() {
+    fn the_last_of_each_unit_is_held_and_the_next_is_none() {
         let max = UnixTime::MAX;
         let (last, next) = (max.as_micros(), max.as_micros() + 1);
         let time = UnixTime::from_nanos(last * NS_PER_US);

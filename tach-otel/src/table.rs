@@ -281,8 +281,8 @@ mod tests {
                 let mine = TABLE.put(key(number), words(number));
                 // The other thread puts these in at about the same time.
                 for other in number - number.min(2)..=number + 2 {
-                    if let Some((_, told)) = TABLE.find(key(other)) {
-                        assert_eq!(told, words(other));
+                    if let Some((_, found)) = TABLE.find(key(other)) {
+                        assert_eq!(found, words(other));
                         found_others += u32::from(other != number);
                     }
                 }

@@ -160,23 +160,23 @@ mod tests {
 
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-    fn threads_are_never_told_the_same() {
+    fn threads_never_get_the_same_time() {
         const EACH: usize = 10_000;
         let clock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
         let read = || [(); EACH].map(|()| clock.unix_time().as_micros());
-        let mut told: Vec<u64> = thread::scope(|scope| {
+        let mut times: Vec<u64> = thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(read)).collect();
             threads
                 .into_iter()
                 .flat_map(|thread| {
-                    let told = thread.join().unwrap();
-                    assert!(told.is_sorted());
-                    told
+                    let own = thread.join().unwrap();
+                    assert!(own.is_sorted());
+                    own
                 })
                 .collect()
         });
-        told.sort_unstable();
-        told.dedup();
-        assert_eq!(told.len(), 4 * EACH);
+        times.sort_unstable();
+        times.dedup();
+        assert_eq!(times.len(), 4 * EACH);
     }
 }

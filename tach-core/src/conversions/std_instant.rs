@@ -45,10 +45,10 @@ impl Pair {
     fn std_at(self, ns: u64) -> StdInstant {
         let mut away = Duration::from_nanos(ns.abs_diff(self.ns));
         loop {
-            let told =
+            let sum =
                 if ns >= self.ns { self.std.checked_add(away) } else { self.std.checked_sub(away) };
-            match told {
-                Some(told) => return told,
+            match sum {
+                Some(instant) => return instant,
                 None => away /= 2,
             }
         }

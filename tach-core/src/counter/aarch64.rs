@@ -11,7 +11,8 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 /// Linux's `HWCAP2_ECV`: `CNTVCTSS_EL0` can be read (arch/arm64/include/uapi/asm/hwcap.h).
 const ECV: u64 = 1 << 19;
 
-/// Every `AArch64` CPU has the timer, and it runs at one rate (Arm ARM, D12.1.2: system counter).
+/// Returns the ordering that the CPU offers. Every `AArch64` CPU has the timer, and it runs at one
+/// rate (Arm ARM, D12.1.2: system counter).
 pub(crate) fn features(capabilities: u64) -> Features {
     let ordering = if capabilities & ECV != 0 { Ordering::SelfOrdered } else { Ordering::Fenced };
     Features { invariant: true, ordering }

@@ -8,7 +8,8 @@ use super::{Clocksources, Features, Ordering};
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "Constant", built_on_it: &[] };
 
-/// The stable counter runs at one rate (LoongArch reference manual, volume 1, 2.2.10.4).
+/// Returns the same on every CPU: the stable counter runs at one rate (LoongArch reference manual,
+/// volume 1, 2.2.10.4).
 pub(crate) fn features(_: u64) -> Features {
     Features { invariant: true, ordering: Ordering::Unordered }
 }

@@ -12,7 +12,8 @@ pub(crate) fn declared_hz() -> Option<u64> {
     None
 }
 
-/// Never called, since no source is chosen without a clocksource. Nor are the next two.
+/// Returns 0. Neither this nor the next two are called, since without a clocksource the counter is
+/// never the source.
 pub(crate) fn ticks() -> u64 {
     0
 }

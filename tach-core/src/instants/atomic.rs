@@ -8,7 +8,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// An [`Instant`] that threads read and write concurrently.
 ///
 /// It has the size, the alignment, the operations and the orderings of an
-/// [`AtomicU64`](core::sync::atomic::AtomicU64). Instants are compared by their ticks.
+/// [`AtomicU64`]. Instants are compared by their ticks.
 ///
 /// # Guarantees
 ///

@@ -13,7 +13,7 @@ use crate::system;
 /// carries another thread's instant, this one does not precede it, provided that the counters of
 /// all CPUs agree. They do where [`Status::order`](crate::Status::order) is
 /// [`OrderedRead`](crate::Order::OrderedRead).
-/// [`MonotonicInstant`](crate::MonotonicInstant) promises the order everywhere.
+/// [`MonotonicInstant`] promises the order everywhere.
 ///
 /// # Cost
 ///

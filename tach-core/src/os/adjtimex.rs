@@ -57,7 +57,7 @@ mod tests {
             ((0, -1, 3, 0), None),
             ((0, 7, -1, 0), None),
         ];
-        for (told @ (answer, maxerror, esterror, status), expected) in cases {
+        for (reply @ (answer, maxerror, esterror, status), expected) in cases {
             let (maxerror, esterror) = (maxerror.into(), esterror.into());
             let found = from_state(answer, &timex { maxerror, esterror, status, ..unset() });
             let expected = expected.map(|(max_us, estimated_us, synchronized)| KernelClock {
@@ -65,7 +65,7 @@ mod tests {
                 estimated_error: Duration::from_micros(estimated_us),
                 synchronized,
             });
-            assert_eq!(found, expected, "{told:?}");
+            assert_eq!(found, expected, "{reply:?}");
         }
     }
 }

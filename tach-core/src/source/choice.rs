@@ -178,8 +178,8 @@ pub(crate) fn choose() -> Chosen {
     choose_after(&mut || ())
 }
 
-/// Like [`choose`]. If the counter may be read, calls `begin` before collecting the evidence that
-/// takes long.
+/// Chooses as [`choose`] does. If the counter may be read, calls `begin` before collecting the
+/// evidence that takes long.
 pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
     if Calls::get().is_some() {
         decide_now(begin);

@@ -17,7 +17,7 @@ impl Floor {
     /// multiple of `unit_ns` above the returned time.
     #[inline]
     pub(crate) fn rise(&self, ns: u64, unit_ns: u64) -> u64 {
-        let above = |told: u64| (told / unit_ns).saturating_add(1).saturating_mul(unit_ns);
+        let above = |ns: u64| (ns / unit_ns).saturating_add(1).saturating_mul(unit_ns);
         let raise = |floor: u64| Some(above(floor.max(ns)));
         // ORDERING: Relaxed for both. If one call happens before another, so do their exchanges in
         // the modification order, and nothing but the time is published.
@@ -50,10 +50,10 @@ mod tests {
             let floor = Floor::new();
             let mut last = None;
             for ns in times {
-                let told = floor.rise(ns, unit_ns);
+                let found = floor.rise(ns, unit_ns);
                 let least = last.map_or(0, |last: u64| (last / unit_ns + 1) * unit_ns);
-                prop_assert_eq!(told, least.max(ns));
-                last = Some(told);
+                prop_assert_eq!(found, least.max(ns));
+                last = Some(found);
             }
         }
     }

@@ -106,7 +106,7 @@ impl Word {
         NonZeroU64::new(self.0.load(Ordering::Relaxed))
     }
 
-    /// Like [`get`](Self::get), and makes the writer's earlier stores visible.
+    /// Returns the value as [`get`](Self::get) does, and makes the writer's earlier stores visible.
     fn get_with_earlier_writes(&self) -> Option<NonZeroU64> {
         // ORDERING: Acquire, pairs with the Release in `replace`, `raise` and `set`. A thread that
         // sees a Unix time reads the clock after that time's writer did, and gets no earlier tick.

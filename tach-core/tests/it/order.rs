@@ -56,7 +56,7 @@ fn strict_order_is_kept_under_every_hand_off() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-fn no_strict_read_precedes_an_early_one_that_it_was_told_of() {
+fn no_strict_read_precedes_an_early_one_whose_result_it_has_seen() {
     let strict: Read = || Instant::from(MonotonicInstant::now()).as_ticks();
     assert_eq!(by_announcement(|| SystemClock.early_now().as_ticks(), strict), 0);
     let ahead: Read = || SystemClock.early_now().as_ticks() + (1 << 34);

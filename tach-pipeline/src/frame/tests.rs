@@ -114,7 +114,7 @@ fn texts_without_numbers_are_copied() {
     let (_, fields) = event(&bytes);
     assert!(fields.iter().map(|(key, _)| key).eq(&keys));
     let copied: usize = keys.iter().map(|key| key.len().next_multiple_of(WORD)).sum();
-    assert!(bytes.len() < HEAD + keys.len() * WORD + copied, "none was told by number");
+    assert!(bytes.len() < HEAD + keys.len() * WORD + copied, "no key was sent as a number");
     assert!(bytes.len() > HEAD + keys.len() * WORD, "none was copied");
 }
 

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offset_is_told_with_its_place() {
+    fn an_error_names_the_place_that_is_wrong() {
         for (text, message) in [
             ("", "the text ends at byte 0, where \"Z\" or an offset is expected"),
             ("Europe/Berlin", "expected \"Z\" or an offset at byte 0"),
