@@ -45,10 +45,12 @@ fn faults(package: &Package) -> Vec<String> {
     if package.field("readme") != "README.md" {
         faults.push(format!("{}: its readme is not its own README.md", package.name()));
     }
-    for name in ["README.md", "CHANGELOG.md"] {
-        if !folder.join(name).is_file() {
-            faults.push(format!("{}: no {name}", package.name()));
-        }
+    if !folder.join("README.md").is_file() {
+        faults.push(format!("{}: no README.md", package.name()));
+    }
+    let version = package.field("version").as_str().unwrap_or_default();
+    if !files::read(&folder.join("CHANGELOG.md")).is_ok_and(|text| has_entry(&text, version)) {
+        faults.push(format!("{}: its CHANGELOG.md has no entry for {version}", package.name()));
     }
     for name in LICENCES {
         let text = files::read(&folder.join(name));
@@ -64,6 +66,16 @@ fn faults(package: &Package) -> Vec<String> {
     faults
 }
 
+/// Returns whether a changelog has a heading for the version, or for what is not released yet.
+fn has_entry(changelog: &str, version: &str) -> bool {
+    changelog.lines().filter_map(|line| line.strip_prefix("## ")).any(|heading| {
+        heading.split_whitespace().any(|word| {
+            let word = word.trim_matches(['[', ']']);
+            word == version || word == "Unreleased"
+        })
+    })
+}
+
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -76,6 +88,15 @@ fn is_empty(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_changelog_names_the_version_or_unreleased_changes() {
+        assert!(has_entry("# Changes\n\n## [0.1.0] - 2026-11-23\n", "0.1.0"));
+        assert!(has_entry("## Unreleased\n", "0.1.0"));
+        for text in ["", "0.1.0\n", "# 0.1.0\n", "## 0.1.00\n"] {
+            assert!(!has_entry(text, "0.1.0"), "{text}");
+        }
+    }
 
     #[test]
     fn absent_fields_are_found() {
