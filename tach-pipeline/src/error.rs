@@ -26,7 +26,12 @@ pub struct Error {
 enum Kind {
     Open(String, io::Error),
     Thread(io::Error),
-    Filter { directives: String, fault: String },
+    #[cfg(all(unix, feature = "signal"))]
+    Signals(io::Error),
+    Filter {
+        directives: String,
+        fault: String,
+    },
     Variable(String),
     AlreadySet(&'static str),
     TimedOut(Duration),
@@ -42,6 +47,11 @@ impl Error {
 
     pub(crate) fn thread(error: io::Error) -> Self {
         Self { kind: Kind::Thread(error) }
+    }
+
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn signals(error: io::Error) -> Self {
+        Self { kind: Kind::Signals(error) }
     }
 
     pub(crate) fn filter(directives: &str, fault: &str) -> Self {
@@ -173,6 +183,8 @@ impl fmt::Display for Error {
                  in a folder that exists"
             ),
             Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
+            #[cfg(all(unix, feature = "signal"))]
+            Kind::Signals(error) => write!(f, "can't handle SIGINT and SIGTERM: {error}"),
             Kind::Filter { directives, fault } => write!(
                 f,
                 "can't parse the filter {directives:?}: {fault}; a filter is a list such as \
@@ -199,6 +211,8 @@ impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &self.kind {
             Kind::Open(_, error) | Kind::Thread(error) => Some(error),
+            #[cfg(all(unix, feature = "signal"))]
+            Kind::Signals(error) => Some(error),
             _ => None,
         }
     }

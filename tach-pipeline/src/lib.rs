@@ -107,33 +107,25 @@
 //!
 //! # Signals
 //!
-//! A handler may neither wait nor allocate. With the crate `signal-hook` a thread waits for the
-//! signal, flushes, and ends the process as the signal would have:
+//! With the feature `signal`, one line flushes before SIGTERM or SIGINT ends the process:
 //!
 //! ```no_run
-//! # #[cfg(unix)]
+//! # #[cfg(all(unix, feature = "signal"))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::{thread, time::Duration};
+//! use std::time::Duration;
 //!
-//! use signal_hook::consts::{SIGINT, SIGTERM};
-//! use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
 //! use tach_pipeline::Pipeline;
 //!
-//! let (pipeline, _guard) = Pipeline::builder().build()?;
-//! let mut signals = Signals::new([SIGINT, SIGTERM])?;
-//! thread::spawn(move || {
-//!     for signal in signals.forever() {
-//!         if let Err(error) = pipeline.flush(Duration::from_secs(5)) {
-//!             eprintln!("{error}");
-//!         }
-//!         let _ended = emulate_default_handler(signal);
-//!     }
-//! });
+//! let (pipeline, _guard) = Pipeline::builder().init()?;
+//! pipeline.flush_on_signals(Duration::from_secs(5))?;
 //! # Ok(())
 //! # }
-//! # #[cfg(not(unix))]
+//! # #[cfg(not(all(unix, feature = "signal")))]
 //! # fn main() {}
 //! ```
+//!
+//! A signal of a crash, as SIGSEGV, has no such handler: a handler may neither wait nor allocate,
+//! and the thread that would write may be the one that crashed.
 //!
 //! # Memory
 //!

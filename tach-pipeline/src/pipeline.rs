@@ -5,6 +5,8 @@ pub(crate) mod builder;
 pub(crate) mod exit;
 pub(crate) mod filter;
 pub(crate) mod guard;
+#[cfg(all(unix, feature = "signal"))]
+mod signal;
 
 use core::fmt;
 use core::time::Duration;
@@ -193,6 +195,33 @@ impl Pipeline {
     /// ```
     pub fn flush_on_panic(&self, timeout: Duration) {
         flush_on_panic(&self.shared, timeout);
+    }
+
+    /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
+    /// end the process as the signal does.
+    ///
+    /// For a program that handles these signals itself, this is not needed: it ends by an exit,
+    /// which [flushes](Builder::flush_at_exit). A child that was forked without `exec` ignores the
+    /// signals, since `fork` does not copy the thread that waits for them.
+    ///
+    /// # Errors
+    ///
+    /// If the handlers can't be installed, or their thread can't be started.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// pipeline.flush_on_signals(Duration::from_secs(5))?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(all(unix, feature = "signal"))]
+    pub fn flush_on_signals(&self, timeout: Duration) -> Result<(), Error> {
+        signal::flush_on(&self.shared, timeout).map_err(Error::signals)
     }
 
     /// Logs the record that `write` writes.

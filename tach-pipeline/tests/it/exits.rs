@@ -42,6 +42,14 @@ fn child() {
         "guard" => log(),
         #[cfg(unix)]
         "SIGTERM" => terminated::while_threads_log(&pipeline),
+        #[cfg(all(unix, feature = "signal"))]
+        "handled SIGTERM" => {
+            terminated::after_all_is_logged(&pipeline, signal_hook::consts::SIGTERM, log);
+        }
+        #[cfg(all(unix, feature = "signal"))]
+        "handled SIGINT" => {
+            terminated::after_all_is_logged(&pipeline, signal_hook::consts::SIGINT, log);
+        }
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);

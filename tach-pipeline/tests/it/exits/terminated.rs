@@ -1,4 +1,4 @@
-//! A process that a signal ends, with the handler of the crate's documentation.
+//! A process that a signal ends, with a handler of its own or the pipeline's.
 
 use core::array;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +38,26 @@ pub(super) fn while_threads_log(pipeline: &Pipeline) {
     pipeline.flush(Duration::from_secs(60)).unwrap();
     eprintln!("logged: {logged:?}");
     emulate_default_handler(signal).unwrap();
+}
+
+/// Raises a signal that the pipeline handles, without waiting for it.
+#[cfg(feature = "signal")]
+pub(super) fn after_all_is_logged(pipeline: &Pipeline, signal: i32, log: impl FnOnce()) {
+    pipeline.flush_on_signals(Duration::from_secs(60)).unwrap();
+    log();
+    raise(signal).unwrap();
+    thread::sleep(Duration::from_secs(600));
+}
+
+#[cfg(feature = "signal")]
+#[test]
+fn one_line_writes_everything_before_a_signal_ends_the_process() {
+    use signal_hook::consts::SIGINT;
+    for (way, signal) in [("handled SIGTERM", SIGTERM), ("handled SIGINT", SIGINT)] {
+        let (output, messages) = run(way);
+        assert_eq!(output.status.signal(), Some(signal), "{output:?}");
+        assert_eq!(messages, super::all());
+    }
 }
 
 #[test]
