@@ -159,10 +159,11 @@ impl Disciplined {
         match question {
             Question::CounterFailed(failure) => {
                 counter_failed(failure);
-                answers.counter_is_settled = true;
+                answers.settle_failure(failure);
             }
             Question::DidClockJump { ahead_ns, rate, since } => {
-                answers.clock_jumped = Some(self.witness.has_clock_jumped(ahead_ns, rate, since));
+                let jumped = self.witness.has_clock_jumped(ahead_ns, rate, since);
+                answers.clock_jumped = Some((since, jumped));
             }
             Question::WhichRate => {
                 answers.known_rate = self.witness.known_rate();

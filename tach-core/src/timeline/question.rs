@@ -7,7 +7,7 @@ use crate::sample::CounterFailure;
 ///
 /// The caller answers it in [`Answers`] and tries again. A question that has its answer is not
 /// asked again, so a caller that keeps its answers from one attempt to the next ends after a few
-/// rounds.
+/// rounds. The answer about one failure, or about one jump, is no answer about another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     /// The counter failed. Ticks can continue from another source, if the caller replaces it.
@@ -22,10 +22,11 @@ pub(crate) enum Question {
 /// The answers so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answers {
-    /// Whether the caller has replaced the counter or decided to keep it.
-    pub(crate) counter_is_settled: bool,
-    /// Whether the OS clock jumped alone; `None` before that was asked.
-    pub(crate) clock_jumped: Option<bool>,
+    /// For each [`CounterFailure`], whether the caller has replaced the counter or decided to keep
+    /// it.
+    settled_failures: [bool; 3],
+    /// The tick `since` of the last question about a jump, and whether the OS clock jumped alone.
+    pub(crate) clock_jumped: Option<(u64, bool)>,
     /// Whether the caller was asked for the rate.
     pub(crate) rate_is_settled: bool,
     /// The rate in ns per tick and its error in ppb, if it is known from elsewhere.
@@ -35,7 +36,7 @@ pub(crate) struct Answers {
 impl Answers {
     /// No answers yet. A constant, so that an attempt without a question writes none to the stack.
     pub(crate) const NONE: Self = Self {
-        counter_is_settled: false,
+        settled_failures: [false; 3],
         clock_jumped: None,
         rate_is_settled: false,
         known_rate: None,
@@ -43,7 +44,16 @@ impl Answers {
 
     /// Fails until the caller has decided to replace or keep a counter that failed.
     pub(super) fn about(&self, failure: CounterFailure) -> Result<(), Question> {
-        if self.counter_is_settled { Ok(()) } else { Err(Question::CounterFailed(failure)) }
+        if self.settled_failures[failure as usize] {
+            Ok(())
+        } else {
+            Err(Question::CounterFailed(failure))
+        }
+    }
+
+    /// Notes that the caller has replaced the counter or decided to keep it.
+    pub(crate) fn settle_failure(&mut self, failure: CounterFailure) {
+        self.settled_failures[failure as usize] = true;
     }
 
     /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A lead of up to
@@ -57,7 +67,10 @@ impl Answers {
         if ahead_ns <= SHORTEST_JUMP_NS {
             return Ok(false);
         }
-        self.clock_jumped.ok_or(Question::DidClockJump { ahead_ns, rate, since })
+        match self.clock_jumped {
+            Some((asked_since, jumped)) if asked_since == since => Ok(jumped),
+            _ => Err(Question::DidClockJump { ahead_ns, rate, since }),
+        }
     }
 
     /// Returns the rate, if it is known from elsewhere. Fails until the caller was asked.

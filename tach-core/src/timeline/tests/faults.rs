@@ -439,3 +439,97 @@ fn a_counter_that_stands_still_hangs_nobody() {
         assert!(timeline.ns_at(1000, &machine) >= first);
     }
 }
+
+/// A machine with two faults: the second comes while the first is settled.
+struct Twice<'a> {
+    machine: Machine,
+    timeline: &'a Timeline,
+    /// Whether reading the OS clock takes as long as a system call.
+    is_slow: Cell<bool>,
+    second_jump_ns: Cell<i64>,
+    failures: RefCell<Vec<CounterFailure>>,
+    /// The ticks of the questions about a jump.
+    jumps: RefCell<Vec<u64>>,
+}
+
+impl<'a> Twice<'a> {
+    /// Creates a machine whose timeline has been in use for ten seconds.
+    fn new(timeline: &'a Timeline) -> Self {
+        let clocks = Self {
+            machine: Machine { interrupted_one_in: 0, ..Machine::new(5) },
+            timeline,
+            is_slow: Cell::new(false),
+            second_jump_ns: Cell::new(2_000_000_000),
+            failures: RefCell::default(),
+            jumps: RefCell::default(),
+        };
+        for _ in 0..100 {
+            clocks.machine.pass_ns(NS_PER_S / 10);
+            timeline.sync(&clocks);
+        }
+        clocks
+    }
+}
+
+impl ClockPair for Twice<'_> {
+    fn ticks(&self) -> u64 {
+        self.machine.ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        if self.is_slow.get() {
+            self.machine.pass_ns(10_000);
+        }
+        // The clock jumps again as soon as its first jump is in a record.
+        if self.timeline.newest().is_some_and(|record| record.counts.forward_steps == 1) {
+            self.machine.step(self.second_jump_ns.take());
+        }
+        self.machine.os_ns()
+    }
+
+    fn keeps_offset(&self) -> bool {
+        true
+    }
+}
+
+impl Driver for Twice<'_> {
+    /// Keeps a counter that is not trusted, which then goes back. Corrects a counter that went
+    /// back.
+    fn replace_counter(&self, failure: CounterFailure) {
+        self.failures.borrow_mut().push(failure);
+        self.is_slow.set(false);
+        let is_back = failure == CounterFailure::Regressed;
+        self.machine.displaced_ticks.set(if is_back { 0 } else { -(1 << 34) });
+    }
+
+    /// Returns that the first jump was one of the clock alone, and the second was not.
+    fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, since: u64) -> bool {
+        self.jumps.borrow_mut().push(since);
+        self.jumps.borrow().len() == 1
+    }
+}
+
+#[test]
+fn a_decision_about_one_failure_decides_no_other() {
+    let timeline = Timeline::new();
+    let clocks = Twice::new(&timeline);
+    clocks.machine.pass_ns(NS_PER_S);
+    clocks.is_slow.set(true);
+    timeline.sync(&clocks);
+    let failures = clocks.failures.take();
+    assert_eq!(failures, [CounterFailure::Untrusted, CounterFailure::Regressed]);
+    assert_eq!(timeline.newest().unwrap().counts.events(), 0);
+}
+
+#[test]
+fn each_jump_of_the_clock_is_asked_about() {
+    let timeline = Timeline::new();
+    let clocks = Twice::new(&timeline);
+    clocks.machine.pass_ns(NS_PER_S);
+    clocks.machine.step(3_000_000_000);
+    timeline.sync(&clocks);
+    let jumps = clocks.jumps.take();
+    assert!(jumps.len() == 2 && jumps[0] < jumps[1], "{jumps:?}");
+    // Only the first jump changed the timeline's offset.
+    assert!(timeline.offset_ns().wrapping_neg().abs_diff(3_000_000_000) < 1_000);
+}

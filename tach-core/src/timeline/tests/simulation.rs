@@ -199,18 +199,20 @@ pub(super) trait Driver: ClockPair + Sized {
         None
     }
 
-    /// Attempts until no question is left. Each question comes once.
+    /// Attempts until no question is left. Each question comes once: at most one about the rate,
+    /// three about failures and three about jumps.
     fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
         let mut answers = Answers::NONE;
-        for _ in 0..4 {
+        for _ in 0..8 {
             match attempt(&answers) {
                 Ok(result) => return result,
                 Err(Question::CounterFailed(failure)) => {
                     self.replace_counter(failure);
-                    answers.counter_is_settled = true;
+                    answers.settle_failure(failure);
                 }
                 Err(Question::DidClockJump { ahead_ns, rate, since }) => {
-                    answers.clock_jumped = Some(self.has_clock_jumped(ahead_ns, rate, since));
+                    let jumped = self.has_clock_jumped(ahead_ns, rate, since);
+                    answers.clock_jumped = Some((since, jumped));
                 }
                 Err(Question::WhichRate) => {
                     answers.known_rate = self.known_rate();
