@@ -1,5 +1,5 @@
-//! What was logged is in the file, however the process exits, with a living guard or with none.
-//! Each exit is that of a child process with a `main` of its own.
+//! Every record is in the file, however the process exits, with a living guard or with none. Each
+//! exit ends a child process with a `main` of its own.
 
 use core::time::Duration;
 use std::process::{self, Command};
@@ -16,7 +16,7 @@ const FOREVER: Duration = Duration::from_secs(600);
 
 #[cfg(unix)]
 const GUARDS: [&str; 4] = ["living", "dropped", "forgotten", "static"];
-/// A guard that lives until the end of `main` is what there is elsewhere.
+/// Elsewhere only a guard that lives until the end of `main` flushes.
 #[cfg(not(unix))]
 const GUARDS: [&str; 1] = ["living"];
 
@@ -50,7 +50,7 @@ fn parent() {
         "stalled in the guard/impatient",
         "fork/dropped",
     ] {
-        // A control, and ways by which an exit might wait without end.
+        // A control, and exits that might wait without end.
         let (lines, took) = run(way, RUNS);
         match way {
             "no time/dropped" => assert!(lines < RECORDS, "{lines}"),
@@ -148,7 +148,7 @@ fn child(way: &str, path: &str) {
     drop(living);
 }
 
-/// The child exits as a program does, with what the parent logged in its copies of the queues.
+/// The child exits as a program does, with the parent's records in its copies of the queues.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "forks, as programs do that have children without exec")]
 fn fork() {

@@ -27,12 +27,12 @@ const FORWARDED: &str = "log";
 /// outermost to the innermost, with `:` between them, and the spans' fields follow. A `message`
 /// that is not the event's first field is a field.
 ///
-/// The pipeline's filter applies to all layers of the subscriber, to events and spans: what it
-/// refuses costs a load. Through [`Pipeline::layer`] it applies to the pipeline alone. A span's
+/// The pipeline's filter applies to all layers of the subscriber, to events and spans: a
+/// refusal costs a load. Through [`Pipeline::layer`] it applies to the pipeline alone. A span's
 /// field that is recorded again comes twice, in order.
 ///
-/// Records of `log` that the crate `tracing-log` forwards keep their targets, by which they are
-/// filtered, but not their fields, which that crate does not forward.
+/// Records of `log` that the crate `tracing-log` forwards keep their targets, and filters see
+/// these. They lose their fields, since that crate does not forward them.
 impl<S> Layer<S> for Pipeline
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -99,7 +99,7 @@ where
 
 impl Pipeline {
     /// Returns the pipeline as a layer of tracing whose filter applies to this layer alone, for a
-    /// subscriber with layers that need what the pipeline refuses.
+    /// subscriber whose other layers need more than the pipeline accepts.
     ///
     /// # Examples
     ///

@@ -5,7 +5,7 @@ use crate::run::{cargo, root, run, target};
 use crate::workspace;
 
 /// Checks the published packages with every direct dependency at the lowest version that its
-/// requirement allows. Dependencies of other platforms than this one are resolved, but not compiled.
+/// requirement allows. Dependencies that only other platforms need are resolved, but not compiled.
 ///
 /// The packages are copied without their dev-dependencies, whose bounds nobody but this workspace
 /// meets.
