@@ -13,7 +13,6 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use tach_otel::Clocked;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::Failure;
 use crate::span_lines::SpanLines;
@@ -73,12 +72,13 @@ pub(crate) fn start() -> Result<Telemetry, Failure> {
     let tracer = Clocked::new(spans.clone()).tracer("service");
     let clocked_logs = logs.clone().map(Clocked::new);
     let records = clocked_logs.as_ref().map(OpenTelemetryTracingBridge::new);
-    tracing_subscriber::registry()
+    let subscriber = tracing_subscriber::registry()
         .with(tracing_subscriber::filter::LevelFilter::INFO)
         .with(events)
         .with(records)
-        .with(tracing_opentelemetry::layer().with_tracer(tracer))
-        .try_init()?;
+        .with(tracing_opentelemetry::layer().with_tracer(tracer));
+    // With the feature `tracing-log`, `init` would set the logger of log too.
+    tracing::subscriber::set_global_default(subscriber)?;
 
     // log: the access log, from a back end whose format hook prints tach's timestamp.
     env_logger::Builder::new()
