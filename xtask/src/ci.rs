@@ -62,20 +62,24 @@ const STEPS: &[Step] = &[
     ("the other platforms", || cross::check(&[])),
 ];
 
-/// Runs every step, up to the first that fails.
+/// Runs every step, also after one that fails, so that one run shows all failures.
 pub(crate) fn all() -> Result<(), String> {
-    let mut done = Vec::new();
-    for &(name, step) in STEPS {
-        done.push(timed(name, step)?);
+    let results: Vec<_> = STEPS.iter().map(|&(name, step)| timed(name, step)).collect();
+    println!();
+    for Ok(line) | Err(line) in &results {
+        println!("{line}");
     }
-    println!("\n{}", done.join("\n"));
-    Ok(())
+    match results.iter().filter(|result| result.is_err()).count() {
+        0 => Ok(()),
+        count => Err(format!("{count} of {} steps failed", results.len())),
+    }
 }
 
 /// Runs a step and returns its line of the summary.
 fn timed(name: &str, step: fn() -> Result<(), String>) -> Result<String, String> {
+    println!("xtask: {name}");
     let start = Instant::now();
-    step().map_err(|problem| format!("{name}: {problem}"))?;
+    step().map_err(|problem| format!("{name:28} FAILED: {problem}"))?;
     Ok(format!("{name:28} ok in {:.0?}", start.elapsed()))
 }
 
