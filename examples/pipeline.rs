@@ -26,14 +26,14 @@ use tach_pipeline::{Pipeline, Sink};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (pipeline, _guard) = Pipeline::builder()
+    let pipeline = Pipeline::builder()
         .sink(Sink::stderr().level(LevelFilter::Warn))
         .sink(Sink::stdout().format(Json::new()))
         .filter("info,noisy=off")
         .build()?;
     pipeline.set_logger()?;
     let logger = slog::Logger::root(pipeline.clone(), slog::o!("pool" => "a"));
-    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(pipeline))?;
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(pipeline.clone()))?;
 
     log::info!(port = 3000; "ready");
     slog::warn!(logger, "slow"; "ms" => 9.5);

@@ -125,7 +125,7 @@ impl Error {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (_pipeline, _guard) = Pipeline::builder().init()?;
+    /// let _pipeline = Pipeline::builder().init()?;
     /// assert!(Pipeline::builder().init().unwrap_err().is_already_set());
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -143,7 +143,7 @@ impl Error {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// if pipeline.flush(Duration::from_millis(100)).is_err_and(|error| error.is_timeout()) {
     ///     eprintln!("the disk is slow today");
     /// }
@@ -163,8 +163,8 @@ impl Error {
     ///
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().sink(Sink::file("/dev/full")).build()?;
-    /// log::Log::log(&pipeline, &log::Record::builder().args(format_args!("lost?")).build());
+    /// let pipeline = Pipeline::builder().sink(Sink::file("/dev/full")).build()?;
+    /// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("lost?")).build());
     /// assert!(pipeline.flush(Duration::from_secs(1)).unwrap_err().is_sink());
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```

@@ -5,7 +5,7 @@
 //! use tach_log::Json;
 //! use tach_pipeline::{Pipeline, Sink};
 //!
-//! let (_pipeline, _guard) = Pipeline::builder()
+//! let _pipeline = Pipeline::builder()
 //!     .sink(Sink::stderr().format(Json::new()))
 //!     .filter("info,app::db=debug")
 //!     .filter_from_env("RUST_LOG")
@@ -57,7 +57,7 @@
 //! use tach_pipeline::Pipeline;
 //! use tracing_subscriber::layer::SubscriberExt as _;
 //!
-//! let (pipeline, _guard) = Pipeline::builder().build()?;
+//! let pipeline = Pipeline::builder().build()?;
 //! let others = tracing_subscriber::fmt::layer();
 //! let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(others);
 //! tracing::subscriber::set_global_default(subscriber)?;
@@ -116,7 +116,7 @@
 //!
 //! use tach_pipeline::Pipeline;
 //!
-//! let (pipeline, _guard) = Pipeline::builder().init()?;
+//! let pipeline = Pipeline::builder().init()?;
 //! pipeline.flush_on_signals(Duration::from_secs(5))?;
 //! # Ok(())
 //! # }

@@ -62,7 +62,7 @@ impl Pipeline {
     /// # Examples
     ///
     /// ```
-    /// let (pipeline, _guard) = tach_pipeline::Pipeline::builder().build()?;
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn builder() -> Builder {
@@ -84,7 +84,7 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// pipeline.set_logger()?;
     /// log::info!("ready");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -103,7 +103,7 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().filter("warn,app=debug").build()?;
+    /// let pipeline = Pipeline::builder().filter("warn,app=debug").build()?;
     /// assert_eq!(pipeline.max_level(), log::LevelFilter::Debug);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -127,7 +127,7 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().filter("info").build()?;
+    /// let pipeline = Pipeline::builder().filter("info").build()?;
     /// pipeline.set_logger()?;
     /// pipeline.set_filter("info,app::db=trace")?;
     /// assert_eq!(log::max_level(), log::LevelFilter::Trace);
@@ -152,7 +152,7 @@ impl Pipeline {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// pipeline.flush(Duration::from_secs(1))?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -171,7 +171,7 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// pipeline.reopen();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -189,7 +189,7 @@ impl Pipeline {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// pipeline.flush_on_panic(Duration::from_secs(1));
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -215,7 +215,7 @@ impl Pipeline {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// pipeline.flush_on_signals(Duration::from_secs(5))?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```

@@ -40,7 +40,7 @@ use crate::sink::unlocked::Unlocked;
 /// use tach_log::Json;
 /// use tach_pipeline::{Pipeline, Sink};
 ///
-/// let (pipeline, _guard) = Pipeline::builder()
+/// let pipeline = Pipeline::builder()
 ///     .sink(Sink::stderr().level(LevelFilter::Warn))
 ///     .sink(Sink::writer("memory", Vec::new()).format(Json::new()))
 ///     .build()?;
@@ -155,7 +155,7 @@ impl Sink {
     ///     }
     /// }
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().sink(Sink::stdout().format(Csv)).build()?;
+    /// let pipeline = Pipeline::builder().sink(Sink::stdout().format(Csv)).build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -189,7 +189,7 @@ impl Sink {
     /// ```
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let (pipeline, _guard) = Pipeline::builder()
+    /// let pipeline = Pipeline::builder()
     ///     .filter("info,app::db=debug")
     ///     .sink(Sink::stderr().filter("warn,app::db=off"))
     ///     .sink(Sink::stdout().filter("app::db=debug"))

@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
 /// Returns the number of allocations of all threads while records follow earlier ones.
 fn allocations(builder: Builder) -> u64 {
     // The queue is smaller than the records, so it has been full before.
-    let (pipeline, _guard) = builder.queue_bytes(16 * 1024).build().unwrap();
+    let pipeline = builder.queue_bytes(16 * 1024).build().unwrap();
     let log_all = || {
         for number in 0..RECORDS {
             let fields = [
@@ -95,7 +95,7 @@ fn memory() {
 
 fn a_long_record_s_memory_is_given_back() {
     let sink = Sink::writer("nothing", io::sink());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(16 * 1024).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).queue_bytes(16 * 1024).build().unwrap();
     let log = |text: &str| {
         pipeline.log(&log::Record::builder().args(format_args!("{text}")).build());
         pipeline.flush(LONG).unwrap();

@@ -107,14 +107,14 @@ fn child(way: &str, path: &str) {
         "stalled in the guard" => builder = builder.sink(stalls()).flush_at_exit(FOREVER),
         _ => {}
     }
-    let (pipeline, kept) = builder.build().unwrap();
-    pipeline.set_logger().unwrap();
+    let kept = builder.build().unwrap();
+    kept.set_logger().unwrap();
     let mut living = None;
     match guard {
-        "impatient" => living = Some((pipeline, kept.with_timeout(Duration::from_millis(200)))),
-        "living" => living = Some((pipeline, kept)),
-        "dropped" => drop((pipeline, kept)),
-        "forgotten" => core::mem::forget((pipeline, kept)),
+        "impatient" => living = Some(kept.with_timeout(Duration::from_millis(200))),
+        "living" => living = Some(kept),
+        "dropped" => drop(kept),
+        "forgotten" => core::mem::forget(kept),
         "static" => drop(Box::leak(Box::new(kept))),
         guard => panic!("no such guard: {guard}"),
     }

@@ -163,13 +163,13 @@ static SUBJECTS: &[Subject] = &[
     Subject { name: "tracing JSON through tracing-appender", open: tracing_appender },
 ];
 
-fn pipeline(path: &Path, format: impl Format + Send + 'static) -> (Pipeline, Guard) {
+fn pipeline(path: &Path, format: impl Format + Send + 'static) -> Guard {
     Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")
 }
 
 fn tach_slog(path: &Path) -> Opened {
-    let (pipeline, guard) = pipeline(path, Json::new());
-    slog_to(pipeline, || drop(guard))
+    let guard = pipeline(path, Json::new());
+    slog_to(guard.clone(), || drop(guard))
 }
 
 fn slog_to<D>(drain: D, close: impl FnOnce() + 'static) -> Opened
@@ -188,7 +188,8 @@ where
 }
 
 fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
-    let (pipeline, guard) = pipeline(path, format);
+    let guard = pipeline(path, format);
+    let pipeline = guard.clone();
     log::set_max_level(pipeline.max_level());
     Opened {
         log: Box::new(move |number| {
@@ -199,8 +200,8 @@ fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
 }
 
 fn tach_tracing(path: &Path) -> Opened {
-    let (pipeline, guard) = pipeline(path, Json::new());
-    tracing_to(tracing_subscriber::registry().with(pipeline).into(), || drop(guard))
+    let guard = pipeline(path, Json::new());
+    tracing_to(tracing_subscriber::registry().with(guard.clone()).into(), || drop(guard))
 }
 
 fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {

@@ -107,7 +107,7 @@ impl Pipeline {
     /// use tach_pipeline::Pipeline;
     /// use tracing_subscriber::layer::SubscriberExt as _;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().filter("warn").build()?;
+    /// let pipeline = Pipeline::builder().filter("warn").build()?;
     /// let all = tracing_subscriber::fmt::layer();
     /// let subscriber = tracing_subscriber::registry().with(pipeline.layer()).with(all);
     /// # Ok::<(), tach_pipeline::Error>(())

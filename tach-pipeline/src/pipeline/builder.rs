@@ -33,7 +33,7 @@ const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 /// ```
 /// use tach_pipeline::{Pipeline, Sink, WhenFull};
 ///
-/// let (pipeline, _guard) = Pipeline::builder()
+/// let pipeline = Pipeline::builder()
 ///     .sink(Sink::stderr())
 ///     .filter("info")
 ///     .when_full(WhenFull::DropNewest)
@@ -225,10 +225,10 @@ impl Builder {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().build()?;
+    /// let pipeline = Pipeline::builder().build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
-    pub fn build(mut self) -> Result<(Pipeline, Guard), Error> {
+    pub fn build(mut self) -> Result<Guard, Error> {
         if self.sinks.is_empty() {
             self.sinks.push(Sink::stderr());
         }
@@ -251,7 +251,7 @@ impl Builder {
         if cfg!(panic = "abort") && !self.at_exit.is_zero() {
             pipeline::flush_on_panic(&shared, self.at_exit);
         }
-        Ok((Pipeline::new(Arc::clone(&shared)), Guard::new(shared)))
+        Ok(Guard::new(Pipeline::new(shared)))
     }
 
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
@@ -270,19 +270,19 @@ impl Builder {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, _guard) = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
+    /// let pipeline = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
     /// log::info!("ready");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[cfg(any(feature = "log", feature = "tracing"))]
-    pub fn init(self) -> Result<(Pipeline, Guard), Error> {
-        let (pipeline, guard) = self.build()?;
+    pub fn init(self) -> Result<Guard, Error> {
+        let pipeline = self.build()?;
         // First, since tracing's feature `log` makes log's records of events until then.
         #[cfg(feature = "tracing")]
         pipeline.set_subscriber()?;
         #[cfg(feature = "log")]
         pipeline.set_logger().map_err(|_| Error::already_set("the logger of log"))?;
-        Ok((pipeline, guard))
+        Ok(pipeline)
     }
 }
 

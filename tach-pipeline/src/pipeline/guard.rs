@@ -1,16 +1,17 @@
 //! The flush at the end of `main`.
 
 use core::fmt;
+use core::ops::Deref;
 use core::time::Duration;
-use std::sync::Arc;
 
-use crate::pipeline::FLUSH_TIMEOUT;
 #[cfg(unix)]
 use crate::pipeline::exit;
-use crate::shared::Shared;
+use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use crate::sink::unlocked::to_stderr;
 
-/// Flushes the pipeline when dropped. Keep it until the end of `main`.
+/// A [`Pipeline`] that is flushed when the guard is dropped. Keep it until the end of `main`.
+///
+/// It dereferences to its pipeline, so `guard.clone()` is a [`Pipeline`], such as for a subscriber.
 ///
 /// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, nothing is lost without
 /// it, but only the guard reports that something could not be written.
@@ -23,21 +24,21 @@ use crate::sink::unlocked::to_stderr;
 /// ```
 /// use tach_pipeline::Pipeline;
 ///
-/// let (pipeline, guard) = Pipeline::builder().build()?;
+/// let pipeline = Pipeline::builder().build()?;
 /// pipeline.set_logger()?;
 /// log::info!("the last words");
-/// drop(guard);
+/// drop(pipeline);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "dropping it at once leaves nothing that flushes at the end"]
 pub struct Guard {
-    shared: Arc<Shared>,
+    pipeline: Pipeline,
     timeout: Duration,
 }
 
 impl Guard {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, timeout: FLUSH_TIMEOUT }
+    pub(crate) fn new(pipeline: Pipeline) -> Self {
+        Self { pipeline, timeout: FLUSH_TIMEOUT }
     }
 
     /// Sets how long the guard waits.
@@ -49,8 +50,7 @@ impl Guard {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let (pipeline, guard) = Pipeline::builder().build()?;
-    /// let _guard = guard.with_timeout(Duration::from_secs(30));
+    /// let pipeline = Pipeline::builder().build()?.with_timeout(Duration::from_secs(30));
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
@@ -59,12 +59,20 @@ impl Guard {
     }
 }
 
+impl Deref for Guard {
+    type Target = Pipeline;
+
+    fn deref(&self) -> &Pipeline {
+        &self.pipeline
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Err(error) = self.shared.flush(self.timeout) {
+        if let Err(error) = self.pipeline.flush(self.timeout) {
             #[cfg(unix)]
             if error.is_timeout() {
-                exit::give_up(&self.shared);
+                exit::give_up(&self.pipeline.shared);
             }
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));

@@ -9,7 +9,7 @@ use crate::support::{LONG, Memory, Talks};
 #[test]
 fn a_thread_that_has_logged_allocates_no_more() {
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     let log = || {
         let fields = [("float", log::kv::Value::from(0.1)), ("text", "text".into())];
         pipeline.log(
@@ -30,7 +30,7 @@ fn a_thread_that_has_logged_allocates_no_more() {
 #[test]
 fn calls_within_calls_do_not_either() {
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     let log = || {
         let message = Talks(&pipeline);
         pipeline.log(&log::Record::builder().args(format_args!("{message}")).build());
@@ -45,7 +45,7 @@ fn calls_within_calls_do_not_either() {
 #[test]
 fn slog_s_records_do_not_either() {
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     let logger = slog::Logger::root(pipeline.clone(), slog::o!("of" => "the logger"));
     let log = || slog::info!(logger, "message {}", 1; "number" => 1, "text" => "text");
     assert!(measure(log).count_total > 0);
@@ -57,8 +57,8 @@ fn slog_s_records_do_not_either() {
 fn events_within_spans_do_not_either() {
     use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline);
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     tracing::subscriber::with_default(subscriber, || {
         let _outer = tracing::info_span!("outer", a = 1).entered();
         let _inner = tracing::info_span!("inner", b = "text").entered();

@@ -22,7 +22,7 @@ const PATH: &str = "TACH_PIPELINE_COLORS_PATH";
 #[ignore = "writes to stderr"]
 fn child() {
     let Ok(path) = env::var(PATH) else { return };
-    let (pipeline, _guard) = Pipeline::builder()
+    let pipeline = Pipeline::builder()
         .sink(Sink::stderr())
         .sink(Sink::stderr().format(Logfmt::new()))
         .sink(Sink::file(path))

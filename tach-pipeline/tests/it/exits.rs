@@ -36,7 +36,8 @@ fn child() {
     if way == "exit" {
         builder = builder.flush_at_exit(Duration::ZERO);
     }
-    let (pipeline, guard) = builder.build().unwrap();
+    let guard = builder.build().unwrap();
+    let pipeline = guard.clone();
     let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
     match &*way {
         "guard" => log(),
@@ -53,7 +54,7 @@ fn child() {
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
-            let (pipeline, _guard) = builder.build().unwrap();
+            let pipeline = builder.build().unwrap();
             end_unless_done();
             let _lock = io::stderr().lock();
             (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
@@ -72,7 +73,7 @@ fn child() {
         "panic" => {
             pipeline.flush_on_panic(LONG);
             log();
-            forget(guard);
+            core::mem::forget(guard);
             panic!("on purpose");
         }
         "abort in a thread's panic" => {
@@ -99,15 +100,12 @@ fn child() {
     }
 }
 
-/// Drops the guard after the last handle, when the writes have failed.
+/// Drops the guard as the last handle, when the writes have failed.
 fn outlives_the_handles() {
     let mood = || Err(io::Error::other("on purpose"));
     let sink = Sink::writer("fails", Moody { memory: Memory::default(), mood });
-    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
-    info(&pipeline, "in vain");
-    drop(pipeline);
-    // Long enough for the back end to end, except by bad luck.
-    thread::sleep(Duration::from_millis(200));
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    info(&guard.clone(), "in vain");
     drop(guard);
 }
 
@@ -120,7 +118,7 @@ fn panics_in_a_sink() {
         panic!("on purpose")
     };
     let sink = Sink::writer("panics", Moody { memory: Memory::default(), mood });
-    let (pipeline, guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     pipeline.flush_on_panic(LONG);
     info(&pipeline, "in vain");
     let start = Instant::now();
@@ -129,7 +127,7 @@ fn panics_in_a_sink() {
     let tried = tried.load(Ordering::SeqCst);
     let most = 8 + start.elapsed().as_secs();
     assert!((1..=most).contains(&u64::from(tried)), "{tried}");
-    forget(guard);
+    core::mem::forget(pipeline);
 }
 
 /// Aborts a process that hangs.
@@ -138,10 +136,6 @@ fn end_unless_done() {
         thread::sleep(LONG);
         process::abort();
     });
-}
-
-fn forget(guard: Guard) {
-    core::mem::forget(guard);
 }
 
 /// Runs a child, and returns its output and the messages in its file.

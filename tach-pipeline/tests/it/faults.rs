@@ -24,7 +24,7 @@ fn both(mood: impl FnMut(u32) -> io::Result<()> + Send + 'static) -> [Vec<String
             mood(count)
         },
     };
-    let (pipeline, _guard) = Pipeline::builder()
+    let pipeline = Pipeline::builder()
         .sink(Sink::writer("moody", writer).format(Json::new()))
         .sink(sound.json())
         .build()
@@ -69,7 +69,7 @@ fn a_flush_tells_what_failed_and_then_goes_on() {
     };
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("the moody one", writer).format(Json::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     info(&pipeline, "kept");
     let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
@@ -90,7 +90,7 @@ fn what_a_failing_sink_has_no_room_for_is_counted() {
     };
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("moody", writer).format(Json::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let long = "x".repeat(1000);
     for _ in 0..3_000 {
         info(&pipeline, &long);
@@ -119,7 +119,7 @@ fn a_sink_may_write_little_at_a_time() {
     }
     let memory = Memory::default();
     let sink = Sink::writer("little", Little(memory.clone())).format(Json::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     (0..100).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.messages(), numbers());
@@ -143,13 +143,13 @@ fn a_flush_of_which_nothing_came_says_so() {
     }
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
-    let (pipeline, guard) = builder.by_time(Duration::ZERO).build().unwrap();
+    let pipeline = builder.by_time(Duration::ZERO).build().unwrap();
     info(&pipeline, "unwritten");
     let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
     assert!(error.to_string().contains("panicked"), "{error}");
     assert_eq!(memory.text(), "");
-    core::mem::forget(guard);
+    core::mem::forget(pipeline);
 }
 
 #[cfg(unix)]
@@ -161,7 +161,7 @@ fn a_writer_that_would_block_is_waited_for() {
     theirs.set_nonblocking(true).unwrap();
     let builder = Pipeline::builder().sink(Sink::writer("socket", theirs));
     // More is logged than the socket has room for, and less than the queue has.
-    let (pipeline, _guard) = builder.queue_bytes(1 << 20).build().unwrap();
+    let pipeline = builder.queue_bytes(1 << 20).build().unwrap();
     let text = "x".repeat(1_000);
     (0..400).for_each(|_| info(&pipeline, &text));
     assert!(pipeline.flush(Duration::from_millis(100)).unwrap_err().is_timeout());
@@ -177,23 +177,23 @@ fn a_writer_that_would_block_is_waited_for() {
 #[test]
 fn a_full_disk_is_told_with_the_path() {
     let builder = Pipeline::builder().sink(Sink::file("/dev/full"));
-    let (pipeline, guard) = builder.build().unwrap();
+    let pipeline = builder.build().unwrap();
     info(&pipeline, "unwritten");
     let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
     let told = error.to_string();
     assert!(told.starts_with("can't write the log to /dev/full: No space left"), "{told}");
-    core::mem::forget(guard);
+    core::mem::forget(pipeline);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_a_sink_that_fails() {
     let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
-    let (pipeline, guard) = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
+    let pipeline = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
     drop(ours);
     info(&pipeline, "unwritten");
     let told = pipeline.flush(LONG).unwrap_err().to_string();
     assert!(told.starts_with("can't write the log to pipe: Broken pipe"), "{told}");
-    core::mem::forget(guard);
+    core::mem::forget(pipeline);
 }

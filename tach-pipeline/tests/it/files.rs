@@ -36,7 +36,7 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
     let folder = Folder::new("reopen");
     let path = folder.0.join("app.log");
     fs::write(&path, "1970-01-01T00:00:00.000000Z INFO  app: earlier\n").unwrap();
-    let (pipeline, _guard) = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     info(&pipeline, "one");
     pipeline.flush(LONG).unwrap();
     fs::rename(&path, folder.0.join("app.log.1")).unwrap();
@@ -53,7 +53,7 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
 fn a_file_that_cannot_be_opened_anew_is_kept() {
     let folder = Folder::new("kept");
     let path = folder.0.join("app.log");
-    let (pipeline, _guard) = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     fs::rename(&path, folder.0.join("app.log.1")).unwrap();
     fs::create_dir(&path).unwrap();
     pipeline.reopen();
@@ -69,7 +69,7 @@ fn a_new_file_is_not_for_everyone() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new("mode");
     let path = folder.0.join("app.log");
-    let (_pipeline, _guard) = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let _pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o137, 0);
 }
 
@@ -94,8 +94,7 @@ fn files_that_are_rotated_by_another_crate_hold_whole_lines() {
     let count = AppendCount::new(1_000);
     let path = folder.0.join("app.log");
     let file = FileRotate::new(path, count, limit, Compression::None, None);
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(Sink::writer("app.log", file)).build().unwrap();
+    let pipeline = Pipeline::builder().sink(Sink::writer("app.log", file)).build().unwrap();
     (0..20_000).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();
     let files = fs::read_dir(&folder.0).unwrap().map(|file| file.unwrap().file_name());

@@ -14,7 +14,7 @@ fn log(logger: &Pipeline, level: Level, target: &str) {
 
 fn logged(builder: Builder) -> Vec<String> {
     let memory = Memory::default();
-    let (pipeline, _guard) = builder.sink(memory.json()).build().unwrap();
+    let pipeline = builder.sink(memory.json()).build().unwrap();
     for level in Level::iter() {
         log(&pipeline, level, "app");
     }
@@ -33,7 +33,7 @@ fn records_up_to_info_are_logged_unless_a_filter_is_set() {
 #[test]
 fn each_sink_writes_what_its_own_filter_passes() {
     let (all, db, quiet) = (Memory::default(), Memory::default(), Memory::default());
-    let (pipeline, _guard) = Pipeline::builder()
+    let pipeline = Pipeline::builder()
         .filter("info,app::db=debug")
         .sink(all.json())
         .sink(db.json().filter("app::db=trace"))
@@ -99,7 +99,7 @@ mod of_tracing {
     fn run(layered: impl FnOnce(&Pipeline, &dyn Fn()), again: &str) -> Vec<String> {
         let memory = Memory::default();
         let builder = Pipeline::builder().sink(memory.json()).filter("info,quiet=off");
-        let (pipeline, _guard) = builder.build().unwrap();
+        let pipeline = builder.build().unwrap();
         layered(&pipeline, &|| {
             events();
             pipeline.set_filter(again).unwrap();
@@ -149,8 +149,8 @@ mod of_tracing {
     fn a_layer_logs_only_what_it_wants_beside_one_that_wants_more() {
         let memories = [Memory::default(), Memory::default()];
         let builder = |at: usize| Pipeline::builder().sink(memories[at].json());
-        let (few, _guard) = builder(0).filter("warn").build().unwrap();
-        let (many, _other_guard) = builder(1).filter("debug").build().unwrap();
+        let few = builder(0).filter("warn").build().unwrap();
+        let many = builder(1).filter("debug").build().unwrap();
         let layers = vec![few.clone().boxed(), many.clone().boxed()];
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layers), || {
             let _span = tracing::info_span!("span", a = 1).entered();

@@ -33,7 +33,7 @@ impl Format for Raw {
 fn a_format_of_the_users_writes_as_it_does_for_other_back_ends() {
     let (written, mut expected) = (Captured::default(), Vec::new());
     let sink = Sink::writer("memory", written.clone()).format(Raw);
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     let fields = [("a\nb", log::kv::Value::from("two words")), ("int", (-1).into())];
     for message in [format_args!("as it is\n"), format_args!("{}\n", 1)] {
         let mut record = Record::builder();
@@ -69,7 +69,7 @@ impl Format for Moody {
 #[test]
 fn a_record_whose_format_fails_or_panics_is_dropped_alone() {
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json().format(Moody)).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json().format(Moody)).build().unwrap();
     for message in ["before", "fails", "panics", "after"] {
         info(&pipeline, message);
     }
@@ -96,7 +96,7 @@ fn a_format_that_fails_for_its_own_report_loses_no_count() {
     }
     let memory = Memory::default();
     let sink = memory.json().format(Once(0.into()));
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     for message in ["lost", "one", "two"] {
         info(&pipeline, message);
     }

@@ -15,7 +15,7 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_500_000_000)
 fn log_s_records_are_written_as_by_the_formatters() {
     use log::Log as _;
     let (json, line, logfmt) = (Memory::default(), Memory::default(), Memory::default());
-    let (pipeline, _guard) = Pipeline::builder()
+    let pipeline = Pipeline::builder()
         .sink(json.json())
         .sink(Sink::writer("line", line.clone()))
         .sink(Sink::writer("logfmt", logfmt.clone()).format(Logfmt::new()))
@@ -74,7 +74,7 @@ proptest! {
         let builder = memories.iter().zip(formats).fold(Pipeline::builder(), |builder, (to, format)| {
             builder.sink(Sink::writer("memory", to.clone()).format(format))
         });
-        let (pipeline, _guard) = builder.with_clock(&CLOCK).build().unwrap();
+        let pipeline = builder.with_clock(&CLOCK).build().unwrap();
         let mut record = log::Record::builder();
         record.target(target).key_values(&fields);
         let mut expected = <[Vec<u8>; 3]>::default();
@@ -95,7 +95,7 @@ proptest! {
 #[test]
 fn the_time_is_that_of_the_call_and_of_the_stamp_within_one() {
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     let before = UnixTime::now();
     info(&pipeline, "now");
     let after = UnixTime::now();
@@ -113,8 +113,7 @@ fn the_time_is_that_of_the_call_and_of_the_stamp_within_one() {
 #[test]
 fn slog_s_records_have_their_values_and_the_logger_s() {
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
     let log = slog::Logger::root(pipeline.clone(), slog::o!("logger" => "of \"all\""));
     slog::crit!(log, "message {}", 1; "u" => u64::MAX, "i" => -1_i8, "f" => f64::NAN, "b" => false,
         "s" => "text", "c" => 'c', "d" => format_args!("{}", 2), "none" => None::<u8>);
@@ -135,8 +134,7 @@ fn slog_s_records_have_their_values_and_the_logger_s() {
 fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
     use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     tracing::subscriber::with_default(subscriber, || {
         tracing::info!(target: "alone", u = 1_u64, "message {}", 1);
@@ -166,8 +164,7 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
 fn fields_have_their_keys_wherever_they_are_among_others() {
     use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     let mut expected = Vec::new();
     tracing::subscriber::with_default(subscriber, || {
@@ -231,8 +228,7 @@ fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
     };
 
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     tracing::subscriber::with_default(subscriber, || {
         for (of, fields) in [(&ONE_HAS, &ONE_HAS), (&ONE_HAS, &OTHER_HAS), (&ONE_HAS, &ONE_HAS)] {
@@ -258,14 +254,14 @@ fn several_pipelines_may_be_layers_of_one_subscriber() {
     let [one, other] = memories
         .each_ref()
         .map(|memory| Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap());
-    let subscriber = tracing_subscriber::registry().with(one.0.clone()).with(other.0.clone());
+    let subscriber = tracing_subscriber::registry().with(one.clone()).with(other.clone());
     tracing::subscriber::with_default(subscriber, || {
         let span = tracing::info_span!("span", a = 1, late = tracing::field::Empty).entered();
         span.record("late", 2);
         tracing::info!(target: "app", "within");
     });
     let end = r#""msg":"within","span":"span","a":1,"late":2}"#;
-    for ((pipeline, _guard), memory) in [one, other].iter().zip(&memories) {
+    for (pipeline, memory) in [one, other].iter().zip(&memories) {
         pipeline.flush(LONG).unwrap();
         // Compared as text, since a parser would keep one of two equal keys.
         assert!(memory.text().trim_end().ends_with(end), "{}", memory.text());
@@ -276,7 +272,7 @@ fn several_pipelines_may_be_layers_of_one_subscriber() {
 #[test]
 fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
     let memory = Memory::default();
-    let (pipeline, _guard) =
+    let pipeline =
         Pipeline::builder().sink(memory.json()).filter("info,quiet=off").build().unwrap();
     let subscriber =
         tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());

@@ -24,7 +24,7 @@ fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
     };
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("stalling", writer).format(Json::new());
-    let (pipeline, _guard) =
+    let pipeline =
         Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096 + 8).build().unwrap();
     info(&pipeline, "0");
     is_stalled.recv().unwrap();
@@ -67,7 +67,7 @@ fn the_oldest_are_dropped_and_counted() {
 fn too_long_a_record_is_dropped_alone() {
     for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
         let memory = Memory::default();
-        let (pipeline, _guard) = Pipeline::builder()
+        let pipeline = Pipeline::builder()
             .sink(memory.json())
             .when_full(policy)
             .queue_bytes(4096)

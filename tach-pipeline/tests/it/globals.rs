@@ -38,7 +38,7 @@ fn child() {
     };
     match &*way {
         "init" => {
-            let (pipeline, _guard) = builder().init().unwrap();
+            let pipeline = builder().init().unwrap();
             log_all();
             pipeline.set_filter("debug,quiet=off").unwrap();
             log_all();
@@ -48,7 +48,7 @@ fn child() {
             log_all();
         }
         "init twice" => {
-            let (_pipeline, _guard) = builder().init().unwrap();
+            let _pipeline = builder().init().unwrap();
             let error = builder().init().unwrap_err();
             assert!(error.is_already_set(), "{error}");
             assert!(error.to_string().contains("tracing"), "{error}");
@@ -61,21 +61,21 @@ fn child() {
             assert!(error.to_string().contains("log"), "{error}");
         }
         "registry" => {
-            let (pipeline, _guard) = builder().build().unwrap();
+            let pipeline = builder().build().unwrap();
             tracing_subscriber::registry().with(pipeline.clone()).init();
             log_all();
             pipeline.set_filter("debug,quiet=off").unwrap();
             log_all();
         }
         "set_logger, then registry" => {
-            let (pipeline, _guard) = builder().build().unwrap();
+            let pipeline = builder().build().unwrap();
             pipeline.set_logger().unwrap();
             // The subscriber is set, and then no second logger.
-            tracing_subscriber::registry().with(pipeline).try_init().unwrap_err();
+            tracing_subscriber::registry().with(pipeline.clone()).try_init().unwrap_err();
             log_all();
         }
         "init by a variable" => {
-            let (_pipeline, _guard) = builder().init().unwrap();
+            let _pipeline = builder().init().unwrap();
             log_all();
         }
         "a variable with a fault" => {

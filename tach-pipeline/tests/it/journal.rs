@@ -19,12 +19,12 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_
 fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     for [target, message, key, text] in records {
         let fields = [("number", log::kv::Value::from(-1)), (key, text.into())];
         let mut record = log::Record::builder();
         record.level(log::Level::Warn).target(target).key_values(&fields);
-        log::Log::log(&pipeline, &record.args(format_args!("{message}")).build());
+        log::Log::log(&*pipeline, &record.args(format_args!("{message}")).build());
     }
     pipeline.flush(LONG).unwrap();
     memory.text().into_bytes()
@@ -110,7 +110,7 @@ fn names_are_those_that_the_journal_takes() {
 fn levels_have_syslog_s_priorities() {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let log = slog::Logger::root(pipeline.clone(), slog::o!());
     slog::crit!(log, "2");
     slog::error!(log, "3");
@@ -129,7 +129,7 @@ fn levels_have_syslog_s_priorities() {
 fn a_line_of_a_fmt_subscriber_is_the_message() {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     let subscriber =
         tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());
     tracing::subscriber::with_default(subscriber.finish(), || {

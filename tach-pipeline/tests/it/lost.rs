@@ -14,8 +14,7 @@ fn four_threads_lose_nothing_and_keep_their_order() {
     let records = env::var("TACH_RECORDS").map_or(200_000, |number| number.parse().unwrap());
     let each: u64 = records / 4;
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
     thread::scope(|scope| {
         for thread in 0..4_u64 {
             let pipeline = &pipeline;
@@ -45,7 +44,8 @@ fn four_threads_lose_nothing_and_keep_their_order() {
 #[test]
 fn the_guard_has_everything_written() {
     let memory = Memory::default();
-    let (pipeline, guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = guard.clone();
     for number in 0..1_000 {
         info(&pipeline, &number.to_string());
     }
@@ -59,8 +59,7 @@ fn the_guard_has_everything_written() {
 #[test]
 fn a_record_may_be_longer_than_the_queue() {
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
     let long = "long ".repeat(100_000);
     info(&pipeline, "before");
     info(&pipeline, &long);

@@ -17,7 +17,7 @@ use crate::support::{LONG, Memory, Talks, info};
 #[test]
 fn a_value_may_log_when_it_is_printed() {
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     info(&pipeline, &Talks(&pipeline).to_string());
     let talks = Talks(&pipeline);
     pipeline.log(&log::Record::builder().args(format_args!("{talks}")).build());
@@ -39,7 +39,7 @@ fn a_field_of_tracing_may_log_when_it_is_printed() {
         }
     }
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     tracing::subscriber::with_default(subscriber, || {
         for _ in 0..2 {
@@ -65,7 +65,7 @@ fn a_value_that_panics_loses_no_record() {
         }
     }
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     pipeline.log(&log::Record::builder().args(format_args!("before {Panics} after")).build());
     info(&pipeline, "next");
     pipeline.flush(LONG).unwrap();
@@ -97,7 +97,7 @@ fn a_sink_may_log_and_flush() {
     let (memory, handle) = (Memory::default(), Arc::default());
     let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
     let sink = Sink::writer("talkative", sink).format(Json::new());
-    let (pipeline, _guard) = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+    let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
     handle.set(pipeline.clone()).unwrap();
     info(&pipeline, "first");
     pipeline.flush(LONG).unwrap();
@@ -145,15 +145,15 @@ fn sinks_of_two_pipelines_may_log_to_each_other() {
         };
         let sink = Sink::writer("answers", sink).format(Json::new());
         let built = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
-        handles[one].set(built.0.clone()).unwrap();
+        handles[one].set(built.clone()).unwrap();
         built
     });
-    for (pipeline, _guard) in &pipelines {
+    for pipeline in &pipelines {
         info(pipeline, "first");
     }
     // After the first flush of each, both have written their first record.
     for _ in 0..2 {
-        for (pipeline, _guard) in &pipelines {
+        for pipeline in &pipelines {
             pipeline.flush(LONG).unwrap();
         }
     }
@@ -177,7 +177,7 @@ fn what_a_thread_logs_at_its_end_comes_last() {
     }
     thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
     let memory = Memory::default();
-    let (pipeline, _guard) = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     for number in 0..40 {
         let pipeline = pipeline.clone();
         // Destructors run in no specified order.
@@ -217,7 +217,7 @@ fn destructors_of_a_thread_s_memory_may_log() {
     let memory = Memory::default();
     // Levels by target are looked up in memory of the thread too.
     let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
-    let (pipeline, _guard) = builder.build().unwrap();
+    let pipeline = builder.build().unwrap();
     // Destructors run in no specified order: one is registered before the pipeline's, one after.
     for is_first in [true, false] {
         let pipeline = pipeline.clone();

@@ -11,7 +11,7 @@ use crate::support::{LONG, Memory, info};
 /// Returns whether the lines of threads that log at once are ordered by time.
 fn is_sorted(builder: Builder) -> bool {
     let memory = Memory::default();
-    let (pipeline, _guard) = builder.sink(memory.json()).build().unwrap();
+    let pipeline = builder.sink(memory.json()).build().unwrap();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..5_000).for_each(|number| info(&pipeline, &number.to_string())));
@@ -33,8 +33,7 @@ fn by_time_sorts_the_lines_of_all_threads() {
 #[test]
 fn records_of_one_time_keep_their_order_and_late_ones_are_written() {
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).by_time(Duration::ZERO).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).by_time(Duration::ZERO).build().unwrap();
     let at = |ns| Anchor::new(Instant::from_ticks(0), UnixTime::from_nanos(ns));
     event_time::during(at(5), || {
         for message in ["a", "b", "c"] {
@@ -62,8 +61,7 @@ fn is_written(memory: &Memory, mut meanwhile: impl FnMut()) -> bool {
 #[test]
 fn a_record_of_the_future_is_not_held_until_then() {
     let memory = Memory::default();
-    let (pipeline, _guard) =
-        Pipeline::builder().sink(memory.json()).by_time(WINDOW).build().unwrap();
+    let pipeline = Pipeline::builder().sink(memory.json()).by_time(WINDOW).build().unwrap();
     let in_an_hour = UnixTime::now() + Duration::from_secs(3600);
     event_time::during(Anchor::new(Instant::now(), in_an_hour), || info(&pipeline, "early"));
     assert!(is_written(&memory, || {}));
@@ -74,7 +72,7 @@ fn a_clock_that_is_set_back_holds_nothing_for_longer() {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(10_000_000_000_000));
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).by_time(WINDOW).with_clock(&CLOCK);
-    let (pipeline, _guard) = builder.build().unwrap();
+    let pipeline = builder.build().unwrap();
     info(&pipeline, "before");
     CLOCK.step_back(Duration::from_secs(3600));
     // There is always another record of an earlier time.

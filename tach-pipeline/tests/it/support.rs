@@ -47,8 +47,9 @@ impl io::Write for Memory {
 }
 
 /// Logs a message at the level `Info`.
-pub(crate) fn info(logger: &dyn log::Log, message: &str) {
-    logger.log(
+pub(crate) fn info(logger: &Pipeline, message: &str) {
+    log::Log::log(
+        logger,
         &log::Record::builder().level(log::Level::Info).args(format_args!("{message}")).build(),
     );
 }
