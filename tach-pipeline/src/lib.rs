@@ -21,7 +21,7 @@
 //! ```text
 //!  log::info!   slog::info!   tracing::info!        the calling threads
 //!       └────────────┼──────────────┘
-//!           filter, read the counter                front/, pipeline/filter.rs
+//!           filter, read the counter                front/, filter.rs
 //!                    ▼
 //!    record: tick, target, message, fields          frame/
 //!                    ▼
@@ -149,6 +149,7 @@
 
 mod back_end;
 mod error;
+mod filter;
 mod frame;
 mod front;
 mod level;

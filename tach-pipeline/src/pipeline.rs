@@ -3,7 +3,6 @@
 pub(crate) mod builder;
 #[cfg(unix)]
 pub(crate) mod exit;
-pub(crate) mod filter;
 pub(crate) mod guard;
 #[cfg(all(unix, feature = "signal"))]
 mod signal;
@@ -16,11 +15,11 @@ use std::sync::Arc;
 use log::LevelFilter;
 
 use crate::error::Error;
+use crate::filter::Levels;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
-use crate::pipeline::filter::Levels;
 use crate::queue::of_thread;
 use crate::shared::{Alive, Shared};
 

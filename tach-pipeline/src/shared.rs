@@ -14,8 +14,8 @@ use self::flush::Flush;
 use self::process::Process;
 use self::wake::Waker;
 use crate::error::Error;
+use crate::filter::Filters;
 use crate::frame::Time;
-use crate::pipeline::filter::Filters;
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull, queue};
 

@@ -17,7 +17,7 @@ pub use self::journal::Journal;
 pub(crate) use self::open::Open;
 use self::target::Target;
 use crate::error::Error;
-use crate::pipeline::filter::Levels;
+use crate::filter::Levels;
 use crate::sink::unlocked::Unlocked;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.

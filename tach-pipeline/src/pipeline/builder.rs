@@ -12,10 +12,10 @@ use tach_core::Clock;
 use crate::back_end::BackEnd;
 use crate::back_end::order::ByTime;
 use crate::error::Error;
+use crate::filter::{Filters, Levels};
 use crate::frame::texts;
 #[cfg(unix)]
 use crate::pipeline::exit;
-use crate::pipeline::filter::{Filters, Levels};
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
 use crate::queue::WhenFull;

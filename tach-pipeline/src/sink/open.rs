@@ -17,8 +17,8 @@ use tach_log::adapter::{self, Parts};
 use self::failure::Failure;
 use super::{Sink, target};
 use crate::error::Error;
+use crate::filter::Levels;
 use crate::frame::Frame;
-use crate::pipeline::filter::Levels;
 use crate::queue::Dropped;
 use crate::report;
 
