@@ -29,7 +29,7 @@
 //!       └────────┼────────┘
 //! - - - - - - - -│- - - - - - - - - - - - - - - - - - - - - - - - - - - - - -
 //!                ▼                                  the back end's thread
-//!    tick to Unix time, order by time (if asked)    back_end/
+//!    tick to Unix time, order by time               back_end/
 //!       ┌────────┴────────┐
 //!       ▼                 ▼                         sink/: each with a level
 //!    Format            Format                       an event as bytes
@@ -134,7 +134,7 @@
 //!   calls.
 //! - For the process: 96 KiB of numbers for static texts.
 //! - For the back end: as much as the queues hold, and for each sink 128 KiB, or 1 MiB while the
-//!   sink fails; with [`Builder::by_time`] at most 16 MiB of records.
+//!   sink fails.
 //!
 //! # Static texts
 //!

@@ -31,8 +31,14 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Guarantees
 ///
-/// A thread's records are written in the order of its calls. Records of different threads are
-/// written as they arrive, unless [`Builder::by_time`] sorts them.
+/// A thread's records are written in the order of its calls. If a record follows on another one, in
+/// any thread, it is written after it. Otherwise the records of different threads are ordered by
+/// time, except:
+///
+/// - a record of a thread that was interrupted between reading the clock and the end of its call,
+/// - an [event time](tach_core::event_time), which may be older than the records written before,
+/// - a record longer than its [queue](Builder::queue_bytes), which arrives in parts,
+/// - while the clock is set back, or if it is a clock with coarse steps.
 ///
 /// A [`flush`](Self::flush) writes every record that was logged before it began.
 ///

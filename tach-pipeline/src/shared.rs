@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tach_core::{Clock, Instant, UnixTime, event_time};
+use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::flush::Flush;
 use self::process::Process;
@@ -77,8 +77,10 @@ impl Shared {
         }
     }
 
+    /// Returns the current time. Calls that have returned recorded no later one.
     pub(crate) fn now(&self) -> UnixTime {
-        self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time)
+        let clock: &dyn Clock = self.clock.as_deref().unwrap_or(&SystemClock);
+        clock.unix_time_at(clock.monotonic_now().into())
     }
 
     #[inline]

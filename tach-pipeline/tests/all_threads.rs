@@ -122,5 +122,4 @@ fn nothing_is_allocated_once_records_are_on_their_way() {
 fn no_allocation_by(format: impl Format + Copy + fmt::Debug + Send + 'static) {
     let sink = || Sink::writer("nothing", io::sink()).format(format);
     assert_eq!(allocations(Pipeline::builder().sink(sink())), 0, "{format:?}");
-    assert_eq!(allocations(Pipeline::builder().sink(sink()).by_time(LONG)), 0, "{format:?}");
 }

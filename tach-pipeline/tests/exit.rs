@@ -1,6 +1,7 @@
 //! Every record is in the file, however the process exits, with a living guard or with none. Each
 //! exit ends a child process with a `main` of its own.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::process::{self, Command};
 use std::time::Instant;
@@ -61,6 +62,9 @@ fn parent() {
     }
 }
 
+/// In a child: whether `main` has logged all records.
+static IS_LOGGED: AtomicBool = AtomicBool::new(false);
+
 /// Runs a child, and returns the lines of its file and the time it took.
 fn run(way: &str, number: usize) -> (usize, Duration) {
     let path = env::temp_dir().join(format!("tach-pipeline-at-exit-{}-{number}", process::id()));
@@ -90,17 +94,49 @@ impl io::Write for Acts {
     }
 }
 
+fn wait_until_all_is_logged() {
+    while !IS_LOGGED.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn exit_once_all_is_logged() {
+    wait_until_all_is_logged();
+    process::exit(0);
+}
+
+/// Writes some time after `main` should have ended.
+struct Late(fs::File);
+
+impl io::Write for Late {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        wait_until_all_is_logged();
+        thread::sleep(Duration::from_secs(2));
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn stalls() -> Sink {
     Sink::writer("stalls", Acts(|| thread::sleep(FOREVER)))
 }
 
 fn child(way: &str, path: &str) {
     let (exit, guard) = way.split_once('/').unwrap();
-    let mut builder = Pipeline::builder().sink(Sink::file(path));
+    let mut builder = Pipeline::builder();
+    builder = match exit {
+        "no time" => {
+            let late = Late(fs::File::create(path).unwrap());
+            builder.sink(Sink::writer("late", late)).flush_at_exit(Duration::ZERO)
+        }
+        _ => builder.sink(Sink::file(path)),
+    };
     match exit {
-        "no time" => builder = builder.flush_at_exit(Duration::ZERO),
         "in the sink" => {
-            builder = builder.sink(Sink::writer("exits", Acts(|| process::exit(0))));
+            builder = builder.sink(Sink::writer("exits", Acts(exit_once_all_is_logged)));
         }
         "stalled" => builder = builder.sink(stalls()).flush_at_exit(Duration::from_millis(200)),
         // The exit does not wait again where the guard waited in vain.
@@ -129,6 +165,7 @@ fn child(way: &str, path: &str) {
     }
     (0..RECORDS).for_each(|_| log::error!("by main"));
     eprintln!("logged");
+    IS_LOGGED.store(true, Ordering::SeqCst);
     match exit {
         "return" | "stalled in the guard" => {}
         "exit" | "exit while threads log" | "no time" | "stalled" => process::exit(1),

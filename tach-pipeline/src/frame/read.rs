@@ -64,7 +64,6 @@ impl Head {
 /// A record whose head has been read.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
-    pub(crate) time: Time,
     pub(crate) level: Level,
     pub(crate) target: &'a str,
     pub(crate) message: &'a str,
@@ -82,8 +81,8 @@ impl<'a> Frame<'a> {
         let target = reader.text(head.target)?;
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
-        let (time, level) = (head.time(), head.level());
-        Some(Self { time, level, target, message, is_line, fields: Fields(reader.0) })
+        let level = head.level();
+        Some(Self { level, target, message, is_line, fields: Fields(reader.0) })
     }
 }
 

@@ -10,7 +10,6 @@ use log::LevelFilter;
 use tach_core::Clock;
 
 use crate::back_end::BackEnd;
-use crate::back_end::order::ByTime;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
 use crate::frame::texts;
@@ -46,7 +45,6 @@ pub struct Builder {
     filter: Result<String, Error>,
     when_full: WhenFull,
     queue_bytes: usize,
-    window: Option<Duration>,
     clock: Option<Box<dyn Clock>>,
     at_exit: Duration,
 }
@@ -58,7 +56,6 @@ impl Builder {
             filter: Ok("info".to_owned()),
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
-            window: None,
             clock: None,
             at_exit: FLUSH_TIMEOUT,
         }
@@ -148,27 +145,6 @@ impl Builder {
         self
     }
 
-    /// Holds each record for `window` and writes the records of all threads in the order of their
-    /// times. A flush writes all at once.
-    ///
-    /// A record that arrives later than that (with an old event time, or from a thread interrupted
-    /// between reading the clock and logging) is written out of order. Beyond 16 MiB the oldest
-    /// records are written early. If the clock is set back by more than `window`, all are.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let builder = Pipeline::builder().by_time(Duration::from_millis(100));
-    /// ```
-    pub fn by_time(mut self, window: Duration) -> Self {
-        self.window = Some(window);
-        self
-    }
-
     /// Uses `clock` instead of the system's.
     ///
     /// Each call then reads that clock's Unix time.
@@ -239,8 +215,7 @@ impl Builder {
         texts::set_up();
         let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock);
         let shared = Arc::new(shared);
-        let order = self.window.map(ByTime::new);
-        let back_end = BackEnd::new(Arc::clone(&shared), order, sinks);
+        let back_end = BackEnd::new(Arc::clone(&shared), sinks);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
@@ -294,7 +269,6 @@ impl fmt::Debug for Builder {
             .field("filter", &self.filter)
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
-            .field("window", &self.window)
             .field("at_exit", &self.at_exit)
             .finish_non_exhaustive()
     }

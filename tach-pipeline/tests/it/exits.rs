@@ -8,7 +8,7 @@ mod terminated;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::panic;
 use std::process::{self, Output};
@@ -30,12 +30,12 @@ const COUNT: usize = 1_000;
 #[ignore = "ends the process"]
 fn child() {
     let (Ok(way), Ok(path)) = (env::var(WAY), env::var(PATH)) else { return };
-    // Records are held until a flush, except where there is none.
-    let window = if way == "exit" { Duration::ZERO } else { LONG };
-    let mut builder = Pipeline::builder().sink(Sink::file(path)).by_time(window);
-    if way == "exit" {
-        builder = builder.flush_at_exit(Duration::ZERO);
-    }
+    let mut builder = Pipeline::builder();
+    builder = if way == "exit" {
+        builder.sink(Sink::file(path)).flush_at_exit(Duration::ZERO)
+    } else {
+        builder.sink(Sink::writer("slow", Slow(File::create(path).unwrap())))
+    };
     let guard = builder.build().unwrap();
     let pipeline = guard.clone();
     let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
@@ -97,6 +97,20 @@ fn child() {
         #[cfg(unix)]
         "fork while a queue is read" => fork::while_a_queue_is_read(),
         way => panic!("no such way: {way}"),
+    }
+}
+
+/// Takes so long for each write that most records are written by a flush, or not at all.
+struct Slow(File);
+
+impl io::Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        thread::sleep(Duration::from_millis(50));
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -143,7 +143,7 @@ fn a_flush_of_which_nothing_came_says_so() {
     }
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
-    let pipeline = builder.by_time(Duration::ZERO).build().unwrap();
+    let pipeline = builder.build().unwrap();
     info(&pipeline, "unwritten");
     let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
