@@ -6,6 +6,28 @@ use crate::line::ExactNs;
 use crate::line::Line;
 use crate::sample::ClockPair;
 
+/// The direction of a sum: a duration is added or subtracted.
+struct Direction {
+    /// Moves a tick by ticks, and a time by ns.
+    moved: fn(u64, u64) -> Option<u64>,
+    moved_exactly: fn(ExactNs, u64) -> Option<ExactNs>,
+    /// The ticks beside a time, the one closer to the summand first.
+    beside: [fn(&Line, ExactNs) -> Option<u64>; 2],
+}
+
+impl Direction {
+    const AFTER: Self = Self {
+        moved: u64::checked_add,
+        moved_exactly: ExactNs::checked_add,
+        beside: [Line::first_tick_at, Line::last_tick_at],
+    };
+    const BEFORE: Self = Self {
+        moved: u64::checked_sub,
+        moved_exactly: ExactNs::checked_sub,
+        beside: [Line::last_tick_at, Line::first_tick_at],
+    };
+}
+
 impl Timeline {
     /// Returns the tick that is `ns` after `tick`; `None` past the range of ticks.
     pub(crate) fn try_tick_after(
@@ -15,15 +37,7 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<Option<u64>, Question> {
-        let line = self.find(tick, clocks, answers)?;
-        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_add(ticks)) {
-            if self.find(target, clocks, answers)? == line {
-                return Ok(Some(target));
-            }
-        }
-        let Some(sum_ns) = line.ns_at(tick).checked_add(ns) else { return Ok(None) };
-        let Some(time) = line.exact_ns_at(tick).checked_add(ns) else { return Ok(None) };
-        Ok(self.tick_of_sum(sum_ns, time, [Line::first_tick_at, Line::last_tick_at]))
+        self.moved(tick, ns, &Direction::AFTER, clocks, answers)
     }
 
     /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
@@ -34,15 +48,29 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<Option<u64>, Question> {
+        self.moved(tick, ns, &Direction::BEFORE, clocks, answers)
+    }
+
+    /// Returns the tick that is `ns` from `tick`; `None` outside the range of ticks.
+    #[inline]
+    fn moved(
+        &self,
+        tick: u64,
+        ns: u64,
+        direction: &Direction,
+        clocks: &dyn ClockPair,
+        answers: &Answers,
+    ) -> Result<Option<u64>, Question> {
+        let Direction { moved, moved_exactly, beside } = *direction;
         let line = self.find(tick, clocks, answers)?;
-        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| tick.checked_sub(ticks)) {
+        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| moved(tick, ticks)) {
             if self.find(target, clocks, answers)? == line {
                 return Ok(Some(target));
             }
         }
-        let Some(sum_ns) = line.ns_at(tick).checked_sub(ns) else { return Ok(None) };
-        let Some(time) = line.exact_ns_at(tick).checked_sub(ns) else { return Ok(None) };
-        Ok(self.tick_of_sum(sum_ns, time, [Line::last_tick_at, Line::first_tick_at]))
+        let Some(sum_ns) = moved(line.ns_at(tick), ns) else { return Ok(None) };
+        let Some(time) = moved_exactly(line.exact_ns_at(tick), ns) else { return Ok(None) };
+        Ok(self.tick_of_sum(sum_ns, time, beside))
     }
 
     /// Returns the first tick at which the time is `ns` or later.

@@ -91,3 +91,34 @@ fn a_duration_added_and_subtracted_leads_back() {
     }
     assert!(at_joins * 1000 <= pairs, "{at_joins} of {pairs}");
 }
+
+/// Checks this where a tick lasts longer than a nanosecond, within a line and across lines. Both
+/// times are rounded to a nanosecond.
+#[test]
+fn a_sum_is_no_nearer_than_the_duration() {
+    let machine = Machine::with_rate(15, Rate::from_slope(10 * NS_PER_S, 70_000_000));
+    let timeline = timeline(BackwardStep::Hold);
+    let seen: Vec<_> = (0..200)
+        .map(|_| {
+            machine.pass_ns(machine.random.magnitude(NS_PER_S));
+            let tick = machine.ticks();
+            timeline.ns_at(tick, &machine);
+            tick
+        })
+        .collect();
+    for &tick in &seen[120..] {
+        for _ in 0..200 {
+            let ns = machine.random.magnitude(2 * NS_PER_S);
+            let later = timeline.tick_after(tick, ns, &machine).unwrap();
+            let earlier = timeline.tick_before(tick, ns, &machine).unwrap();
+            for (from, to) in [(tick, later), (earlier, tick)] {
+                let between = timeline.ns_between(from, to, &machine);
+                // A tick lasts 142.9 ns.
+                assert!(
+                    (ns - 1..=ns + 144).contains(&between),
+                    "{between} ns from {from} to {to}, not {ns}"
+                );
+            }
+        }
+    }
+}
