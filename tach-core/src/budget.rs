@@ -224,8 +224,8 @@ impl fmt::Debug for Budget {
 
 /// Budgets are equal if they have the same start, total and clock.
 ///
-/// Clocks are compared by address. So budgets by two statics of a zero-sized type, which may share
-/// an address, can be equal.
+/// Clocks are compared by address. Two clocks may share an address, and then count as one: clocks
+/// of zero-sized types, and a clock that is the first field of another.
 impl PartialEq for Budget {
     fn eq(&self, other: &Self) -> bool {
         let address = |budget: &Self| budget.clock.map(|clock| ptr::from_ref(clock).cast::<()>());

@@ -8,6 +8,7 @@ mod disciplined;
 mod host;
 mod raw;
 mod read;
+mod settle;
 mod upkeep;
 
 pub(crate) use self::convert::{
@@ -21,6 +22,8 @@ pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
 pub(crate) use self::disciplined::{MONOTONIC, REALTIME};
 use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
+#[cfg(test)]
+pub(crate) use self::settle::{Witness, settle};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
 use crate::line::{Line, Rate};

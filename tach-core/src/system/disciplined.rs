@@ -2,11 +2,12 @@
 
 use core::ops::Deref;
 
+use super::settle::{Witness, settle};
 use super::{HOST, counter_failed, raw};
 use crate::counter;
 use crate::line::Rate;
 use crate::os;
-use crate::sample::{ClockPair, Sample};
+use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::source::{self, Chosen, Mode};
 use crate::timeline::{Answers, Question, Timeline};
 
@@ -125,61 +126,21 @@ impl Disciplined {
     /// Repeats `attempt` until no question is left. If the timeline counted an event, then asks the
     /// OS for suspends.
     #[inline]
-    fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
-        let result = match attempt(&Answers::NONE) {
-            Ok(result) => result,
-            Err(question) => self.settle_after(question, &mut attempt),
-        };
+    fn settle<T>(&self, attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
+        let result = settle(self.witness, attempt);
         if self.take_counted_event() {
             see_suspends();
         }
         result
     }
-
-    /// Answers `question` and repeats `attempt` until no question is left. Outlined, since nearly
-    /// every attempt has a result at once.
-    #[cold]
-    #[inline(never)]
-    fn settle_after<T>(
-        &self,
-        mut question: Question,
-        attempt: &mut dyn FnMut(&Answers) -> Result<T, Question>,
-    ) -> T {
-        let mut answers = Answers::NONE;
-        loop {
-            self.answer(question, &mut answers);
-            match attempt(&answers) {
-                Ok(result) => return result,
-                Err(next) => question = next,
-            }
-        }
-    }
-
-    fn answer(&self, question: Question, answers: &mut Answers) {
-        match question {
-            Question::CounterFailed(failure) => {
-                counter_failed(failure);
-                answers.settle_failure(failure);
-            }
-            Question::DidClockJump { ahead_ns, rate, since } => {
-                let jumped = self.witness.has_clock_jumped(ahead_ns, rate, since);
-                answers.clock_jumped = Some((since, jumped));
-            }
-            Question::WhichRate => {
-                answers.known_rate = self.witness.known_rate();
-                answers.rate_is_settled = true;
-            }
-        }
-    }
 }
 
-/// The knowledge of one timeline that helps the other.
-pub(crate) trait Witness {
-    /// Returns whether the OS clock is ahead though the counter has lost no ticks since `since`.
-    fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool;
-
-    /// Returns the rate in ns per tick and its error in ppb, if the other timeline knows it.
-    fn known_rate(&self) -> Option<(Rate, u32)>;
+/// Counts a suspend if there was one.
+#[cold]
+#[inline(never)]
+fn see_suspends() {
+    // A kernel may lack the clock that `suspended_ns` reads.
+    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), raw::unchecked()));
 }
 
 /// The chosen source beside the clock behind `std::time::Instant`.
@@ -238,6 +199,10 @@ impl ClockPair for RealtimeClocks {
 }
 
 impl Witness for MonotonicClocks {
+    fn counter_failed(&self, failure: CounterFailure) {
+        counter_failed(failure);
+    }
+
     /// Asks the real-time clock: in another time namespace only the monotonic clock differs, but if
     /// a counter has lost ticks, both clocks are ahead of it.
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
@@ -246,16 +211,11 @@ impl Witness for MonotonicClocks {
             REALTIME.try_is_undisturbed(since, ahead_ns / 2, rate, clocks, answers)
         })
     }
-
-    fn known_rate(&self) -> Option<(Rate, u32)> {
-        None
-    }
 }
 
 impl Witness for RealtimeClocks {
-    /// Is never called: Unix time follows its clock.
-    fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
-        false
+    fn counter_failed(&self, failure: CounterFailure) {
+        counter_failed(failure);
     }
 
     /// Returns the monotonic timeline's rate. Nobody sets that clock, so two of its samples show
@@ -263,12 +223,4 @@ impl Witness for RealtimeClocks {
     fn known_rate(&self) -> Option<(Rate, u32)> {
         MONOTONIC.settle(|answers| MONOTONIC.try_rate(MONOTONIC.clocks, answers))
     }
-}
-
-/// Counts a suspend if there was one.
-#[cold]
-#[inline(never)]
-fn see_suspends() {
-    // A kernel may lack the clock that `suspended_ns` reads.
-    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), raw::unchecked()));
 }

@@ -5,9 +5,10 @@ use crate::sample::CounterFailure;
 
 /// The reason why a conversion or a look stopped before it had a result.
 ///
-/// The caller answers it in [`Answers`] and tries again. A question that has its answer is not
-/// asked again, so a caller that keeps its answers from one attempt to the next ends after a few
-/// rounds. The answer about one failure, or about one jump, is no answer about another.
+/// The caller adds its answer to [`Answers`] and repeats the attempt with all answers so far. A
+/// question that has its answer is not asked again, so the caller needs few attempts: it is asked
+/// once for a rate, once about each kind of failure, and once about a jump since the same tick. The
+/// next conversion or look begins without answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     /// The counter failed. Ticks can continue from another source, if the caller replaces it.

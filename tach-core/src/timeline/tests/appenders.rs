@@ -3,8 +3,9 @@
 use core::cell::{Cell, RefCell};
 use std::thread;
 
-use super::simulation::{Driven, Driver, Machine, NS_PER_S, Random, timeline};
+use super::simulation::{Driven, Machine, NS_PER_S, Random, timeline};
 use crate::sync::AtomicU64;
+use crate::system::Witness;
 use crate::timeline::*;
 
 /// Returns the number of records so far.
@@ -20,7 +21,7 @@ struct Interrupted<'a> {
     handled: RefCell<Vec<(u64, u64)>>,
 }
 
-impl Driver for Interrupted<'_> {}
+impl Witness for Interrupted<'_> {}
 
 impl ClockPair for Interrupted<'_> {
     fn ticks(&self) -> u64 {
@@ -106,7 +107,7 @@ impl Shared {
     }
 }
 
-impl Driver for Shared {}
+impl Witness for Shared {}
 
 impl ClockPair for Shared {
     fn ticks(&self) -> u64 {

@@ -4,6 +4,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use super::simulation::{Driven, Driver, Machine, NS_PER_S, timeline};
+use crate::system::Witness;
 use crate::timeline::*;
 
 fn steps(timeline: &Timeline) -> u32 {
@@ -246,7 +247,7 @@ fn a_clock_that_is_set_is_followed_at_once_and_counted() {
 /// A machine whose rate is known from elsewhere, like the real-time clock's.
 struct Seeded<'a>(&'a Machine);
 
-impl Driver for Seeded<'_> {
+impl Witness for Seeded<'_> {
     fn known_rate(&self) -> Option<(Rate, u32)> {
         Some((self.0.os.get().rate, 100))
     }
@@ -368,7 +369,7 @@ fn the_line_in_use_shares_no_cache_line() {
 #[test]
 fn the_identity_never_syncs() {
     struct OsClock;
-    impl Driver for OsClock {}
+    impl Witness for OsClock {}
 
     impl ClockPair for OsClock {
         fn ticks(&self) -> u64 {
@@ -396,7 +397,7 @@ fn the_identity_never_syncs() {
 #[test]
 fn an_os_clock_that_stands_still_hangs_nobody() {
     struct Still(Cell<u64>);
-    impl Driver for Still {}
+    impl Witness for Still {}
 
     impl ClockPair for Still {
         fn ticks(&self) -> u64 {
@@ -421,7 +422,7 @@ fn an_os_clock_that_stands_still_hangs_nobody() {
 #[test]
 fn a_counter_that_stands_still_hangs_nobody() {
     struct Still(Cell<u64>);
-    impl Driver for Still {}
+    impl Witness for Still {}
 
     impl ClockPair for Still {
         fn ticks(&self) -> u64 {
@@ -492,10 +493,10 @@ impl ClockPair for Twice<'_> {
     }
 }
 
-impl Driver for Twice<'_> {
+impl Witness for Twice<'_> {
     /// Keeps a counter that is not trusted, which then goes back. Corrects a counter that went
     /// back.
-    fn replace_counter(&self, failure: CounterFailure) {
+    fn counter_failed(&self, failure: CounterFailure) {
         self.failures.borrow_mut().push(failure);
         self.is_slow.set(false);
         let is_back = failure == CounterFailure::Regressed;

@@ -5,6 +5,7 @@ use core::cell::{Cell, RefCell};
 use crate::line::{Line, Rate};
 use crate::sample::{ClockPair, CounterFailure};
 use crate::source::{Mode, after_failure};
+use crate::system::{Witness, settle};
 use crate::timeline::{Answers, BackwardStep, Question, Timeline};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
@@ -182,47 +183,23 @@ impl ClockPair for Machine {
     }
 }
 
-impl Driver for Machine {}
+impl Witness for Machine {}
 
-/// Clocks with a driver that answers a timeline's questions about them.
-pub(super) trait Driver: ClockPair + Sized {
-    /// Replaces a counter that failed, if it can.
-    fn replace_counter(&self, _failure: CounterFailure) {}
-
-    /// Returns whether the OS clock jumped alone.
-    fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
-        false
-    }
-
-    /// Returns the rate, if it is known from elsewhere.
-    fn known_rate(&self) -> Option<(Rate, u32)> {
-        None
-    }
-
+/// Clocks that answer a timeline's questions about them.
+pub(super) trait Driver: ClockPair + Witness + Sized {
     /// Attempts until no question is left. Each question comes once: at most one about the rate,
     /// three about failures and three about jumps.
     fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
-        let mut answers = Answers::NONE;
-        for _ in 0..8 {
-            match attempt(&answers) {
-                Ok(result) => return result,
-                Err(Question::CounterFailed(failure)) => {
-                    self.replace_counter(failure);
-                    answers.settle_failure(failure);
-                }
-                Err(Question::DidClockJump { ahead_ns, rate, since }) => {
-                    let jumped = self.has_clock_jumped(ahead_ns, rate, since);
-                    answers.clock_jumped = Some((since, jumped));
-                }
-                Err(Question::WhichRate) => {
-                    answers.known_rate = self.known_rate();
-                    answers.rate_is_settled = true;
-                }
-            }
-        }
-        panic!("a question was asked twice: {answers:?}");
+        let mut attempts = 0;
+        settle(self, |answers| {
+            attempts += 1;
+            assert!(attempts <= 8, "a question was asked twice: {answers:?}");
+            attempt(answers)
+        })
     }
 }
+
+impl<T: ClockPair + Witness> Driver for T {}
 
 /// A timeline whose questions are answered by the driver of its clocks.
 pub(super) trait Driven {
@@ -395,8 +372,8 @@ impl ClockPair for MonotonicClock<'_> {
     }
 }
 
-impl Driver for MonotonicClock<'_> {
-    fn replace_counter(&self, failure: CounterFailure) {
+impl Witness for MonotonicClock<'_> {
+    fn counter_failed(&self, failure: CounterFailure) {
         if failure == CounterFailure::Untrusted || !self.0.mode.get().reads_counter() {
             return;
         }
@@ -436,9 +413,9 @@ impl ClockPair for RealtimeClock<'_> {
     }
 }
 
-impl Driver for RealtimeClock<'_> {
-    fn replace_counter(&self, failure: CounterFailure) {
-        MonotonicClock(self.0).replace_counter(failure);
+impl Witness for RealtimeClock<'_> {
+    fn counter_failed(&self, failure: CounterFailure) {
+        MonotonicClock(self.0).counter_failed(failure);
     }
 
     fn known_rate(&self) -> Option<(Rate, u32)> {

@@ -1,0 +1,71 @@
+//! The rounds of questions and answers between a timeline and its caller.
+
+use crate::line::Rate;
+use crate::sample::CounterFailure;
+use crate::timeline::{Answers, Question};
+
+/// The caller's knowledge, which answers a timeline's questions. A method that is left out knows
+/// nothing.
+pub(crate) trait Witness {
+    /// Replaces a counter that failed, or keeps it.
+    fn counter_failed(&self, _failure: CounterFailure) {}
+
+    /// Returns whether the OS clock is ahead though the counter has lost no ticks since `since`. A
+    /// timeline that follows its clock never asks.
+    fn has_clock_jumped(&self, _ahead_ns: u64, _rate: Rate, _since: u64) -> bool {
+        false
+    }
+
+    /// Returns the rate in ns per tick and its error in ppb, if the other timeline knows it.
+    fn known_rate(&self) -> Option<(Rate, u32)> {
+        None
+    }
+}
+
+/// Repeats `attempt` until no question is left. `witness` answers the questions.
+#[inline]
+pub(crate) fn settle<T>(
+    witness: &dyn Witness,
+    mut attempt: impl FnMut(&Answers) -> Result<T, Question>,
+) -> T {
+    match attempt(&Answers::NONE) {
+        Ok(result) => result,
+        Err(question) => settle_after(witness, question, &mut attempt),
+    }
+}
+
+/// Answers `question` and repeats `attempt` until no question is left. Outlined, since nearly every
+/// attempt has a result at once.
+#[cold]
+#[inline(never)]
+fn settle_after<T>(
+    witness: &dyn Witness,
+    mut question: Question,
+    attempt: &mut dyn FnMut(&Answers) -> Result<T, Question>,
+) -> T {
+    let mut answers = Answers::NONE;
+    loop {
+        answer(witness, question, &mut answers);
+        match attempt(&answers) {
+            Ok(result) => return result,
+            Err(next) => question = next,
+        }
+    }
+}
+
+fn answer(witness: &dyn Witness, question: Question, answers: &mut Answers) {
+    match question {
+        Question::CounterFailed(failure) => {
+            witness.counter_failed(failure);
+            answers.settle_failure(failure);
+        }
+        Question::DidClockJump { ahead_ns, rate, since } => {
+            let jumped = witness.has_clock_jumped(ahead_ns, rate, since);
+            answers.clock_jumped = Some((since, jumped));
+        }
+        Question::WhichRate => {
+            answers.known_rate = witness.known_rate();
+            answers.rate_is_settled = true;
+        }
+    }
+}
