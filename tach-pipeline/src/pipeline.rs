@@ -3,6 +3,8 @@
 pub(crate) mod builder;
 #[cfg(unix)]
 pub(crate) mod exit;
+#[cfg(any(feature = "log", feature = "tracing"))]
+pub(crate) mod global;
 pub(crate) mod guard;
 #[cfg(all(unix, feature = "signal"))]
 mod signal;
@@ -21,7 +23,8 @@ use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
 use crate::queue::of_thread;
-use crate::shared::{Alive, Shared};
+use crate::shared::Shared;
+use crate::shared::handle::Handle;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -56,9 +59,7 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// See the [crate](crate).
 #[derive(Clone)]
 pub struct Pipeline {
-    pub(crate) shared: Arc<Shared>,
-    /// Ends the back end, which holds `shared` too, after the last handle.
-    _alive: Arc<Alive>,
+    handle: Handle,
 }
 
 impl Pipeline {
@@ -75,14 +76,22 @@ impl Pipeline {
     }
 
     fn new(shared: Arc<Shared>) -> Self {
-        Self { _alive: Arc::new(Alive(Arc::clone(&shared))), shared }
+        Self { handle: Handle::new(shared) }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.handle.shared()
     }
 
     /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
     ///
+    /// If the logger is a pipeline from which this process was forked, this pipeline takes its
+    /// place.
+    ///
     /// # Errors
     ///
-    /// If `log` has a logger already.
+    /// If `log` has another logger already.
     ///
     /// # Examples
     ///
@@ -96,8 +105,8 @@ impl Pipeline {
     /// ```
     #[cfg(feature = "log")]
     pub fn set_logger(&self) -> Result<(), log::SetLoggerError> {
-        log::set_boxed_logger(Box::new(self.clone()))?;
-        self.shared.filters.is_logger();
+        global::LOGGER.install(self, || log::set_boxed_logger(Box::new(self.clone())))?;
+        self.shared().filters.is_logger();
         Ok(())
     }
 
@@ -114,7 +123,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn max_level(&self) -> LevelFilter {
-        self.shared.filters.most()
+        self.shared().filters.most()
     }
 
     /// Replaces the filter: see [`Builder::filter`].
@@ -139,7 +148,7 @@ impl Pipeline {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
-        self.shared.filters.set(Levels::parse(directives)?);
+        self.shared().filters.set(Levels::parse(directives)?);
         Ok(())
     }
 
@@ -162,7 +171,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn flush(&self, timeout: Duration) -> Result<(), Error> {
-        self.shared.flush(timeout)
+        self.shared().flush(timeout)
     }
 
     /// Opens all files again, after another program has moved them away.
@@ -181,7 +190,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn reopen(&self) {
-        self.shared.reopen();
+        self.shared().reopen();
     }
 
     /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
@@ -199,7 +208,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn flush_on_panic(&self, timeout: Duration) {
-        flush_on_panic(&self.shared, timeout);
+        flush_on_panic(self.shared(), timeout);
     }
 
     /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
@@ -226,7 +235,7 @@ impl Pipeline {
     /// ```
     #[cfg(all(unix, feature = "signal"))]
     pub fn flush_on_signals(&self, timeout: Duration) -> Result<(), Error> {
-        signal::flush_on(&self.shared, timeout).map_err(Error::signals)
+        signal::flush_on(self.shared(), timeout).map_err(Error::signals)
     }
 
     /// Logs the record that `write` writes.
@@ -237,8 +246,9 @@ impl Pipeline {
         target: MaybeStatic<'_>,
         write: impl FnOnce(&mut Writer<'_>),
     ) {
-        let time = self.shared.time();
-        of_thread::log(&self.shared, |scratch| {
+        let shared = self.shared();
+        let time = shared.time();
+        of_thread::log(shared, |scratch| {
             let mut record = Writer::begin(scratch, time, level, target);
             write(&mut record);
             record.end();

@@ -1,16 +1,18 @@
 //! State that the callers and the back end share.
 
 pub(crate) mod flush;
+pub(crate) mod handle;
 pub(crate) mod process;
 pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::flush::Flush;
+use self::handle::Handle;
 use self::process::Process;
 use self::wake::Waker;
 use crate::error::Error;
@@ -35,6 +37,8 @@ pub(crate) struct Shared {
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
     process: Process,
+    /// In a forked child, the pipeline that handles of this one follow.
+    successor: OnceLock<Handle>,
     /// The queue for calls whose thread has lost its own memory.
     common: Mutex<Sender>,
     reopenings: AtomicU64,
@@ -60,7 +64,8 @@ impl Shared {
             flush: Flush::default(),
             when_full,
             clock,
-            process: Process::this(),
+            process: Process::current(),
+            successor: OnceLock::new(),
             common: Mutex::new(common),
             reopenings: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
@@ -127,7 +132,7 @@ impl Shared {
         may_wait
     }
 
-    /// Returns whether this process was forked from the back end's.
+    /// Returns whether this process was forked from the back end's, which is reported once.
     pub(crate) fn is_forked(&self) -> bool {
         self.process.is_forked()
     }
@@ -168,14 +173,5 @@ impl Shared {
     pub(crate) fn is_ending(&self) -> bool {
         // ORDERING: Acquire, with the Release of `end`.
         self.is_ending.load(Ordering::Acquire)
-    }
-}
-
-/// Ends the back end when the last handle is dropped.
-pub(crate) struct Alive(pub(crate) Arc<Shared>);
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.end();
     }
 }

@@ -43,7 +43,7 @@ pub struct LineWriter<'a> {
 
 impl<'a> LineWriter<'a> {
     fn new(pipeline: &'a Pipeline, level: Level, target: &str) -> Self {
-        let is_enabled = pipeline.shared.filters.enabled(level, target);
+        let is_enabled = pipeline.shared().filters.enabled(level, target);
         Self { pipeline, level, is_enabled, line: Vec::new() }
     }
 }

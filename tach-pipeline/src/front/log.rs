@@ -46,7 +46,7 @@ impl VisitFields for Writer<'_> {
 impl Log for Pipeline {
     #[inline]
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        self.shared.filters.enabled(metadata.level().into(), metadata.target())
+        self.shared().filters.enabled(metadata.level().into(), metadata.target())
     }
 
     #[inline]
@@ -64,7 +64,7 @@ impl Log for Pipeline {
     }
 
     fn flush(&self) {
-        let _no_way_to_report = self.shared.flush(FLUSH_TIMEOUT);
+        let _no_way_to_report = self.shared().flush(FLUSH_TIMEOUT);
     }
 }
 

@@ -35,7 +35,7 @@ impl Drain for Pipeline {
             tag => (tag, MaybeStatic::Borrowed(tag)),
         };
         let level = level(record.level());
-        if !self.shared.filters.enabled(level, name) {
+        if !self.shared().filters.enabled(level, name) {
             return Ok(());
         }
         self.log_with(level, target, |to| {
@@ -52,11 +52,11 @@ impl Drain for Pipeline {
 
     #[inline]
     fn is_enabled(&self, of: slog::Level) -> bool {
-        self.shared.filters.level_enabled(level(of))
+        self.shared().filters.level_enabled(level(of))
     }
 
     fn flush(&self) -> Result<(), FlushError> {
-        self.shared
+        self.shared()
             .flush(FLUSH_TIMEOUT)
             .map_err(|error| FlushError::Io(std::io::Error::other(error)))
     }

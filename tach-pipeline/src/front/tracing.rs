@@ -6,7 +6,7 @@ use tach_log::Value;
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
-use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber, dispatcher};
+use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber, callsite, dispatcher};
 use tracing_log::NormalizeEvent as _;
 use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, global};
 use crate::queue::of_thread;
 
 /// The name that `tracing` gives to an event's message.
@@ -38,7 +38,7 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     fn on_register_dispatch(&self, _subscriber: &Dispatch) {
-        self.shared.filters.is_layer();
+        self.shared().filters.is_layer();
     }
 
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
@@ -123,8 +123,13 @@ impl Pipeline {
     /// Installs the pipeline as the only layer of the global subscriber.
     pub(crate) fn set_subscriber(&self) -> Result<(), Error> {
         let subscriber = tracing_subscriber::registry().with(self.clone());
-        dispatcher::set_global_default(Dispatch::new(subscriber))
-            .map_err(|_| Error::already_set("the global subscriber of tracing"))
+        let dispatch = Dispatch::new(subscriber);
+        global::SUBSCRIBER
+            .install(self, || dispatcher::set_global_default(dispatch))
+            .map_err(|_| Error::already_set("the global subscriber of tracing"))?;
+        // In a forked child, the filter of the parent's pipeline is cached.
+        callsite::rebuild_interest_cache();
+        Ok(())
     }
 
     /// Logs a record of `log` that `tracing-log` made an event.
@@ -162,7 +167,7 @@ impl<S> Filter<S> for Alone {
 }
 
 fn is_enabled(pipeline: &Pipeline, metadata: &Metadata<'_>) -> bool {
-    pipeline.shared.filters.enabled(level(metadata), metadata.target())
+    pipeline.shared().filters.enabled(level(metadata), metadata.target())
 }
 
 /// Returns an answer that lasts until the filter changes.
@@ -171,7 +176,7 @@ fn interest(pipeline: &Pipeline, metadata: &Metadata<'_>) -> Interest {
 }
 
 fn most(pipeline: &Pipeline) -> LevelFilter {
-    match pipeline.shared.filters.most() {
+    match pipeline.shared().filters.most() {
         log::LevelFilter::Off => LevelFilter::OFF,
         log::LevelFilter::Error => LevelFilter::ERROR,
         log::LevelFilter::Warn => LevelFilter::WARN,
@@ -200,7 +205,7 @@ struct Kept {
 
 impl Kept {
     fn by(pipeline: &Pipeline) -> Self {
-        Self { by: pipeline.shared.id, fields: Vec::new() }
+        Self { by: pipeline.shared().id, fields: Vec::new() }
     }
 
     fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {

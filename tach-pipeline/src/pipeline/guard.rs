@@ -72,7 +72,7 @@ impl Drop for Guard {
         if let Err(error) = self.pipeline.flush(self.timeout) {
             #[cfg(unix)]
             if error.is_timeout() {
-                exit::give_up(&self.pipeline.shared);
+                exit::give_up(self.pipeline.shared());
             }
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));

@@ -13,15 +13,20 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn this() -> Self {
+    pub(crate) fn current() -> Self {
         Self { id: process::id(), is_reported: AtomicBool::new(false) }
     }
 
-    /// Returns whether the caller is a forked process, which is reported on stderr once.
+    /// Returns whether the caller is the process in which the pipeline was built.
     ///
     /// Makes a system call, so a call asks only before it waits or locks.
+    pub(crate) fn is_current(&self) -> bool {
+        self.id == process::id()
+    }
+
+    /// Returns whether the caller is a forked process, which is reported on stderr once.
     pub(crate) fn is_forked(&self) -> bool {
-        if self.id == process::id() {
+        if self.is_current() {
             return false;
         }
         // ORDERING: Relaxed: publishes nothing.

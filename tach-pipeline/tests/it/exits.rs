@@ -1,7 +1,7 @@
 //! Each way to end a process, in a process of its own.
 
 #[cfg(unix)]
-mod fork;
+pub(crate) mod fork;
 #[cfg(unix)]
 mod terminated;
 

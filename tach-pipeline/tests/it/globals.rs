@@ -12,6 +12,10 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+#[cfg(unix)]
+use crate::exits::fork as forks;
+use crate::support::LONG;
+
 const WAY: &str = "TACH_PIPELINE_GLOBAL_WAY";
 const PATH: &str = "TACH_PIPELINE_GLOBAL_PATH";
 const FILTER: &str = "TACH_PIPELINE_GLOBAL_FILTER";
@@ -83,6 +87,28 @@ fn child() {
             assert!(error.is_filter(), "{error}");
             assert!(error.to_string().contains("loud"), "{error}");
         }
+        #[cfg(unix)]
+        "fork" => {
+            let _pipeline = builder().init().unwrap();
+            let span = tracing::info_span!("span", a = 1);
+            log_all();
+            forks::in_child(|| {
+                log::info!(target: "by_log", "nobody writes it");
+                // Its filter refuses the events of `log_all` that the parent's accepts.
+                let pipeline = builder().filter("debug,quiet=off").init().unwrap();
+                log_all();
+                span.in_scope(|| tracing::info!(target: "by_tracing", key = 5, "info"));
+                // A pipeline of this process is installed now.
+                assert!(builder().init().unwrap_err().is_already_set());
+                // Three generations.
+                forks::in_child(|| {
+                    let pipeline = builder().init().unwrap();
+                    log::info!(target: "by_log", key = 6; "info");
+                    pipeline.flush(LONG).is_ok()
+                });
+                pipeline.flush(LONG).is_ok()
+            });
+        }
         way => panic!("no such way: {way}"),
     }
 }
@@ -141,6 +167,27 @@ fn init_sets_both_front_ends_and_the_filter_changes_both() {
     assert_eq!(run("init", ""), [&info[..], &debug[..]].concat());
     assert_eq!(run("init twice", ""), info);
     assert_eq!(run("init after a logger", ""), [Value::Null; 0]);
+}
+
+/// The parent writes when it ends: both append to one file.
+#[cfg(unix)]
+#[test]
+fn what_is_global_follows_the_pipeline_that_a_forked_child_builds() {
+    let mut records = run("fork", "");
+    let order = |record: &Value| (record["msg"].to_string(), record["key"].as_u64());
+    records.sort_by_key(order);
+    let span = json!({"level": "INFO", "target": "by_tracing", "msg": "info", "key": 5, "span": "span", "a": 1});
+    let expected = [
+        by_log("DEBUG", "debug", 2),
+        by_tracing("DEBUG", "debug", 4),
+        by_log("INFO", "info", 1),
+        by_log("INFO", "info", 1),
+        by_tracing("INFO", "info", 3),
+        by_tracing("INFO", "info", 3),
+        span,
+        by_log("INFO", "info", 6),
+    ];
+    assert_eq!(records, expected);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tach_pipeline::WhenFull;
 use super::*;
 
 /// Forks, runs `f` in the child and asserts that it returns true. Kills a child that hangs.
-fn in_child(f: impl FnOnce() -> bool) {
+pub(crate) fn in_child(f: impl FnOnce() -> bool) {
     // SAFETY: the child only calls the code under test, which needs no lock of another thread.
     let child = unsafe { libc::fork() };
     if child == 0 {
