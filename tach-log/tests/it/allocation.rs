@@ -2,12 +2,12 @@
 
 use core::fmt;
 use core::hint::black_box;
-use std::io::Write;
+use std::io::{self, Write};
 
 use allocation_counter::measure;
 use log::Record;
 use log::kv::{ToValue, Value};
-use tach_log::{Json, Line, Logfmt, Timestamp};
+use tach_log::{Event, Format, Json, Line, Logfmt, Timestamp};
 
 #[test]
 fn printing_into_a_buffer_does_not_allocate() {
@@ -44,6 +44,33 @@ fn writing_a_record_does_not_allocate() {
     // The control: the thread's first line allocates its buffers.
     assert!(measure(&mut write_both).count_total > 0);
     assert_eq!(measure(&mut write_both).count_total, 0);
+}
+
+/// A format of empty lines.
+struct Empty;
+
+impl Format for Empty {
+    fn write(&self, _: &Event<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns whether the thread keeps its buffers after a message of this length.
+fn keeps_buffers_after(format: &impl Format, length: usize) -> bool {
+    let write = |length| {
+        let message = format_args!("{:length$}", 1);
+        let record = Record::builder().args(message).build();
+        tach_log::write(format)(&mut io::sink(), &record).unwrap();
+    };
+    write(length);
+    measure(|| write(1)).count_total == 0
+}
+
+#[test]
+fn buffers_are_kept_up_to_16_kib() {
+    assert!(keeps_buffers_after(&Line::new(), 3_000));
+    assert!(!keeps_buffers_after(&Line::new(), 10_000), "the line and the message are both long");
+    assert!(!keeps_buffers_after(&Empty, 20_000), "the message is long");
 }
 
 #[cfg(feature = "slog")]

@@ -156,3 +156,9 @@ fn filters_and_flushes_are_the_sinks() {
     logger.flush();
     assert_eq!(FLUSHED.load(Ordering::Relaxed), 3);
 }
+
+#[test]
+fn debug_shows_the_clock_and_no_logger() {
+    let logger = EventTime::new(log::logger());
+    assert_eq!(format!("{logger:?}"), "EventTime { clock: SystemClock, .. }");
+}

@@ -1,5 +1,6 @@
 //! The public API, within real back ends.
 
+mod adapter;
 mod allocation;
 mod any_text;
 mod auto_traits;
@@ -13,5 +14,4 @@ mod manual;
 mod slog;
 #[cfg(feature = "slog")]
 mod slog_async;
-
 mod written;

@@ -1,13 +1,16 @@
 //! slog's own drains.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use ::slog::{Drain, Logger, PushFnValue, info, o};
+use ::slog::{
+    Drain, FlushError, FnValue, Level, Logger, Never, OwnedKVList, PushFnValue, Record, info, o,
+};
 use slog_json::Json;
 use slog_term::{FullFormat, PlainSyncDecorator};
 use tach_core::ManualClock;
-use tach_log::Timestamp;
+use tach_log::{EventTime, Timestamp};
 use test_support::Captured;
 
 use crate::bracket::assert_bracketed;
@@ -76,4 +79,52 @@ fn a_line_of_slog_json_by_another_clock() {
     let line = captured.take();
     let parsed: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(parsed["ts"], "2023-11-14T22:13:20.000001Z", "{line}");
+}
+
+/// A drain that takes one level and can't flush.
+struct Only(Level);
+
+impl Drain for Only {
+    type Ok = ();
+    type Err = Never;
+
+    fn log(&self, _: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
+        Ok(())
+    }
+
+    fn is_enabled(&self, level: Level) -> bool {
+        level == self.0
+    }
+
+    fn flush(&self) -> Result<(), FlushError> {
+        Err(FlushError::NotSupported)
+    }
+}
+
+#[test]
+fn filters_and_flushes_are_the_drains() {
+    fn check(drain: &impl Drain) {
+        let levels = [Level::Critical, Level::Info, Level::Debug];
+        assert_eq!(levels.map(|level| drain.is_enabled(level)), [false, true, false]);
+        assert!(matches!(drain.flush(), Err(FlushError::NotSupported)));
+    }
+    check(&EventTime::new(Only(Level::Info)));
+    check(&EventTime::new(Only(Level::Info)).carried());
+}
+
+#[test]
+fn a_search_for_a_time_evaluates_no_more_than_the_newest_value() {
+    static OLDER: AtomicUsize = AtomicUsize::new(0);
+    static NEWER: AtomicUsize = AtomicUsize::new(0);
+    fn counted(counter: &'static AtomicUsize) -> impl slog::Value + Send + Sync {
+        FnValue(move |_: &Record<'_>| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            "text"
+        })
+    }
+    let term = FullFormat::new(PlainSyncDecorator::new(Captured::default())).build();
+    let log = Logger::root(EventTime::new(term).fuse(), o!("older" => counted(&OLDER)));
+    info!(log.new(o!("newer" => counted(&NEWER))), "served");
+    assert_eq!(OLDER.load(Ordering::Relaxed), 1);
+    assert!(NEWER.load(Ordering::Relaxed) <= 2);
 }
