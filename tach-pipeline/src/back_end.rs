@@ -7,30 +7,29 @@ use core::panic::AssertUnwindSafe;
 use std::panic;
 use std::sync::Arc;
 
-use tach_core::UnixTime;
-
 use self::inbox::Inbox;
 use self::order::Merge;
-use crate::frame::Frame;
-use crate::report;
 use crate::shared::Shared;
 use crate::shared::wake::Sleep;
-use crate::sink::Open;
+use crate::sink::all::Sinks;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.
 const BUSY: usize = 16 * 1024;
+
+/// A panic comes from the user's clock: all other code of the user's runs guarded.
+const PANICKED: &str = "can't write the log: the thread that writes it panicked, as a clock may do";
 
 pub(crate) struct BackEnd {
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
     merge: Merge,
-    sinks: Vec<Open>,
+    sinks: Sinks,
     flushed: u64,
     reopened: u64,
 }
 
 impl BackEnd {
-    pub(crate) fn new(shared: Arc<Shared>, sinks: Vec<Open>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, sinks: Sinks) -> Self {
         let (inboxes, merge) = (Vec::new(), Merge::default());
         Self { shared, inboxes, merge, sinks, flushed: 0, reopened: 0 }
     }
@@ -42,17 +41,18 @@ impl BackEnd {
             // Both are read before the queues, so records logged before are seen.
             let is_ending = self.shared.is_ending();
             let requested = self.shared.flush.requested();
-            let is_asked = requested != self.flushed || is_ending;
+            let flush = (requested != self.flushed).then_some(requested);
+            self.flushed = requested;
             // The user's code runs guarded. If this file panics, logging goes on.
-            let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(is_asked)));
-            let Round { found, failure } = round.unwrap_or_else(|_| Round::panicked());
+            let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(flush, is_ending)));
             if is_ending {
-                break failure;
+                let failure = round.is_err().then(|| PANICKED.to_owned());
+                break failure.or(self.sinks.finish());
             }
-            if requested != self.flushed {
-                self.flushed = requested;
-                self.shared.flush.done(requested, failure);
-            }
+            let found = round.unwrap_or_else(|_| {
+                self.shared.flush.failed(requested, PANICKED);
+                0
+            });
             if found > 0 {
                 sleep.had_records();
             }
@@ -64,29 +64,25 @@ impl BackEnd {
                 });
             }
         };
-        self.shared.flush.end(at_the_end);
+        self.shared.flush.end(at_the_end.as_deref());
     }
 
-    /// Writes the records in the queues. If `is_asked`, none is left for the next round.
-    fn round(&mut self, is_asked: bool) -> Round {
+    /// Writes the records in the queues, and returns how many bytes were found. For a flush and at
+    /// the end, none is left for the next round.
+    fn round(&mut self, flush: Option<u64>, is_ending: bool) -> usize {
         let reopenings = self.shared.reopenings();
         let mut found = self.pass_on();
-        let mut failure = None;
-        if is_asked {
+        if flush.is_some() || is_ending {
             // The records that the first pass left.
             found += self.pass_on();
-            let now = self.shared.now();
-            for sink in &mut self.sinks {
-                failure = failure.or(sink.flush(now).err());
-            }
-        } else {
-            self.sinks.iter_mut().for_each(Open::write);
         }
-        if reopenings != self.reopened {
-            self.reopened = reopenings;
-            self.sinks.iter_mut().for_each(Open::reopen);
+        let reopens = reopenings != self.reopened;
+        self.reopened = reopenings;
+        match flush {
+            Some(number) => self.sinks.flush(number, reopens),
+            None => self.sinks.write(reopens),
         }
-        Round { found, failure }
+        found
     }
 
     /// Takes the records out of the queues, and passes on those that can't follow on a record yet
@@ -97,35 +93,12 @@ impl BackEnd {
         self.inboxes.extend(new.into_iter().map(Inbox::new));
         let found = self.inboxes.iter_mut().map(Inbox::fill).sum();
         let Self { inboxes, merge, sinks, .. } = self;
-        merge.records(inboxes, start, |record, time| write(sinks, record, time));
+        merge.records(inboxes, start, |record, time| sinks.record(record, time));
         for inbox in inboxes {
             if let Some(dropped) = inbox.take_dropped() {
-                let now = self.shared.now();
-                let report = report::dropped(&dropped, now, "records dropped");
-                if let Some(record) = Frame::read(&report) {
-                    write(sinks, &record, now);
-                }
+                sinks.queue_dropped(&dropped, self.shared.now());
             }
         }
         found
-    }
-}
-
-struct Round {
-    found: usize,
-    failure: Option<String>,
-}
-
-impl Round {
-    /// A panic comes from the user's clock: all other code of the user's runs guarded.
-    fn panicked() -> Self {
-        let failure = "can't write the log: the thread that writes it panicked, as a clock may do";
-        Self { found: 0, failure: Some(failure.to_owned()) }
-    }
-}
-
-fn write(sinks: &mut [Open], record: &Frame<'_>, time: UnixTime) {
-    for sink in sinks {
-        sink.record(record, time);
     }
 }

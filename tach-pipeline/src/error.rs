@@ -13,9 +13,9 @@ use std::path::Path;
 /// ```
 /// use tach_pipeline::{Pipeline, Sink};
 ///
-/// let error = Pipeline::builder().sink(Sink::file("/no/folder/app.log")).build().unwrap_err();
+/// let error = Pipeline::builder().sink(Sink::file("Cargo.toml/app.log")).build().unwrap_err();
 /// assert!(error.is_open());
-/// assert!(error.to_string().contains("/no/folder/app.log"));
+/// assert!(error.to_string().contains("Cargo.toml/app.log"));
 /// ```
 #[derive(Debug)]
 pub struct Error {
@@ -34,7 +34,7 @@ enum Kind {
     },
     Variable(String),
     AlreadySet(&'static str),
-    TimedOut(Duration),
+    TimedOut(Duration, String),
     Sink(String),
     Ended,
     Forked,
@@ -68,8 +68,9 @@ impl Error {
         Self { kind: Kind::AlreadySet(what) }
     }
 
-    pub(crate) fn timed_out(timeout: Duration) -> Self {
-        Self { kind: Kind::TimedOut(timeout) }
+    /// The sinks with these names were not done in time.
+    pub(crate) fn timed_out(timeout: Duration, sinks: &[&str]) -> Self {
+        Self { kind: Kind::TimedOut(timeout, sinks.join(", ")) }
     }
 
     pub(crate) fn sink(failure: String) -> Self {
@@ -151,7 +152,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        matches!(self.kind, Kind::TimedOut(_))
+        matches!(self.kind, Kind::TimedOut(..))
     }
 
     /// Returns whether a sink could not be written to. The back end tries again.
@@ -180,7 +181,7 @@ impl fmt::Display for Error {
             Kind::Open(path, error) => write!(
                 f,
                 "can't append to the log file {path}: {error}; it must be a writable file, or a new one \
-                 in a folder that exists"
+                 in a folder that is writable or can be made"
             ),
             Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
             #[cfg(all(unix, feature = "signal"))]
@@ -196,7 +197,12 @@ impl fmt::Display for Error {
             Kind::AlreadySet(what) => {
                 write!(f, "{what} was set before; a program sets it once, so remove one of the two")
             }
-            Kind::TimedOut(timeout) => write!(f, "some records were not written within {timeout:?}"),
+            Kind::TimedOut(timeout, sinks) if sinks.is_empty() => {
+                write!(f, "some records were not written within {timeout:?}")
+            }
+            Kind::TimedOut(timeout, sinks) => {
+                write!(f, "some records were not written to {sinks} within {timeout:?}")
+            }
             Kind::Sink(failure) => f.write_str(failure),
             Kind::Ended => f.write_str("the thread that writes the log has ended"),
             Kind::Forked => f.write_str(

@@ -64,6 +64,11 @@ impl Levels {
         self.most
     }
 
+    /// Returns whether both let the same records pass. `false` only costs time.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.most == other.most && !self.is_by_target && !other.is_by_target
+    }
+
     /// Returns whether a sink with these levels writes such a record. The pipeline's own records
     /// pass at their level, since their counts are found nowhere else.
     #[inline]

@@ -31,12 +31,13 @@
 //!                ▼                                  the back end's thread
 //!    tick to Unix time, order by time               back_end/
 //!       ┌────────┴────────┐
-//!       ▼                 ▼                         sink/: each with a level
-//!    Format            Format                       an event as bytes
+//!       ▼                 ▼                         sink/: filters
+//!     Json              Line                        each format once: an event as bytes
 //!       ▼                 ▼
 //!    up to 64 KiB      up to 64 KiB                 gathered for one write
-//!       ▼                 ▼
-//!     file             stderr
+//! - - ┬ - - - ┬ - - - - - ┬ - - - - - - - - - - - - - - - - - - - - - - - - -
+//!     ▼       ▼           ▼                         a thread for each of several sinks
+//!   file    socket      stderr
 //! ```
 //!
 //! | front end | feature | |
@@ -90,6 +91,12 @@
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
 //!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
+//! - Of several [sinks](Sink#guarantees), one that fails or stalls loses only its own records:
+//!   beyond 1 MiB, and if it stalls, after [`Sink::max_wait`]. The sink reports their number when
+//!   it works again; [`Pipeline::stats`] counts them at once.
+//! - If a log file is moved, records are written to it for up to a second, and then to a new file.
+//!   If it is deleted, its contents are lost, and later records are in a new file: see
+//!   [`Sink::follow_path`].
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
 //!   is flushed, with a living [`Guard`] or with none. [`Builder::flush_at_exit`] sets how long the
 //!   exit waits, and names the platforms. Elsewhere the guard flushes at the end of `main`; before
@@ -136,8 +143,8 @@
 //!   later, and 5 to 70 KiB for the record being written, up to five times that for calls within
 //!   calls.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For the back end: as much as the queues hold, and for each sink 128 KiB, or 1 MiB while the
-//!   sink fails.
+//! - For the back end: as much as the queues hold, and for each sink 128 KiB, or 2 MiB while the
+//!   sink fails or stalls.
 //!
 //! # Static texts
 //!
@@ -155,19 +162,23 @@ mod error;
 mod filter;
 mod frame;
 mod front;
+mod incident;
 mod level;
 mod pipeline;
 mod queue;
 mod report;
 mod shared;
 mod sink;
+mod stats;
 
 pub use crate::error::Error;
+pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
 pub use crate::sink::{Journal, Sink};
+pub use crate::stats::{SinkStats, Stats};
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -25,6 +25,7 @@ use crate::pipeline::builder::Builder;
 use crate::queue::of_thread;
 use crate::shared::Shared;
 use crate::shared::handle::Handle;
+use crate::stats::Stats;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -172,6 +173,28 @@ impl Pipeline {
     /// ```
     pub fn flush(&self, timeout: Duration) -> Result<(), Error> {
         self.shared().flush(timeout)
+    }
+
+    /// Returns how many records were written and lost, by sink.
+    ///
+    /// # Cost
+    ///
+    /// Reads numbers that the threads count as they write. Counting costs the calls nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().build()?;
+    /// let stats = pipeline.stats();
+    /// let lost = stats.dropped() + stats.sinks().iter().map(|sink| sink.dropped()).sum::<u64>();
+    /// assert_eq!(lost, 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared().counts.stats()
     }
 
     /// Opens all files again, after another program has moved them away.

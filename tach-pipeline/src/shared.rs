@@ -20,6 +20,7 @@ use crate::filter::Filters;
 use crate::frame::Time;
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull, queue};
+use crate::stats::Counts;
 
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) queues: Queues,
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
+    pub(crate) counts: Counts,
     when_full: WhenFull,
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
@@ -51,6 +53,7 @@ impl Shared {
         capacity: usize,
         when_full: WhenFull,
         clock: Option<Box<dyn Clock>>,
+        counts: Counts,
     ) -> Self {
         let common = queue(capacity);
         let queues = Queues::new(capacity);
@@ -61,7 +64,8 @@ impl Shared {
             filters,
             queues,
             waker: Waker::default(),
-            flush: Flush::default(),
+            flush: Flush::new(counts.sinks.len()),
+            counts,
             when_full,
             clock,
             process: Process::current(),
@@ -145,11 +149,11 @@ impl Shared {
         // The back end can't wait for itself. Nor does it request a flush: a sink that flushes, or
         // that panics under a hook that flushes, would be called again at once, without end.
         if self.waker.is_back_end() {
-            return Err(Error::timed_out(Duration::ZERO));
+            return Err(Error::timed_out(Duration::ZERO, &[]));
         }
         let number = self.flush.request();
         self.waker.wake();
-        self.flush.wait(number, timeout)
+        self.flush.wait(number, timeout, &self.counts)
     }
 
     pub(crate) fn reopen(&self) {

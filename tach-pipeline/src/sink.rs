@@ -1,24 +1,36 @@
 //! Where events go.
 
+pub(crate) mod all;
+mod batch;
+mod file;
+mod formatter;
 mod journal;
-mod open;
+mod output;
+mod stream;
 mod target;
 mod terminal;
 pub(crate) mod unlocked;
+mod worker;
 
 use core::fmt;
+use core::time::Duration;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use log::LevelFilter;
 use tach_log::{Format, Line};
 
+use self::formatter::AnyFormat;
 pub use self::journal::Journal;
-pub(crate) use self::open::Open;
 use self::target::Target;
 use crate::error::Error;
 use crate::filter::Levels;
 use crate::sink::unlocked::Unlocked;
+
+/// How many bytes are gathered for one write.
+const BATCH: usize = 64 * 1024;
+/// How many bytes may wait for a sink that fails, or does not keep up with others.
+const MOST_WAITING: usize = 1024 * 1024;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
 ///
@@ -27,9 +39,14 @@ use crate::sink::unlocked::Unlocked;
 /// A writer receives whole events, many at a time: if it rotates files between two writes, it cuts
 /// no event in two.
 ///
-/// If writing fails or panics, stderr reports it, at most every ten seconds, and the sink tries
-/// again. Up to 1 MiB waits meanwhile; records beyond are dropped, and counted in a record later. A
-/// sink that stalls fills the queues, and then [`WhenFull`](crate::WhenFull) applies.
+/// If writing fails or panics, stderr reports it, at most every ten seconds, or
+/// [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink tries again. Up to
+/// 1 MiB waits meanwhile; records beyond are dropped, and counted in a record later.
+///
+/// Each of several sinks has a thread and a buffer of its own. One that fails or stalls holds up no
+/// other, except that a full buffer is waited for as long as [`max_wait`](Self::max_wait) allows.
+/// A sink that is alone is written by the back end: if it stalls, the queues fill, and then
+/// [`WhenFull`](crate::WhenFull) applies.
 ///
 /// A record whose format fails or panics is dropped and counted too.
 ///
@@ -48,9 +65,10 @@ use crate::sink::unlocked::Unlocked;
 /// ```
 pub struct Sink {
     target: Target,
-    format: Box<dyn Format + Send>,
+    format: Box<dyn AnyFormat>,
     filter: Result<Levels, Error>,
     is_colored: bool,
+    max_wait: Option<Duration>,
 }
 
 impl Sink {
@@ -83,9 +101,12 @@ impl Sink {
         Self::stream("stderr", io::stderr())
     }
 
-    /// Appends to a file, which is created with the mode 0640, less the umask, if it is missing.
+    /// Appends to a file. If it is missing, it is created with the mode 0640, and its folders with
+    /// 0750, less the umask.
     ///
-    /// If the file is moved away, [`Pipeline::reopen`](crate::Pipeline::reopen) creates a new one.
+    /// If the file is moved away or deleted, a new one is created: see
+    /// [`follow_path`](Self::follow_path). [`Pipeline::reopen`](crate::Pipeline::reopen) does so at
+    /// once. A FIFO need not have a reader.
     ///
     /// # Examples
     ///
@@ -94,7 +115,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::to(Target::File(path.into()))
+        Self::to(Target::File { path: path.into(), is_followed: true })
     }
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
@@ -124,10 +145,68 @@ impl Sink {
     fn to(target: Target) -> Self {
         let format = Box::new(Line::new());
         let filter = Ok(Levels::all(LevelFilter::Trace));
-        Self { target, format, filter, is_colored: false }
+        Self { target, format, filter, is_colored: false, max_wait: None }
+    }
+
+    /// Sets whether a [`file`](Self::file) that was moved or deleted is opened again at its path.
+    /// By default it is.
+    ///
+    /// The path is looked at before a write, at most once a second; until then records go to the
+    /// file that was moved. After each write the file is asked whether it was deleted: if so, the
+    /// events of that write are written again, to a new file.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix only. Elsewhere call [`Pipeline::reopen`](crate::Pipeline::reopen).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_pipeline::Sink::file("app.log").follow_path(false);
+    /// ```
+    #[must_use]
+    pub fn follow_path(mut self, is_followed: bool) -> Self {
+        if let Target::File { is_followed: of_file, .. } = &mut self.target {
+            *of_file = is_followed;
+        }
+        self
+    }
+
+    /// Sets how long the pipeline waits for this sink while 1 MiB waits for it and it makes no
+    /// progress. Afterwards the sink's records are dropped until it has room again.
+    ///
+    /// By default that is five seconds under [`WhenFull::Block`](crate::WhenFull::Block), and zero
+    /// under the other policies. Zero drops as soon as the sink is slower than the records come.
+    /// [`Duration::MAX`] drops nothing, and may stop all calls.
+    ///
+    /// A pipeline's only sink has no such time: there, [`WhenFull`](crate::WhenFull) decides alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::file("audit.log").max_wait(Duration::MAX))
+    ///     .sink(Sink::stderr().max_wait(Duration::ZERO))
+    ///     .build()?;
+    /// # drop(pipeline);
+    /// # std::fs::remove_file("audit.log").unwrap();
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_wait(mut self, time: Duration) -> Self {
+        self.max_wait = Some(time);
+        self
     }
 
     /// Sets the format, by default [`Line`].
+    ///
+    /// A record is formatted once for all sinks with the same format: formats of `tach-log` and
+    /// [`Journal`] with equal options, your own if it has no fields, or clones of one
+    /// `Arc<dyn Format + Send + Sync>`.
     ///
     /// # Examples
     ///
@@ -210,6 +289,7 @@ impl fmt::Debug for Sink {
             .field("target", &self.target.name())
             .field("filter", &self.filter)
             .field("is_colored", &self.is_colored)
+            .field("max_wait", &self.max_wait)
             .finish_non_exhaustive()
     }
 }

@@ -36,7 +36,7 @@ use crate::value::{Value, write_plain};
 /// assert!(line.ends_with(b",\"msg\":\"a \\\"word\\\"\"}\n"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Json {}
 

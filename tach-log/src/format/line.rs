@@ -43,7 +43,7 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// let record = Record::builder().target("app").args(format_args!("two\nlines")).build();
 /// assert!(display(Line::new(), &record).to_string().ends_with(r"Z INFO  app: two\nlines"));
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Line {}
 

@@ -30,7 +30,7 @@ use crate::event::Event;
 /// let line = display(Logfmt::new(), &record).to_string();
 /// assert!(line.ends_with(r#"Z level=INFO target=app msg="ready""#));
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Logfmt {}
 

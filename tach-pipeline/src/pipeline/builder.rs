@@ -6,22 +6,25 @@ use std::env;
 use std::sync::Arc;
 use std::thread;
 
-use log::LevelFilter;
 use tach_core::Clock;
 
 use crate::back_end::BackEnd;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
 use crate::frame::texts;
+use crate::incident::{Incident, OnIncident, Reporter};
 #[cfg(unix)]
 use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
 use crate::queue::WhenFull;
 use crate::shared::Shared;
-use crate::sink::{Open, Sink};
+use crate::sink::Sink;
+use crate::sink::all::{Opened, Sinks};
 
 const QUEUE_BYTES: usize = 256 * 1024;
+/// How long a full sink may make no progress, unless it or [`WhenFull`] says otherwise.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Room for records of the usual lengths.
 const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 
@@ -47,6 +50,7 @@ pub struct Builder {
     queue_bytes: usize,
     clock: Option<Box<dyn Clock>>,
     at_exit: Duration,
+    on_incident: Option<OnIncident>,
 }
 
 impl Builder {
@@ -58,6 +62,7 @@ impl Builder {
             queue_bytes: QUEUE_BYTES,
             clock: None,
             at_exit: FLUSH_TIMEOUT,
+            on_incident: None,
         }
     }
 
@@ -190,11 +195,38 @@ impl Builder {
         self
     }
 
-    /// Opens the sinks and starts the thread.
+    /// Calls `f` when a sink fails, stalls or recovers and when records are dropped, instead of
+    /// printing a message on stderr.
+    ///
+    /// The threads that write the log call it, so it should return soon. It may log, and a flush in
+    /// it fails at once. If it panics, the panic is caught.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use tach_pipeline::{Incident, Pipeline};
+    ///
+    /// static LOST: AtomicU64 = AtomicU64::new(0);
+    ///
+    /// let builder = Pipeline::builder().on_incident(|incident| {
+    ///     if let Incident::Dropped { count, .. } = incident {
+    ///         LOST.fetch_add(*count, Ordering::Relaxed);
+    ///     }
+    ///     eprintln!("{incident}");
+    /// });
+    /// ```
+    pub fn on_incident(mut self, f: impl Fn(&Incident<'_>) + Send + Sync + 'static) -> Self {
+        self.on_incident = Some(Arc::new(f));
+        self
+    }
+
+    /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
     ///
-    /// If a file can't be opened, the filter can't be parsed, or the thread can't be started.
+    /// If a file can't be opened, a filter can't be parsed, or a thread can't be started.
     ///
     /// # Examples
     ///
@@ -209,12 +241,14 @@ impl Builder {
             self.sinks.push(Sink::stderr());
         }
         let levels = Levels::parse(&self.filter?)?;
-        let sinks = self.sinks.into_iter().map(Open::new).collect::<Result<Vec<_>, _>>()?;
-        let most = sinks.iter().map(Open::most).max().unwrap_or(LevelFilter::Off);
-        let filters = Filters::new(levels, most);
+        let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
+        let opened = Opened::new(self.sinks, max_wait)?;
+        let filters = Filters::new(levels, opened.most());
         texts::set_up();
-        let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock);
+        let counts = opened.counts();
+        let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock, counts);
         let shared = Arc::new(shared);
+        let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
         let back_end = BackEnd::new(Arc::clone(&shared), sinks);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())

@@ -6,25 +6,41 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::error::Error;
+use crate::stats::Counts;
 
-/// Numbered requests, and the number up to which they are done.
-#[derive(Default)]
+/// Numbered requests, and the numbers up to which each sink is done.
 pub(crate) struct Flush {
     requested: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Default)]
 struct State {
-    done: u64,
-    /// Why the last flush failed, if it did.
-    failure: Option<String>,
+    sinks: Vec<Done>,
     /// Whether the back end has ended.
     ended: bool,
 }
 
+#[derive(Clone, Default)]
+struct Done {
+    number: u64,
+    /// Why the last flush failed, if it did.
+    failure: Option<String>,
+}
+
+impl State {
+    fn failure(&self) -> Option<String> {
+        self.sinks.iter().find_map(|sink| sink.failure.clone())
+    }
+}
+
 impl Flush {
+    /// Creates the state for that many sinks.
+    pub(crate) fn new(sinks: usize) -> Self {
+        let state = State { sinks: vec![Done::default(); sinks], ended: false };
+        Self { requested: AtomicU64::new(0), state: Mutex::new(state), changed: Condvar::new() }
+    }
+
     /// Requests a flush of everything that was logged before, and returns its number.
     pub(crate) fn request(&self) -> u64 {
         // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
@@ -32,20 +48,29 @@ impl Flush {
         self.requested.fetch_add(1, Ordering::Release) + 1
     }
 
-    pub(crate) fn wait(&self, number: u64, timeout: Duration) -> Result<(), Error> {
+    /// Waits until the sinks, which have these counts, are done with the request.
+    pub(crate) fn wait(
+        &self,
+        number: u64,
+        timeout: Duration,
+        counts: &Counts,
+    ) -> Result<(), Error> {
         let start = Instant::now();
         let mut state = self.lock();
         loop {
-            if state.done >= number {
-                return state.failure.clone().map_or(Ok(()), |failure| Err(Error::sink(failure)));
+            if state.sinks.iter().all(|sink| sink.number >= number) {
+                return state.failure().map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
                 // A failure of the last flush applies to all requests.
-                return Err(state.failure.clone().map_or_else(Error::ended, Error::sink));
+                return Err(state.failure().map_or_else(Error::ended, Error::sink));
             }
             let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
             else {
-                return Err(Error::timed_out(timeout));
+                let sinks = state.sinks.iter().zip(&counts.sinks);
+                let late = sinks.filter(|(sink, _)| sink.number < number);
+                let late: Vec<_> = late.map(|(_, counts)| &*counts.name).collect();
+                return Err(Error::timed_out(timeout, &late));
             };
             state =
                 self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -57,20 +82,27 @@ impl Flush {
         self.requested.load(Ordering::Acquire)
     }
 
-    /// Marks the requests up to `number` as done, with the reason if writing failed.
-    pub(crate) fn done(&self, number: u64, failure: Option<String>) {
-        let mut state = self.lock();
-        state.done = number;
-        state.failure = failure;
-        drop(state);
+    /// Marks the requests up to `number` as done by a sink, with the reason if that failed.
+    pub(crate) fn done(&self, sink: usize, number: u64, failure: Option<String>) {
+        self.lock().sinks[sink] = Done { number, failure };
+        self.changed.notify_all();
+    }
+
+    /// Marks the requests up to `number` as failed for all sinks.
+    pub(crate) fn failed(&self, number: u64, failure: &str) {
+        for sink in &mut self.lock().sinks {
+            *sink = Done { number, failure: Some(failure.to_owned()) };
+        }
         self.changed.notify_all();
     }
 
     /// Marks the back end as ended, with the reason if writing failed.
-    pub(crate) fn end(&self, failure: Option<String>) {
+    pub(crate) fn end(&self, failure: Option<&str>) {
         let mut state = self.lock();
         state.ended = true;
-        state.failure = failure;
+        for sink in &mut state.sinks {
+            sink.failure = failure.map(str::to_owned);
+        }
         drop(state);
         self.changed.notify_all();
     }

@@ -56,7 +56,12 @@ impl Waker {
         }
     }
 
-    /// Returns whether the calling thread is the back end.
+    /// Makes the calling thread one that writes for the back end: its calls never wait.
+    pub(crate) fn mark_thread(&self) {
+        WOKEN_BY.set(self.address());
+    }
+
+    /// Returns whether the calling thread is the back end, or one that writes for it.
     pub(crate) fn is_back_end(&self) -> bool {
         WOKEN_BY.try_with(Cell::get) == Ok(self.address())
     }

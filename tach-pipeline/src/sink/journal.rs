@@ -28,7 +28,7 @@ const TAKEN: [&[u8]; 3] = [b"MESSAGE", b"PRIORITY", b"TARGET"];
 ///
 /// let sink = Sink::file("app.journal").format(Journal::new());
 /// ```
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Journal {}
 

@@ -1,13 +1,13 @@
-//! A sink's file or writer, before it is opened.
+//! A sink's file or writer, before and after it is opened.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::file::LogFile;
 use crate::error::Error;
 
 pub(super) enum Target {
-    File(PathBuf),
+    File { path: PathBuf, is_followed: bool },
     Writer { name: String, writer: Box<dyn io::Write + Send> },
 }
 
@@ -19,27 +19,41 @@ impl Target {
     /// Returns the name for messages.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::File(path) => path.display().to_string(),
+            Self::File { path, .. } => path.display().to_string(),
             Self::Writer { name, .. } => name.clone(),
         }
     }
 
-    /// Returns the writer, and the path at which to open a new one.
-    pub(super) fn open(self) -> Result<(Box<dyn io::Write + Send>, Option<PathBuf>), Error> {
+    pub(super) fn open(self) -> Result<Writer, Error> {
         match self {
-            Self::File(path) => match append(&path) {
-                Ok(file) => Ok((Box::new(file), Some(path))),
+            Self::File { path, is_followed } => match LogFile::open(&path, is_followed) {
+                Ok(file) => Ok(Writer::File(file)),
                 Err(error) => Err(Error::open(&path, error)),
             },
-            Self::Writer { writer, .. } => Ok((writer, None)),
+            Self::Writer { writer, .. } => Ok(Writer::Other(writer)),
         }
     }
 }
 
-pub(super) fn append(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
-    options.open(path)
+/// An open file, or the user's writer.
+pub(super) enum Writer {
+    File(LogFile),
+    Other(Box<dyn io::Write + Send>),
+}
+
+impl Writer {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Other(writer) => writer.write(bytes),
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            // It has no buffer.
+            Self::File(_) => Ok(()),
+            Self::Other(writer) => writer.flush(),
+        }
+    }
 }

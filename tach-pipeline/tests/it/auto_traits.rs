@@ -2,14 +2,16 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_pipeline::{Builder, Error, Guard, Journal, Pipeline, Sink, WhenFull};
+use tach_pipeline::{
+    Builder, Error, Guard, Incident, Journal, Pipeline, Sink, SinkStats, Stats, WhenFull,
+};
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    Pipeline, Guard, WhenFull, Journal,
+    Pipeline, Guard, WhenFull, Journal, Stats, SinkStats,
 );
-assert_implements!([Send + Sync + Unpin] Error);
+assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 
 // Writers and formats need not be `Sync`.
 assert_implements!([Send + Unpin] Sink, Builder);

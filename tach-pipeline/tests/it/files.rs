@@ -1,45 +1,25 @@
 //! Files: appended to, opened again, refused.
 
-use std::env;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::fs;
-use std::path::PathBuf;
-use std::process;
+use std::thread;
+use std::time::Instant;
 
 use tach_pipeline::{Pipeline, Sink};
 
-use crate::support::{LONG, info};
-
-/// A new folder, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = env::temp_dir().join(format!("tach-pipeline-{name}-{}", process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn messages(&self, file: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.0.join(file)).unwrap();
-        text.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _best_effort = fs::remove_dir_all(&self.0);
-    }
-}
+use crate::support::{Folder, LONG, info};
 
 #[test]
 fn a_file_is_appended_to_and_opened_anew_on_request() {
     let folder = Folder::new("reopen");
-    let path = folder.0.join("app.log");
+    let path = folder.path("app.log");
     fs::write(&path, "1970-01-01T00:00:00.000000Z INFO  app: earlier\n").unwrap();
-    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let sink = Sink::file(&path).follow_path(false);
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     info(&pipeline, "one");
     pipeline.flush(LONG).unwrap();
-    fs::rename(&path, folder.0.join("app.log.1")).unwrap();
+    fs::rename(&path, folder.path("app.log.1")).unwrap();
     info(&pipeline, "still in the old one");
     pipeline.reopen();
     pipeline.flush(LONG).unwrap();
@@ -52,9 +32,9 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
 #[test]
 fn a_file_that_cannot_be_opened_anew_is_kept() {
     let folder = Folder::new("kept");
-    let path = folder.0.join("app.log");
+    let path = folder.path("app.log");
     let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
-    fs::rename(&path, folder.0.join("app.log.1")).unwrap();
+    fs::rename(&path, folder.path("app.log.1")).unwrap();
     fs::create_dir(&path).unwrap();
     pipeline.reopen();
     pipeline.flush(LONG).unwrap();
@@ -68,7 +48,7 @@ fn a_file_that_cannot_be_opened_anew_is_kept() {
 fn a_new_file_is_not_for_everyone() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new("mode");
-    let path = folder.0.join("app.log");
+    let path = folder.path("app.log");
     let _pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o137, 0);
 }
@@ -76,9 +56,10 @@ fn a_new_file_is_not_for_everyone() {
 #[test]
 fn paths_that_cannot_be_logged_to_are_named() {
     let folder = Folder::new("refused");
-    let is_a_folder = folder.0.clone();
-    let missing = folder.0.join("missing").join("app.log");
-    for path in [is_a_folder, missing] {
+    fs::write(folder.path("a file"), "").unwrap();
+    let is_a_folder = folder.path("");
+    let in_a_file = folder.path("a file").join("app.log");
+    for path in [is_a_folder, in_a_file] {
         let error = Pipeline::builder().sink(Sink::file(&path)).build().unwrap_err();
         assert!(error.is_open());
         assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
@@ -92,16 +73,110 @@ fn files_that_are_rotated_by_another_crate_hold_whole_lines() {
     let folder = Folder::new("rotate");
     let limit = ContentLimit::BytesSurpassed(50_000);
     let count = AppendCount::new(1_000);
-    let path = folder.0.join("app.log");
+    let path = folder.path("app.log");
     let file = FileRotate::new(path, count, limit, Compression::None, None);
     let pipeline = Pipeline::builder().sink(Sink::writer("app.log", file)).build().unwrap();
     (0..20_000).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();
-    let files = fs::read_dir(&folder.0).unwrap().map(|file| file.unwrap().file_name());
+    let files = fs::read_dir(folder.path("")).unwrap().map(|file| file.unwrap().file_name());
     let files: Vec<_> = files.collect();
     assert!(files.len() > 2, "{files:?}");
     let messages = files.iter().flat_map(|file| folder.messages(file.to_str().unwrap()));
     let mut numbers: Vec<u32> = messages.map(|message| message.parse().unwrap()).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..20_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn folders_are_made() {
+    let folder = Folder::new("made");
+    let path = folder.path("one").join("more").join("app.log");
+    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    info(&pipeline, "there");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(folder.messages("one/more/app.log"), ["there"]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |folder: &std::path::Path| fs::metadata(folder).unwrap().permissions().mode();
+        assert_eq!(path.ancestors().skip(1).take(2).map(mode).map(|m| m & 0o027).max(), Some(0));
+    }
+}
+
+/// After each write, and with the file's folder.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_deleted_is_made_again_and_lacks_nothing() {
+    let folder = Folder::new("deleted");
+    let path = folder.path("logs").join("app.log");
+    for sinks in [1, 2] {
+        let mut builder = Pipeline::builder().sink(Sink::file(&path));
+        if sinks == 2 {
+            builder = builder.sink(Sink::writer("beside", std::io::sink()));
+        }
+        let pipeline = builder.build().unwrap();
+        for number in 0..20 {
+            info(&pipeline, &number.to_string());
+            pipeline.flush(LONG).unwrap();
+            assert_eq!(folder.messages("logs/app.log"), [number.to_string()]);
+            match number % 2 {
+                0 => fs::remove_file(&path).unwrap(),
+                _ => fs::remove_dir_all(folder.path("logs")).unwrap(),
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_not_followed_is_kept_when_it_is_deleted_or_moved() {
+    let folder = Folder::new("not-followed");
+    let path = folder.path("app.log");
+    let sink = Sink::file(&path).follow_path(false);
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    fs::hard_link(&path, folder.path("link")).unwrap();
+    fs::remove_file(&path).unwrap();
+    thread::sleep(Duration::from_millis(1_100));
+    info(&pipeline, "there");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(folder.messages("link"), ["there"]);
+    assert!(!path.exists());
+}
+
+/// Another thread moves the file while records are written.
+#[cfg(unix)]
+#[test]
+fn no_record_is_lost_while_the_file_is_moved() {
+    const MOVES: usize = 3;
+    let folder = Folder::new("moved");
+    let path = folder.path("app.log");
+    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let is_done = AtomicBool::new(false);
+    let count = thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..MOVES {
+                // Until the pipeline has made the file again.
+                while fs::rename(&path, folder.path(&format!("app.log.{number}"))).is_err() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            while !path.exists() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            is_done.store(true, Ordering::SeqCst);
+        });
+        let mut count: u32 = 0;
+        while !is_done.load(Ordering::SeqCst) {
+            info(&pipeline, &count.to_string());
+            count += 1;
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_micros(20) {}
+        }
+        count
+    });
+    pipeline.flush(LONG).unwrap();
+    let names = (0..MOVES).map(|number| format!("app.log.{number}"));
+    let messages = names.chain(["app.log".to_owned()]).flat_map(|name| folder.messages(&name));
+    let numbers: Vec<u32> = messages.map(|message| message.parse().unwrap()).collect();
+    assert_eq!(numbers, (0..count).collect::<Vec<_>>());
 }

@@ -16,4 +16,5 @@ mod journal;
 mod lost;
 mod nested;
 mod order;
+mod several;
 mod support;

@@ -2,7 +2,11 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::env;
+use std::fs;
 use std::io;
+use std::path::PathBuf;
+use std::process;
 
 use serde_json::Value;
 use tach_log::Json;
@@ -78,5 +82,32 @@ impl<F: FnMut() -> io::Result<()>> io::Write for Moody<F> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A new folder, removed when dropped.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("tach-pipeline-{name}-{}", process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    /// Returns the messages of lines for people.
+    pub(crate) fn messages(&self, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.0.join(file)).unwrap();
+        text.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _best_effort = fs::remove_dir_all(&self.0);
     }
 }

@@ -6,9 +6,12 @@ use std::fs;
 use super::super::Journal;
 use super::*;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Scratch, Time, Writer};
+use crate::frame::{self, Frame, Scratch, Time};
 use crate::level::Level;
-use tach_log::{Line, Value};
+use crate::sink::file::LogFile;
+use crate::sink::formatter::Formatter;
+use tach_core::UnixTime;
+use tach_log::{Format, Line, Value};
 
 /// A writer that has room for so many bytes.
 struct Full(usize);
@@ -39,17 +42,26 @@ fn after_reopening(
     let path = std::env::temp_dir().join(name);
     let mut scratch = Scratch::new();
     let time = Time::Unix(UnixTime::EPOCH);
-    let mut writer = Writer::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static("app"));
+    let mut writer =
+        frame::Writer::begin(&mut scratch, time, Level::WARN, MaybeStatic::Static("app"));
     writer.message(format_args!("two\n\nparts"));
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let mut open = Open::new(Sink::file(&path).format(format)).unwrap();
-    open.writer = Box::new(Full(room));
-    (0..3).for_each(|_| open.record(&record, UnixTime::EPOCH));
-    open.flush(UnixTime::EPOCH).unwrap_err();
-    open.reopen();
-    open.flush(UnixTime::EPOCH).unwrap();
+    let formatter = Formatter { format: Box::new(format), is_colored: false };
+    let mut batch = Batch::new();
+    for _ in 0..3 {
+        formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();
+    }
+    let mut old = Output::new(
+        Writer::Other(Box::new(Full(room))),
+        Arc::default(),
+        Reporter::new(Some(Arc::new(|_| {}))),
+    );
+    old.write_now(&mut batch).unwrap_err();
+    old.writer = Writer::File(LogFile::open(&path, false).unwrap());
+    old.reopen(&mut batch);
+    old.write_now(&mut batch).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
     text

@@ -1,0 +1,141 @@
+//! Failures of sinks and losses of records, for the owner of a pipeline.
+
+use core::fmt;
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::io;
+use std::panic;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::sink::unlocked;
+
+/// How long a sink's messages on stderr are apart.
+const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
+
+/// A failure of a sink, the loss of records, or a recovery: see
+/// [`Builder::on_incident`](crate::Builder::on_incident).
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Incident, Pipeline};
+///
+/// let pipeline = Pipeline::builder()
+///     .on_incident(|incident| match incident {
+///         Incident::Dropped { count, .. } => eprintln!("{count} records are lost"),
+///         other => eprintln!("{other}"),
+///     })
+///     .build()?;
+/// # Ok::<(), tach_pipeline::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Incident<'a> {
+    /// A sink can't be written to. It is tried again, with pauses of 10 ms to 1 s.
+    #[non_exhaustive]
+    Failed {
+        /// The sink's name or path.
+        sink: &'a str,
+        /// The reason.
+        error: &'a io::Error,
+        /// How many bytes wait.
+        waiting: usize,
+    },
+    /// A format failed or panicked, so that a record is dropped.
+    #[non_exhaustive]
+    NotFormatted {
+        /// The names or paths of the sinks with that format, separated by commas.
+        sink: &'a str,
+        /// The reason.
+        error: &'a io::Error,
+    },
+    /// The buffer of a sink is full, and the sink made no progress for as long as
+    /// [`Sink::max_wait`](crate::Sink::max_wait) allows. Its records are dropped from now on.
+    #[non_exhaustive]
+    Stalled {
+        /// The sink's name or path.
+        sink: &'a str,
+    },
+    /// Records were dropped. They are counted in the log too, as soon as that is possible.
+    #[non_exhaustive]
+    Dropped {
+        /// The name or path of the sink that dropped them, or `None` if a queue was full.
+        sink: Option<&'a str>,
+        /// How many.
+        count: u64,
+    },
+    /// A sink that failed or stalled works again.
+    #[non_exhaustive]
+    Recovered {
+        /// The sink's name or path.
+        sink: &'a str,
+    },
+}
+
+impl fmt::Display for Incident<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed { sink, error, waiting } => write!(
+                f,
+                "can't write the log to {sink}: {error}; {waiting} bytes wait, trying again"
+            ),
+            Self::NotFormatted { sink, error } => {
+                write!(f, "can't format a record for {sink}: {error}")
+            }
+            Self::Stalled { sink } => {
+                write!(f, "the log to {sink} makes no progress; its records are dropped")
+            }
+            Self::Dropped { sink: Some(sink), count } => {
+                write!(f, "{count} records for {sink} were dropped")
+            }
+            Self::Dropped { sink: None, count } => {
+                write!(f, "{count} records were dropped, since a queue was full")
+            }
+            Self::Recovered { sink } => write!(f, "the log to {sink} is written again"),
+        }
+    }
+}
+
+/// The owner's function.
+pub(crate) type OnIncident = Arc<dyn Fn(&Incident<'_>) + Send + Sync>;
+
+/// Reports incidents to the owner's function, or else on stderr.
+#[derive(Clone, Default)]
+pub(crate) struct Reporter {
+    on_incident: Option<OnIncident>,
+    /// Whether stderr is itself the sink.
+    is_stderr: bool,
+    /// When the last message was printed.
+    reported: Option<Instant>,
+}
+
+impl Reporter {
+    pub(crate) fn new(on_incident: Option<OnIncident>) -> Self {
+        Self { on_incident, is_stderr: false, reported: None }
+    }
+
+    /// Returns another one, for the sink with that name.
+    pub(crate) fn of_sink(&self, name: &str) -> Self {
+        Self { is_stderr: name == "stderr", ..self.clone() }
+    }
+
+    /// Reports an incident: to the owner's function, which may panic, or on stderr unless something
+    /// was printed lately.
+    #[cold]
+    pub(crate) fn report(&mut self, incident: &Incident<'_>) {
+        if let Some(on_incident) = &self.on_incident {
+            let _panic = panic::catch_unwind(AssertUnwindSafe(|| on_incident(incident)));
+            return;
+        }
+        // The log itself reports these.
+        if matches!(incident, Incident::Dropped { .. } | Incident::Recovered { .. }) {
+            return;
+        }
+        let is_due = self.reported.is_none_or(|reported| reported.elapsed() >= BETWEEN_MESSAGES);
+        if is_due && !self.is_stderr {
+            self.reported = Some(Instant::now());
+            unlocked::to_stderr(format_args!("{incident}"));
+        }
+    }
+}

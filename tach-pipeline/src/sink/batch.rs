@@ -1,0 +1,146 @@
+//! Formatted events that wait to be written.
+
+use core::panic::AssertUnwindSafe;
+use std::io;
+use std::panic;
+
+use tach_core::UnixTime;
+
+use super::BATCH;
+use crate::queue::Dropped;
+
+/// Whole events. Their first bytes may have been written.
+#[derive(Debug)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    /// Where each event ends in `bytes`.
+    ends: Vec<usize>,
+    /// How many of the bytes were written.
+    written: usize,
+    /// How many of the events were written whole.
+    done: usize,
+    /// When the first and the last event happened.
+    times: Option<(UnixTime, UnixTime)>,
+}
+
+impl Batch {
+    pub(super) const fn new() -> Self {
+        Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Returns the number of bytes, written or not.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the number of bytes left to write.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
+    /// Returns the number of events that were not written whole.
+    pub(super) fn events_left(&self) -> usize {
+        self.ends.len() - self.done
+    }
+
+    /// Adds the event that `write` appends, which happened at `time`.
+    ///
+    /// # Errors
+    ///
+    /// If `write` fails or panics. Nothing is added.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        time: UnixTime,
+        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let start = self.bytes.len();
+        match panic::catch_unwind(AssertUnwindSafe(|| write(&mut self.bytes))) {
+            Ok(Ok(())) => {
+                self.end(time);
+                Ok(())
+            }
+            failed => {
+                self.bytes.truncate(start);
+                failed.unwrap_or_else(|_| Err(io::Error::other("the format panicked")))
+            }
+        }
+    }
+
+    /// Adds a copy of the last event of `other`.
+    #[inline]
+    pub(super) fn add_last_of(&mut self, other: &Self, time: UnixTime) {
+        let start = other.ends.iter().rev().nth(1).copied().unwrap_or(0);
+        self.bytes.extend_from_slice(&other.bytes[start..]);
+        self.end(time);
+    }
+
+    #[inline]
+    fn end(&mut self, time: UnixTime) {
+        self.ends.push(self.bytes.len());
+        self.happened(time, time);
+    }
+
+    #[inline]
+    fn happened(&mut self, from: UnixTime, to: UnixTime) {
+        self.times = Some(match self.times {
+            Some((first, last)) => (first.min(from), last.max(to)),
+            None => (from, to),
+        });
+    }
+
+    /// Adds copies of the events of `other`, all still unwritten.
+    pub(super) fn append(&mut self, other: &Self) {
+        let Some((from, to)) = other.times else { return };
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| start + end));
+        self.happened(from, to);
+    }
+
+    /// Returns the bytes for the next write: whole events up to the size of a usual write, or one
+    /// longer event.
+    pub(super) fn next(&self) -> &[u8] {
+        let ends = &self.ends[self.done..];
+        let fitting = ends.partition_point(|&end| end <= self.written + BATCH);
+        let end = ends.get(fitting.saturating_sub(1)).copied().unwrap_or(self.written);
+        &self.bytes[self.written..end]
+    }
+
+    /// Counts bytes of [`next`](Self::next) as written, and returns how many events now are.
+    pub(super) fn wrote(&mut self, count: usize) -> usize {
+        self.written += count;
+        let done = self.done;
+        self.done += self.ends[done..].partition_point(|&end| end <= self.written);
+        self.done - done
+    }
+
+    /// Has an event that was written in part be written from its beginning.
+    pub(super) fn repeat_part(&mut self) {
+        self.written = self.done.checked_sub(1).map_or(0, |last| self.ends[last]);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(4 * BATCH);
+        self.ends.clear();
+        self.ends.shrink_to(BATCH);
+        (self.written, self.done, self.times) = (0, 0, None);
+    }
+
+    /// Counts the events, all still unwritten, as dropped.
+    pub(super) fn drop_into(&self, dropped: &mut Option<Dropped>) {
+        let Some((from, to)) = self.times else { return };
+        let count = self.ends.len() as u64;
+        *dropped = Some(match *dropped {
+            Some(all) => {
+                Dropped { count: all.count + count, from: all.from.min(from), to: all.to.max(to) }
+            }
+            None => Dropped { count, from, to },
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! A file that is appended to, and opened again if it was moved or deleted.
+
+use core::time::Duration;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// How often the path is looked at.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: File,
+    /// Whether the file is opened again if it was moved or deleted.
+    is_followed: bool,
+    /// The file's identity, if it is to be compared.
+    identity: Option<Identity>,
+    /// When the path was looked at last.
+    looked: Instant,
+}
+
+impl LogFile {
+    /// Opens a file for appending, and creates it and its folders if they are missing.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn open(path: &Path, is_followed: bool) -> io::Result<Self> {
+        let file = append(path).or_else(|error| match path.parent() {
+            Some(folder) if error.kind() == io::ErrorKind::NotFound => {
+                create_folders(folder)?;
+                append(path)
+            }
+            _ => Err(error),
+        })?;
+        let metadata = file.metadata()?;
+        let identity = Identity::of(&metadata, path).filter(|_| is_followed && metadata.is_file());
+        Ok(Self { path: path.to_owned(), file, is_followed, identity, looked: Instant::now() })
+    }
+
+    /// Opens the path anew. If that fails, the old file stays.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn reopen(&mut self) -> io::Result<()> {
+        *self = Self::open(&self.path, self.is_followed)?;
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    /// Returns whether another file, or none, is at the path. Looks at most once a second.
+    pub(super) fn is_moved(&mut self) -> bool {
+        let Some(ours) = self.identity else { return false };
+        if self.looked.elapsed() < BETWEEN_LOOKS {
+            return false;
+        }
+        self.looked = Instant::now();
+        match fs::metadata(&self.path) {
+            Ok(metadata) => !ours.is_of(&metadata),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Returns whether no path leads to the file, so that its contents are lost.
+    pub(super) fn is_deleted(&self) -> bool {
+        self.identity.is_some_and(|identity| identity.has_links)
+            && self.file.metadata().is_ok_and(|metadata| links(&metadata) == 0)
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+        options.mode(0o640);
+        // Otherwise opening a FIFO waits for a reader.
+        let is_fifo = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+        options.read(is_fifo);
+    }
+    options.open(path)
+}
+
+fn create_folders(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o750);
+    builder.create(path)
+}
+
+/// Which file it is, among all.
+#[derive(Debug, Clone, Copy)]
+struct Identity {
+    numbers: (u64, u64),
+    /// Some file systems count no links.
+    has_links: bool,
+}
+
+impl Identity {
+    /// Returns the identity of an open file, or `None` where files have none.
+    fn of(metadata: &Metadata, path: &Path) -> Option<Self> {
+        let numbers = numbers(metadata);
+        // A file at the path that has no links is one whose links are not counted.
+        let has_links = links(metadata) > 0
+            || fs::metadata(path).map_or(true, |at_path| self::numbers(&at_path) != numbers);
+        cfg!(unix).then_some(Self { numbers, has_links })
+    }
+
+    fn is_of(self, metadata: &Metadata) -> bool {
+        numbers(metadata) == self.numbers
+    }
+}
+
+/// Returns the numbers of the device and of the file on it.
+#[cfg(unix)]
+fn numbers(metadata: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn numbers(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+#[cfg(unix)]
+fn links(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(metadata)
+}
+
+#[cfg(not(unix))]
+fn links(_: &Metadata) -> u64 {
+    1
+}

@@ -1,0 +1,156 @@
+//! A format at work, and whether two are the same.
+
+use core::any::Any;
+use std::io;
+use std::sync::Arc;
+
+use tach_core::UnixTime;
+use tach_log::adapter::{self, Parts};
+use tach_log::{Format, Json, Line, Logfmt};
+
+use super::Journal;
+use super::batch::Batch;
+use crate::filter::Levels;
+use crate::frame::Frame;
+use crate::queue::Dropped;
+use crate::report;
+
+/// A format whose type can be found out.
+pub(super) trait AnyFormat: Format + Send {
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<F: Format + Send + 'static> AnyFormat for F {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+pub(super) struct Formatter {
+    pub(super) format: Box<dyn AnyFormat>,
+    pub(super) is_colored: bool,
+}
+
+impl Formatter {
+    /// Returns whether both write each event alike. `false` only costs time.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.is_colored == other.is_colored && is_same(&*self.format, &*other.format)
+    }
+
+    /// Adds a record, which happened at `time`.
+    ///
+    /// # Errors
+    ///
+    /// If the format fails or panics.
+    #[inline]
+    pub(super) fn write(
+        &self,
+        record: &Frame<'_>,
+        time: UnixTime,
+        to: &mut Batch,
+    ) -> io::Result<()> {
+        let event = adapter::event(Parts {
+            time,
+            level: record.level.of_log(),
+            level_name: record.level.name(),
+            target: record.target,
+            message: record.message,
+            fields: &record.fields,
+            is_line: record.is_line,
+            shows_colors: self.is_colored,
+        });
+        to.add(time, |bytes| self.format.write(&event, bytes))
+    }
+
+    /// Adds a record of how many records a sink with these levels dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the format fails or panics.
+    pub(super) fn write_dropped(
+        &self,
+        dropped: &Dropped,
+        levels: &Levels,
+        to: &mut Batch,
+    ) -> io::Result<()> {
+        // Between the times of the events around it.
+        let time = dropped.to;
+        let bytes = report::dropped(dropped, time, "records dropped while the sink failed");
+        match Frame::read(&bytes) {
+            Some(record) if levels.enabled(record.level, record.target) => {
+                self.write(&record, time, to)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
+    /// A format that a program shares between sinks.
+    type Shared = Arc<dyn Format + Send + Sync>;
+
+    let (size, one, other) = (size_of_val(one), one.as_any(), other.as_any());
+    if one.type_id() != other.type_id() {
+        return false;
+    }
+    // Without a value there is no option that differs.
+    size == 0
+        || is_equal::<Json>(one, other)
+        || is_equal::<Line>(one, other)
+        || is_equal::<Logfmt>(one, other)
+        || is_equal::<Journal>(one, other)
+        || both::<Shared>(one, other).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+}
+
+fn is_equal<F: PartialEq + 'static>(one: &dyn Any, other: &dyn Any) -> bool {
+    both::<F>(one, other).is_some_and(|(one, other)| one == other)
+}
+
+fn both<'a, F: 'static>(one: &'a dyn Any, other: &'a dyn Any) -> Option<(&'a F, &'a F)> {
+    one.downcast_ref().zip(other.downcast_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use tach_log::Event;
+
+    use super::*;
+
+    #[derive(Clone)]
+    struct Own(u8);
+
+    impl Format for Own {
+        fn write(&self, _: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+            to.push(self.0);
+            Ok(())
+        }
+    }
+
+    fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
+        Formatter { format: Box::new(format), is_colored }
+    }
+
+    #[test]
+    fn formats_are_the_same_if_they_are_equal_or_shared() {
+        let shared: Arc<dyn Format + Send + Sync> = Arc::new(Own(1));
+        let all = || {
+            [
+                formatter(Json::new(), false),
+                formatter(Line::new(), false),
+                formatter(Line::new(), true),
+                formatter(Logfmt::new(), false),
+                formatter(Journal::new(), false),
+                formatter(Arc::clone(&shared), false),
+            ]
+        };
+        for (i, one) in all().iter().enumerate() {
+            for (j, other) in all().iter().enumerate() {
+                assert_eq!(one.is_same(other), i == j, "{i} {j}");
+            }
+        }
+        // Nothing is known of their contents.
+        assert!(!formatter(Own(1), false).is_same(&formatter(Own(1), false)));
+        let other: Arc<dyn Format + Send + Sync> = Arc::new(Own(1));
+        assert!(!formatter(shared, false).is_same(&formatter(other, false)));
+    }
+}

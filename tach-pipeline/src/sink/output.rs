@@ -1,0 +1,146 @@
+//! A sink's writer, which may fail.
+
+mod failure;
+
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::io;
+use std::panic;
+use std::sync::Arc;
+use std::thread;
+
+use self::failure::Failure;
+use super::batch::Batch;
+use super::target::Writer;
+use crate::incident::{Incident, Reporter};
+use crate::stats::SinkCounts;
+
+/// How long to wait for a writer that would block.
+const BLOCKED: Duration = Duration::from_millis(1);
+
+pub(super) struct Output {
+    writer: Writer,
+    failure: Failure,
+    counts: Arc<SinkCounts>,
+    reporter: Reporter,
+}
+
+impl Output {
+    pub(super) fn new(writer: Writer, counts: Arc<SinkCounts>, reporter: Reporter) -> Self {
+        Self { writer, failure: Failure::default(), counts, reporter }
+    }
+
+    /// Returns how long to wait before the next try, if the last one failed.
+    pub(super) fn pause(&self) -> Duration {
+        self.failure.pause()
+    }
+
+    /// Returns whether the last try failed.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failure.is_lasting()
+    }
+
+    /// Writes the events, unless the writer failed a moment ago.
+    pub(super) fn write(&mut self, batch: &mut Batch) {
+        if !batch.is_empty() && self.failure.pause().is_zero() {
+            let _reported = self.write_now(batch);
+        }
+    }
+
+    /// Writes the events.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason, which was reported too. The rest of the events stays.
+    pub(super) fn write_now(&mut self, batch: &mut Batch) -> Result<(), String> {
+        while batch.left() > 0 {
+            self.follow(batch);
+            let next = batch.next();
+            match attempt(|| self.writer.write(next)) {
+                Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch)),
+                Ok(_) if self.is_deleted() => {
+                    self.reopen_now(batch).map_err(|error| self.failed(&error, batch))?;
+                }
+                Ok(count) => {
+                    let count = count.min(next.len());
+                    self.counts.bytes.add(count as u64);
+                    self.counts.written.add(batch.wrote(count) as u64);
+                }
+                Err(error) => return Err(self.failed(&error, batch)),
+            }
+        }
+        batch.clear();
+        if self.failure.is_over() {
+            self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
+        }
+        Ok(())
+    }
+
+    /// Flushes the writer.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason, which was reported too.
+    pub(super) fn flush(&mut self, batch: &Batch) -> Result<(), String> {
+        attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch))
+    }
+
+    /// Continues in a new file at the same path, or in the old one if no file can be opened.
+    pub(super) fn reopen(&mut self, batch: &mut Batch) {
+        if let Err(error) = self.reopen_now(batch) {
+            self.failed(&error, batch);
+        }
+    }
+
+    /// Continues in a new file at the same path.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be opened. The old file stays.
+    fn reopen_now(&mut self, batch: &mut Batch) -> io::Result<()> {
+        if let Writer::File(file) = &mut self.writer {
+            file.reopen()?;
+            // An event that the old file holds in part is repeated in the new one.
+            batch.repeat_part();
+        }
+        Ok(())
+    }
+
+    /// Continues in a new file if the old one was moved away.
+    fn follow(&mut self, batch: &mut Batch) {
+        let Writer::File(file) = &mut self.writer else { return };
+        if file.is_moved() {
+            self.reopen(batch);
+        }
+    }
+
+    fn is_deleted(&self) -> bool {
+        matches!(&self.writer, Writer::File(file) if file.is_deleted())
+    }
+
+    #[cold]
+    fn failed(&mut self, error: &io::Error, batch: &Batch) -> String {
+        self.failure.happened();
+        self.counts.failed(error);
+        let sink = &*self.counts.name;
+        self.reporter.report(&Incident::Failed { sink, error, waiting: batch.left() });
+        format!("can't write the log to {sink}: {error}")
+    }
+}
+
+/// Calls the writer until it is neither interrupted nor would block: a terminal or pipe that was
+/// made non-blocking stalls. A panic is an error.
+fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        let result = panic::catch_unwind(AssertUnwindSafe(&mut f))
+            .unwrap_or_else(|_| Err(io::Error::other("the writer panicked")));
+        match result.as_ref().map_err(io::Error::kind) {
+            Err(io::ErrorKind::Interrupted) => {}
+            Err(io::ErrorKind::WouldBlock) => thread::sleep(BLOCKED),
+            _ => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The events that sinks of one format and one filter write, and the writers.
+
+use std::io;
+use std::sync::Arc;
+
+use tach_core::UnixTime;
+
+use super::batch::Batch;
+use super::formatter::Formatter;
+use super::output::Output;
+use super::worker::Worker;
+use super::{BATCH, MOST_WAITING};
+use crate::filter::Levels;
+use crate::incident::{Incident, Reporter};
+use crate::queue::Dropped;
+use crate::stats::SinkCounts;
+
+pub(super) struct Stream {
+    pub(super) levels: Levels,
+    pub(super) batch: Batch,
+    /// Records that were not added to the batch.
+    dropped: Option<Dropped>,
+    pub(super) writers: Writers,
+    /// The counts of each sink.
+    pub(super) counts: Vec<Arc<SinkCounts>>,
+    /// The names of the sinks.
+    names: String,
+    reporter: Reporter,
+}
+
+/// Where a batch goes.
+pub(super) enum Writers {
+    /// A pipeline's only sink, written by the back end: a thread would be of use to no other.
+    Here(Output),
+    Threads(Vec<Worker>),
+}
+
+impl Stream {
+    pub(super) fn new(levels: Levels, writers: Writers, reporter: Reporter) -> Self {
+        let (batch, dropped) = (Batch::new(), None);
+        Self { levels, batch, dropped, writers, counts: Vec::new(), names: String::new(), reporter }
+    }
+
+    /// Adds a sink's counts.
+    pub(super) fn count_for(&mut self, counts: Arc<SinkCounts>) {
+        if !self.names.is_empty() {
+            self.names.push_str(", ");
+        }
+        self.names.push_str(&counts.name);
+        self.counts.push(counts);
+    }
+
+    /// Makes room for one more record, which happened at `time`. If there is none, counts the
+    /// record as dropped and returns `false`.
+    #[inline]
+    pub(super) fn make_room(&mut self, formatter: &Formatter, time: UnixTime) -> bool {
+        if self.batch.len() >= BATCH {
+            self.pass_on(formatter);
+            if self.batch.len() >= MOST_WAITING {
+                self.drop_one(time);
+                return false;
+            }
+        }
+        if self.dropped.is_some() {
+            self.report_dropped(formatter);
+        }
+        true
+    }
+
+    /// Counts a record that can't be formatted.
+    #[cold]
+    pub(super) fn not_formatted(&mut self, error: &io::Error, time: UnixTime) {
+        for counts in &self.counts {
+            counts.failed(error);
+        }
+        self.reporter.report(&Incident::NotFormatted { sink: &self.names, error });
+        self.drop_one(time);
+    }
+
+    pub(super) fn drop_one(&mut self, time: UnixTime) {
+        self.counts.iter().for_each(|counts| counts.dropped.add(1));
+        Dropped::add(&mut self.dropped, time);
+    }
+
+    /// Adds a record of how many records were dropped for all the sinks.
+    #[cold]
+    fn report_dropped(&mut self, formatter: &Formatter) {
+        let Some(dropped) = self.dropped.take() else { return };
+        if formatter.write_dropped(&dropped, &self.levels, &mut self.batch).is_err() {
+            self.dropped = Some(dropped);
+            return;
+        }
+        for counts in &self.counts {
+            let (sink, count) = (Some(&*counts.name), dropped.count);
+            self.reporter.report(&Incident::Dropped { sink, count });
+        }
+    }
+
+    /// Writes the events, or passes them to the threads that do. Some are left only by a single
+    /// sink that fails.
+    pub(super) fn pass_on(&mut self, formatter: &Formatter) {
+        match &mut self.writers {
+            Writers::Here(output) => output.write(&mut self.batch),
+            Writers::Threads(_) => self.hand_over(formatter, false),
+        }
+    }
+
+    /// Passes the events to the threads. If `is_asked`, reports dropped records at once.
+    fn hand_over(&mut self, formatter: &Formatter, is_asked: bool) {
+        let Writers::Threads(workers) = &mut self.writers else { return };
+        for worker in &mut *workers {
+            worker.report_dropped(is_asked, formatter, &self.levels);
+        }
+        if self.batch.is_empty() {
+            return;
+        }
+        // First the sinks that have room, so that they wait for none that has not.
+        let mut full = Vec::new();
+        for worker in workers {
+            if !worker.offer(&self.batch) {
+                full.push(worker);
+            }
+        }
+        for worker in full {
+            worker.offer_and_wait(&self.batch);
+        }
+        self.batch.clear();
+    }
+
+    /// Passes on the events for a flush.
+    pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
+        if self.dropped.is_some() {
+            self.report_dropped(formatter);
+        }
+        self.hand_over(formatter, true);
+    }
+
+    /// Opens the files again, once the events before are written.
+    pub(super) fn reopen(&mut self) {
+        match &mut self.writers {
+            Writers::Here(output) => output.reopen(&mut self.batch),
+            Writers::Threads(workers) => workers.iter().for_each(Worker::reopen),
+        }
+    }
+
+    /// Writes everything to the only sink, and flushes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason, which was reported too.
+    pub(super) fn flush_here(&mut self, formatter: &Formatter) -> Result<(), String> {
+        let Writers::Here(output) = &mut self.writers else { return Ok(()) };
+        output.write_now(&mut self.batch)?;
+        if self.dropped.is_some() {
+            self.report_dropped(formatter);
+        }
+        let Writers::Here(output) = &mut self.writers else { return Ok(()) };
+        output.write_now(&mut self.batch)?;
+        output.flush(&self.batch)
+    }
+}

@@ -1,0 +1,247 @@
+//! How many records were written and lost.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+/// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tach_pipeline::{Pipeline, Sink};
+///
+/// let pipeline = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
+/// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("ready")).build());
+/// pipeline.flush(Duration::from_secs(1))?;
+/// let stats = pipeline.stats();
+/// assert_eq!((stats.queued(), stats.dropped()), (1, 0));
+/// let sink = &stats.sinks()[0];
+/// assert_eq!((sink.name(), sink.written(), sink.dropped()), ("memory", 1, 0));
+/// # Ok::<(), tach_pipeline::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    queued: u64,
+    dropped: u64,
+    sinks: Vec<SinkStats>,
+}
+
+impl Stats {
+    /// Returns how many records the back end has taken from the queues.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().queued(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn queued(&self) -> u64 {
+        self.queued
+    }
+
+    /// Returns how many records the queues have dropped because they were full. No sink has these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().dropped(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Returns the counts of each sink. They are in the order of the calls that added the sinks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].name(), "stderr");
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn sinks(&self) -> &[SinkStats] {
+        &self.sinks
+    }
+}
+
+/// The counts of one sink. Its records are those that its filter lets pass, with the pipeline's own
+/// reports.
+///
+/// # Examples
+///
+/// See [`Stats`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkStats {
+    name: String,
+    written: u64,
+    bytes: u64,
+    dropped: u64,
+    failures: u64,
+    last_error: Option<Arc<String>>,
+}
+
+impl SinkStats {
+    /// Returns the name or path of the sink.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].name(), "stderr");
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns how many records the writer has accepted whole.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].written(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Returns how many bytes the writer has accepted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].bytes(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns how many records are lost for this sink: it failed or stalled for too long, or its
+    /// format failed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Returns how often writing, flushing or opening the sink has failed. The records of a failed
+    /// write are tried again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].failures(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+
+    /// Returns the reason of the last failure, even if the sink works again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].last_error(), None);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn last_error(&self) -> Option<&str> {
+        self.last_error.as_ref().map(|error| error.as_str())
+    }
+}
+
+/// A number that one thread adds to, and any reads.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, count: u64) {
+        // ORDERING: Relaxed: publishes only itself.
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // ORDERING: Relaxed, as in `add`.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The counts of a pipeline at work.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) queued: Count,
+    pub(crate) dropped: Count,
+    pub(crate) sinks: Vec<Arc<SinkCounts>>,
+}
+
+/// The counts of a sink at work.
+#[derive(Debug, Default)]
+pub(crate) struct SinkCounts {
+    pub(crate) name: String,
+    pub(crate) written: Count,
+    pub(crate) bytes: Count,
+    pub(crate) dropped: Count,
+    failures: Count,
+    /// Without a lock: after a fork nobody would release one.
+    last_error: ArcSwapOption<String>,
+}
+
+impl SinkCounts {
+    pub(crate) fn new(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    pub(crate) fn failed(&self, error: &dyn core::fmt::Display) {
+        self.failures.add(1);
+        self.last_error.store(Some(Arc::new(error.to_string())));
+    }
+
+    fn stats(&self) -> SinkStats {
+        SinkStats {
+            name: self.name.clone(),
+            written: self.written.get(),
+            bytes: self.bytes.get(),
+            dropped: self.dropped.get(),
+            failures: self.failures.get(),
+            last_error: self.last_error.load_full(),
+        }
+    }
+}
+
+impl Counts {
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            queued: self.queued.get(),
+            dropped: self.dropped.get(),
+            sinks: self.sinks.iter().map(|sink| sink.stats()).collect(),
+        }
+    }
+}

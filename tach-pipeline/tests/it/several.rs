@@ -1,0 +1,392 @@
+//! Several sinks: formatted once, and none holds up another.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread;
+
+use log::LevelFilter;
+use tach_log::{Event, Format, Json};
+use tach_pipeline::{Incident, Pipeline, Sink, SinkStats, WhenFull};
+
+use crate::support::{Folder, LONG, Memory, Moody, info};
+
+const SHORT: Duration = Duration::from_millis(50);
+
+fn number_of_lines(path: &std::path::Path) -> usize {
+    fs::read_to_string(path).unwrap().lines().count()
+}
+
+/// Waits until the file has that many lines. If it never does, the test runner notices.
+fn wait_for_lines(path: &std::path::Path, count: usize) {
+    while number_of_lines(path) < count {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A FIFO that nobody reads, and a file beside it.
+#[cfg(unix)]
+#[test]
+fn a_sink_that_stalls_holds_up_no_other() {
+    const COUNT: usize = 100_000;
+    for policy in [WhenFull::Block, WhenFull::DropNewest] {
+        let folder = Folder::new(&format!("stalls-{policy:?}"));
+        let (fifo, path) = (folder.path("fifo"), folder.path("app.log"));
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let mut stalling = Sink::file(&fifo).format(Json::new());
+        if policy == WhenFull::Block {
+            stalling = stalling.max_wait(SHORT);
+        }
+        let pipeline = Pipeline::builder()
+            .sink(stalling)
+            .sink(Sink::file(&path).format(Json::new()).max_wait(LONG))
+            .when_full(policy)
+            // No record is dropped before it reaches the sinks.
+            .queue_bytes(64 * 1024 * 1024)
+            .build()
+            .unwrap();
+        (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+        wait_for_lines(&path, COUNT);
+        let error = pipeline.flush(SHORT).unwrap_err();
+        assert!(error.is_timeout());
+        let expected = format!("were not written to {} within", fifo.display());
+        assert!(error.to_string().contains(&expected), "{error}");
+
+        // A reader comes: the sink goes on, and counts the records that it lacks.
+        let reader = thread::spawn(move || {
+            let lines = BufReader::new(fs::File::open(fifo).unwrap()).lines();
+            let records =
+                lines.map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()));
+            let (mut written, mut dropped) = (0, 0);
+            for record in records.map(Result::unwrap) {
+                match &record["count"] {
+                    serde_json::Value::Null => written += 1,
+                    count => dropped += count.as_u64().unwrap(),
+                }
+                if written + dropped == COUNT as u64 + 1 {
+                    break;
+                }
+            }
+            (written, dropped)
+        });
+        info(&pipeline, "last");
+        let (written, dropped) = reader.join().unwrap();
+        assert!(written > 1_000 && dropped > 1_000, "{written} {dropped}");
+        pipeline.flush(LONG).unwrap();
+        assert_eq!(number_of_lines(&path), COUNT + 1);
+        let stats = pipeline.stats();
+        let counts = stats.sinks().iter().map(SinkStats::dropped).collect::<Vec<_>>();
+        assert_eq!((counts, stats.dropped()), (vec![dropped, 0], 0));
+        assert_eq!(stats.queued(), COUNT as u64 + 1);
+    }
+}
+
+/// A socket whose reader stops for a while.
+#[cfg(unix)]
+#[test]
+fn a_sink_that_is_slow_gets_all_of_it() {
+    const COUNT: usize = 20_000;
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder()
+        .sink(Sink::writer("socket", theirs).format(Json::new()).max_wait(Duration::MAX))
+        .sink(memory.json())
+        .build()
+        .unwrap();
+    let text = "x".repeat(200);
+    let reader = thread::spawn(move || {
+        let mut lines = BufReader::new(ours).lines().map(Result::unwrap);
+        let first = lines.by_ref().take(100).count();
+        // The buffers fill meanwhile.
+        thread::sleep(Duration::from_millis(300));
+        first + lines.take(COUNT - 100).count()
+    });
+    (0..COUNT).for_each(|_| info(&pipeline, &text));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(reader.join().unwrap(), COUNT);
+    assert_eq!(memory.messages().len(), COUNT);
+    assert!(pipeline.stats().sinks().iter().all(|sink| sink.dropped() == 0));
+}
+
+static FORMATTED: AtomicU32 = AtomicU32::new(0);
+
+struct Counted;
+
+impl Format for Counted {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        FORMATTED.fetch_add(1, Ordering::SeqCst);
+        Json::new().write(event, to)
+    }
+}
+
+/// A format with a field, so that only its address says that it is the same.
+struct Shared(AtomicU32);
+
+impl Format for Shared {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Json::new().write(event, to)
+    }
+}
+
+#[test]
+fn a_record_is_formatted_once_for_all_sinks_of_a_format() {
+    let memories: [Memory; 7] = core::array::from_fn(|_| Memory::default());
+    let shared = Arc::new(Shared(AtomicU32::new(0)));
+    let format: Arc<dyn Format + Send + Sync> = Arc::clone(&shared) as _;
+    let mut builder = Pipeline::builder();
+    for (at, memory) in memories.iter().enumerate() {
+        let sink = memory.json();
+        builder = builder.sink(match at {
+            0 | 1 => sink.format(Counted),
+            2 => sink.format(Counted).level(LevelFilter::Warn),
+            3 => sink.format(Counted).filter("off,app=info"),
+            4 | 5 => sink.format(Arc::clone(&format)),
+            _ => sink,
+        });
+    }
+    let pipeline = builder.build().unwrap();
+    let log = |level, target, message: &str| {
+        log::Log::log(
+            &*pipeline,
+            &log::Record::builder()
+                .level(level)
+                .target(target)
+                .args(format_args!("{message}"))
+                .build(),
+        );
+    };
+    for round in 0..2_000 {
+        log(log::Level::Info, "app", &format!("1 {round}"));
+        log(log::Level::Warn, "other", &format!("2 {round}"));
+    }
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(FORMATTED.load(Ordering::SeqCst), 4_000);
+    assert_eq!(shared.0.load(Ordering::SeqCst), 4_000);
+    let both: Vec<_> = (0..2_000).flat_map(|n| [format!("1 {n}"), format!("2 {n}")]).collect();
+    let of = |kind: &str| both.iter().filter(|m| m.starts_with(kind)).cloned().collect::<Vec<_>>();
+    for (at, memory) in memories.iter().enumerate() {
+        let expected = match at {
+            2 => of("2"),
+            3 => of("1"),
+            _ => both.clone(),
+        };
+        assert_eq!(memory.messages(), expected, "{at}");
+    }
+}
+
+#[test]
+fn a_format_that_fails_drops_the_record_for_its_sinks_alone() {
+    struct Fails;
+    impl Format for Fails {
+        fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+            to.extend_from_slice(b"part of it");
+            assert_ne!(event.message(), "panics", "on purpose");
+            if event.message() == "fails" {
+                return Err(io::Error::other("on purpose"));
+            }
+            to.clear();
+            Json::new().write(event, to)
+        }
+    }
+    let memories: [Memory; 3] = core::array::from_fn(|_| Memory::default());
+    let [one, other, sound] = &memories;
+    let pipeline = Pipeline::builder()
+        .sink(one.json().format(Fails))
+        .sink(other.json().format(Fails))
+        .sink(sound.json())
+        .build()
+        .unwrap();
+    for message in ["fails", "panics", "works"] {
+        info(&pipeline, message);
+        pipeline.flush(LONG).unwrap();
+    }
+    assert_eq!(sound.messages(), ["fails", "panics", "works"]);
+    let dropped = "records dropped while the sink failed";
+    for memory in [one, other] {
+        // The flush reports the dropped record.
+        assert_eq!(memory.messages(), [dropped, dropped, "works"]);
+    }
+}
+
+#[test]
+fn a_flush_names_the_sinks_that_failed_or_were_late() {
+    let (go_on, waits) = mpsc::channel::<()>();
+    let stalls = Moody {
+        memory: Memory::default(),
+        mood: move || {
+            let _closed = waits.recv();
+            Ok(())
+        },
+    };
+    let mood = || Err(io::ErrorKind::StorageFull.into());
+    let fails = Moody { memory: Memory::default(), mood };
+    let pipeline = Pipeline::builder()
+        .sink(Sink::writer("sound", io::sink()))
+        .sink(Sink::writer("stalling", stalls))
+        .sink(Sink::writer("failing", fails))
+        .build()
+        .unwrap();
+    info(&pipeline, "one");
+    let error = pipeline.flush(SHORT).unwrap_err();
+    assert!(error.is_timeout());
+    assert_eq!(error.to_string(), "some records were not written to stalling within 50ms");
+    drop(go_on);
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink());
+    assert_eq!(error.to_string(), "can't write the log to failing: no storage space");
+    core::mem::forget(pipeline);
+}
+
+#[test]
+fn files_of_several_sinks_are_opened_anew_on_request() {
+    let folder = Folder::new("several-reopen");
+    let paths = ["a.log", "b.log"];
+    let sink = |name| Sink::file(folder.path(name)).follow_path(false);
+    let pipeline = Pipeline::builder().sink(sink(paths[0])).sink(sink(paths[1])).build().unwrap();
+    for path in paths {
+        fs::rename(folder.path(path), folder.path(&format!("{path}.1"))).unwrap();
+    }
+    info(&pipeline, "old");
+    pipeline.reopen();
+    pipeline.flush(LONG).unwrap();
+    info(&pipeline, "new");
+    pipeline.flush(LONG).unwrap();
+    for path in paths {
+        assert_eq!(folder.messages(&format!("{path}.1")), ["old"]);
+        assert_eq!(folder.messages(path), ["new"]);
+    }
+}
+
+#[test]
+fn one_of_several_sinks_may_log_and_flush() {
+    struct Talkative {
+        memory: Memory,
+        pipeline: Arc<OnceLock<Pipeline>>,
+        left: u32,
+    }
+    impl io::Write for Talkative {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.left > 0 {
+                self.left -= 1;
+                let pipeline = self.pipeline.get().unwrap();
+                (0..10_000).for_each(|_| info(pipeline, "from the sink"));
+                assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
+            }
+            self.memory.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (memory, beside, handle) = (Memory::default(), Memory::default(), Arc::default());
+    let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
+    let sink = Sink::writer("talkative", sink).format(Json::new());
+    let builder = Pipeline::builder().sink(sink).sink(beside.json()).queue_bytes(4096);
+    let pipeline = builder.build().unwrap();
+    handle.set(pipeline.clone()).unwrap();
+    info(&pipeline, "first");
+    // A sink's own records may follow only after the flush during which it logs them.
+    (0..3).for_each(|_| pipeline.flush(LONG).unwrap());
+    for memory in [memory, beside] {
+        let messages = memory.messages();
+        assert_eq!(messages[0], "first");
+        assert!(messages.iter().filter(|message| *message == "from the sink").count() > 20);
+    }
+}
+
+#[test]
+fn incidents_are_reported_to_the_owner() {
+    let fails = Arc::new(AtomicU32::new(1));
+    let mood = Arc::clone(&fails);
+    let mood = move || match mood.load(Ordering::SeqCst) {
+        0 => Ok(()),
+        _ => Err(io::Error::other("on purpose")),
+    };
+    let (memory, sound) = (Memory::default(), Memory::default());
+    let writer = Moody { memory: memory.clone(), mood };
+    let incidents = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&incidents);
+    let pipeline = Pipeline::builder()
+        .sink(Sink::writer("moody", writer).format(Json::new()))
+        .sink(sound.json().max_wait(LONG))
+        .on_incident(move |incident| {
+            let (kind, count) = match incident {
+                Incident::Failed { sink: "moody", .. } => ("failed", 0),
+                Incident::Dropped { sink: Some("moody"), count, .. } => ("dropped", *count),
+                Incident::Recovered { sink: "moody", .. } => ("recovered", 0),
+                other => panic!("{other}"),
+            };
+            seen.lock().unwrap().push((kind, count));
+            panic!("on purpose");
+        })
+        .build()
+        .unwrap();
+    let long = "x".repeat(1000);
+    for _ in 0..5_000 {
+        info(&pipeline, &long);
+    }
+    assert!(pipeline.flush(LONG).unwrap_err().is_sink());
+    let stats = pipeline.stats();
+    let moody = &stats.sinks()[0];
+    assert_eq!((moody.name(), moody.written(), moody.bytes()), ("moody", 0, 0));
+    assert_eq!(moody.last_error(), Some("on purpose"));
+    assert!(moody.failures() > 0);
+    assert_eq!(sound.messages().len(), 5_000);
+    fails.store(0, Ordering::SeqCst);
+    pipeline.flush(LONG).unwrap();
+    let stats = pipeline.stats();
+    let moody = &stats.sinks()[0];
+    let bytes = memory.text().len() as u64;
+    let records = memory.records();
+    assert_eq!((moody.written(), moody.bytes()), (records.len() as u64, bytes));
+    let reports: Vec<_> = records.iter().filter_map(|record| record["count"].as_u64()).collect();
+    assert_eq!(moody.dropped(), reports.iter().sum::<u64>());
+    assert_eq!(moody.written() - reports.len() as u64 + moody.dropped(), 5_000);
+    assert!(moody.dropped() > 0);
+    let sound = &stats.sinks()[1];
+    assert_eq!((sound.written(), sound.failures(), sound.last_error()), (5_000, 0, None));
+    let incidents = incidents.lock().unwrap();
+    let kinds: Vec<_> = incidents.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!((kinds[0], *kinds.last().unwrap()), ("failed", "recovered"), "{kinds:?}");
+    let dropped: u64 = incidents.iter().map(|(_, count)| count).sum();
+    assert_eq!(dropped, moody.dropped());
+}
+
+#[test]
+fn records_that_a_queue_drops_are_counted() {
+    let (stalls, is_stalled) = mpsc::channel();
+    let (go_on, waits) = mpsc::channel::<()>();
+    let mood = move || {
+        let _closed = stalls.send(());
+        let _closed = waits.recv();
+        Ok(())
+    };
+    let writer = Moody { memory: Memory::default(), mood };
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let pipeline = Pipeline::builder()
+        .sink(Sink::writer("stalling", writer))
+        .when_full(WhenFull::DropNewest)
+        .queue_bytes(4096)
+        .on_incident(move |incident| {
+            if let Incident::Dropped { sink: None, count, .. } = incident {
+                counted.fetch_add(u32::try_from(*count).unwrap(), Ordering::SeqCst);
+            }
+        })
+        .build()
+        .unwrap();
+    info(&pipeline, "first");
+    is_stalled.recv().unwrap();
+    (0..1_000).for_each(|_| info(&pipeline, "more"));
+    drop(go_on);
+    pipeline.flush(LONG).unwrap();
+    let stats = pipeline.stats();
+    assert!(stats.dropped() > 0);
+    assert_eq!(stats.queued() + stats.dropped(), 1_001);
+    assert_eq!(u64::from(count.load(Ordering::SeqCst)), stats.dropped());
+    // With a report.
+    assert_eq!(stats.sinks()[0].written(), stats.queued() + 1);
+}
