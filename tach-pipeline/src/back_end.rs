@@ -1,7 +1,10 @@
 //! The thread that reads the queues, merges the records by time, and passes them to the sinks.
 
+mod backtrace;
 mod inbox;
 mod order;
+mod repeats;
+pub(crate) mod selection;
 
 use core::panic::AssertUnwindSafe;
 use std::panic;
@@ -9,6 +12,7 @@ use std::sync::Arc;
 
 use self::inbox::Inbox;
 use self::order::Merge;
+use self::selection::Selection;
 use crate::shared::Shared;
 use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
@@ -23,15 +27,16 @@ pub(crate) struct BackEnd {
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
     merge: Merge,
+    selection: Selection,
     sinks: Sinks,
     flushed: u64,
     reopened: u64,
 }
 
 impl BackEnd {
-    pub(crate) fn new(shared: Arc<Shared>, sinks: Sinks) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, selection: Selection, sinks: Sinks) -> Self {
         let (inboxes, merge) = (Vec::new(), Merge::default());
-        Self { shared, inboxes, merge, sinks, flushed: 0, reopened: 0 }
+        Self { shared, inboxes, merge, selection, sinks, flushed: 0, reopened: 0 }
     }
 
     /// Runs until the last handle is dropped.
@@ -60,6 +65,7 @@ impl BackEnd {
                 let shared = &self.shared;
                 sleep.sleep(&shared.waker, || {
                     shared.flush.requested() == self.flushed
+                        && !self.selection.is_waiting()
                         && self.inboxes.iter().all(Inbox::is_empty)
                 });
             }
@@ -76,6 +82,9 @@ impl BackEnd {
             // The records that the first pass left.
             found += self.pass_on();
         }
+        let Self { shared, selection, sinks, .. } = self;
+        let is_asked = flush.is_some() || is_ending;
+        selection.end_round(shared.now(), is_asked, |record, time| sinks.record(record, time));
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         match flush {
@@ -92,11 +101,14 @@ impl BackEnd {
         let new = self.shared.queues.since(self.inboxes.len());
         self.inboxes.extend(new.into_iter().map(Inbox::new));
         let found = self.inboxes.iter_mut().map(Inbox::fill).sum();
-        let Self { inboxes, merge, sinks, .. } = self;
-        merge.records(inboxes, start, |record, time| sinks.record(record, time));
+        let Self { shared, inboxes, merge, selection, sinks, .. } = self;
+        merge.records(inboxes, start, |record, time| {
+            selection
+                .record(record, time, &shared.filters, |record, time| sinks.record(record, time));
+        });
         for inbox in inboxes {
             if let Some(dropped) = inbox.take_dropped() {
-                sinks.queue_dropped(&dropped, self.shared.now());
+                sinks.queue_dropped(&dropped, shared.now());
             }
         }
         found

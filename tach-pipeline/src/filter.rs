@@ -90,7 +90,10 @@ impl Levels {
 pub(crate) struct Filters {
     /// The most verbose level of the sinks.
     sinks: LevelFilter,
+    /// What is written.
     levels: ArcSwap<Levels>,
+    /// What is kept for a backtrace.
+    kept: Option<Levels>,
     /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
     summary: AtomicU8,
     /// Whether the pipeline is the logger of `log`, which has a copy of the most verbose level.
@@ -100,10 +103,11 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    pub(crate) fn new(levels: Levels, sinks: LevelFilter) -> Self {
+    pub(crate) fn new(levels: Levels, kept: Option<Levels>, sinks: LevelFilter) -> Self {
         let filters = Self {
             sinks,
             levels: ArcSwap::from_pointee(Levels::all(LevelFilter::Off)),
+            kept,
             summary: AtomicU8::new(0),
             is_logger: AtomicBool::new(false),
             is_layer: AtomicBool::new(false),
@@ -113,8 +117,11 @@ impl Filters {
     }
 
     fn store(&self, levels: Levels) {
-        let most = levels.most.min(self.sinks) as u8;
-        let by_target = if levels.is_by_target { BY_TARGET } else { 0 };
+        let kept = self.kept.as_ref();
+        let most = kept.map_or(levels.most, |kept| kept.most.max(levels.most));
+        let most = most.min(self.sinks) as u8;
+        let is_by_target = levels.is_by_target || kept.is_some_and(|kept| kept.is_by_target);
+        let by_target = if is_by_target { BY_TARGET } else { 0 };
         self.levels.store(levels.into());
         // ORDERING: Relaxed: `levels` publishes itself.
         self.summary.store(most | by_target, Ordering::Relaxed);
@@ -176,6 +183,12 @@ impl Filters {
     #[inline(never)]
     fn enabled_by_target(&self, level: Level, target: &str) -> bool {
         self.levels.load().enabled_by_target(level, target)
+            || self.kept.as_ref().is_some_and(|kept| kept.enabled_by_target(level, target))
+    }
+
+    /// Returns whether such a record is written, and not only kept.
+    pub(crate) fn are_written(&self, level: Level, target: &str) -> bool {
+        self.levels.load().enabled(level, target)
     }
 }
 
@@ -191,7 +204,8 @@ mod tests {
 
     #[test]
     fn levels_are_those_of_the_target() {
-        let filters = Filters::new(levels("warn,app::db=trace,noisy=off"), LevelFilter::Debug);
+        let filters =
+            Filters::new(levels("warn,app::db=trace,noisy=off"), None, LevelFilter::Debug);
         let cases = [
             (L::Warn, "other", true),
             (L::Info, "other", false),

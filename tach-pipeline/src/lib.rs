@@ -29,7 +29,7 @@
 //!       └────────┼────────┘
 //! - - - - - - - -│- - - - - - - - - - - - - - - - - - - - - - - - - - - - - -
 //!                ▼                                  the back end's thread
-//!    tick to Unix time, order by time               back_end/
+//!    tick to Unix time, order by time, select       back_end/
 //!       ┌────────┴────────┐
 //!       ▼                 ▼                         sink/: filters
 //!     Json              Line                        each format once: an event as bytes
@@ -86,6 +86,12 @@
 //! [`Pipeline::layer`][layer] refuses them for itself alone.
 //!
 //! [layer]: Pipeline#method.layer
+//!
+//! # Fewer records, and more
+//!
+//! - [`Builder::backtrace`] keeps refused records, and writes them when an error comes.
+//! - [`Builder::collapse_repeats`] writes equal records in a row once, with their number.
+//! - [`Builder::redact`] hides the values of keys.
 //!
 //! # When records are lost
 //!

@@ -11,19 +11,23 @@ use crate::queue::Dropped;
 /// The target of such records.
 pub(crate) const TARGET: &str = "tach_pipeline";
 
-/// Returns a record that reports how many records were dropped, and when the first and the last of
-/// them happened.
+/// Returns a record that reports how many records were dropped.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
+    counted(Level::WARN, dropped, now, message)
+}
+
+/// Returns a record with a number of records, and when the first and the last of them happened.
+pub(crate) fn counted(level: Level, times: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
     let mut scratch = Scratch::new();
     let target = MaybeStatic::Static(TARGET);
-    let mut record = Writer::begin(&mut scratch, Time::Unix(now), Level::WARN, target);
+    let mut record = Writer::begin(&mut scratch, Time::Unix(now), level, target);
     record.message(format_args!("{message}"));
-    record.field(MaybeStatic::Static("count"), Value::U64(dropped.count));
+    record.field(MaybeStatic::Static("count"), Value::U64(times.count));
     let mut time = |key, time| {
         record.printed_field(MaybeStatic::Static(key), format_args!("{time:.6}"));
     };
-    time("from", dropped.from);
-    time("to", dropped.to);
+    time("from", times.from);
+    time("to", times.to);
     record.end();
     scratch.written().to_owned()
 }

@@ -11,7 +11,6 @@ use std::collections::BinaryHeap;
 use tach_core::UnixTime;
 
 use super::inbox::Inbox;
-use crate::frame::Frame;
 
 /// Memory for merging.
 #[derive(Default)]
@@ -47,7 +46,7 @@ impl Merge {
         &mut self,
         inboxes: &mut [Inbox],
         start: UnixTime,
-        mut write: impl FnMut(&Frame<'_>, UnixTime),
+        mut write: impl FnMut(&[u8], UnixTime),
     ) {
         let next = (0..inboxes.len()).filter_map(|at| Next::of(inboxes, at, start)).map(Reverse);
         self.next.clear();
@@ -57,8 +56,8 @@ impl Merge {
             // Records of one thread mostly come many at a time.
             loop {
                 // Counted as written before, so that a panic does not repeat it.
-                if let Some(record) = inboxes[at].take_next().and_then(Frame::read) {
-                    write(&record, next.time);
+                if let Some(record) = inboxes[at].take_next() {
+                    write(record, next.time);
                 }
                 let Some(following) = Next::of(inboxes, at, start) else { break };
                 if self.next.peek().is_some_and(|Reverse(other)| *other < following) {

@@ -10,6 +10,9 @@ use tach_log::adapter;
 use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
 use crate::level::Level;
 
+/// Stands for the value of a redacted field.
+const REDACTED: &str = "[redacted]";
+
 /// Returns the length of the record with this head, head included.
 #[inline]
 pub(crate) fn length(head: &[u8; HEAD]) -> usize {
@@ -82,19 +85,45 @@ impl<'a> Frame<'a> {
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
         let level = head.level();
-        Some(Self { level, target, message, is_line, fields: Fields(reader.0) })
+        Some(Self {
+            level,
+            target,
+            message,
+            is_line,
+            fields: Fields { bytes: reader.0, redacted: &[] },
+        })
+    }
+
+    /// Returns the record without the values of the keys `redacted`.
+    pub(crate) const fn redacted(mut self, redacted: &'a [String]) -> Self {
+        self.fields.redacted = redacted;
+        self
+    }
+
+    /// Returns whether two records are equal in all but their times.
+    pub(crate) fn repeats(&self, other: &Self) -> bool {
+        // Not the bytes, since padding holds any bytes.
+        let head = |record: &Self| (record.level.as_byte(), record.is_line);
+        let fields = |record: &Self| Fields { redacted: &[], ..record.fields.clone() };
+        head(self) == head(other)
+            && (self.target, self.message) == (other.target, other.message)
+            && fields(self).eq(fields(other))
     }
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a> {
+    bytes: &'a [u8],
+    /// The keys whose values are not shown.
+    redacted: &'a [String],
+}
 
 impl<'a> Iterator for Fields<'a> {
     type Item = (&'a str, Value<'a>);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let mut reader = Reader(self.0);
+        let mut reader = Reader(self.bytes);
         let (kind, key) = reader.halves()?;
         let value = match Tag::of(kind)? {
             Tag::Null => Some(Value::Null),
@@ -112,7 +141,10 @@ impl<'a> Iterator for Fields<'a> {
             Some(value) => value,
             None => Value::Str(reader.copied(kind >> TAG_BITS)?),
         };
-        self.0 = reader.0;
+        self.bytes = reader.0;
+        if self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key)) {
+            return Some((key, Value::Str(REDACTED)));
+        }
         Some((key, value))
     }
 }

@@ -9,6 +9,7 @@ use std::thread;
 use tach_core::Clock;
 
 use crate::back_end::BackEnd;
+use crate::back_end::selection::Selection;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
 use crate::frame::texts;
@@ -49,6 +50,9 @@ pub struct Builder {
     when_full: WhenFull,
     queue_bytes: usize,
     clock: Option<Box<dyn Clock>>,
+    backtrace: Option<(String, usize)>,
+    is_collapsing: bool,
+    redacted: Vec<String>,
     at_exit: Duration,
     on_incident: Option<OnIncident>,
 }
@@ -61,6 +65,9 @@ impl Builder {
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
             clock: None,
+            backtrace: None,
+            is_collapsing: false,
+            redacted: Vec::new(),
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
         }
@@ -147,6 +154,61 @@ impl Builder {
     /// ```
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
         self.queue_bytes = bytes.max(LEAST_QUEUE_BYTES);
+        self
+    }
+
+    /// Keeps the last `records` records that `directives` accept and the [filter](Self::filter)
+    /// refuses. The next record of the level `Error` has them written before it, so an error comes
+    /// with the debug records that led to it.
+    ///
+    /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
+    /// A sink with a filter of its own writes what that accepts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter("info").backtrace("app=debug", 100);
+    /// ```
+    pub fn backtrace(mut self, directives: &str, records: usize) -> Self {
+        self.backtrace = Some((directives.to_owned(), records));
+        self
+    }
+
+    /// Writes equal records that follow on each other once, and then how many there were.
+    ///
+    /// Records are equal if their level, target, message and fields are. The count is a record with
+    /// the target `tach_pipeline` and comes before the next record, or after a second.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().collapse_repeats();
+    /// ```
+    pub fn collapse_repeats(mut self) -> Self {
+        self.is_collapsing = true;
+        self
+    }
+
+    /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
+    /// the keys have.
+    ///
+    /// It applies to the fields of records, of loggers and of spans, not to messages or to lines of
+    /// `tracing_subscriber::fmt`, and not within a value that prints a whole structure. Until it is
+    /// written, a value is in the memory of the process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().redact(["password", "authorization"]);
+    /// ```
+    pub fn redact<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.redacted.extend(keys.into_iter().map(Into::into));
         self
     }
 
@@ -241,15 +303,18 @@ impl Builder {
             self.sinks.push(Sink::stderr());
         }
         let levels = Levels::parse(&self.filter?)?;
+        let (kept, records) = self.backtrace.unzip();
+        let kept = kept.as_deref().map(Levels::parse).transpose()?;
+        let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
         let opened = Opened::new(self.sinks, max_wait)?;
-        let filters = Filters::new(levels, opened.most());
+        let filters = Filters::new(levels, kept, opened.most());
         texts::set_up();
         let counts = opened.counts();
         let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock, counts);
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
-        let back_end = BackEnd::new(Arc::clone(&shared), sinks);
+        let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
@@ -305,6 +370,9 @@ impl fmt::Debug for Builder {
             .field("filter", &self.filter)
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
+            .field("backtrace", &self.backtrace)
+            .field("is_collapsing", &self.is_collapsing)
+            .field("redacted", &self.redacted)
             .field("at_exit", &self.at_exit)
             .finish_non_exhaustive()
     }

@@ -16,5 +16,6 @@ mod journal;
 mod lost;
 mod nested;
 mod order;
+mod selection;
 mod several;
 mod support;

@@ -1,0 +1,167 @@
+//! Records that are written later than others, in part, or not at all.
+
+use core::time::Duration;
+use std::thread;
+use std::time::Instant;
+
+use log::{Level, LevelFilter, Log as _, Record};
+use serde_json::{Value, json};
+use tach_core::{ManualClock, UnixTime};
+use tach_pipeline::{Pipeline, Sink};
+
+use crate::support::{LONG, Memory};
+
+fn log_at(pipeline: &Pipeline, level: Level, target: &str, message: &str) {
+    let mut record = Record::builder();
+    pipeline.log(&record.level(level).target(target).args(format_args!("{message}")).build());
+}
+
+#[test]
+fn an_error_has_the_records_written_that_led_to_it() {
+    let memories = [Memory::default(), Memory::default()];
+    let pipeline = Pipeline::builder()
+        .sink(memories[0].json())
+        .sink(memories[1].json().level(LevelFilter::Info))
+        .filter("info,app=warn")
+        .backtrace("app=debug,noisy=off", 3)
+        .build()
+        .unwrap();
+    assert_eq!(pipeline.max_level(), LevelFilter::Debug);
+    let log = |level, target, message| log_at(&pipeline, level, target, message);
+    log(Level::Debug, "app", "forgotten");
+    log(Level::Debug, "app", "a");
+    log(Level::Trace, "app", "too verbose");
+    log(Level::Debug, "other", "of another target");
+    log(Level::Info, "other", "written at once");
+    log(Level::Info, "app", "b");
+    log(Level::Debug, "app", "c");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memories[0].messages(), ["written at once"]);
+    log(Level::Error, "other", "error");
+    log(Level::Error, "other", "next");
+    log(Level::Debug, "app", "never written");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memories[0].messages(), ["written at once", "a", "b", "c", "error", "next"]);
+    assert_eq!(memories[1].messages(), ["written at once", "b", "error", "next"]);
+    // They keep their times.
+    let times: Vec<_> =
+        memories[0].records().iter().map(|record| record["ts"].to_string()).collect();
+    assert!(times[1] < times[0] && times[0] < times[2] && times[3] < times[4], "{times:?}");
+    // The filter that is set at run time applies to the records that are written.
+    pipeline.set_filter("app=info").unwrap();
+    log(Level::Info, "app", "d");
+    log(Level::Debug, "app", "never written either");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memories[0].messages()[6..], ["d"]);
+}
+
+#[test]
+fn a_backtrace_s_invalid_filter_is_an_error() {
+    let error = Pipeline::builder().backtrace("app=loud", 3).build().unwrap_err();
+    assert!(error.is_filter() && error.to_string().contains("loud"), "{error}");
+}
+
+fn counts(records: &[Value]) -> Vec<(String, Option<u64>)> {
+    let of =
+        |record: &Value| (record["msg"].as_str().unwrap().to_owned(), record["count"].as_u64());
+    records.iter().map(of).collect()
+}
+
+fn repeated(count: u64) -> (String, Option<u64>) {
+    ("the last record was repeated".to_owned(), Some(count))
+}
+
+fn once(message: &str) -> (String, Option<u64>) {
+    (message.to_owned(), None)
+}
+
+#[test]
+fn equal_records_in_a_row_are_written_once_and_counted() {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1));
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).filter("debug").collapse_repeats();
+    let pipeline = builder.with_clock(&CLOCK).build().unwrap();
+    let log = |level, target, message| {
+        log_at(&pipeline, level, target, message);
+        CLOCK.advance(Duration::from_nanos(1));
+    };
+    log(Level::Info, "app", "a");
+    // Of another message, another target, another level, another field.
+    log(Level::Info, "app", "b");
+    log(Level::Info, "other", "b");
+    log(Level::Debug, "other", "b");
+    (0..3).for_each(|_| log(Level::Debug, "other", "b"));
+    for field in [1, 2, 2] {
+        let fields = [("field", field)];
+        let mut record = Record::builder();
+        record.level(Level::Debug).target("other").key_values(&fields);
+        pipeline.log(&record.args(format_args!("b")).build());
+        CLOCK.advance(Duration::from_nanos(1));
+    }
+    log(Level::Info, "app", "c");
+    log(Level::Info, "app", "c");
+    pipeline.flush(LONG).unwrap();
+    log(Level::Info, "app", "c");
+    pipeline.flush(LONG).unwrap();
+    let b = || once("b");
+    let expected = [once("a"), b(), b(), b(), repeated(3), b(), b(), repeated(1), once("c")];
+    let records = memory.records();
+    assert_eq!(counts(&records), [&expected[..], &[repeated(1), repeated(1)]].concat());
+    let report = &records[4];
+    assert_eq!(
+        (report["level"].as_str(), report["target"].as_str()),
+        (Some("DEBUG"), Some("tach_pipeline"))
+    );
+    assert_eq!(report["from"].as_str(), Some("1970-01-01T00:00:00.000000Z"));
+    // The control: without the option all are written.
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    (0..3).for_each(|_| log_at(&pipeline, Level::Info, "app", "a"));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["a"; 3]);
+}
+
+#[test]
+fn a_count_is_written_though_no_other_record_comes() {
+    let memory = Memory::default();
+    let sink: Sink = memory.json();
+    let pipeline = Pipeline::builder().sink(sink).collapse_repeats().build().unwrap();
+    (0..3).for_each(|_| log_at(&pipeline, Level::Info, "app", "a"));
+    let start = Instant::now();
+    while memory.messages().len() < 2 && start.elapsed() < LONG {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(counts(&memory.records()), [once("a"), repeated(2)]);
+}
+
+#[test]
+fn values_of_redacted_keys_are_in_no_sink() {
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder()
+        .sink(memory.json())
+        .redact(["password", "Authorization"])
+        .filter("debug")
+        .backtrace("trace", 5)
+        .collapse_repeats()
+        .build()
+        .unwrap();
+    let log = |level, value| {
+        let fields = [("user", value), ("PASSWORD", value), ("authorization", value)];
+        let mut record = Record::builder();
+        pipeline.log(&record.level(level).key_values(&fields).args(format_args!("a")).build());
+    };
+    log(Level::Trace, 1);
+    // Different secrets are different values.
+    log(Level::Error, 2);
+    log(Level::Error, 3);
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let users: Vec<_> = records.iter().map(|record| record["user"].as_u64().unwrap()).collect();
+    assert_eq!(users, [1, 2, 3]);
+    for record in records {
+        assert_eq!(
+            (&record["PASSWORD"], &record["authorization"]),
+            (&json!("[redacted]"), &json!("[redacted]"))
+        );
+    }
+}
