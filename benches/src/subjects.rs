@@ -199,7 +199,7 @@ mod bare {
     }
 }
 
-/// Elsewhere the standard library is the measure.
+/// On other architectures no bare instruction is measured. The reference is the standard library.
 #[cfg(not(target_arch = "x86_64"))]
 mod bare {
     use crate::Subject;

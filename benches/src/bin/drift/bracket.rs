@@ -8,7 +8,7 @@ use tach_core::MonotonicInstant;
 /// Wider brackets were probably interrupted.
 pub(crate) const WIDEST_NS: u64 = 100;
 
-/// A read of tach, and the OS clock's time, known to half the width.
+/// A read of tach, and the OS clock's time at that read, to within half the bracket's width.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bracket {
     pub(crate) tach: MonotonicInstant,
