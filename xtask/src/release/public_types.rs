@@ -1,4 +1,8 @@
 //! Every public type has its auto traits asserted.
+//!
+//! The compiler names the types: they are read from rustdoc's JSON, along all re-exports. Whether
+//! the test names a type is read from the test's text. An assertion that no target compiles, behind
+//! a `cfg`, would pass.
 
 use std::collections::HashMap;
 
@@ -78,20 +82,47 @@ fn walk(index: &HashMap<String, &Value>, id: &Value, path: &str, found: &mut Vec
                 walk(index, id, path, found);
             }
         }
-        "use" => walk(index, &inner["id"], path, found),
+        "use" => {
+            let mut target = Vec::new();
+            walk(index, &inner["id"], path, &mut target);
+            let own = index.get(&inner["id"].to_string()).and_then(|item| item["name"].as_str());
+            let (own, exported) = (own.unwrap_or_default(), inner["name"].as_str());
+            found.extend(target.into_iter().map(|found| renamed(path, &found, own, exported)));
+        }
         "struct" | "enum" | "union" => found.push(format!("{path}{name}")),
         _ => {}
     }
 }
 
+/// Returns `found` with the name that a `use` in `path` exports it by. `own` is its own name.
+fn renamed(path: &str, found: &str, own: &str, exported: Option<&str>) -> String {
+    let after = found.strip_prefix(path).and_then(|rest| rest.strip_prefix(own));
+    match (exported, after) {
+        (Some(exported), Some(after)) => format!("{path}{exported}{after}"),
+        _ => found.to_owned(),
+    }
+}
+
 /// Returns whether an assertion in a test names the type by this path, with or without the crate's
-/// name.
+/// name. Comments, bounds and arguments of types name nothing.
 fn is_named(test: &str, library: &str, path: &str) -> bool {
-    let after = test.split("assert_implements!(").skip(1);
-    let assertions = after.filter_map(|text| text.split_once(");")).map(|(inside, _)| inside);
+    let code: Vec<_> = test.lines().filter_map(|line| line.split("//").next()).collect();
+    let code = code.join("\n");
+    let after = code.split("assert_implements!(").skip(1);
+    let mut assertions = after.filter_map(|text| text.split_once(");")).map(|(inside, _)| inside);
+    assertions.any(|inside| names(inside, library, path))
+}
+
+/// Returns whether a list of types names this one.
+fn names(list: &str, library: &str, path: &str) -> bool {
+    let mut depth = 0;
+    let mut outside = |c: char| {
+        depth += i32::from(matches!(c, '<' | '[')) - i32::from(matches!(c, '>' | ']'));
+        if depth == 0 { c } else { ' ' }
+    };
+    let list: String = list.chars().map(&mut outside).collect();
     let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-    let mut paths = assertions.flat_map(|inside| inside.split(|c| !is_of_path(c)));
-    paths.any(|found| {
+    list.split(|c| !is_of_path(c)).any(|found| {
         let inside = found.strip_prefix(library).and_then(|rest| rest.strip_prefix("::"));
         inside.unwrap_or(found) == path
     })
@@ -104,17 +135,19 @@ mod tests {
     #[test]
     fn public_types_are_found_where_they_are_exported() {
         let json = r#"{"root": 0, "index": {
-            "0": {"name": "tach", "inner": {"module": {"is_crate": true, "items": [1, 3, 5, 8]}}},
+            "0": {"name": "tach", "inner": {"module": {"is_crate": true, "items": [1, 3, 5, 8, 9]}}},
             "1": {"name": "room", "inner": {"module": {"is_crate": false, "items": [2]}}},
             "2": {"name": "A", "inner": {"struct": {}}},
-            "3": {"inner": {"use": {"id": 4, "is_glob": false}}},
+            "3": {"inner": {"use": {"id": 4, "name": "B", "is_glob": false}}},
             "4": {"name": "B", "inner": {"enum": {}}},
-            "5": {"inner": {"use": {"id": 6, "is_glob": true}}},
+            "5": {"inner": {"use": {"id": 6, "name": "private", "is_glob": true}}},
             "6": {"name": "private", "inner": {"module": {"is_crate": false, "items": [7]}}},
             "7": {"name": "C", "inner": {"union": {}}},
-            "8": {"name": "f", "inner": {"function": {}}}
+            "8": {"name": "f", "inner": {"function": {}}},
+            "9": {"inner": {"use": {"id": 10, "name": "D", "is_glob": false}}},
+            "10": {"name": "Private", "inner": {"struct": {}}}
         }}"#;
-        assert_eq!(types(&serde_json::from_str(json).unwrap()), ["B", "C", "room::A"]);
+        assert_eq!(types(&serde_json::from_str(json).unwrap()), ["B", "C", "D", "room::A"]);
     }
 
     #[test]
@@ -125,6 +158,10 @@ mod tests {
         assert!(is_named("assert_implements!([Send] tach_core::room::B);", "room::B"));
         assert!(!is_named("assert_implements!([Send] room::B);", "B"));
         assert!(!is_named("assert_implements!([Send] AB, BA);", "A"));
+        assert!(!is_named("assert_implements!([Send] B<A>, C<()>);", "A"));
+        assert!(!is_named("assert_implements!([From<A>] B);", "A"));
+        assert!(!is_named("assert_implements!([Send]\n    // A,\n    B,\n);", "A"));
+        assert!(!is_named("// assert_implements!([Send] A);", "A"));
         assert!(!is_named("use A; assert_implements!([Send] B); A::f();", "A"));
     }
 }
