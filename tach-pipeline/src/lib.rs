@@ -100,6 +100,7 @@
 //! - Of several [sinks](Sink#guarantees), one that fails or stalls loses only its own records:
 //!   beyond 1 MiB, and if it stalls, after [`Sink::max_wait`]. The sink reports their number when
 //!   it works again; [`Pipeline::stats`] counts them at once.
+//! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
 //!   [`Sink::follow_path`].

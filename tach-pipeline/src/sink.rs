@@ -2,6 +2,7 @@
 
 pub(crate) mod all;
 mod batch;
+mod cut;
 mod file;
 mod formatter;
 mod journal;

@@ -31,7 +31,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns how many records the back end has taken from the queues.
+    /// Returns how many records the back end has taken from the queues and passed to the sinks.
+    /// [Repeats](crate::Builder::collapse_repeats) are not among them.
     ///
     /// # Examples
     ///

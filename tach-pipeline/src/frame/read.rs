@@ -73,6 +73,8 @@ pub(crate) struct Frame<'a> {
     /// Whether the message is a line that a writer has formatted.
     pub(crate) is_line: bool,
     pub(crate) fields: Fields<'a>,
+    /// How many bytes the record takes.
+    pub(crate) length: usize,
 }
 
 impl<'a> Frame<'a> {
@@ -91,6 +93,7 @@ impl<'a> Frame<'a> {
             message,
             is_line,
             fields: Fields { bytes: reader.0, redacted: &[] },
+            length: bytes.len(),
         })
     }
 

@@ -24,6 +24,9 @@ use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
 
 const QUEUE_BYTES: usize = 256 * 1024;
+const RECORD_BYTES: usize = 1024 * 1024;
+/// Room for the parts that are never cut.
+const LEAST_RECORD_BYTES: usize = 256;
 /// How long a full sink may make no progress, unless it or [`WhenFull`] says otherwise.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Room for records of the usual lengths.
@@ -55,6 +58,7 @@ pub struct Builder {
     redacted: Vec<String>,
     at_exit: Duration,
     on_incident: Option<OnIncident>,
+    record_bytes: usize,
 }
 
 impl Builder {
@@ -70,6 +74,7 @@ impl Builder {
             redacted: Vec::new(),
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
+            record_bytes: RECORD_BYTES,
         }
     }
 
@@ -257,6 +262,25 @@ impl Builder {
         self
     }
 
+    /// Sets how long a record may be: 256 bytes or more, by default 1 MiB.
+    ///
+    /// A longer one is cut before it is formatted. Its message keeps half of the bytes, and each
+    /// text of its fields half of those that are left. The field `truncated_bytes` counts the bytes
+    /// that it lacks. Keys, quotes and escapes of the format are not counted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// // Docker cuts lines at 16 KiB.
+    /// let builder = Pipeline::builder().max_record_bytes(8 * 1024);
+    /// ```
+    pub fn max_record_bytes(mut self, bytes: usize) -> Self {
+        self.record_bytes = bytes.max(LEAST_RECORD_BYTES);
+        self
+    }
+
     /// Calls `f` when a sink fails, stalls or recovers and when records are dropped, instead of
     /// printing a message on stderr.
     ///
@@ -307,7 +331,7 @@ impl Builder {
         let kept = kept.as_deref().map(Levels::parse).transpose()?;
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
-        let opened = Opened::new(self.sinks, max_wait)?;
+        let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
         let filters = Filters::new(levels, kept, opened.most());
         texts::set_up();
         let counts = opened.counts();
@@ -374,6 +398,7 @@ impl fmt::Debug for Builder {
             .field("is_collapsing", &self.is_collapsing)
             .field("redacted", &self.redacted)
             .field("at_exit", &self.at_exit)
+            .field("record_bytes", &self.record_bytes)
             .finish_non_exhaustive()
     }
 }

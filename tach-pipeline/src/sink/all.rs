@@ -33,18 +33,19 @@ struct OpenSink {
 }
 
 impl Opened {
-    /// Opens the sinks. `max_wait` is for those that set none.
+    /// Opens the sinks. `max_wait` is for those that set none, and a record has at most `most`
+    /// bytes.
     ///
     /// # Errors
     ///
     /// If a sink's filter can't be parsed, or its file can't be opened.
-    pub(crate) fn new(sinks: Vec<Sink>, max_wait: Duration) -> Result<Self, Error> {
+    pub(crate) fn new(sinks: Vec<Sink>, max_wait: Duration, most: usize) -> Result<Self, Error> {
         let open = |sink: Sink| {
             Ok(OpenSink {
                 levels: sink.filter?,
                 counts: Arc::new(SinkCounts::new(sink.target.name())),
                 writer: sink.target.open()?,
-                formatter: Formatter { format: sink.format, is_colored: sink.is_colored },
+                formatter: Formatter { format: sink.format, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
             })
         };

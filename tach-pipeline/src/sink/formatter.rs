@@ -10,6 +10,7 @@ use tach_log::{Format, Json, Line, Logfmt};
 
 use super::Journal;
 use super::batch::Batch;
+use super::cut::Cut;
 use crate::filter::Levels;
 use crate::frame::Frame;
 use crate::queue::Dropped;
@@ -29,6 +30,8 @@ impl<F: Format + Send + 'static> AnyFormat for F {
 pub(super) struct Formatter {
     pub(super) format: Box<dyn AnyFormat>,
     pub(super) is_colored: bool,
+    /// The most bytes of a record.
+    pub(super) most: usize,
 }
 
 impl Formatter {
@@ -49,7 +52,30 @@ impl Formatter {
         time: UnixTime,
         to: &mut Batch,
     ) -> io::Result<()> {
-        let event = adapter::event(Parts {
+        if record.length > self.most {
+            return self.write_cut(record, time, to);
+        }
+        self.write_parts(self.parts(record, time), to)
+    }
+
+    /// Adds the part of a record that it may have.
+    #[cold]
+    fn write_cut(&self, record: &Frame<'_>, time: UnixTime, to: &mut Batch) -> io::Result<()> {
+        let cut = Cut::new(record.message, &record.fields, self.most);
+        let line = if record.is_line { cut.line() } else { String::new() };
+        let message = if record.is_line { &line } else { cut.message() };
+        self.write_parts(Parts { message, fields: &cut, ..self.parts(record, time) }, to)
+    }
+
+    #[inline]
+    fn write_parts(&self, parts: Parts<'_>, to: &mut Batch) -> io::Result<()> {
+        let event = adapter::event(parts);
+        to.add(event.time(), |bytes| self.format.write(&event, bytes))
+    }
+
+    #[inline]
+    fn parts<'a>(&self, record: &'a Frame<'_>, time: UnixTime) -> Parts<'a> {
+        Parts {
             time,
             level: record.level.of_log(),
             level_name: record.level.name(),
@@ -58,8 +84,7 @@ impl Formatter {
             fields: &record.fields,
             is_line: record.is_line,
             shows_colors: self.is_colored,
-        });
-        to.add(time, |bytes| self.format.write(&event, bytes))
+        }
     }
 
     /// Adds a record of how many records a sink with these levels dropped.
@@ -127,7 +152,7 @@ mod tests {
     }
 
     fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
-        Formatter { format: Box::new(format), is_colored }
+        Formatter { format: Box::new(format), is_colored, most: usize::MAX }
     }
 
     #[test]

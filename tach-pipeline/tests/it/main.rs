@@ -4,6 +4,7 @@ mod allocation;
 mod auto_traits;
 #[cfg(unix)]
 mod colors;
+mod cut;
 mod exits;
 mod faults;
 mod files;

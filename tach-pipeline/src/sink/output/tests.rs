@@ -48,7 +48,7 @@ fn after_reopening(
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let formatter = Formatter { format: Box::new(format), is_colored: false };
+    let formatter = Formatter { format: Box::new(format), is_colored: false, most: usize::MAX };
     let mut batch = Batch::new();
     for _ in 0..3 {
         formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();
