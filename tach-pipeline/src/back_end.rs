@@ -7,18 +7,27 @@ mod repeats;
 pub(crate) mod selection;
 
 use core::panic::AssertUnwindSafe;
+use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
+
+use tach_core::UnixTime;
 
 use self::inbox::Inbox;
 use self::order::Merge;
 use self::selection::Selection;
+use crate::frame::Frame;
+use crate::limits::Limits;
+use crate::queue::Dropped;
+use crate::report;
 use crate::shared::Shared;
 use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.
 const BUSY: usize = 16 * 1024;
+/// How often records over the rate limit are reported.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 /// A panic comes from the user's clock: all other code of the user's runs guarded.
 const PANICKED: &str = "can't write the log: the thread that writes it panicked, as a clock may do";
@@ -29,6 +38,8 @@ pub(crate) struct BackEnd {
     merge: Merge,
     selection: Selection,
     sinks: Sinks,
+    /// When refused records were reported last.
+    refusals_reported: UnixTime,
     flushed: u64,
     reopened: u64,
 }
@@ -36,7 +47,17 @@ pub(crate) struct BackEnd {
 impl BackEnd {
     pub(crate) fn new(shared: Arc<Shared>, selection: Selection, sinks: Sinks) -> Self {
         let (inboxes, merge) = (Vec::new(), Merge::default());
-        Self { shared, inboxes, merge, selection, sinks, flushed: 0, reopened: 0 }
+        let refusals_reported = shared.now();
+        Self {
+            shared,
+            inboxes,
+            merge,
+            selection,
+            sinks,
+            refusals_reported,
+            flushed: 0,
+            reopened: 0,
+        }
     }
 
     /// Runs until the last handle is dropped.
@@ -66,6 +87,7 @@ impl BackEnd {
                 sleep.sleep(&shared.waker, || {
                     shared.flush.requested() == self.flushed
                         && !self.selection.is_waiting()
+                        && !shared.limits.as_ref().is_some_and(Limits::are_exceeded)
                         && self.inboxes.iter().all(Inbox::is_empty)
                 });
             }
@@ -84,7 +106,9 @@ impl BackEnd {
         }
         let Self { shared, selection, sinks, .. } = self;
         let is_asked = flush.is_some() || is_ending;
-        selection.end_round(shared.now(), is_asked, |record, time| sinks.record(record, time));
+        let now = shared.now();
+        selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
+        self.report_refusals(now, is_asked);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         match flush {
@@ -112,5 +136,24 @@ impl BackEnd {
             }
         }
         found
+    }
+
+    /// Reports the records over the rate limit, each second.
+    fn report_refusals(&mut self, now: UnixTime, is_asked: bool) {
+        let Some(limits) = &self.shared.limits else { return };
+        let from = self.refusals_reported;
+        // The clock may have been set back.
+        let is_due = now.checked_duration_since(from).is_none_or(|since| since >= BETWEEN_REPORTS);
+        if !is_asked && !is_due {
+            return;
+        }
+        limits.take_refused(|callsite, count| {
+            let refused = Dropped { count, from, to: now };
+            let report = report::refused(callsite, &refused, now);
+            if let Some(record) = Frame::read(&report) {
+                self.sinks.record(&record, now);
+            }
+        });
+        self.refusals_reported = now;
     }
 }

@@ -91,6 +91,7 @@
 //!
 //! - [`Builder::backtrace`] keeps refused records, and writes them when an error comes.
 //! - [`Builder::collapse_repeats`] writes equal records in a row once, with their number.
+//! - [`Builder::rate_limit`] bounds the records of each callsite a second.
 //! - [`Builder::redact`] hides the values of keys.
 //!
 //! # When records are lost
@@ -171,6 +172,7 @@ mod frame;
 mod front;
 mod incident;
 mod level;
+mod limits;
 mod pipeline;
 mod queue;
 mod report;

@@ -6,6 +6,7 @@ use tach_log::Value;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
 use crate::level::Level;
+use crate::limits::Callsite;
 use crate::queue::Dropped;
 
 /// The target of such records.
@@ -14,6 +15,13 @@ pub(crate) const TARGET: &str = "tach_pipeline";
 /// Returns a record that reports how many records were dropped.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
     counted(Level::WARN, dropped, now, message)
+}
+
+/// Returns a record that reports how many records of a callsite were over the rate limit.
+pub(crate) fn refused(callsite: Callsite, refused: &Dropped, now: UnixTime) -> Vec<u8> {
+    let Callsite { file, line } = callsite;
+    let message = format!("records over the rate limit at {file}:{line}");
+    counted(Level::WARN, refused, now, &message)
 }
 
 /// Returns a record with a number of records, and when the first and the last of them happened.

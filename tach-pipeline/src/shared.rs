@@ -18,6 +18,7 @@ use self::wake::Waker;
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::Time;
+use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull, queue};
 use crate::stats::Counts;
@@ -31,6 +32,7 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Shared {
     pub(crate) id: u64,
     pub(crate) filters: Filters,
+    pub(crate) limits: Option<Limits>,
     pub(crate) queues: Queues,
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
@@ -50,6 +52,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         filters: Filters,
+        limits: Option<Limits>,
         capacity: usize,
         when_full: WhenFull,
         clock: Option<Box<dyn Clock>>,
@@ -62,6 +65,7 @@ impl Shared {
             // ORDERING: Relaxed: each number is given once, and publishes nothing.
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             filters,
+            limits,
             queues,
             waker: Waker::default(),
             flush: Flush::new(counts.sinks.len()),
@@ -84,6 +88,18 @@ impl Shared {
             (None, None) => Time::Ticks(Instant::now()),
             (None, Some(clock)) => Time::Unix(clock.unix_time()),
         }
+    }
+
+    /// Returns whether a record of `callsite` is within the limit. A record without one has none.
+    #[inline]
+    pub(crate) fn is_within_limit(&self, callsite: impl FnOnce() -> Option<Callsite>) -> bool {
+        self.limits.as_ref().is_none_or(|limits| self.count(limits, callsite()))
+    }
+
+    #[inline(never)]
+    fn count(&self, limits: &Limits, callsite: Option<Callsite>) -> bool {
+        let now = || self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time);
+        callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
     }
 
     /// Returns the current time. Calls that have returned recorded no later one.

@@ -7,6 +7,7 @@ use log::{Log, Metadata, Record};
 
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
+use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
 use tach_log::adapter::{self, VisitFields};
@@ -19,6 +20,10 @@ fn target<'a>(record: &Record<'a>) -> MaybeStatic<'a> {
         Some(module) if ptr::eq(module, record.target()) => MaybeStatic::Static(module),
         _ => MaybeStatic::Borrowed(record.target()),
     }
+}
+
+fn callsite(record: &Record<'_>) -> Option<Callsite> {
+    Some(Callsite { file: record.file_static()?, line: record.line()? })
 }
 
 #[inline]
@@ -51,7 +56,7 @@ impl Log for Pipeline {
 
     #[inline]
     fn log(&self, record: &Record<'_>) {
-        if !self.enabled(record.metadata()) {
+        if !self.enabled(record.metadata()) || !self.shared().is_within_limit(|| callsite(record)) {
             return;
         }
         self.log_with(record.level().into(), target(record), |to| {

@@ -8,6 +8,7 @@ use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Reco
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
+use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
 
@@ -36,6 +37,10 @@ impl Drain for Pipeline {
         };
         let level = level(record.level());
         if !self.shared().filters.enabled(level, name) {
+            return Ok(());
+        }
+        let callsite = || Some(Callsite { file: record.file(), line: record.line() });
+        if !self.shared().is_within_limit(callsite) {
             return Ok(());
         }
         self.log_with(level, target, |to| {

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
+use crate::limits::Callsite;
 use crate::pipeline::{Pipeline, global};
 use crate::queue::of_thread;
 
@@ -86,7 +87,7 @@ where
         if metadata.target() == FORWARDED && event.is_log() {
             return self.on_forwarded(event, &context);
         }
-        if !is_enabled(self, metadata) {
+        if !is_enabled(self, metadata) || !self.shared().is_within_limit(|| callsite(metadata)) {
             return;
         }
         let level = level(metadata);
@@ -184,6 +185,11 @@ fn most(pipeline: &Pipeline) -> LevelFilter {
         log::LevelFilter::Debug => LevelFilter::DEBUG,
         log::LevelFilter::Trace => LevelFilter::TRACE,
     }
+}
+
+/// An event that `tracing-log` made has no callsite of its own.
+pub(super) fn callsite(metadata: &Metadata<'static>) -> Option<Callsite> {
+    Some(Callsite { file: metadata.file()?, line: metadata.line()? })
 }
 
 pub(super) fn level(metadata: &Metadata<'_>) -> Level {

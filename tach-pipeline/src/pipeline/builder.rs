@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::filter::{Filters, Levels};
 use crate::frame::texts;
 use crate::incident::{Incident, OnIncident, Reporter};
+use crate::limits::Limits;
 #[cfg(unix)]
 use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
@@ -56,6 +57,7 @@ pub struct Builder {
     backtrace: Option<(String, usize)>,
     is_collapsing: bool,
     redacted: Vec<String>,
+    rate_limit: Option<u32>,
     at_exit: Duration,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
@@ -72,6 +74,7 @@ impl Builder {
             backtrace: None,
             is_collapsing: false,
             redacted: Vec::new(),
+            rate_limit: None,
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
             record_bytes: RECORD_BYTES,
@@ -195,6 +198,25 @@ impl Builder {
     /// ```
     pub fn collapse_repeats(mut self) -> Self {
         self.is_collapsing = true;
+        self
+    }
+
+    /// Logs at most `records` of each callsite each second. A callsite is a file and a line.
+    ///
+    /// The call refuses the others before it copies anything. How many it refused comes in a record
+    /// of the target `tach_pipeline`, each second. Records without a static file name, as from
+    /// another logger or from `tracing-log`, have no limit, nor have lines of
+    /// `tracing_subscriber::fmt`, and callsites beyond about 4,000.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().rate_limit(1_000);
+    /// ```
+    pub fn rate_limit(mut self, records: u32) -> Self {
+        self.rate_limit = Some(records);
         self
     }
 
@@ -333,9 +355,11 @@ impl Builder {
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
         let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
         let filters = Filters::new(levels, kept, opened.most());
+        let limits = self.rate_limit.map(Limits::new);
         texts::set_up();
         let counts = opened.counts();
-        let shared = Shared::new(filters, self.queue_bytes, self.when_full, self.clock, counts);
+        let shared =
+            Shared::new(filters, limits, self.queue_bytes, self.when_full, self.clock, counts);
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
         let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks);
@@ -397,6 +421,7 @@ impl fmt::Debug for Builder {
             .field("backtrace", &self.backtrace)
             .field("is_collapsing", &self.is_collapsing)
             .field("redacted", &self.redacted)
+            .field("rate_limit", &self.rate_limit)
             .field("at_exit", &self.at_exit)
             .field("record_bytes", &self.record_bytes)
             .finish_non_exhaustive()

@@ -165,3 +165,59 @@ fn values_of_redacted_keys_are_in_no_sink() {
         );
     }
 }
+
+/// Two callsites, by each front end.
+#[test]
+fn a_callsite_logs_as_many_records_a_second_as_the_limit() {
+    static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1));
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).rate_limit(2);
+    let pipeline = builder.with_clock(&CLOCK).build().unwrap();
+    log::set_max_level(LevelFilter::Trace);
+    let log = |times| {
+        let pipeline = &*pipeline;
+        (0..times).for_each(|number| log::info!(logger: pipeline, "log {number}"));
+        log::info!(logger: pipeline, "another");
+        #[cfg(feature = "slog")]
+        {
+            let logger = slog::Logger::root(pipeline.clone(), slog::o!());
+            (0..times).for_each(|number| slog::info!(logger, "slog {number}"));
+        }
+        #[cfg(feature = "tracing")]
+        {
+            use tracing_subscriber::layer::SubscriberExt as _;
+            let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+            tracing::subscriber::with_default(subscriber, || {
+                (0..times).for_each(|number| tracing::info!("tracing {number}"));
+            });
+        }
+    };
+    let by = |name: &str| {
+        let messages = memory.messages();
+        let of_it = messages.iter().filter(|message| message.starts_with(name)).cloned();
+        of_it.collect::<Vec<_>>()
+    };
+    log(4);
+    pipeline.flush(LONG).unwrap();
+    assert_eq!((by("log"), by("another").len()), (vec!["log 0".to_owned(), "log 1".to_owned()], 1));
+    CLOCK.advance(Duration::from_secs(1));
+    log(1);
+    pipeline.flush(LONG).unwrap();
+    assert_eq!((by("log").len(), by("another").len()), (3, 2));
+    #[cfg(feature = "slog")]
+    assert_eq!(by("slog"), ["slog 0", "slog 1", "slog 0"]);
+    #[cfg(feature = "tracing")]
+    assert_eq!(by("tracing"), ["tracing 0", "tracing 1", "tracing 0"]);
+    let front_ends =
+        1 + usize::from(cfg!(feature = "slog")) + usize::from(cfg!(feature = "tracing"));
+    let records = memory.records();
+    let reports: Vec<_> = records.iter().filter(|record| record["count"] == 2).collect();
+    assert_eq!(reports.len(), front_ends, "{records:?}");
+    for report in reports {
+        let message = report["msg"].as_str().unwrap();
+        assert!(
+            message.starts_with("records over the rate limit at ") && message.contains(file!()),
+            "{message}"
+        );
+    }
+}

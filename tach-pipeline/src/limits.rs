@@ -1,0 +1,170 @@
+//! A limit on the records that a callsite logs each second.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// How many callsites have counts. Others have no limit.
+const CALLSITES: usize = 4096;
+/// How many places a callsite may have in the table.
+const PLACES: usize = 16;
+/// The lowest bit of the second in a window. The count of records is below.
+const SECOND_SHIFT: u32 = 32;
+
+/// A place in the source that logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Callsite {
+    pub(crate) file: &'static str,
+    pub(crate) line: u32,
+}
+
+impl Callsite {
+    /// Returns a number other than zero that no other callsite has, unless a file has more than
+    /// 65,535 lines.
+    #[inline]
+    fn key(self) -> u64 {
+        self.file.as_ptr().addr() as u64 ^ (u64::from(self.line) + 1).rotate_left(48)
+    }
+}
+
+pub(crate) struct Limits {
+    most: u32,
+    slots: Box<[Slot]>,
+    /// Whether records were refused since the last report.
+    are_exceeded: AtomicBool,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// Written once.
+    callsite: OnceLock<(u64, Callsite)>,
+    /// A second, and how many records were logged in it.
+    window: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Limits {
+    /// Accepts `most` records of each callsite each second.
+    pub(crate) fn new(most: u32) -> Self {
+        let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
+        Self { most, slots, are_exceeded: AtomicBool::new(false) }
+    }
+
+    /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
+    pub(crate) fn accept(&self, callsite: Callsite, second: u64) -> bool {
+        let Some(slot) = self.slot(callsite) else { return true };
+        let is_accepted = slot.count(second) <= u64::from(self.most);
+        if !is_accepted {
+            // ORDERING: Relaxed: both publish only themselves. A report that sees the flag without
+            // the count leaves the count for the next one.
+            slot.refused.fetch_add(1, Ordering::Relaxed);
+            self.are_exceeded.store(true, Ordering::Relaxed);
+        }
+        is_accepted
+    }
+
+    fn slot(&self, callsite: Callsite) -> Option<&Slot> {
+        let key = callsite.key();
+        // A multiplication spreads the bits of an address: the upper ones are the best.
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+        let first = usize::try_from(hash).unwrap_or(0);
+        (first..first + PLACES).map(|at| &self.slots[at % CALLSITES]).find(|slot| {
+            let (its_key, _) = slot.callsite.get_or_init(|| (key, callsite));
+            *its_key == key
+        })
+    }
+
+    /// Calls `each` with the callsites that had records refused since the last call, and how many.
+    pub(crate) fn take_refused(&self, mut each: impl FnMut(Callsite, u64)) {
+        // ORDERING: Relaxed, as in `accept`.
+        if !self.are_exceeded.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        for slot in &self.slots {
+            // ORDERING: Relaxed, as in `accept`.
+            let refused = slot.refused.swap(0, Ordering::Relaxed);
+            if let Some((_, callsite)) = slot.callsite.get().filter(|_| refused > 0) {
+                each(*callsite, refused);
+            }
+        }
+    }
+
+    /// Returns whether records were refused since the last report.
+    pub(crate) fn are_exceeded(&self) -> bool {
+        // ORDERING: Relaxed, as in `accept`.
+        self.are_exceeded.load(Ordering::Relaxed)
+    }
+}
+
+impl Slot {
+    /// Returns how many records were logged in this second, with this one.
+    fn count(&self, second: u64) -> u64 {
+        let fresh = second << SECOND_SHIFT | 1;
+        // ORDERING: Relaxed: publishes only itself.
+        let update = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |window| {
+            Some(if window >> SECOND_SHIFT == fresh >> SECOND_SHIFT { window + 1 } else { fresh })
+        });
+        let (Ok(before) | Err(before)) = update;
+        if before >> SECOND_SHIFT == fresh >> SECOND_SHIFT {
+            (before & u64::from(u32::MAX)) + 1
+        } else {
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const HERE: Callsite = Callsite { file: "src/here.rs", line: 7 };
+
+    fn accepted(limits: &Limits, callsite: Callsite, second: u64, records: u32) -> usize {
+        (0..records).filter(|_| limits.accept(callsite, second)).count()
+    }
+
+    fn refused(limits: &Limits) -> Vec<(Callsite, u64)> {
+        let mut all = Vec::new();
+        limits.take_refused(|callsite, count| all.push((callsite, count)));
+        all
+    }
+
+    #[test]
+    fn each_callsite_has_its_records_each_second() {
+        let limits = Limits::new(3);
+        let there = Callsite { line: 8, ..HERE };
+        assert_eq!(accepted(&limits, HERE, 1, 5), 3);
+        assert_eq!(accepted(&limits, there, 1, 3), 3);
+        assert_eq!(accepted(&limits, HERE, 2, 2), 2);
+        assert_eq!(accepted(&limits, HERE, 2, 2), 1);
+        // The clock was set back, and stands behind what the window has room for.
+        assert_eq!(accepted(&limits, HERE, 1, 4), 3);
+        assert_eq!(accepted(&limits, HERE, u64::MAX, 4), 3);
+        assert!(limits.are_exceeded());
+        assert_eq!(refused(&limits), [(HERE, 5)]);
+        assert_eq!((refused(&limits), limits.are_exceeded()), (vec![], false));
+    }
+
+    #[test]
+    fn threads_share_a_limit() {
+        let limits = Limits::new(1_000);
+        let each = || accepted(&limits, HERE, 1, 1_000);
+        let sum: usize = thread::scope(|scope| {
+            let all = [(); 4].map(|()| scope.spawn(each));
+            all.into_iter().map(|one| one.join().unwrap()).sum()
+        });
+        assert_eq!((sum, refused(&limits)), (1_000, vec![(HERE, 3_000)]));
+    }
+
+    #[test]
+    fn callsites_beyond_the_table_have_no_limit() {
+        let limits = Limits::new(1);
+        let all = (0..2 * u32::try_from(CALLSITES).unwrap()).map(|line| Callsite { line, ..HERE });
+        let accepted: usize = all.map(|callsite| accepted(&limits, callsite, 1, 2)).sum();
+        let limited = 4 * CALLSITES - accepted;
+        // Most of the table is used.
+        assert!((CALLSITES * 3 / 4..=CALLSITES).contains(&limited), "{limited}");
+        assert_eq!(refused(&limits).len(), limited);
+    }
+}
