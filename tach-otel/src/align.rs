@@ -175,13 +175,16 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
     use super::*;
     use opentelemetry::trace::{
         SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState, Tracer,
         TracerProvider,
     };
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
-    use tach_core::{Instant, MonotonicInstant, UnixTime};
+    use tach_core::{Instant, ManualClock, MonotonicInstant, UnixTime};
 
     /// The system clock as it was before the wall clock was set back by a minute.
     struct BeforeTheStep;
@@ -225,6 +228,7 @@ mod tests {
         let wall_time = adapter::wall_clock().into();
         let span = provider.tracer("work").start_with_context("child", &parent);
         assert_eq!(STARTS.used(), 2, "the positive control: each has recorded the step");
+        thread::sleep(Duration::from_millis(2));
         drop(span);
         of_parent.release();
         assert_eq!(used(), used_before);
@@ -233,6 +237,73 @@ mod tests {
         for span in spans {
             let ahead = span.start_time.duration_since(wall_time).unwrap();
             assert!(ahead > Duration::from_secs(50), "it keeps to its trace's anchor");
+            let lasted = span.end_time.duration_since(span.start_time).unwrap();
+            assert!(lasted >= Duration::from_millis(1), "so does its end: {lasted:?}");
         }
+    }
+
+    /// A clock by which each of the first `wide` brackets takes a second, and each later one no
+    /// time. It counts its reads.
+    struct Held {
+        clock: ManualClock,
+        wide: usize,
+        reads: AtomicUsize,
+    }
+
+    impl Clock for Held {
+        fn monotonic_now(&self) -> MonotonicInstant {
+            let reads = self.reads.fetch_add(1, Ordering::Relaxed);
+            if reads % 2 == 1 && reads / 2 < self.wide {
+                self.clock.advance(Duration::from_secs(1));
+            }
+            self.clock.monotonic_now()
+        }
+
+        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+            self.clock.duration_between(earlier, later)
+        }
+
+        fn unix_time_at(&self, instant: Instant) -> UnixTime {
+            self.clock.unix_time_at(instant)
+        }
+    }
+
+    #[test]
+    fn a_wide_bracket_is_repeated_a_few_times() {
+        for (wide, tries) in [(0, 1), (1, 2), (3, 4), (4, 4), (100, 4)] {
+            let clock = ManualClock::new(UnixTime::from_nanos(1));
+            let anchor = clock.anchor();
+            let held = Held { clock, wide, reads: AtomicUsize::new(0) };
+            let align = Align::new(()).with_clock(held);
+            let clocks = align.clocks(&anchor);
+            assert_eq!(align.clock.reads.load(Ordering::Relaxed), 2 * tries, "{wide} are wide");
+            // The anchor's time is from before the last bracket.
+            assert_eq!(clocks.anchored_ns, 1 + (tries as u64 - 1) * 1_000_000_000);
+        }
+    }
+
+    #[test]
+    fn the_inner_processor_receives_the_resource() {
+        #[derive(Debug)]
+        struct Noted(Resource);
+
+        impl SpanProcessor for Noted {
+            fn on_start(&self, _: &mut Span, _: &Context) {}
+            fn on_end(&self, _: SpanData) {}
+            fn force_flush(&self) -> OTelSdkResult {
+                Ok(())
+            }
+            fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+                Ok(())
+            }
+            fn set_resource(&mut self, resource: &Resource) {
+                self.0 = resource.clone();
+            }
+        }
+
+        let resource = Resource::builder_empty().with_service_name("checkout").build();
+        let mut align = Align::new(Noted(Resource::builder_empty().build()));
+        align.set_resource(&resource);
+        assert_eq!(align.inner.0, resource);
     }
 }

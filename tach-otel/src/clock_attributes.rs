@@ -50,3 +50,23 @@ pub fn clock_attributes() -> Vec<KeyValue> {
 fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_and_the_uncertainty_are_attributes() {
+        let attributes = clock_attributes();
+        let value = |key| attributes.iter().find(|it| it.key.as_str() == key).map(|it| &it.value);
+        let source = value("tach.clock.source").unwrap().as_str();
+        assert!(["counter", "os"].contains(&&*source), "{source}");
+        assert!(value("tach.clock.uncertainty_ns").is_some());
+    }
+
+    #[test]
+    fn a_duration_beyond_the_range_is_the_longest() {
+        assert_eq!(nanos(Duration::from_nanos(77)), 77);
+        assert_eq!(nanos(Duration::MAX), i64::MAX);
+    }
+}

@@ -189,6 +189,12 @@ mod tests {
     }
 
     #[test]
+    fn a_time_halfway_between_the_clocks_is_kept() {
+        assert_eq!(clocks(100, 500).settled(at(300)), at(300));
+        assert_eq!(clocks(100, 500).settled(at(301)), at(0), "the control: less 400 seconds");
+    }
+
+    #[test]
     fn a_millisecond_makes_a_step() {
         let apart = |ns| ClockPair { anchored_ns: 5_000_000_000, wall_ns: 5_000_000_000 + ns };
         assert!(!apart(APART_NS - 1).is_apart());

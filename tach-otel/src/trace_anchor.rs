@@ -202,7 +202,9 @@ pub(crate) mod tests {
     use crate::Clocked;
     use core::sync::atomic::AtomicUsize;
     use opentelemetry::trace::noop::NoopTracerProvider;
-    use opentelemetry::trace::{Span, SpanBuilder, Tracer, TracerProvider};
+    use opentelemetry::trace::{
+        Span, SpanBuilder, SpanId, TraceFlags, TraceId, TraceState, Tracer, TracerProvider,
+    };
     use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::thread;
@@ -314,5 +316,32 @@ pub(crate) mod tests {
         let context = forgotten.span_context().clone();
         core::mem::forget(forgotten);
         assert_eq!((used(), context.is_valid()), (1, true), "the positive control");
+    }
+
+    #[test]
+    fn an_anchor_replaces_another_of_the_same_span_if_asked_to() {
+        let _alone = alone();
+        let span = SpanContext::new(
+            TraceId::from(2),
+            SpanId::from(3),
+            TraceFlags::SAMPLED,
+            false,
+            TraceState::NONE,
+        );
+        let (clock, id) = (SystemClock, ClockId::SYSTEM);
+        let remember = |replaces| {
+            let anchor = TraceAnchor::find(&clock, id, &Context::new(), || clock.now());
+            anchor.remember(&span, replaces);
+            anchor
+        };
+        let remembered = || of_parent(id, &span).unwrap().instant();
+        let mut first = remember(true);
+        let mut kept = remember(false);
+        assert_eq!(remembered(), first.anchor.instant());
+        let mut second = remember(true);
+        assert_eq!(remembered(), second.anchor.instant());
+        assert!([&mut first, &mut second].iter_mut().all(|anchor| anchor.is_remembered()));
+        assert!(!kept.is_remembered());
+        first.release();
     }
 }

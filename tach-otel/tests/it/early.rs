@@ -107,3 +107,18 @@ fn an_end_does_not_precede_the_start_nor_an_event() {
     spans.iter().for_each(assert_in_order);
     assert_eq!(spans[0].end_time, spans[0].start_time, "the one whose end is early");
 }
+
+#[test]
+fn a_start_with_events_is_not_early() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    tracer.start("published").end();
+    clock.lag(1000);
+    let ahead = SystemTime::now() + Duration::from_secs(3600);
+    let events = Vec::from([Event::new("built", ahead, vec![], 0)]);
+    tracer.span_builder("with events").with_events(events).start(&tracer).end();
+    tracer.start("without").end();
+    let [published, with, without] = ["published", "with events", "without"].map(|it| sdk.span(it));
+    assert!(with.start_time > published.end_time);
+    assert!(without.start_time < published.end_time, "the control");
+}

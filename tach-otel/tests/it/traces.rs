@@ -6,8 +6,8 @@ use std::thread;
 use std::time::SystemTime;
 
 use opentelemetry::trace::{
-    Link, Span, SpanContext, SpanId, SpanKind, TraceContextExt, TraceFlags, TraceId, TraceState,
-    Tracer, TracerProvider,
+    Link, Span, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
+    TraceState, Tracer, TracerProvider,
 };
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{
@@ -275,4 +275,24 @@ fn a_span_that_ended_before_it_was_shown_shares_its_anchor() {
     clock.step_forward(3600 * SECOND);
     tracer.start_with_context("child", &parent).end();
     assert_eq!(sdk.span("child").start_time, sdk.span("parent").start_time);
+}
+
+#[test]
+fn the_sdk_receives_what_a_span_is_given() {
+    let sdk = Sdk::new();
+    let (_, tracer) = clocked(&sdk);
+    let mut span = tracer.start("first name");
+    let linked = tracer.start("linked").span_context().clone();
+    span.set_attribute(KeyValue::new("one", 1));
+    span.set_attributes([KeyValue::new("two", 2), KeyValue::new("three", 3)]);
+    span.set_status(Status::error("failed"));
+    span.update_name("last name");
+    span.add_link(linked.clone(), vec![KeyValue::new("why", "cause")]);
+    span.end();
+    let span = sdk.span("last name");
+    let numbers = [("one", 1), ("two", 2), ("three", 3)];
+    assert_eq!(span.attributes, numbers.map(|(key, number)| KeyValue::new(key, number)));
+    assert_eq!(span.status, Status::error("failed"));
+    let [link] = &span.links.links[..] else { panic!("{:?}", span.links) };
+    assert_eq!((&link.span_context, link.attributes.len()), (&linked, 1));
 }
