@@ -238,6 +238,7 @@ impl Eq for Budget {}
 #[cfg(test)]
 mod tests {
     use std::boxed::Box;
+    use std::format;
 
     use super::*;
     use crate::clock::ManualClock;
@@ -310,6 +311,13 @@ mod tests {
         assert!(!budget.child(SECOND).is_exhausted());
         let past = Budget { start: MonotonicInstant::now() - SECOND, ..Budget::new(SECOND) };
         assert!(past.is_exhausted());
+    }
+
+    #[test]
+    fn debug_shows_the_start_and_the_total() {
+        let (budget, _) = begun(Duration::ZERO, SECOND);
+        let expected = format!("Budget {{ start: {:?}, total: 1s, .. }}", budget.start);
+        assert_eq!(format!("{budget:?}"), expected);
     }
 
     #[test]

@@ -247,6 +247,12 @@ mod tests {
         assert!(!Rate::from_slope(0, 5).is_known());
     }
 
+    #[test]
+    fn the_slowest_rate_is_a_thousandth_of_a_nanosecond_and_known() {
+        assert!(Rate::SLOWEST.is_known());
+        assert_eq!([1_000, 1_024, 2_048].map(|ticks| Rate::SLOWEST.ns(ticks)), [0, 1, 2]);
+    }
+
     proptest! {
         #[test]
         fn ns_is_the_exact_product_rounded_down(ticks: u64, q48: u64) {
