@@ -1,7 +1,6 @@
 //! Logs and spans with tach's clock.
 
 use std::env;
-use std::io::{self, IsTerminal as _, Write as _};
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
@@ -11,7 +10,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tach_otel::Clocked;
-use tracing_subscriber::fmt;
+use tach_pipeline::{Guard, Pipeline, Sink};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::Failure;
@@ -22,12 +21,15 @@ use crate::span_lines::SpanLines;
 pub(crate) struct Telemetry {
     spans: SdkTracerProvider,
     logs: Option<SdkLoggerProvider>,
+    pipeline: Guard,
 }
 
 impl Telemetry {
     pub(crate) fn shutdown(self) -> OTelSdkResult {
         let logs = self.logs.map_or(Ok(()), |logs| logs.shutdown());
-        self.spans.shutdown().and(logs)
+        let result = self.spans.shutdown().and(logs);
+        drop(self.pipeline);
+        result
     }
 }
 
@@ -64,28 +66,22 @@ pub(crate) fn start() -> Result<Telemetry, Failure> {
         logs = Some(builder.with_batch_exporter(exporter).build());
     }
 
-    // tracing: events to standard error, events and spans to OpenTelemetry.
-    let events = fmt::layer()
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr)
-        .with_timer(tach_tracing::Utc::<6>);
+    // Records of log and events of tracing to standard error. Interrupted, the service drains and
+    // returns from `main`, which flushes them. A program that handles no signals has one line more:
+    // `pipeline.flush_on_signals(Duration::from_secs(5))?`.
+    let pipeline = Pipeline::builder().sink(Sink::stderr()).filter_from_env("RUST_LOG").build()?;
+    // Events and spans to OpenTelemetry.
     let tracer = Clocked::new(spans.clone()).tracer("service");
     let clocked_logs = logs.clone().map(Clocked::new);
     let records = clocked_logs.as_ref().map(OpenTelemetryTracingBridge::new);
     let subscriber = tracing_subscriber::registry()
         .with(tracing_subscriber::filter::LevelFilter::INFO)
-        .with(events)
+        .with(pipeline.layer())
         .with(records)
         .with(tracing_opentelemetry::layer().with_tracer(tracer));
     // With the feature `tracing-log`, `init` would set the logger of log too.
     tracing::subscriber::set_global_default(subscriber)?;
 
-    // log: the access log, from a back end whose format hook prints tach's timestamp.
-    env_logger::Builder::new()
-        .filter_level(log::LevelFilter::Info)
-        .format(|line, record| {
-            writeln!(line, "{} {:>5} {}", tach_log::Timestamp::new(), record.level(), record.args())
-        })
-        .try_init()?;
-    Ok(Telemetry { spans, logs })
+    pipeline.set_logger()?;
+    Ok(Telemetry { spans, logs, pipeline })
 }

@@ -32,7 +32,10 @@ fn the_demo_drives_itself_and_stops() {
     assert!(summary.contains(&format!("{answered_504} exhausted, 5 headers")), "{summary}");
     assert!(summary.contains("source:"), "{summary}");
     // Nothing is lost: one access-log line and one span a request.
-    assert_eq!(stderr.lines().filter(|line| line.contains("  INFO GET /")).count(), 40);
+    assert_eq!(
+        stderr.lines().filter(|line| line.contains(" INFO  service::app: GET /")).count(),
+        40
+    );
     assert_eq!(spans.lines().filter(|line| line.contains(" GET /")).count(), 40);
 }
 
