@@ -3,6 +3,10 @@
 mod captured;
 mod implements;
 mod program;
+#[cfg(feature = "formats")]
+mod raw;
 
 pub use self::captured::Captured;
 pub use self::program::{assert_test_passes, test_of_this_program, this_program, wait_for};
+#[cfg(feature = "formats")]
+pub use self::raw::Raw;

@@ -1,12 +1,13 @@
 //! Known records in each of the formats.
 
 use core::fmt;
-use std::io::{self, Write as _};
+use std::io;
 
 use log::kv::{Source, ToValue, Value};
 use log::{Level, Record};
 use tach_core::UnixTime;
-use tach_log::{Event, Format, Json, Value as V};
+use tach_log::{Format, Json, Value as V};
+use test_support::Raw;
 
 use crate::written::{TIME_TEXT, at, written, written_fields};
 
@@ -224,21 +225,6 @@ fn a_line_is_one_write_however_long_it_is() {
             let line = format!("{}\n", tach_log::display(Json::new(), &record));
             assert_eq!(writes.0, [line.into_bytes()]);
         });
-    }
-}
-
-/// Writes each part of an event as it receives it.
-struct Raw;
-
-impl Format for Raw {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        let nanos = event.time().as_nanos();
-        let (level, target) = (event.level(), event.target());
-        write!(to, "{nanos} {level} {} {target} {}", event.level_name(), event.message())?;
-        event.fields(|key, value| write!(to, "|{key}={value:?}"))?;
-        assert!(!event.shows_colors());
-        to.push(b'.');
-        Ok(())
     }
 }
 

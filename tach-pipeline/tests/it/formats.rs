@@ -1,33 +1,17 @@
 //! Users' formats.
 
 use core::cell::Cell;
-use std::io::{self, Write as _};
+use std::io;
 
 use log::{Level, Log as _, Record};
 use tach_core::{Clock as _, ManualClock, UnixTime, event_time};
 use tach_log::{Event, Format, Json};
 use tach_pipeline::{Pipeline, Sink};
-use test_support::Captured;
+use test_support::{Captured, Raw};
 
 use crate::support::{LONG, Memory, info};
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(7));
-
-/// A format that writes each part of an event as it receives it, with no line end.
-#[derive(Clone, Copy)]
-struct Raw;
-
-impl Format for Raw {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        let nanos = event.time().as_nanos();
-        let (level, target) = (event.level(), event.target());
-        write!(to, "{nanos} {level} {} {target} {}", event.level_name(), event.message())?;
-        event.fields(|key, value| write!(to, "|{key}={value:?}"))?;
-        assert!(!event.shows_colors());
-        to.push(b'.');
-        Ok(())
-    }
-}
 
 #[test]
 fn a_format_of_the_users_writes_as_it_does_for_other_back_ends() {
