@@ -1,4 +1,5 @@
-//! Every clock as a loop, which criterion and the table share.
+//! The clocks to compare, each as a loop. Criterion and `cargo xtask bench`'s table run the same
+//! loops.
 #![expect(unsafe_code, reason = "aligns loops, and reads the bare TSC, the measure of all others")]
 
 mod lines;

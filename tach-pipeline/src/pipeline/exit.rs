@@ -17,7 +17,7 @@ static REGISTER: Once = Once::new();
 #[derive(Clone)]
 struct AtExit {
     pipeline: Weak<Shared>,
-    /// The process that has the back end. In a forked process nothing answers.
+    /// The process in which the back end's thread runs. A forked process has no such thread.
     process: u32,
     timeout: Duration,
 }
@@ -38,7 +38,8 @@ pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
     });
 }
 
-/// Leaves the pipeline alone at the exit, because it was waited for in vain already.
+/// Removes the pipeline from the list. A flush of it has timed out, and another would only delay
+/// the exit.
 pub(crate) fn give_up(pipeline: &Shared) {
     change(|all| {
         all.retain(|one| !core::ptr::eq(one.pipeline.as_ptr(), pipeline));
@@ -58,7 +59,7 @@ extern "C" fn flush_all() {
     let Some(all) = PIPELINES.load_full() else { return };
     let start = Instant::now();
     for AtExit { pipeline, process, timeout } in all.iter() {
-        // The time is one for all: a stalled sink must not cost a wait for each pipeline.
+        // All pipelines share the time, so stalled sinks delay the exit once.
         let left = timeout.saturating_sub(start.elapsed());
         if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
             let _too_late_to_report = pipeline.flush(left);

@@ -14,7 +14,8 @@ pub(crate) struct Histogram {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Percentile {
     Exactly(u64),
-    /// Without a bucket: greater than the first, and at most the second, the maximum.
+    /// A number that has no bucket. It is greater than the first of these two, and at most the
+    /// second, which is the histogram's maximum.
     Within(u64, u64),
 }
 
