@@ -94,6 +94,21 @@
 //! - [`Builder::rate_limit`] bounds the records of each callsite a second.
 //! - [`Builder::redact`] hides the values of keys.
 //!
+//! # Files
+//!
+//! ```no_run
+//! use tach_pipeline::{Pipeline, Rotation, Sink};
+//!
+//! let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
+//! let pipeline = Pipeline::builder().sink(Sink::file("logs/app.log").rotate(rotation)).init()?;
+//! # Ok::<(), tach_pipeline::Error>(())
+//! ```
+//!
+//! [`Sink::file`] makes the folders, and notices if the file was moved or deleted.
+//! [`Sink::rotate`] renames the file by size or time and begins a new one; the feature `gzip`
+//! compresses old ones. If another program rotates the file, such as logrotate, set nothing. After
+//! [`Pipeline::reopen`] the sink does not take a second to notice it.
+//!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
@@ -186,7 +201,7 @@ pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
-pub use crate::sink::{Journal, Sink};
+pub use crate::sink::{Journal, Rotation, Sink};
 pub use crate::stats::{SinkStats, Stats};
 
 /// The example in the README.

@@ -7,6 +7,7 @@ mod file;
 mod formatter;
 mod journal;
 mod output;
+mod rotation;
 mod stream;
 mod target;
 mod terminal;
@@ -21,8 +22,10 @@ use std::path::PathBuf;
 use log::LevelFilter;
 use tach_log::{Format, Line};
 
+use self::file::Options;
 use self::formatter::AnyFormat;
 pub use self::journal::Journal;
+pub use self::rotation::Rotation;
 use self::target::Target;
 use crate::error::Error;
 use crate::filter::Levels;
@@ -116,7 +119,8 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::to(Target::File { path: path.into(), is_followed: true })
+        let options = Options { is_followed: true, rotation: None };
+        Self::to(Target::File { path: path.into(), options })
     }
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
@@ -167,8 +171,27 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn follow_path(mut self, is_followed: bool) -> Self {
-        if let Target::File { is_followed: of_file, .. } = &mut self.target {
-            *of_file = is_followed;
+        if let Target::File { options, .. } = &mut self.target {
+            options.is_followed = is_followed;
+        }
+        self
+    }
+
+    /// Sets when a [`file`](Self::file) is rotated, by default never. No other process and no other
+    /// sink may rotate it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Rotation, Sink};
+    ///
+    /// let rotation = Rotation::new().max_bytes(100 * 1024 * 1024).keep(10);
+    /// let sink = Sink::file("app.log").rotate(rotation);
+    /// ```
+    #[must_use]
+    pub fn rotate(mut self, rotation: Rotation) -> Self {
+        if let Target::File { options, .. } = &mut self.target {
+            options.rotation = Some(rotation);
         }
         self
     }

@@ -1,19 +1,35 @@
-//! A file that is appended to, and opened again if it was moved or deleted.
+//! A file that is appended to, rotated, and opened again if it was moved or deleted.
 
+use core::mem;
 use core::time::Duration;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use tach_core::UnixTime;
+
+use super::rotation::{Rotation, Tidying};
+
 /// How often the path is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
+/// Options of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    /// Whether the file is opened again if it was moved or deleted.
+    pub(super) is_followed: bool,
+    pub(super) rotation: Option<Rotation>,
+}
 
 pub(super) struct LogFile {
     path: PathBuf,
     file: File,
-    /// Whether the file is opened again if it was moved or deleted.
-    is_followed: bool,
+    options: Options,
+    /// How many bytes the file has, and when it was last written, if it is rotated.
+    length: u64,
+    written: UnixTime,
+    tidying: Tidying,
     /// The file's identity, if it is to be compared.
     identity: Option<Identity>,
     /// When the path was looked at last.
@@ -26,7 +42,7 @@ impl LogFile {
     /// # Errors
     ///
     /// If that fails.
-    pub(super) fn open(path: &Path, is_followed: bool) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, options: Options) -> io::Result<Self> {
         let file = append(path).or_else(|error| match path.parent() {
             Some(folder) if error.kind() == io::ErrorKind::NotFound => {
                 create_folders(folder)?;
@@ -35,8 +51,18 @@ impl LogFile {
             _ => Err(error),
         })?;
         let metadata = file.metadata()?;
-        let identity = Identity::of(&metadata, path).filter(|_| is_followed && metadata.is_file());
-        Ok(Self { path: path.to_owned(), file, is_followed, identity, looked: Instant::now() })
+        let is_followed = options.is_followed && metadata.is_file();
+        let written = metadata.modified().ok().and_then(|time| UnixTime::try_from(time).ok());
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            options,
+            length: metadata.len(),
+            written: written.unwrap_or_else(UnixTime::now),
+            tidying: Tidying::default(),
+            identity: Identity::of(&metadata, path).filter(|_| is_followed),
+            looked: Instant::now(),
+        })
     }
 
     /// Opens the path anew. If that fails, the old file stays.
@@ -45,12 +71,51 @@ impl LogFile {
     ///
     /// If that fails.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        *self = Self::open(&self.path, self.is_followed)?;
+        let new = Self::open(&self.path, self.options)?;
+        *self = Self { tidying: mem::take(&mut self.tidying), ..new };
         Ok(())
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let count = self.file.write(bytes)?;
+        if self.options.rotation.is_some() {
+            self.length += count as u64;
+            self.written = UnixTime::now();
+        }
+        Ok(count)
+    }
+
+    /// Returns whether the file must be rotated before so many bytes are written.
+    pub(super) fn is_due(&self, more: usize) -> bool {
+        let is_due =
+            |rotation: Rotation| rotation.is_due(self.length, more, self.written, UnixTime::now());
+        self.options.rotation.is_some_and(is_due)
+    }
+
+    /// Renames the file and opens the path anew. If that fails, the old file stays.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn rotate(&mut self) -> io::Result<()> {
+        match Rotation::rename(&self.path, UnixTime::now()) {
+            // Somebody else moved it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
+        self.reopen()
+    }
+
+    /// Begins to compress and delete old files.
+    ///
+    /// # Errors
+    ///
+    /// If that can't begin, or failed the last time.
+    pub(super) fn tidy(&mut self) -> io::Result<()> {
+        match self.options.rotation {
+            Some(rotation) => self.tidying.begin(&self.path, rotation),
+            None => Ok(()),
+        }
     }
 
     /// Returns whether another file, or none, is at the path. Looks at most once a second.
@@ -73,13 +138,26 @@ impl LogFile {
     }
 }
 
-fn append(path: &Path) -> io::Result<File> {
+/// Creates a file, or makes it empty.
+#[cfg(feature = "gzip")]
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    open_options().write(true).truncate(true).open(path)
+}
+
+fn open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
+    options
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    let mut options = open_options();
+    options.append(true);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
-        options.mode(0o640);
+        use std::os::unix::fs::FileTypeExt as _;
         // Otherwise opening a FIFO waits for a reader.
         let is_fifo = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
         options.read(is_fifo);

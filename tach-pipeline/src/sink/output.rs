@@ -106,11 +106,20 @@ impl Output {
         Ok(())
     }
 
-    /// Continues in a new file if the old one was moved away.
+    /// Continues in a new file if the old one was moved away or must be rotated.
     fn follow(&mut self, batch: &mut Batch) {
         let Writer::File(file) = &mut self.writer else { return };
         if file.is_moved() {
-            self.reopen(batch);
+            return self.reopen(batch);
+        }
+        if file.is_due(batch.next().len()) {
+            let rotated = file.rotate();
+            if rotated.is_ok() {
+                batch.repeat_part();
+            }
+            if let Err(error) = rotated.and_then(|()| file.tidy()) {
+                self.failed(&error, batch);
+            }
         }
     }
 

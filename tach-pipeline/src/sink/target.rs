@@ -3,11 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::file::LogFile;
+use super::file::{LogFile, Options};
 use crate::error::Error;
 
 pub(super) enum Target {
-    File { path: PathBuf, is_followed: bool },
+    File { path: PathBuf, options: Options },
     Writer { name: String, writer: Box<dyn io::Write + Send> },
 }
 
@@ -26,8 +26,8 @@ impl Target {
 
     pub(super) fn open(self) -> Result<Writer, Error> {
         match self {
-            Self::File { path, is_followed } => match LogFile::open(&path, is_followed) {
-                Ok(file) => Ok(Writer::File(file)),
+            Self::File { path, options } => match LogFile::open(&path, options) {
+                Ok(file) => Ok(Writer::File(Box::new(file))),
                 Err(error) => Err(Error::open(&path, error)),
             },
             Self::Writer { writer, .. } => Ok(Writer::Other(writer)),
@@ -37,7 +37,7 @@ impl Target {
 
 /// An open file, or the user's writer.
 pub(super) enum Writer {
-    File(LogFile),
+    File(Box<LogFile>),
     Other(Box<dyn io::Write + Send>),
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::Instant;
 
-use tach_pipeline::{Pipeline, Sink};
+use tach_pipeline::{Pipeline, Rotation, Sink};
 
 use crate::support::{Folder, LONG, info};
 
@@ -179,4 +179,111 @@ fn no_record_is_lost_while_the_file_is_moved() {
     let messages = names.chain(["app.log".to_owned()]).flat_map(|name| folder.messages(&name));
     let numbers: Vec<u32> = messages.map(|message| message.parse().unwrap()).collect();
     assert_eq!(numbers, (0..count).collect::<Vec<_>>());
+}
+
+/// Returns the names of the old files, the oldest first.
+fn old_files(folder: &Folder) -> Vec<String> {
+    let names = fs::read_dir(folder.path("")).unwrap().map(|file| file.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    names.retain(|name| name.starts_with("app.log."));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_is_rotated_by_size_without_a_loss() {
+    let folder = Folder::new("rotated");
+    let path = folder.path("app.log");
+    let rotation = Rotation::new().max_bytes(100_000);
+    // The second pipeline continues where the first ended.
+    for range in [0..10_000, 10_000..20_000] {
+        let sink = Sink::file(&path).rotate(rotation);
+        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        range.for_each(|number: u32| info(&pipeline, &number.to_string()));
+        pipeline.flush(LONG).unwrap();
+    }
+    let old = old_files(&folder);
+    assert!(old.len() > 5, "{old:?}");
+    for name in &old {
+        let length = fs::metadata(folder.path(name)).unwrap().len();
+        assert!((100_000 / 4..=100_000).contains(&length), "{length}");
+    }
+    let all = old.iter().map(String::as_str).chain(["app.log"]);
+    let numbers: Vec<u32> = all
+        .flat_map(|name| folder.messages(name))
+        .map(|message| message.parse().unwrap())
+        .collect();
+    assert_eq!(numbers, (0..20_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_of_yesterday_is_rotated_and_the_oldest_files_are_deleted() {
+    let folder = Folder::new("yesterday");
+    let path = folder.path("app.log");
+    for day in 0..5 {
+        let sink = Sink::file(&path).rotate(Rotation::new().daily().keep(3));
+        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        info(&pipeline, &day.to_string());
+        pipeline.flush(LONG).unwrap();
+        let yesterday = std::time::SystemTime::now() - Duration::from_secs(24 * 60 * 60);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(yesterday).unwrap();
+        // The name of another file.
+        fs::write(folder.path("app.log.20261123T143000.123456Z.txt"), "kept").unwrap();
+    }
+    assert_eq!(folder.messages("app.log"), ["4"]);
+    let old = || old_files(&folder).into_iter().filter(|name| name.ends_with('Z'));
+    // A thread deletes them.
+    while old().count() > 3 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let days: Vec<_> = old().flat_map(|name| folder.messages(&name)).collect();
+    assert_eq!(days, ["1", "2", "3"]);
+    assert!(folder.path("app.log.20261123T143000.123456Z.txt").exists());
+}
+
+#[cfg(feature = "gzip")]
+#[test]
+fn old_files_are_compressed_and_complete() {
+    use std::io::Read as _;
+    let folder = Folder::new("compressed");
+    let path = folder.path("app.log");
+    let rotation = Rotation::new().max_bytes(100_000).gzip();
+    let pipeline = Pipeline::builder().sink(Sink::file(&path).rotate(rotation)).build().unwrap();
+    // Left by a process that ended in the midst of it.
+    let left = "app.log.20250101T000000.000000Z";
+    fs::write(folder.path(left), "2025-01-01T00:00:00.000000Z INFO  app: left\n").unwrap();
+    fs::write(folder.path(&format!("{left}.gz.part")), "half").unwrap();
+    (0..20_000).for_each(|number| info(&pipeline, &number.to_string()));
+    pipeline.flush(LONG).unwrap();
+    drop(pipeline);
+    let is_done = |names: &[String]| names.iter().all(|name| name.ends_with("Z.gz"));
+    while !is_done(&old_files(&folder)) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let mut text = String::new();
+    for name in old_files(&folder) {
+        let file = fs::File::open(folder.path(&name)).unwrap();
+        flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    }
+    text.push_str(&fs::read_to_string(path).unwrap());
+    let messages: Vec<_> =
+        text.lines().map(|line| line.rsplit_once(": ").unwrap().1.to_owned()).collect();
+    let numbers = (0..20_000).map(|number| number.to_string());
+    assert_eq!(messages, ["left".to_owned()].into_iter().chain(numbers).collect::<Vec<_>>());
+}
+
+/// The new name is longer than a name may be.
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_rotated_is_written_on() {
+    let folder = Folder::new("unrotated");
+    let path = folder.path(&"x".repeat(250));
+    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(1));
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    (0..10_000).for_each(|number| info(&pipeline, &number.to_string()));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(folder.messages(&"x".repeat(250)).len(), 10_000);
+    let stats = pipeline.stats();
+    assert!(stats.sinks()[0].failures() > 0);
+    assert_eq!((stats.sinks()[0].written(), stats.sinks()[0].dropped()), (10_000, 0));
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::level::Level;
-use crate::sink::file::LogFile;
+use crate::sink::file::{LogFile, Options};
 use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
@@ -59,7 +59,9 @@ fn after_reopening(
         Reporter::new(Some(Arc::new(|_| {}))),
     );
     old.write_now(&mut batch).unwrap_err();
-    old.writer = Writer::File(LogFile::open(&path, false).unwrap());
+    old.writer = Writer::File(Box::new(
+        LogFile::open(&path, Options { is_followed: false, rotation: None }).unwrap(),
+    ));
     old.reopen(&mut batch);
     old.write_now(&mut batch).unwrap();
     let text = fs::read_to_string(&path).unwrap();

@@ -1,0 +1,212 @@
+//! When a file is rotated, and how many files are kept.
+
+mod tidy;
+
+use core::time::Duration;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tach_core::UnixTime;
+
+pub(super) use self::tidy::Tidying;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The least limit of a file. It is one write of many events.
+const LEAST_BYTES: u64 = super::BATCH as u64;
+
+/// When a sink's file is renamed and a new one begun, and how many of the old files are kept: see
+/// [`Sink::rotate`](crate::Sink::rotate).
+///
+/// An old file's name is the path and the time of the rotation in UTC, as in
+/// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. The names sort by time.
+///
+/// # Guarantees
+///
+/// A file holds whole records. If a rotation fails, the records are written to the old file and the
+/// rotation is tried again; the failure is reported like a failure to write. A compressed file
+/// takes the place of an old one only when it is complete.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tach_pipeline::{Pipeline, Rotation, Sink};
+///
+/// let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
+/// let pipeline = Pipeline::builder().sink(Sink::file("app.log").rotate(rotation)).build()?;
+/// # Ok::<(), tach_pipeline::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Rotation {
+    max_bytes: Option<u64>,
+    period: Option<Duration>,
+    keep: usize,
+    compresses: bool,
+}
+
+impl Rotation {
+    /// Creates options under which a file is never rotated and all old files are kept.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().hourly();
+    /// ```
+    pub const fn new() -> Self {
+        Self { max_bytes: None, period: None, keep: usize::MAX, compresses: false }
+    }
+
+    /// Rotates a file before it is larger than `bytes`: 64 KiB or more. Only a single longer record
+    /// exceeds them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().max_bytes(100 * 1024 * 1024);
+    /// ```
+    pub const fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = Some(if bytes < LEAST_BYTES { LEAST_BYTES } else { bytes });
+        self
+    }
+
+    /// Rotates a file at the first write after midnight in UTC.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().daily();
+    /// ```
+    pub const fn daily(mut self) -> Self {
+        self.period = Some(DAY);
+        self
+    }
+
+    /// Rotates a file at the first write of an hour.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().hourly();
+    /// ```
+    pub const fn hourly(mut self) -> Self {
+        self.period = Some(HOUR);
+        self
+    }
+
+    /// Keeps that many old files, and deletes the oldest beyond. By default all are kept.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().daily().keep(14);
+    /// ```
+    pub const fn keep(mut self, files: usize) -> Self {
+        self.keep = files;
+        self
+    }
+
+    /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
+    ///
+    /// A file that a process left uncompressed at its exit is compressed after the next rotation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().daily().gzip();
+    /// ```
+    #[cfg(feature = "gzip")]
+    pub const fn gzip(mut self) -> Self {
+        self.compresses = true;
+        self
+    }
+
+    /// Returns whether a file with `length` bytes that was last written at `written` must be
+    /// rotated before `more` bytes are written at `now`.
+    pub(super) fn is_due(
+        &self,
+        length: u64,
+        more: usize,
+        written: UnixTime,
+        now: UnixTime,
+    ) -> bool {
+        let is_long = self.max_bytes.is_some_and(|most| length + more as u64 > most);
+        let is_old = self.period.is_some_and(|period| {
+            let number = |time: UnixTime| time.as_secs() / period.as_secs();
+            number(now) > number(written)
+        });
+        length > 0 && (is_long || is_old)
+    }
+
+    /// Renames the file at `path`, with the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn rename(path: &Path, now: UnixTime) -> io::Result<()> {
+        let mut time = now;
+        loop {
+            let old = old_path(path, time);
+            if !old.exists() && !tidy::compressed(&old).exists() {
+                return fs::rename(path, old);
+            }
+            // Two rotations within a microsecond, or a clock that was set back.
+            time =
+                time.checked_add(Duration::from_micros(1)).ok_or(io::ErrorKind::AlreadyExists)?;
+        }
+    }
+}
+
+impl Default for Rotation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Returns the path of a file that was rotated at `time`.
+fn old_path(path: &Path, time: UnixTime) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    let stamp = format!("{time:.6}");
+    name.push(".");
+    // Windows forbids colons in names.
+    name.push(stamp.replace(['-', ':'], ""));
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_rotated_by_size_and_by_time() {
+        let at =
+            |(hour, minute): (u64, u64)| UnixTime::from_secs(hour * 3600 + minute * 60).unwrap();
+        let size = Rotation::new().max_bytes(100_000);
+        let (hourly, daily) = (Rotation::new().hourly(), Rotation::new().daily());
+        let cases = [
+            (size, 99_000, 1_000, (1, 0), (90, 0), false),
+            (size, 99_000, 1_001, (1, 0), (1, 0), true),
+            (size, 0, 200_000, (1, 0), (1, 0), false),
+            // The least limit.
+            (size.max_bytes(1), 64_000, 1_000, (1, 0), (1, 0), false),
+            (hourly, 1, 1, (1, 0), (1, 59), false),
+            (hourly, 1, 1, (1, 59), (2, 0), true),
+            (hourly, 0, 1, (1, 59), (2, 0), false),
+            // The clock was set back.
+            (hourly, 1, 1, (2, 0), (1, 59), false),
+            (daily, 1, 1, (24, 0), (47, 59), false),
+            (daily, 1, 1, (47, 59), (48, 0), true),
+            (daily.max_bytes(100_000), 100_000, 1, (24, 0), (24, 0), true),
+            (Rotation::new(), 1 << 40, 1, (0, 0), (1_000, 0), false),
+        ];
+        for (rotation, length, more, written, now, expected) in cases {
+            let (written, now) = (at(written), at(now));
+            assert_eq!(
+                rotation.is_due(length, more, written, now),
+                expected,
+                "{rotation:?} {length} {more} {written} {now}"
+            );
+        }
+    }
+}
