@@ -166,8 +166,8 @@
 //!   later, and 5 to 70 KiB for the record being written, up to five times that for calls within
 //!   calls.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For the back end: as much as the queues hold, and for each sink 128 KiB, or 2 MiB while the
-//!   sink fails or stalls.
+//! - For the back end: as much as the queues hold, and for each sink up to 256 KiB, twice that
+//!   for each of several, or 2 MiB while it fails or stalls.
 //!
 //! # Static texts
 //!

@@ -177,8 +177,8 @@ impl Sink {
         self
     }
 
-    /// Sets when a [`file`](Self::file) is rotated, by default never. No other process and no other
-    /// sink may rotate it.
+    /// Sets when a [`file`](Self::file) is rotated, by default never. A device or a FIFO never is.
+    /// No other process and no other sink may rotate the file.
     ///
     /// # Examples
     ///

@@ -9,6 +9,9 @@ use tach_core::UnixTime;
 use super::BATCH;
 use crate::queue::Dropped;
 
+/// How many ends a batch keeps room for: more than a usual write has.
+const MOST_ENDS: usize = 4096;
+
 /// Whole events. Their first bytes may have been written.
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -128,7 +131,7 @@ impl Batch {
         self.bytes.clear();
         self.bytes.shrink_to(4 * BATCH);
         self.ends.clear();
-        self.ends.shrink_to(BATCH);
+        self.ends.shrink_to(MOST_ENDS);
         (self.written, self.done, self.times) = (0, 0, None);
     }
 

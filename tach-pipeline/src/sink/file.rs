@@ -26,6 +26,8 @@ pub(super) struct LogFile {
     path: PathBuf,
     file: File,
     options: Options,
+    /// The rotation, if this is a regular file: no device or FIFO is renamed.
+    rotation: Option<Rotation>,
     /// How many bytes the file has, and when it was last written, if it is rotated.
     length: u64,
     written: UnixTime,
@@ -57,6 +59,7 @@ impl LogFile {
             path: path.to_owned(),
             file,
             options,
+            rotation: options.rotation.filter(|_| metadata.is_file()),
             length: metadata.len(),
             written: written.unwrap_or_else(UnixTime::now),
             tidying: Tidying::default(),
@@ -78,7 +81,7 @@ impl LogFile {
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(bytes)?;
-        if self.options.rotation.is_some() {
+        if self.rotation.is_some() {
             self.length += count as u64;
             self.written = UnixTime::now();
         }
@@ -89,7 +92,7 @@ impl LogFile {
     pub(super) fn is_due(&self, more: usize) -> bool {
         let is_due =
             |rotation: Rotation| rotation.is_due(self.length, more, self.written, UnixTime::now());
-        self.options.rotation.is_some_and(is_due)
+        self.rotation.is_some_and(is_due)
     }
 
     /// Renames the file and opens the path anew. If that fails, the old file stays.
@@ -112,7 +115,7 @@ impl LogFile {
     ///
     /// If that can't begin, or failed the last time.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
-        match self.options.rotation {
+        match self.rotation {
             Some(rotation) => self.tidying.begin(&self.path, rotation),
             None => Ok(()),
         }

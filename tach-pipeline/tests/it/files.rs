@@ -272,6 +272,24 @@ fn old_files_are_compressed_and_complete() {
     assert_eq!(messages, ["left".to_owned()].into_iter().chain(numbers).collect::<Vec<_>>());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_not_rotated() {
+    let folder = Folder::new("fifo");
+    let path = folder.path("app.log");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(1));
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let reader = thread::spawn(move || {
+        let lines = std::io::BufReader::new(fs::File::open(path).unwrap());
+        std::io::BufRead::lines(lines).take(5_000).count()
+    });
+    (0..5_000).for_each(|number| info(&pipeline, &number.to_string()));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(reader.join().unwrap(), 5_000);
+    assert_eq!(old_files(&folder), [""; 0]);
+}
+
 /// The new name is longer than a name may be.
 #[cfg(unix)]
 #[test]
