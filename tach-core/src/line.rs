@@ -248,6 +248,37 @@ mod tests {
     }
 
     #[test]
+    fn a_slope_is_ns_per_tick() {
+        assert_eq!(Rate::from_slope(10_000_000_000, 27_000_000_000), RATE);
+        assert_eq!(Rate::from_slope(77, 77), Rate::ONE);
+    }
+
+    #[test]
+    fn a_rate_in_other_units() {
+        let half = Rate::from_q48(1 << 47);
+        assert_eq!([half, Rate::ONE].map(Rate::hz), [2_000_000_000, 1_000_000_000]);
+        assert_eq!([half, Rate::ONE].map(Rate::inverse), [Rate::from_q48(1 << 49), Rate::ONE]);
+        let distances = [(half, half), (half, Rate::ONE), (Rate::ONE, half)];
+        let ppb = distances.map(|(rate, other)| rate.distance_ppb(other));
+        assert_eq!(ppb, [0, 500_000_000, 1_000_000_000]);
+    }
+
+    #[test]
+    fn exact_times_end_where_u64_does() {
+        let [five, last] = [5, u64::MAX].map(ExactNs::from_ns);
+        assert_eq!(five.checked_add(u64::MAX - 5), Some(last));
+        assert_eq!(five.checked_add(u64::MAX - 4), None);
+        assert_eq!(last.checked_sub(u64::MAX - 5), Some(five));
+        assert_eq!(five.checked_sub(6), None);
+    }
+
+    #[test]
+    fn a_fast_rate_serves_four_seconds() {
+        assert_eq!(FAST_NS / 1_000_000_000, 4);
+        assert_eq!(FastRate::from_q32(77).q32(), 77);
+    }
+
+    #[test]
     fn the_slowest_rate_is_a_thousandth_of_a_nanosecond_and_known() {
         assert!(Rate::SLOWEST.is_known());
         assert_eq!([1_000, 1_024, 2_048].map(|ticks| Rate::SLOWEST.ns(ticks)), [0, 1, 2]);
@@ -262,10 +293,16 @@ mod tests {
         }
 
         #[test]
+        fn a_coarsened_rate_loses_16_bits(q48: u64) {
+            prop_assert_eq!(Rate::from_q48(q48).coarsened().q48(), q48 >> 16 << 16);
+        }
+
+        #[test]
         fn a_fast_rate_is_the_coarsened_one(ticks: u64, q48: u64) {
             let rate = Rate::from_q48(q48).coarsened();
             let ticks = ticks % rate.ticks(FAST_NS).unwrap_or(u64::MAX).max(1);
             prop_assert_eq!(FastRate::of(rate).ns(ticks), rate.ns(ticks));
+            prop_assert_eq!(Rate::from(FastRate::of(rate)), rate);
         }
 
         #[test]
