@@ -4,7 +4,7 @@ use core::fmt;
 use std::thread;
 
 use crate::event::Event;
-pub use crate::event::{Fields, Parts};
+pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
 pub use crate::record::{VisitFields, visit_fields};
 pub use crate::value::write_plain;
 
@@ -34,4 +34,23 @@ pub fn outcome(printed: &thread::Result<fmt::Result>) -> Result<(), &'static str
         Ok(Err(_)) => Err("<failed to format>"),
         Err(_) => Err("<panicked>"),
     }
+}
+
+/// Returns the number that a thread's [`ThreadId`](thread::ThreadId) prints, as it has no other
+/// stable way to it.
+#[must_use]
+pub fn thread_id(thread: &thread::Thread) -> Option<u64> {
+    struct Digits(Option<u64>);
+    impl fmt::Write for Digits {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for digit in text.chars().filter_map(|character| character.to_digit(10)) {
+                self.0 =
+                    self.0.unwrap_or(0).checked_mul(10).map(|number| number + u64::from(digit));
+            }
+            Ok(())
+        }
+    }
+    let mut digits = Digits(None);
+    fmt::Write::write_fmt(&mut digits, format_args!("{:?}", thread.id())).ok()?;
+    digits.0
 }

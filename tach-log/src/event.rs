@@ -24,20 +24,116 @@ pub struct Parts<'a> {
     pub message: &'a str,
     /// The fields.
     pub fields: &'a dyn Fields,
+    /// The event happened within spans.
+    pub has_spans: bool,
+    /// The place in the program. Known only if the format asks for it.
+    pub site: Site<'a>,
     /// The message is a line that another formatter has made, and lines hold it unchanged.
     pub is_line: bool,
     /// The output is a terminal that shows colors.
     pub shows_colors: bool,
 }
 
-/// The fields of an event.
+/// Where in the program an event happened, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Site<'a> {
+    /// The source file.
+    pub file: Option<&'a str>,
+    /// The line in the file.
+    pub line: Option<u32>,
+    /// The path of the module.
+    pub module: Option<&'a str>,
+    /// The number of the thread.
+    pub thread_id: Option<u64>,
+    /// The name of the thread.
+    pub thread_name: Option<&'a str>,
+}
+
+/// A function that receives fields.
+pub type EachField<'a> = &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>;
+/// A function that receives the names and the fields of spans.
+pub type EachSpan<'a> = &'a mut dyn FnMut(&str, &dyn Fields) -> io::Result<()>;
+
+/// The fields of an event or a span. Each method visits a key once, with its innermost value.
 pub trait Fields {
-    /// Calls `each` for every field.
+    /// Visits the fields of the event and of its spans.
     ///
     /// # Errors
     ///
     /// Returns the first error of `each`.
-    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()>;
+    fn visit(&self, each: EachField<'_>) -> io::Result<()>;
+
+    /// Visits the event's own fields, without its spans' fields.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of `each`.
+    fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
+        self.visit(each)
+    }
+
+    /// Returns whether any key of [`visit`](Self::visit) is as `is` says.
+    fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        let mut has = false;
+        let visited = self.visit(&mut |key, _| {
+            has |= is(key);
+            Ok(())
+        });
+        visited.is_ok() && has
+    }
+
+    /// Visits the spans from the outermost to the innermost.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of `each`.
+    fn visit_spans(&self, _each: EachSpan<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A span around an event, as [`Event::spans`] passes it.
+///
+/// # Examples
+///
+/// See [`Event::spans`].
+#[derive(Clone, Copy)]
+pub struct Span<'a> {
+    name: &'a str,
+    fields: &'a dyn Fields,
+}
+
+impl Span<'_> {
+    /// Returns the span's name.
+    #[must_use]
+    #[inline]
+    pub const fn name(&self) -> &str {
+        self.name
+    }
+
+    /// Calls `each` with the key and the value of every field of the span. Each key comes once.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error that `each` returns, and no further field is visited.
+    pub fn fields(
+        &self,
+        mut each: impl FnMut(&str, Value<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.fields.visit(&mut each)
+    }
+}
+
+impl Span<'_> {
+    pub(crate) fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.fields.has_key(is)
+    }
+}
+
+impl fmt::Debug for Span<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// An event to be written, as plain data.
@@ -60,6 +156,14 @@ impl<'a> Event<'a> {
 
     pub(crate) const fn is_line(&self) -> bool {
         self.parts.is_line
+    }
+
+    pub(crate) fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.parts.fields.has_key(is)
+    }
+
+    pub(crate) const fn has_spans(&self) -> bool {
+        self.parts.has_spans
     }
 
     /// Returns when the event happened.
@@ -97,7 +201,8 @@ impl<'a> Event<'a> {
         self.parts.message
     }
 
-    /// Calls `each` with the key and the value of every field, in order. A key may come twice.
+    /// Calls `each` with the key and the value of every field, in order: the event's own fields,
+    /// then its spans' fields. Each key comes once, with its innermost value.
     ///
     /// If the record's source of fields fails or panics, the fields end there.
     ///
@@ -110,6 +215,83 @@ impl<'a> Event<'a> {
         mut each: impl FnMut(&str, Value<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         self.parts.fields.visit(&mut each)
+    }
+
+    /// Like [`fields`](Self::fields), without the fields of the spans.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error that `each` returns, and no further field is visited.
+    pub fn own_fields(
+        &self,
+        mut each: impl FnMut(&str, Value<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.parts.fields.visit_own(&mut each)
+    }
+
+    /// Calls `each` with every span around the event, from the outermost to the innermost. Only
+    /// `tracing` has spans.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error that `each` returns, and no further span is visited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{self, Write as _};
+    ///
+    /// use tach_log::{Event, Format, Value};
+    ///
+    /// struct Short;
+    ///
+    /// impl Format for Short {
+    ///     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+    ///         event.spans(|span| write!(to, "{}: ", Value::Str(span.name())))?;
+    ///         writeln!(to, "{}", Value::Str(event.message()))
+    ///     }
+    /// }
+    /// ```
+    pub fn spans(&self, mut each: impl FnMut(Span<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.parts.fields.visit_spans(&mut |name, fields| each(Span { name, fields }))
+    }
+
+    /// Returns the source file, if [`Format::wants_site`](crate::Format::wants_site) asks for it
+    /// and the front end knows it.
+    #[must_use]
+    #[inline]
+    pub const fn file(&self) -> Option<&'a str> {
+        self.parts.site.file
+    }
+
+    /// Returns the line in the [file](Self::file).
+    #[must_use]
+    #[inline]
+    pub const fn line(&self) -> Option<u32> {
+        self.parts.site.line
+    }
+
+    /// Returns the path of the module, under the same conditions as the [file](Self::file).
+    #[must_use]
+    #[inline]
+    pub const fn module(&self) -> Option<&'a str> {
+        self.parts.site.module
+    }
+
+    /// Returns the number of the thread, if [`Format::wants_thread`](crate::Format::wants_thread)
+    /// asks for it. It is the number that [`ThreadId`](std::thread::ThreadId) prints.
+    #[must_use]
+    #[inline]
+    pub const fn thread_id(&self) -> Option<u64> {
+        self.parts.site.thread_id
+    }
+
+    /// Returns the name of the thread, under the same condition as its
+    /// [number](Self::thread_id), if it has one.
+    #[must_use]
+    #[inline]
+    pub const fn thread_name(&self) -> Option<&'a str> {
+        self.parts.site.thread_name
     }
 
     /// Returns whether the output is a terminal that shows colors.

@@ -56,7 +56,7 @@ mod timestamp;
 mod value;
 mod write;
 
-pub use crate::event::Event;
+pub use crate::event::{Event, Span};
 pub use crate::event_time::EventTime;
 pub use crate::format::{Format, Json, Line, Logfmt};
 pub use crate::timestamp::Timestamp;

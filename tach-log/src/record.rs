@@ -1,5 +1,7 @@
 //! A record of `log` as an event.
 
+mod keys;
+
 use core::cell::Cell;
 use core::fmt;
 use core::mem;
@@ -10,7 +12,8 @@ use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
 use tach_core::UnixTime;
 
-use crate::adapter::{Fields, Parts, outcome};
+use self::keys::Keys;
+use crate::adapter::{EachField, Fields, Parts, Site, outcome};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -20,6 +23,7 @@ use crate::value::Value;
 pub(crate) fn with_event<R>(
     record: &Record<'_>,
     time: UnixTime,
+    site: Site<'_>,
     scratch: &mut Scratch,
     f: impl FnOnce(&Event<'_>) -> R,
 ) -> R {
@@ -36,7 +40,9 @@ pub(crate) fn with_event<R>(
         level_name: name(record.level()),
         target: record.target(),
         message,
-        fields: &RecordFields { record, value: &scratch.value },
+        fields: &RecordFields { record, value: &scratch.value, keys: &scratch.keys },
+        has_spans: false,
+        site,
         is_line: false,
         shows_colors: false,
     }))
@@ -47,11 +53,12 @@ pub(crate) fn with_event<R>(
 pub(crate) struct Scratch {
     message: String,
     value: Cell<String>,
+    keys: Cell<Keys>,
 }
 
 impl Scratch {
     pub(crate) fn capacity(&mut self) -> usize {
-        self.message.capacity() + self.value.get_mut().capacity()
+        self.message.capacity() + self.value.get_mut().capacity() + self.keys.get_mut().capacity()
     }
 }
 
@@ -78,44 +85,76 @@ struct RecordFields<'a> {
     record: &'a Record<'a>,
     /// For a value that prints itself. Taken out during a visit, since the source may log.
     value: &'a Cell<String>,
+    /// Taken out during a visit too.
+    keys: &'a Cell<Keys>,
 }
 
 impl Fields for RecordFields<'_> {
-    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()> {
-        let mut visitor =
-            ForFormat { each, printed: self.value.take(), is_in_format: false, result: Ok(()) };
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        let mut visitor = ForFormat {
+            each,
+            keys: self.keys.take().of(self.record),
+            next: 0,
+            printed: self.value.take(),
+            is_in_format: false,
+            result: Ok(()),
+        };
         let visit = AssertUnwindSafe(|| visit_fields(self.record, &mut visitor));
         let visited = panic::catch_unwind(visit);
         self.value.set(mem::take(&mut visitor.printed));
+        self.keys.set(mem::take(&mut visitor.keys));
         match visited {
             Err(panic) if visitor.is_in_format => panic::resume_unwind(panic),
             // A source that fails or panics ends the fields. The fields before are whole.
             _ => visitor.result,
         }
     }
+
+    fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        Keys::default().of(self.record).has(is)
+    }
 }
 
 struct ForFormat<'a> {
-    each: &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>,
+    each: EachField<'a>,
+    keys: Keys,
+    /// The index of the next field.
+    next: usize,
     printed: String,
     /// Whether `each` is running: a panic is then the format's, not the source's.
     is_in_format: bool,
     result: io::Result<()>,
 }
 
-impl VisitFields for ForFormat<'_> {
-    fn plain(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
+impl ForFormat<'_> {
+    /// Counts a field. Returns whether it is the last one with its key.
+    fn counts(&mut self) -> bool {
+        let at = self.next;
+        self.next += 1;
+        !self.keys.comes_later(at)
+    }
+
+    fn pass(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
         self.is_in_format = true;
         self.result = (self.each)(key.as_str(), value);
         self.is_in_format = false;
         if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
     }
+}
+
+impl VisitFields for ForFormat<'_> {
+    fn plain(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
+        if self.counts() { self.pass(key, value) } else { Ok(()) }
+    }
 
     fn printed(&mut self, key: &kv::Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result {
+        if !self.counts() {
+            return Ok(());
+        }
         let mut printed = mem::take(&mut self.printed);
         printed.clear();
         print(&mut printed, value);
-        let result = self.plain(key, Value::Str(&printed));
+        let result = self.pass(key, Value::Str(&printed));
         self.printed = printed;
         result
     }

@@ -39,6 +39,27 @@ pub enum Value<'a> {
     Str(&'a str),
 }
 
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Self::Str(value)
+    }
+}
+
+macro_rules! from {
+    ($($type:ty as $Variant:ident,)*) => {
+        $(impl From<$type> for Value<'_> {
+            fn from(value: $type) -> Self {
+                Self::$Variant(value.into())
+            }
+        })*
+    };
+}
+
+from! {
+    bool as Bool, i32 as I64, i64 as I64, u32 as U64, u64 as U64, i128 as I128, u128 as U128,
+    f64 as F64,
+}
+
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -2,11 +2,12 @@
 
 use core::cell::Cell;
 use core::fmt;
-use std::io;
+use std::{io, thread};
 
 use log::Record;
 use tach_core::{SystemClock, UnixTime};
 
+use crate::adapter::{self, Site};
 use crate::event_time;
 use crate::format::Format;
 use crate::record::{self, Scratch};
@@ -51,7 +52,18 @@ impl Buffers {
     ) -> io::Result<&[u8]> {
         self.line.clear();
         let Self { line, scratch } = self;
-        record::with_event(record, time, scratch, |event| format.write(event, line))?;
+        let mut site = Site::default();
+        if format.wants_site() {
+            site.file = record.file();
+            site.line = record.line();
+            site.module = record.module_path();
+        }
+        let thread = format.wants_thread().then(thread::current);
+        if let Some(thread) = &thread {
+            site.thread_id = adapter::thread_id(thread);
+            site.thread_name = thread.name();
+        }
+        record::with_event(record, time, site, scratch, |event| format.write(event, line))?;
         Ok(&self.line)
     }
 }

@@ -1,8 +1,14 @@
 //! JSON: an object for each event.
 
+mod layout;
+mod options;
+mod otlp;
+mod presets;
+
 use std::io;
 
-use super::{Format, made_line, quoted, suffix, time};
+use self::layout::{Layout, What};
+use super::{Format, escape, keys, made_line, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::{Value, write_plain};
 
@@ -17,12 +23,22 @@ use crate::value::{Value, write_plain};
 ///   which JSON lacks, are `null`.
 /// - A value that prints itself (`Display`, `Debug`, an error, a `serde` or `sval` value) is a
 ///   string.
-/// - `_` follows a key that the head uses, as `level_`. Other keys may come twice, in order; most
-///   readers keep the last.
+/// - An empty target or message is left out.
+/// - Within spans of `tracing`, `span` has their names from the outermost to the innermost, with
+///   `:` between them, and the spans' fields follow the event's own.
+///
+/// The methods change the layout: a method such as [`time`](Self::time) names a part, and adds it
+/// at the end if the layout lacks it. `Json::empty()` begins with no part, so that the parts stand
+/// in the order of the calls. [`ecs`](Self::ecs), [`google_cloud`](Self::google_cloud),
+/// [`datadog`](Self::datadog) and [`opentelemetry`](Self::opentelemetry) are ready layouts.
 ///
 /// # Guarantees
 ///
 /// As [`Line`](crate::Line)'s, and every event is valid JSON.
+///
+/// Each key stands once, with its innermost value: the event's own before a span's, an inner span's
+/// or logger's before an outer one's, and otherwise the last.
+/// `_` follows a field's key that the head uses, as `level_`.
 ///
 /// # Examples
 ///
@@ -36,9 +52,11 @@ use crate::value::{Value, write_plain};
 /// assert!(line.ends_with(b",\"msg\":\"a \\\"word\\\"\"}\n"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Json {}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json {
+    /// `None` for the default, whose texts are known to the compiler.
+    layout: Option<Box<Layout>>,
+}
 
 impl Json {
     /// Creates the format.
@@ -51,7 +69,14 @@ impl Json {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self {}
+        Self { layout: None }
+    }
+}
+
+/// Returns [`Json::new`].
+impl Default for Json {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -61,29 +86,85 @@ impl Format for Json {
             made_line(to, event);
             return Ok(());
         }
-        to.extend_from_slice(b"{\"ts\":\"");
-        time(to, event.time());
-        to.extend_from_slice(b"\",\"level\":\"");
-        to.extend_from_slice(event.level_name().as_bytes());
-        to.extend_from_slice(b"\",\"target\":");
-        quoted(to, event.target());
-        to.extend_from_slice(b",\"msg\":");
-        quoted(to, event.message());
+        if let Some(layout) = &self.layout {
+            return custom(layout, to, event);
+        }
+        default_head(to, event)?;
         event.fields(|key, value| {
-            field(to, key, value);
+            to.extend_from_slice(b",\"");
+            escape::write::<true>(to, key);
+            if matches!(key, "ts" | "level" | "target" | "msg" | "span") {
+                let head = |is: &dyn Fn(&str) -> bool| DEFAULT.into_iter().any(is);
+                let count = keys::underscores(key, head, |is| event.has_key(is));
+                to.resize(to.len() + count, b'_');
+            }
+            to.extend_from_slice(b"\":");
+            write_value(to, value);
             Ok(())
         })?;
         to.extend_from_slice(b"}\n");
         Ok(())
     }
+
+    #[inline]
+    fn wants_site(&self) -> bool {
+        let layout = self.layout.as_ref();
+        let site = [What::File, What::Line, What::Module, What::SourceLocation];
+        layout.is_some_and(|layout| layout.has(&site))
+    }
+
+    #[inline]
+    fn wants_thread(&self) -> bool {
+        let layout = self.layout.as_ref();
+        layout.is_some_and(|layout| layout.has(&[What::ThreadName, What::ThreadId]))
+    }
 }
 
-fn field(to: &mut Vec<u8>, key: &str, value: Value<'_>) {
-    to.push(b',');
+/// Writes an event in a layout of the user's.
+fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+    if layout.is_otlp {
+        return otlp::write(layout, to, event);
+    }
+    let start = to.len();
+    layout.write(to, event)?;
+    // Each member began with a comma.
+    match to.get_mut(start) {
+        Some(comma) => *comma = b'{',
+        None => to.push(b'{'),
+    }
+    to.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// The keys of the default head.
+const DEFAULT: [&str; 5] = ["ts", "level", "target", "msg", "span"];
+
+#[inline]
+fn default_head(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+    to.extend_from_slice(b"{\"ts\":\"");
+    time(to, event.time());
+    to.extend_from_slice(b"\",\"level\":\"");
+    to.extend_from_slice(event.level_name().as_bytes());
     to.push(b'"');
-    super::escape::write::<true>(to, key);
-    to.extend_from_slice(suffix(key));
-    to.extend_from_slice(b"\":");
+    if !event.target().is_empty() {
+        to.extend_from_slice(b",\"target\":");
+        quoted(to, event.target());
+    }
+    if !event.message().is_empty() {
+        to.extend_from_slice(b",\"msg\":");
+        quoted(to, event.message());
+    }
+    if event.has_spans() {
+        to.extend_from_slice(b",\"span\":\"");
+        span_names(to, event)?;
+        to.push(b'"');
+    }
+    Ok(())
+}
+
+#[expect(clippy::inline_always, reason = "the value stays in registers")]
+#[inline(always)]
+fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Str(text) => quoted(to, text),
         // A text would make an index of numbers reject the record.

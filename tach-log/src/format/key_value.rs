@@ -1,6 +1,9 @@
 //! `key=value`, for logfmt and for the line for people.
 
-use super::quoted;
+use std::io;
+
+use super::{quoted, span_names};
+use crate::event::Event;
 use crate::value::{Value, write_plain};
 
 /// Returns whether `byte` may stand in a key, or in a value without quotes.
@@ -22,6 +25,20 @@ pub(super) fn write_key(to: &mut Vec<u8>, key: &str) {
         let character = if stands { character } else { '_' };
         to.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
     }
+}
+
+/// Writes the field `span` with the names of the spans.
+#[cold]
+pub(super) fn write_span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+    to.extend_from_slice(b" span=");
+    let start = to.len();
+    span_names(to, event)?;
+    // A name is escaped as between quotes, so it only lacks these.
+    if !to[start..].iter().copied().all(is_word) {
+        to.insert(start, b'"');
+        to.push(b'"');
+    }
+    Ok(())
 }
 
 /// Writes a value: a word as it is, any other text between quotes and escaped as in JSON.

@@ -2,11 +2,14 @@
 
 use std::io;
 
-use super::{Format, escape, key_value, made_line, time};
+use super::{Format, escape, key_value, keys, made_line, time};
 use crate::event::Event;
 
 /// The width of `ERROR` and `DEBUG`.
 const LEVEL_WIDTH: &[u8] = b"     ";
+
+/// The key of the spans' names.
+const SPAN: &str = "span";
 
 // ECMA-48, "select graphic rendition".
 const FAINT: &[u8] = b"\x1b[2m";
@@ -77,13 +80,26 @@ impl Format for Line {
             to.extend_from_slice(level.as_bytes());
         }
         to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
-        to.push(b' ');
-        escape::write::<false>(to, event.target());
-        to.extend_from_slice(b": ");
-        escape::write::<false>(to, event.message());
+        if !event.target().is_empty() {
+            to.push(b' ');
+            escape::write::<false>(to, event.target());
+            to.push(b':');
+        }
+        if !event.message().is_empty() {
+            to.push(b' ');
+            escape::write::<false>(to, event.message());
+        }
+        let has_spans = event.has_spans();
+        if has_spans {
+            key_value::write_span_names(to, event)?;
+        }
         event.fields(|key, value| {
             to.push(b' ');
             key_value::write_key(to, key);
+            if has_spans && key == SPAN {
+                let end = to.len() + keys::underscores(key, |is| is(SPAN), |is| event.has_key(is));
+                to.resize(end, b'_');
+            }
             to.push(b'=');
             key_value::write_value(to, value);
             Ok(())

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Format, key_value, made_line, quoted, suffix, time};
+use super::{Format, key_value, keys, made_line, quoted, time};
 use crate::event::Event;
 
 /// A line of logfmt for each event:
@@ -11,9 +11,9 @@ use crate::event::Event;
 /// ts=2026-11-21T09:30:00.123456Z level=INFO target=app::db msg="connected" attempt=2
 /// ```
 ///
-/// Keys of the head and repeated keys are treated as in [`Json`](crate::Json), other keys and all
-/// values as in [`Line`](crate::Line). logfmt has no types: the text `"1"` and the number are both
-/// `1`.
+/// Absent parts, repeated keys and keys of the head are treated as in [`Json`](crate::Json), other
+/// keys and all values as in [`Line`](crate::Line). logfmt has no types: the text `"1"` and the
+/// number are both `1`.
 ///
 /// # Guarantees
 ///
@@ -59,14 +59,25 @@ impl Format for Logfmt {
         time(to, event.time());
         to.extend_from_slice(b" level=");
         to.extend_from_slice(event.level_name().as_bytes());
-        to.extend_from_slice(b" target=");
-        key_value::write_text(to, event.target());
-        to.extend_from_slice(b" msg=");
-        quoted(to, event.message());
+        if !event.target().is_empty() {
+            to.extend_from_slice(b" target=");
+            key_value::write_text(to, event.target());
+        }
+        if !event.message().is_empty() {
+            to.extend_from_slice(b" msg=");
+            quoted(to, event.message());
+        }
+        if event.has_spans() {
+            key_value::write_span_names(to, event)?;
+        }
         event.fields(|key, value| {
             to.push(b' ');
             key_value::write_key(to, key);
-            to.extend_from_slice(suffix(key));
+            if is_of_head(key) {
+                let head = |is: &dyn Fn(&str) -> bool| HEAD.into_iter().any(is);
+                let end = to.len() + keys::underscores(key, head, |is| event.has_key(is));
+                to.resize(end, b'_');
+            }
             to.push(b'=');
             key_value::write_value(to, value);
             Ok(())
@@ -74,4 +85,11 @@ impl Format for Logfmt {
         to.push(b'\n');
         Ok(())
     }
+}
+
+/// The keys of the head. They are reserved also where the event has no such part.
+const HEAD: [&str; 5] = ["ts", "level", "target", "msg", "span"];
+
+fn is_of_head(key: &str) -> bool {
+    matches!(key, "ts" | "level" | "target" | "msg" | "span")
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use log::Level;
 use tach_core::UnixTime;
-use tach_log::adapter::{Fields, Parts, event, is_line};
+use tach_log::adapter::{Fields, Parts, Site, event, is_line};
 use tach_log::{Event, Format, Json, Line, Logfmt, Value};
 
 struct NoFields;
@@ -23,6 +23,8 @@ fn parts(level_name: &'static str) -> Parts<'static> {
         target: "app",
         message: "two\nlines",
         fields: &NoFields,
+        has_spans: false,
+        site: Site::default(),
         is_line: false,
         shows_colors: false,
     }

@@ -1,5 +1,7 @@
 //! Arbitrary messages, targets, keys and values make one line, which reads back as it was.
 
+use std::collections::HashSet;
+
 use log::Record;
 use log::kv::{ToValue, Value};
 use proptest::prelude::*;
@@ -138,14 +140,33 @@ proptest! {
     fn json_reads_back(target in text(), message in text(), fields in fields()) {
         let written = write(&target, &message, &fields);
         let read: serde_json::Value = serde_json::from_str(&written.json).unwrap();
-        // Of a key that comes twice, the last counts in both.
-        let mut expected = json!({
-            "ts": TIME_TEXT, "level": "INFO", "target": target, "msg": message,
-        });
+        let mut expected = json!({ "ts": TIME_TEXT, "level": "INFO" });
+        for (key, text) in [("target", target), ("msg", message)] {
+            if !text.is_empty() {
+                expected[key] = json!(text);
+            }
+        }
+        // Of a key that comes twice, the last counts.
         for (key, value) in &fields {
             expected[key] = value.json();
         }
         prop_assert_eq!(read, expected);
+    }
+
+    /// Few keys, so that some come twice and some are the head's.
+    #[test]
+    fn each_key_stands_once(
+        keys in proptest::collection::vec("(k|ts|msg|span|span_|level_{0,3})", 0..8),
+    ) {
+        let fields: Vec<_> = keys.iter().map(|key| (key.clone(), Any::U64(1))).collect();
+        let written = write("t", "m", &fields);
+        let different: HashSet<_> = keys.iter().collect();
+        let pairs = parse_logfmt(written.logfmt.trim_end_matches('\n'));
+        let once: HashSet<_> = pairs.iter().map(|(key, _)| key).collect();
+        prop_assert_eq!((pairs.len(), once.len()), (4 + different.len(), 4 + different.len()));
+        prop_assert_eq!(written.json.matches("\":").count(), 4 + different.len());
+        let read: serde_json::Value = serde_json::from_str(&written.json).unwrap();
+        prop_assert_eq!(read.as_object().unwrap().len(), 4 + different.len());
     }
 
     #[test]
@@ -153,10 +174,15 @@ proptest! {
         let written = write(&target, &message, &fields);
         let pairs = parse_logfmt(written.logfmt.trim_end_matches('\n'));
         let head = [("ts", TIME_TEXT), ("level", "INFO"), ("target", &target), ("msg", &message)];
-        let head = head.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        prop_assert_eq!(&pairs[..4], &head[..]);
-        prop_assert_eq!(pairs.len(), 4 + fields.len());
-        for ((_, read), (_, value)) in pairs[4..].iter().zip(&fields) {
+        let head = head.into_iter().filter(|(_, value)| !value.is_empty());
+        let head: Vec<_> = head.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        prop_assert_eq!(&pairs[..head.len()], &head[..]);
+        let rest = &pairs[head.len()..];
+        let is_last = |at: usize| fields[at + 1..].iter().all(|(key, _)| *key != fields[at].0);
+        let last: Vec<_> = (0..fields.len()).filter(|&at| is_last(at)).collect();
+        prop_assert_eq!(rest.len(), last.len());
+        for ((_, read), at) in rest.iter().zip(last) {
+            let (_, value) = &fields[at];
             prop_assert!(value.is_told_by(read), "{read:?} is not {value:?}");
         }
     }

@@ -2,20 +2,22 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_log::{Event, EventTime, Json, Line, Logfmt, Timestamp, Value};
+use tach_log::{Event, EventTime, Json, Line, Logfmt, Span, Timestamp, Value};
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    Line, Json, Logfmt, Timestamp, Value<'static>, EventTime<()>,
+    Line, Logfmt, Timestamp, Value<'static>, EventTime<()>,
 );
 
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Json);
+
 // Sources of fields need be neither `Send` nor `Sync`.
-assert_implements!([Copy + Unpin] Event<'static>);
+assert_implements!([Copy + Unpin] Event<'static>, Span<'static>);
 
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<(Line, Json, Logfmt, Timestamp)>(), 0);
+    assert_eq!(size_of::<(Line, Logfmt, Timestamp)>(), 0);
     assert_eq!(size_of::<EventTime<u8>>(), 1);
     #[cfg(feature = "slog")]
     assert_eq!(size_of_val(&EventTime::new(0_u8).carried()), 1);

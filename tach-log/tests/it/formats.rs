@@ -40,11 +40,11 @@ fn a_record_with_fields() {
 #[test]
 fn levels_keep_their_column() {
     let levels = [
-        (Level::Error, "ERROR t: "),
-        (Level::Warn, "WARN  t: "),
-        (Level::Info, "INFO  t: "),
-        (Level::Debug, "DEBUG t: "),
-        (Level::Trace, "TRACE t: "),
+        (Level::Error, "ERROR t:"),
+        (Level::Warn, "WARN  t:"),
+        (Level::Info, "INFO  t:"),
+        (Level::Debug, "DEBUG t:"),
+        (Level::Trace, "TRACE t:"),
     ];
     for (level, head) in levels {
         let written = written(&Record::builder().level(level).target("t").build());
@@ -59,7 +59,7 @@ fn levels_keep_their_column() {
 fn a_message_with_arguments() {
     let name = "a \"b\"\n";
     let written = written(&Record::builder().args(format_args!("hello {name}{}", 1)).build());
-    assert!(written.line.ends_with(": hello a \"b\"\\n1\n"), "{}", written.line);
+    assert!(written.line.ends_with(" INFO  hello a \"b\"\\n1\n"), "{}", written.line);
     assert!(written.json.ends_with("\"msg\":\"hello a \\\"b\\\"\\n1\"}\n"), "{}", written.json);
     assert!(written.logfmt.ends_with(" msg=\"hello a \\\"b\\\"\\n1\"\n"), "{}", written.logfmt);
 }
@@ -148,10 +148,43 @@ fn nothing_passes_for_the_head() {
 }
 
 #[test]
-fn keys_that_come_twice_are_both_written() {
-    let written = written_fields(&[("k", 1), ("k", 2)]);
-    assert_eq!(written.json, r#","k":1,"k":2"#);
-    assert_eq!(written.logfmt, " k=1 k=2");
+fn nothing_passes_for_the_head_nor_for_a_field_beside_it() {
+    let written = written_fields(&[("msg_", 1), ("msg", 2), ("msg__", 3), ("span", 4)]);
+    assert_eq!(written.json, r#","msg_":1,"msg___":2,"msg__":3,"span_":4"#);
+    assert_eq!(written.logfmt, " msg_=1 msg___=2 msg__=3 span_=4");
+}
+
+#[test]
+fn of_a_key_that_comes_twice_the_last_counts() {
+    let written = written_fields(&[("k", 1), ("other", 2), ("k", 3)]);
+    assert_eq!(written.json, r#","other":2,"k":3"#);
+    assert_eq!(written.logfmt, " other=2 k=3");
+    assert_eq!(written.line, " other=2 k=3");
+}
+
+#[test]
+fn a_value_that_does_not_count_is_not_printed() {
+    struct Unseen;
+    impl fmt::Display for Unseen {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("printed")
+        }
+    }
+    let written = written_fields(&[("k", Value::from_display(&Unseen)), ("k", 1.to_value())]);
+    assert_eq!(written.json, r#","k":1"#);
+}
+
+#[test]
+fn absent_parts_leave_nothing_behind() {
+    let field = ("k", 1);
+    let mut record = Record::builder();
+    let record = record.target("").key_values(&field);
+    let alone = written(&record.build());
+    assert_eq!(alone.line, format!("{TIME_TEXT} INFO  k=1\n"));
+    assert_eq!(alone.logfmt, format!("ts={TIME_TEXT} level=INFO k=1\n"));
+    assert_eq!(alone.json, format!("{{\"ts\":\"{TIME_TEXT}\",\"level\":\"INFO\",\"k\":1}}\n"));
+    let said = written(&record.args(format_args!("said")).build());
+    assert_eq!(said.line, format!("{TIME_TEXT} INFO  said k=1\n"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod env_logger;
 mod event_time;
 mod faults;
 mod formats;
+mod layouts;
 mod manual;
 #[cfg(feature = "slog")]
 mod slog;

@@ -26,12 +26,12 @@ pub(crate) fn written(record: &Record<'_>) -> Written {
     }
 }
 
-fn written_by(format: impl Format + Copy, record: &Record<'_>) -> String {
+fn written_by(format: impl Format, record: &Record<'_>) -> String {
     at(TIME, || {
         let mut line = Vec::new();
-        tach_log::write(format)(&mut line, record).unwrap();
+        tach_log::write(&format)(&mut line, record).unwrap();
         let line = String::from_utf8(line).unwrap();
-        assert_eq!(line, format!("{}\n", tach_log::display(format, record)));
+        assert_eq!(line, format!("{}\n", tach_log::display(&format, record)));
         line
     })
 }
@@ -49,16 +49,12 @@ pub(crate) fn written_fields(fields: &dyn Source) -> Written {
         fields.to_owned()
     };
     Written {
-        line: after(&written.line, &format!("{TIME_TEXT} INFO  t: "), "\n"),
+        line: after(&written.line, &format!("{TIME_TEXT} INFO  t:"), "\n"),
         json: after(
             &written.json,
-            &format!(r#"{{"ts":"{TIME_TEXT}","level":"INFO","target":"t","msg":"""#),
+            &format!(r#"{{"ts":"{TIME_TEXT}","level":"INFO","target":"t""#),
             "}\n",
         ),
-        logfmt: after(
-            &written.logfmt,
-            &format!(r#"ts={TIME_TEXT} level=INFO target=t msg="""#),
-            "\n",
-        ),
+        logfmt: after(&written.logfmt, &format!("ts={TIME_TEXT} level=INFO target=t"), "\n"),
     }
 }

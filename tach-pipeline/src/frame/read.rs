@@ -1,17 +1,17 @@
 //! Reading a record's bytes. Whatever the bytes are, nothing panics.
 
+mod fields;
+
 use core::str;
-use std::io;
 
 use tach_core::{Instant, UnixTime};
-use tach_log::Value;
-use tach_log::adapter;
+use tach_log::adapter::{Parts, Site};
 
-use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
+use self::fields::Fields;
+#[cfg(feature = "tracing")]
+pub(crate) use self::fields::replace;
+use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, Time, UNIX, WORD, texts};
 use crate::level::Level;
-
-/// Stands for the value of a redacted field.
-const REDACTED: &str = "[redacted]";
 
 /// Returns the length of the record with this head, head included.
 #[inline]
@@ -86,15 +86,8 @@ impl<'a> Frame<'a> {
         let target = reader.text(head.target)?;
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
-        let level = head.level();
-        Some(Self {
-            level,
-            target,
-            message,
-            is_line,
-            fields: Fields { bytes: reader.0, redacted: &[] },
-            length: bytes.len(),
-        })
+        let fields = Fields::new(reader.0, head.kind);
+        Some(Self { level: head.level(), target, message, is_line, fields, length: bytes.len() })
     }
 
     /// Returns the record without the values of the keys `redacted`.
@@ -107,58 +100,30 @@ impl<'a> Frame<'a> {
     pub(crate) fn repeats(&self, other: &Self) -> bool {
         // Not the bytes, since padding holds any bytes.
         let head = |record: &Self| (record.level.as_byte(), record.is_line);
-        let fields = |record: &Self| Fields { redacted: &[], ..record.fields.clone() };
         head(self) == head(other)
             && (self.target, self.message) == (other.target, other.message)
-            && fields(self).eq(fields(other))
+            && self.fields.parts().eq(other.fields.parts())
+    }
+
+    /// Returns the parts of the event, which happened at `time`.
+    #[inline]
+    pub(crate) fn parts(&self, time: UnixTime, shows_colors: bool) -> Parts<'_> {
+        Parts {
+            time,
+            level: self.level.of_log(),
+            level_name: self.level.name(),
+            target: self.target,
+            message: self.message,
+            fields: &self.fields,
+            has_spans: self.fields.has_spans(),
+            site: Site::default(),
+            is_line: self.is_line,
+            shows_colors,
+        }
     }
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Fields<'a> {
-    bytes: &'a [u8],
-    /// The keys whose values are not shown.
-    redacted: &'a [String],
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = (&'a str, Value<'a>);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut reader = Reader(self.bytes);
-        let (kind, key) = reader.halves()?;
-        let value = match Tag::of(kind)? {
-            Tag::Null => Some(Value::Null),
-            Tag::False => Some(Value::Bool(false)),
-            Tag::True => Some(Value::Bool(true)),
-            Tag::I64 => Some(Value::I64(i64::from_le_bytes(reader.array()?))),
-            Tag::U64 => Some(Value::U64(u64::from_le_bytes(reader.array()?))),
-            Tag::I128 => Some(Value::I128(i128::from_le_bytes(reader.array()?))),
-            Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
-            Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
-            Tag::Str => None,
-        };
-        let key = reader.text(key)?;
-        let value = match value {
-            Some(value) => value,
-            None => Value::Str(reader.copied(kind >> TAG_BITS)?),
-        };
-        self.bytes = reader.0;
-        if self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key)) {
-            return Some((key, Value::Str(REDACTED)));
-        }
-        Some((key, value))
-    }
-}
-
-impl adapter::Fields for Fields<'_> {
-    #[inline]
-    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()> {
-        self.clone().try_for_each(|(key, value)| each(key, value))
-    }
-}
-
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -172,8 +137,9 @@ impl<'a> Reader<'a> {
     /// Takes a word by halves: in the head, the second is a text's code.
     #[inline]
     fn halves(&mut self) -> Option<(u32, u32)> {
-        let half = |reader: &mut Self| reader.array().map(u32::from_le_bytes);
-        Some((half(self)?, half(self)?))
+        let word: [u8; WORD] = self.array()?;
+        let (first, second) = (word.first_chunk()?, word.last_chunk()?);
+        Some((u32::from_le_bytes(*first), u32::from_le_bytes(*second)))
     }
 
     /// Takes a text, by number or in full.

@@ -6,7 +6,7 @@ use tach_core::{Instant, UnixTime};
 use super::*;
 use crate::frame::texts::{self, MaybeStatic};
 use crate::level::Level;
-use tach_log::adapter::{Parts, event as event_of};
+use tach_log::adapter::event as event_of;
 use tach_log::{Format, Json, Line, Logfmt, Value};
 
 const TIME: Time = Time::Ticks(Instant::from_ticks(7));
@@ -34,7 +34,10 @@ fn event(bytes: &[u8]) -> (String, Vec<(String, String)>) {
     assert!(rest.is_empty());
     let record = Frame::read(frame).unwrap();
     assert_eq!((record.target, record.level, record.is_line), (TARGET, Level::WARN, false));
-    let fields = record.fields.map(|(key, value)| (key.to_owned(), text(value)));
+    let fields = record.fields.parts().map(|part| match part {
+        (key, Some(value)) => (key.to_owned(), text(value)),
+        (name, None) => (name.to_owned(), "span".to_owned()),
+    });
     (record.message.to_owned(), fields.collect())
 }
 
@@ -175,16 +178,7 @@ fn records_follow_each_other() {
 /// Asserts that every format makes one line of bytes that need not be a record.
 fn assert_one_line(bytes: &[u8]) {
     let Some(record) = Frame::read(bytes) else { return };
-    let event = event_of(Parts {
-        time: UnixTime::EPOCH,
-        level: log::Level::Info,
-        level_name: "INFO",
-        target: record.target,
-        message: record.message,
-        fields: &record.fields,
-        is_line: false,
-        shows_colors: false,
-    });
+    let event = event_of(record.parts(UnixTime::EPOCH, false));
     let formats: [&dyn Format; 3] = [&Json::new(), &Logfmt::new(), &Line::new()];
     for format in formats {
         let mut line = Vec::new();

@@ -10,6 +10,8 @@ use std::panic;
 use tach_log::Value;
 use tach_log::adapter::outcome;
 
+#[cfg(feature = "slog")]
+use super::FIRST_COUNTS;
 use super::scratch::Scratch;
 use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::frame::texts::MaybeStatic;
@@ -108,6 +110,13 @@ impl<'a> Writer<'a> {
     #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
     fn wide(&mut self, tag: Tag, value: u128, key: MaybeStatic<'_>) {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
+    }
+
+    /// Says that of equal keys the first counts. Otherwise the last does.
+    #[cfg(feature = "slog")]
+    #[inline]
+    pub(crate) fn first_counts(&mut self) {
+        self.to.buffer.add(KIND_AT, u64::from(FIRST_COUNTS));
     }
 
     /// Runs the user's code, which adds fields. If it panics, the fields before stay.

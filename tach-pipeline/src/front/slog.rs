@@ -23,8 +23,9 @@ const fn level(level: slog::Level) -> Level {
     }
 }
 
-/// Logs records with their values and the logger's. The target is the record's tag, or else its
-/// module. Logging can't fail; `flush` waits at most five seconds.
+/// Logs records with their values and the logger's. If a key comes twice, the record's value
+/// counts, and then the innermost logger's. The target is the record's tag, or else its module.
+/// Logging can't fail; `flush` waits at most five seconds.
 impl Drain for Pipeline {
     type Ok = ();
     type Err = Never;
@@ -45,6 +46,8 @@ impl Drain for Pipeline {
         }
         self.log_with(level, target, |to| {
             to.message(*record.msg());
+            // slog visits the last value of a list first, and the outermost logger's list last.
+            to.first_counts();
             to.guard(|to| {
                 let mut fields = Fields { to };
                 // A value that fails ends the values of its list.

@@ -12,8 +12,8 @@ use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::error::Error;
-use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
+use crate::frame::{self, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{Pipeline, global};
@@ -24,13 +24,13 @@ const MESSAGE: &str = "message";
 /// The target of events that `tracing-log` makes of the records of `log`.
 const FORWARDED: &str = "log";
 
-/// Logs events with their fields. Within spans, the field `span` has the spans' names from the
-/// outermost to the innermost, with `:` between them, and the spans' fields follow. A `message`
-/// that is not the event's first field is a field.
+/// Logs events with their fields and the spans around them, with the spans' fields. The formats of
+/// `tach-log` write the spans' names from the outermost to the innermost. A `message` that is not
+/// the event's first field is a field.
 ///
 /// The pipeline's filter applies to all layers of the subscriber, to events and spans: a
 /// refusal costs a load. Through [`Pipeline::layer`] it applies to the pipeline alone. A span's
-/// field that is recorded again comes twice, in order.
+/// field that is recorded again replaces the earlier value.
 ///
 /// Records of `log` that the crate `tracing-log` forwards keep their targets, and filters see
 /// these. They lose their fields, since that crate does not forward them.
@@ -76,7 +76,7 @@ where
         more.add(|visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
         match extensions.get_mut::<Kept>() {
-            Some(kept) if kept.by == more.by => kept.fields.append(&mut more.fields),
+            Some(kept) if kept.by == more.by => frame::replace(&mut kept.fields, &more.fields),
             Some(_) => {}
             None => extensions.insert(more),
         }
@@ -229,30 +229,18 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     if let Some(span) = context.event_span(event) {
-        to.printed_field(MaybeStatic::Static("span"), format_args!("{}", Names(&span)));
-        write_fields(&span, to);
+        to.spans();
+        write_span(&span, to);
     }
 }
 
-fn write_fields<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>) {
+fn write_span<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>) {
     if let Some(parent) = span.parent() {
-        write_fields(&parent, to);
+        write_span(&parent, to);
     }
+    to.span(span.name());
     if let Some(kept) = span.extensions().get::<Kept>() {
         to.fields(&kept.fields);
-    }
-}
-
-struct Names<'a, 'b, S>(&'b SpanRef<'a, S>)
-where
-    S: LookupSpan<'a>;
-
-impl<'a, S: LookupSpan<'a>> fmt::Display for Names<'a, '_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parent) = self.0.parent() {
-            write!(f, "{}:", Names(&parent))?;
-        }
-        f.write_str(self.0.name())
     }
 }
 

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use std::io;
 
 use tach_log::Value;
-use tach_log::adapter::Fields;
+use tach_log::adapter::{EachField, EachSpan, Fields};
 
 /// The key of the number of bytes that a record lacks.
 const KEY: &str = "truncated_bytes";
@@ -44,7 +44,7 @@ impl<'a> Cut<'a> {
 }
 
 impl Fields for Cut<'_> {
-    fn visit(&self, each: &mut dyn FnMut(&str, Value<'_>) -> io::Result<()>) -> io::Result<()> {
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
         let (room, lost) = (Cell::new(self.room), Cell::new(self.lost));
         self.fields.visit(&mut |key, value| {
             let length = if let Value::Str(text) = value { text.len() } else { NUMBER };
@@ -70,6 +70,17 @@ impl Fields for Cut<'_> {
             0 => Ok(()),
             lost => each(KEY, Value::U64(lost as u64)),
         }
+    }
+
+    /// Visits the names alone. The spans' fields are among those of the event.
+    fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
+        struct None;
+        impl Fields for None {
+            fn visit(&self, _: EachField<'_>) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        self.fields.visit_spans(&mut |name, _| each(name, &None))
     }
 }
 

@@ -75,16 +75,7 @@ impl Formatter {
 
     #[inline]
     fn parts<'a>(&self, record: &'a Frame<'_>, time: UnixTime) -> Parts<'a> {
-        Parts {
-            time,
-            level: record.level.of_log(),
-            level_name: record.level.name(),
-            target: record.target,
-            message: record.message,
-            fields: &record.fields,
-            is_line: record.is_line,
-            shows_colors: self.is_colored,
-        }
+        record.parts(time, self.is_colored)
     }
 
     /// Adds a record of how many records a sink with these levels dropped.

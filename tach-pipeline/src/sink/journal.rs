@@ -12,12 +12,13 @@ use tach_log::{Event, Format, Value};
 /// The longest name that the journal accepts, in bytes.
 const LONGEST_NAME: usize = 64;
 /// Names that the head of an entry uses.
-const TAKEN: [&[u8]; 3] = [b"MESSAGE", b"PRIORITY", b"TARGET"];
+const TAKEN: [&[u8]; 4] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN"];
 
 /// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`.
 ///
-/// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE` and the event's own, with
-/// any value as it is. A name is in capitals, with `_` for every character but ASCII's letters and
+/// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE`, a `SPAN` for the name of
+/// each span, the outermost first, and the event's fields, with any value as it is. An empty target
+/// is left out. A name is in capitals, with `_` for every character but ASCII's letters and
 /// digits, and cut after 62. `F` precedes a name that does not begin with a letter, since the
 /// journal trusts names that begin with `_`; `_` follows the head's names.
 ///
@@ -59,6 +60,11 @@ impl Format for Journal {
         }
         to.extend_from_slice(b"MESSAGE");
         text(to, event.message());
+        event.spans(|span| {
+            to.extend_from_slice(b"SPAN");
+            text(to, span.name());
+            Ok(())
+        })?;
         event.fields(|key, value| {
             name(to, key);
             match value {

@@ -16,6 +16,7 @@ mod globals;
 mod journal;
 mod lost;
 mod nested;
+mod one_key;
 mod order;
 mod selection;
 mod several;

@@ -54,7 +54,11 @@ impl io::Write for Memory {
 pub(crate) fn info(logger: &Pipeline, message: &str) {
     log::Log::log(
         logger,
-        &log::Record::builder().level(log::Level::Info).args(format_args!("{message}")).build(),
+        &log::Record::builder()
+            .level(log::Level::Info)
+            .target("app")
+            .args(format_args!("{message}"))
+            .build(),
     );
 }
 

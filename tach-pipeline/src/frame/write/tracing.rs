@@ -2,7 +2,8 @@
 
 use super::Writer;
 use crate::frame::scratch::Scratch;
-use crate::frame::{KIND_AT, LINE};
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{KIND_AT, LINE, SPANS, Tag};
 
 impl<'a> Writer<'a> {
     /// Writes a message that is formatted already.
@@ -15,6 +16,16 @@ impl<'a> Writer<'a> {
     pub(crate) fn of_fields(to: &'a mut Scratch) -> Self {
         to.buffer.clear();
         Self { to }
+    }
+
+    /// Says that the event has [spans](Self::span).
+    pub(crate) fn spans(&mut self) {
+        self.to.buffer.add(KIND_AT, u64::from(SPANS));
+    }
+
+    /// Begins the fields of a span. The outermost span is first, after the event's own fields.
+    pub(crate) fn span(&mut self, name: &'static str) {
+        self.text([Tag::Span as u64], MaybeStatic::Static(name));
     }
 
     /// Adds the fields that [`of_fields`](Self::of_fields) wrote.

@@ -1,0 +1,154 @@
+//! OpenTelemetry's JSON: a request of OTLP for each event.
+
+use std::io;
+
+use super::layout::{Layout, What, json};
+use crate::event::Event;
+use crate::format::quoted;
+use crate::value::{Value, write_plain};
+
+/// The lengths of trace and span ids in hexadecimal digits, with the keys of fields.
+const IDS: [(&str, &str, usize); 2] = [("trace_id", "traceId", 32), ("span_id", "spanId", 16)];
+
+/// Writes `event` as an `ExportLogsServiceRequest` in protobuf's JSON. Parts with fixed values are
+/// attributes of the resource, other parts are attributes of the event.
+pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+    to.extend_from_slice(b"{\"resourceLogs\":[{\"resource\":{\"attributes\":[");
+    let mut is_first = true;
+    for part in &layout.parts {
+        if let What::Fixed(value) = &part.what {
+            begin(to, &mut is_first, &part.key, 0);
+            fixed(to, value);
+        }
+    }
+    to.extend_from_slice(b"]},\"scopeLogs\":[{\"scope\":{\"name\":");
+    quoted(to, event.target());
+    to.extend_from_slice(b"},\"logRecords\":[{\"timeUnixNano\":\"");
+    write_plain(to, Value::U64(event.time().as_nanos()));
+    to.extend_from_slice(b"\",\"observedTimeUnixNano\":\"");
+    write_plain(to, Value::U64(event.time().as_nanos()));
+    to.extend_from_slice(b"\",\"severityNumber\":");
+    write_plain(to, Value::U64(severity(event)));
+    to.extend_from_slice(b",\"severityText\":");
+    to.extend_from_slice(layout.level(event).as_bytes());
+    if !event.message().is_empty() {
+        to.extend_from_slice(b",\"body\":{\"stringValue\":");
+        quoted(to, event.message());
+        to.push(b'}');
+    }
+    to.extend_from_slice(b",\"attributes\":[");
+    let mut is_first = true;
+    for part in &layout.parts {
+        if !matches!(part.what, What::Fixed(_)) && part.what.is_in(event) {
+            begin(to, &mut is_first, &part.key, 0);
+            let start = to.len();
+            layout.write_part(to, event, &part.what)?;
+            let value = String::from_utf8_lossy(&to[start..]).into_owned();
+            to.truncate(start);
+            fixed(to, &value);
+        }
+    }
+    layout.fields(event, |key, underscores, value| {
+        if id(key, value).is_none() {
+            begin(to, &mut is_first, key, underscores);
+            any_value(to, value);
+            to.push(b'}');
+        }
+        Ok(())
+    })?;
+    to.push(b']');
+    layout.fields(event, |key, _, value| {
+        if let Some((name, text)) = id(key, value) {
+            to.extend_from_slice(b",\"");
+            to.extend_from_slice(name.as_bytes());
+            to.extend_from_slice(b"\":");
+            quoted(to, text);
+        }
+        Ok(())
+    })?;
+    to.extend_from_slice(b"}]}]}]}\n");
+    Ok(())
+}
+
+/// Returns the member of the record for a field with a trace id or a span id.
+fn id<'a>(key: &str, value: Value<'a>) -> Option<(&'static str, &'a str)> {
+    let (_, name, digits) = IDS.into_iter().find(|(field, ..)| *field == key)?;
+    match value {
+        Value::Str(text)
+            if text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
+        {
+            Some((name, text))
+        }
+        _ => None,
+    }
+}
+
+/// Begins an attribute.
+fn begin(to: &mut Vec<u8>, is_first: &mut bool, key: &str, underscores: usize) {
+    if !core::mem::take(is_first) {
+        to.push(b',');
+    }
+    to.extend_from_slice(b"{\"key\":");
+    quoted(to, key);
+    if underscores > 0 {
+        to.pop();
+        to.resize(to.len() + underscores, b'_');
+        to.push(b'"');
+    }
+    to.extend_from_slice(b",\"value\":");
+}
+
+/// Ends an attribute whose value is known as JSON.
+fn fixed(to: &mut Vec<u8>, value: &str) {
+    let kind = match value.as_bytes().first() {
+        Some(b'n') => return to.extend_from_slice(b"{}}"),
+        Some(b'"') => "stringValue",
+        Some(b't' | b'f') => "boolValue",
+        _ if value.contains(['.', 'e']) => "doubleValue",
+        _ => "intValue",
+    };
+    to.extend_from_slice(b"{\"");
+    to.extend_from_slice(kind.as_bytes());
+    to.extend_from_slice(b"\":");
+    if kind == "intValue" {
+        quoted(to, value);
+    } else {
+        to.extend_from_slice(value.as_bytes());
+    }
+    to.extend_from_slice(b"}}");
+}
+
+/// Writes a value as `AnyValue`. Integers are texts, as protobuf's JSON has them.
+fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
+    let (kind, is_quoted) = match value {
+        Value::Null => return to.extend_from_slice(b"{}"),
+        Value::Bool(_) => ("boolValue", false),
+        Value::I64(_) => ("intValue", true),
+        Value::U64(value) if i64::try_from(value).is_ok() => ("intValue", true),
+        Value::I128(value) if i64::try_from(value).is_ok() => ("intValue", true),
+        Value::U128(value) if i64::try_from(value).is_ok() => ("intValue", true),
+        Value::F64(value) if value.is_finite() => ("doubleValue", false),
+        _ => ("stringValue", true),
+    };
+    to.extend_from_slice(b"{\"");
+    to.extend_from_slice(kind.as_bytes());
+    to.extend_from_slice(b"\":");
+    match value {
+        Value::Str(text) => quoted(to, text),
+        value if is_quoted => quoted(to, &value.to_string()),
+        value => to.extend_from_slice(json(value).as_bytes()),
+    }
+    to.push(b'}');
+}
+
+/// Returns the number of the level in OpenTelemetry's data model for logs.
+fn severity(event: &Event<'_>) -> u64 {
+    match event.level() {
+        log::Level::Error if event.level_name() == "CRITICAL" => 21,
+        log::Level::Error => 17,
+        log::Level::Warn => 13,
+        log::Level::Info => 9,
+        log::Level::Debug => 5,
+        log::Level::Trace => 1,
+    }
+}

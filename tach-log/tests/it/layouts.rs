@@ -1,0 +1,315 @@
+//! Layouts of JSON: options, and the layouts that services have published.
+
+use log::{Level, Record};
+use serde_json::{Value, json};
+use tach_core::UnixTime;
+use tach_log::{Format, Json};
+
+use crate::written::at;
+
+/// 2023-11-14T22:13:20.123456789Z.
+const TIME: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789);
+
+fn line(format: &Json, record: &Record<'_>) -> String {
+    at(TIME, || {
+        let mut line = Vec::new();
+        tach_log::write(format)(&mut line, record).unwrap();
+        String::from_utf8(line).unwrap()
+    })
+}
+
+/// Writes a record with fields at a known place.
+fn with_fields(format: &Json, fields: &[(&str, i32)]) -> String {
+    let mut record = Record::builder();
+    record.level(Level::Warn).target("app::db").key_values(&fields);
+    record.file(Some("src/db.rs")).line(Some(42)).module_path(Some("app::db::pool"));
+    line(format, &record.args(format_args!("said")).build())
+}
+
+fn parsed(format: &Json, fields: &[(&str, i32)]) -> Value {
+    serde_json::from_str(&with_fields(format, fields)).unwrap()
+}
+
+#[test]
+fn the_parts_stand_in_the_order_of_the_calls() {
+    let json = Json::empty().level("severity").message("message").with("v", 1).time("t");
+    let expected =
+        r#"{"severity":"WARN","message":"said","v":1,"t":"2023-11-14T22:13:20.123456Z","k":2}"#;
+    assert_eq!(with_fields(&json, &[("k", 2)]), format!("{expected}\n"));
+    assert_eq!(with_fields(&Json::empty(), &[]), "{}\n");
+    assert_eq!(with_fields(&Json::empty(), &[("ts", 1), ("k", 2)]), "{\"ts\":1,\"k\":2}\n");
+}
+
+#[test]
+fn a_part_is_renamed_in_its_place_dropped_or_replaced() {
+    let json = Json::new().time("@timestamp").without("target").message("level\"").digits(0);
+    let expected = r#"{"@timestamp":"2023-11-14T22:13:20Z","level":"WARN","level\"":"said"}"#;
+    assert_eq!(with_fields(&json, &[]), format!("{expected}\n"));
+    // A key stands once, also if two parts are to have it.
+    let json = Json::new().message("level").with("ts", "fixed");
+    assert_eq!(
+        with_fields(&json, &[]),
+        "{\"ts\":\"fixed\",\"target\":\"app::db\",\"level\":\"said\"}\n"
+    );
+}
+
+#[test]
+fn a_layout_as_the_default_writes_as_the_default() {
+    let fields = [("ts", 1), ("k", 2), ("span", 3), ("k", 4), ("msg_", 5), ("msg", 6)];
+    let same = Json::new().time("ts");
+    assert_ne!(Json::new(), same);
+    assert_eq!(with_fields(&Json::new(), &fields), with_fields(&same, &fields));
+}
+
+#[test]
+fn times_have_any_precision_offset_or_unit() {
+    let cases = [
+        (Json::new().digits(3), json!("2023-11-14T22:13:20.123Z")),
+        (Json::new().digits(9), json!("2023-11-14T22:13:20.123456789Z")),
+        (Json::new().offset("+05:30".parse().unwrap()), json!("2023-11-15T03:43:20.123456+05:30")),
+        (
+            Json::new().digits(0).offset("-01:00".parse().unwrap()),
+            json!("2023-11-14T21:13:20-01:00"),
+        ),
+        (Json::new().unix_seconds(), json!(1_700_000_000)),
+        (Json::new().unix_millis(), json!(1_700_000_000_123_u64)),
+        (Json::new().unix_micros(), json!(1_700_000_000_123_456_u64)),
+        (Json::new().unix_nanos(), json!(1_700_000_000_123_456_789_u64)),
+    ];
+    for (format, expected) in cases {
+        assert_eq!(parsed(&format, &[])["ts"], expected);
+    }
+    for digits in 0..=9 {
+        let json = Json::new().offset("+01:00".parse().unwrap()).digits(digits);
+        let text = parsed(&json, &[])["ts"].as_str().unwrap().to_owned();
+        let point = usize::from(digits > 0);
+        assert_eq!(text.len(), "2023-11-14T23:13:20+01:00".len() + point + digits, "{text}");
+    }
+}
+
+#[test]
+fn levels_are_texts_or_numbers() {
+    let lower = Json::new().levels(["critical", "error", "warn", "info", "debug", "trace"]);
+    let numbers = Json::new().levels([60, 50, 40, 30, 20, 10]);
+    let levels = [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
+    for (level, number) in levels.into_iter().zip([50, 40, 30, 20, 10]) {
+        let record = Record::builder().level(level).build();
+        let level_of = |format: &Json| -> Value {
+            serde_json::from_str::<Value>(&line(format, &record)).unwrap()["level"].clone()
+        };
+        assert_eq!(level_of(&lower), level.as_str().to_lowercase());
+        assert_eq!(level_of(&numbers), number);
+    }
+}
+
+#[test]
+fn the_place_and_the_thread_are_carried_if_they_are_asked_for() {
+    let plain = Json::new();
+    assert!(!plain.wants_site() && !plain.wants_thread());
+    let json = Json::new().file("file").line("line").module("module");
+    assert!(json.wants_site() && !json.wants_thread());
+    let event = parsed(&json, &[("line", 1)]);
+    assert_eq!(event["file"], "src/db.rs");
+    assert_eq!((&event["line"], &event["line_"]), (&json!(42), &json!(1)));
+    assert_eq!(event["module"], "app::db::pool");
+
+    let json = Json::new().thread("thread").thread_id("id").process_id("pid");
+    assert!(!json.wants_site() && json.wants_thread());
+    let of_thread = |name: &str| {
+        let json = json.clone();
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let thread = thread.spawn(move || (parsed(&json, &[]), std::thread::current().id()));
+        thread.unwrap().join().unwrap()
+    };
+    for name in ["one", "two \"words\""] {
+        let (event, id) = of_thread(name);
+        assert_eq!(event["thread"], name);
+        assert_eq!(format!("ThreadId({})", event["id"]), format!("{id:?}"));
+        assert_eq!(event["pid"], std::process::id());
+    }
+}
+
+#[test]
+fn fields_are_renamed_unless_the_key_is_taken() {
+    let json = Json::new().rename("err", "error").rename("e", "error").rename("k", "msg");
+    let fields = |fields| {
+        let mut event = parsed(&json, fields);
+        let head = event.as_object_mut().unwrap();
+        head.retain(|key, _| !["ts", "level", "target"].contains(&key.as_str()));
+        event
+    };
+    assert_eq!(fields(&[("e", 1)]), json!({ "msg": "said", "error": 1 }));
+    assert_eq!(fields(&[("e", 1), ("err", 2)]), json!({ "msg": "said", "e": 1, "error": 2 }));
+    // A field of that name stays apart.
+    assert_eq!(
+        fields(&[("err", 2), ("error", 3)]),
+        json!({ "msg": "said", "error": 2, "error_": 3 })
+    );
+    assert_eq!(fields(&[("k", 4)]), json!({ "msg": "said", "k": 4 }));
+}
+
+/// Asserts that each of the event's members is as the table has it, and no required one is missing.
+fn assert_schema(event: &Value, schema: &[(&str, &str, bool)]) {
+    let event = event.as_object().unwrap();
+    for (key, kind, is_required) in schema {
+        let Some(value) = event.get(*key) else {
+            assert!(!is_required, "{key} is missing");
+            continue;
+        };
+        let fits = match *kind {
+            "date" => value.as_str().unwrap().parse::<jiff::Timestamp>().is_ok(),
+            "text" => value.is_string(),
+            "long" => value.is_i64() || value.is_u64(),
+            kind => panic!("{kind}"),
+        };
+        assert!(fits, "{key} is no {kind}: {value}");
+    }
+    let known = |key: &String| schema.iter().any(|(name, ..)| name == key);
+    assert!(event.keys().all(known), "{event:?}");
+}
+
+/// Names, types and the order from `spec/spec.json` of elastic/ecs-logging, and the fields of ECS
+/// 8.11 for the rest.
+#[test]
+fn ecs_has_the_fields_of_its_specification() {
+    let json = Json::ecs().with("service.name", "checkout");
+    let text = with_fields(&json, &[("err", 1), ("labels.k", 2)]);
+    let event: Value =
+        serde_json::from_str(&text.replace("\"error.message\":1", "\"error.message\":\"1\""))
+            .unwrap();
+    assert_schema(
+        &event,
+        &[
+            ("@timestamp", "date", true),
+            ("log.level", "text", true),
+            ("message", "text", true),
+            ("ecs.version", "text", true),
+            ("log.logger", "text", true),
+            ("log.origin.file.name", "text", true),
+            ("log.origin.file.line", "long", true),
+            ("process.thread.name", "text", true),
+            ("process.thread.id", "long", true),
+            ("service.name", "text", true),
+            ("error.message", "text", true),
+            ("labels.k", "long", true),
+        ],
+    );
+    let start =
+        r#"{"@timestamp":"2023-11-14T22:13:20.123456Z","log.level":"WARN","message":"said","#;
+    let silent = line(&Json::ecs(), &Record::builder().build());
+    assert!(silent.contains(r#","message":"","#), "the message is required: {silent}");
+    assert!(text.starts_with(start), "the specification has an order: {text}");
+}
+
+/// The special fields of "Structured logging", and `LogSeverity` and `LogEntrySourceLocation` of
+/// the API's reference, where a line is an int64 and so a string.
+#[test]
+fn google_cloud_has_the_special_fields() {
+    let event = parsed(&Json::google_cloud(), &[("k", 1)]);
+    let expected = json!({
+        "severity": "WARNING", "message": "said", "time": "2023-11-14T22:13:20.123456789Z",
+        "logging.googleapis.com/sourceLocation": { "file": "src/db.rs", "line": "42" },
+        "target": "app::db", "k": 1,
+    });
+    assert_eq!(event, expected);
+    let severities = [
+        "DEFAULT",
+        "DEBUG",
+        "INFO",
+        "NOTICE",
+        "WARNING",
+        "ERROR",
+        "CRITICAL",
+        "ALERT",
+        "EMERGENCY",
+    ];
+    for level in Level::iter() {
+        let text = line(&Json::google_cloud(), &Record::builder().level(level).build());
+        let event: Value = serde_json::from_str(&text).unwrap();
+        assert!(severities.contains(&event["severity"].as_str().unwrap()), "{level}");
+    }
+}
+
+/// The reserved attributes and the standard attributes of "Attributes and Aliasing".
+#[test]
+fn datadog_has_reserved_and_standard_attributes() {
+    let json =
+        Json::datadog().with("service", "checkout").with("host", "a").with("ddsource", "rust");
+    let event = parsed(&json, &[("k", 1)]);
+    assert_schema(
+        &event,
+        &[
+            ("timestamp", "date", true),
+            ("status", "text", true),
+            ("message", "text", true),
+            ("logger.name", "text", true),
+            ("logger.thread_name", "text", true),
+            ("service", "text", true),
+            ("host", "text", true),
+            ("ddsource", "text", true),
+            ("k", "long", true),
+        ],
+    );
+    assert_eq!(event["status"], "warn");
+}
+
+/// As in `examples/logs.json` of open-telemetry/opentelemetry-proto, where a value has one member
+/// that names its type. Integers of 64 bits are strings, as protobuf's JSON writes them.
+#[test]
+fn opentelemetry_has_the_json_of_its_protocol() {
+    let json = Json::opentelemetry().with("service.name", "checkout").without("thread.id");
+    let trace = "5b8aa5a2d2c872e8321cf37308d69df2";
+    let fields = [
+        ("trace_id", log::kv::Value::from(trace)),
+        ("span_id", "051581bf3cb55c13".into()),
+        ("int", 7.into()),
+        ("big", u64::MAX.into()),
+        ("yes", true.into()),
+        ("float", 0.5.into()),
+        ("nan", f64::NAN.into()),
+        ("none", log::kv::Value::null()),
+        ("err", "failed".into()),
+    ];
+    let mut record = Record::builder();
+    record.level(Level::Warn).target("app::db").key_values(&fields);
+    record.file(Some("src/db.rs")).line(Some(42)).args(format_args!("two\nlines"));
+    let text = std::thread::Builder::new().name("main".to_owned());
+    let text = std::thread::scope(|scope| {
+        text.spawn_scoped(scope, || line(&json, &Record::builder().build()))
+            .unwrap()
+            .join()
+            .unwrap()
+    });
+    assert!(text.contains(r#"{"key":"thread.name","value":{"stringValue":"main"}}"#), "{text}");
+    let text = line(&json.without("thread.name"), &record.build());
+    let event: Value = serde_json::from_str(&text).unwrap();
+    let attribute =
+        |key: &str, kind: &str, value: Value| json!({ "key": key, "value": { kind: value } });
+    let record = json!({
+        "timeUnixNano": "1700000000123456789",
+        "observedTimeUnixNano": "1700000000123456789",
+        "severityNumber": 13,
+        "severityText": "WARN",
+        "body": { "stringValue": "two\nlines" },
+        "attributes": [
+            attribute("code.file.path", "stringValue", "src/db.rs".into()),
+            attribute("code.line.number", "intValue", "42".into()),
+            attribute("int", "intValue", "7".into()),
+            attribute("big", "stringValue", u64::MAX.to_string().into()),
+            attribute("yes", "boolValue", true.into()),
+            attribute("float", "doubleValue", 0.5.into()),
+            attribute("nan", "stringValue", "NaN".into()),
+            json!({ "key": "none", "value": {} }),
+            attribute("exception.message", "stringValue", "failed".into()),
+        ],
+        "traceId": trace,
+        "spanId": "051581bf3cb55c13",
+    });
+    let resource = [attribute("service.name", "stringValue", "checkout".into())];
+    let expected = json!({ "resourceLogs": [{
+        "resource": { "attributes": resource },
+        "scopeLogs": [{ "scope": { "name": "app::db" }, "logRecords": [record] }],
+    }] });
+    assert_eq!(event, expected);
+    assert_eq!(text.lines().count(), 1);
+}

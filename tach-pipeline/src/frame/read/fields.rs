@@ -1,0 +1,172 @@
+//! The fields of a record: its own and those of the spans around it, each key once.
+
+mod keys;
+
+use core::iter;
+use std::io;
+
+use tach_log::Value;
+use tach_log::adapter::{self, EachField, EachSpan};
+
+use super::Reader;
+use crate::frame::{FIRST_COUNTS, SPANS, TAG_BITS, Tag};
+
+/// Stands for the value of a redacted field.
+const REDACTED: &str = "[redacted]";
+
+#[derive(Debug, Clone)]
+pub(crate) struct Fields<'a> {
+    bytes: &'a [u8],
+    flags: u32,
+    /// The keys whose values are not shown.
+    pub(super) redacted: &'a [String],
+    /// Only the part before the first span counts.
+    is_one_span: bool,
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], flags: u32) -> Self {
+        Self { bytes, flags, redacted: &[], is_one_span: false }
+    }
+
+    #[inline]
+    pub(super) fn has_spans(&self) -> bool {
+        self.flags & SPANS != 0
+    }
+
+    /// Returns the keys and the values. A span has no value, and its name in place of the key.
+    #[inline]
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&'a str, Option<Value<'a>>)> + use<'a> {
+        let mut reader = Reader(self.bytes);
+        iter::from_fn(move || reader.part())
+    }
+
+    /// Returns the fields before the first span.
+    #[cold]
+    fn own(&self) -> Self {
+        let mut reader = Reader(self.bytes);
+        let mut own = self.bytes.len();
+        while let Some((part, _)) = reader.skip() {
+            if part.is_span() {
+                break;
+            }
+            own = reader.0.len();
+        }
+        let bytes = &self.bytes[..self.bytes.len() - own];
+        Self { bytes, flags: self.flags & !SPANS, is_one_span: false, ..*self }
+    }
+
+    /// Visits each key once. Rare, so that looking at each pair of fields costs little overall.
+    #[cold]
+    fn visit_once(&self, each: EachField<'_>) -> io::Result<()> {
+        for (rank, key, value) in self.ranked() {
+            if !self.ranked().any(|(other, name, _)| other > rank && name == key) {
+                each(key, self.shown(key, value))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the value, unless its key is redacted.
+    #[inline]
+    fn shown(&self, key: &str, value: Value<'a>) -> Value<'a> {
+        if self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key)) {
+            return Value::Str(REDACTED);
+        }
+        value
+    }
+
+    /// Returns the fields with their ranks: of equal keys, the field with the highest rank counts.
+    /// The event's own fields rank above those of the spans.
+    fn ranked(&self) -> impl Iterator<Item = (Rank, &'a str, Value<'a>)> + use<'a> {
+        let first_counts = self.flags & FIRST_COUNTS != 0;
+        let (mut is_own, mut at) = (true, 0);
+        self.parts().filter_map(move |(key, value)| {
+            at += 1;
+            is_own &= value.is_some();
+            Some(((is_own, if first_counts { -at } else { at }), key, value?))
+        })
+    }
+}
+
+type Rank = (bool, isize);
+
+impl adapter::Fields for Fields<'_> {
+    #[inline]
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        if self.is_one_span {
+            return self.own().visit(each);
+        }
+        if keys::may_repeat(self.bytes) {
+            return self.visit_once(each);
+        }
+        let mut reader = Reader(self.bytes);
+        while let Some((key, value)) = reader.part() {
+            if let Some(value) = value {
+                each(key, self.shown(key, value))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
+        if self.has_spans() { self.own().visit(each) } else { self.visit(each) }
+    }
+
+    fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
+        let mut reader = Reader(self.bytes);
+        loop {
+            let rest = reader.clone();
+            let Some((part, _)) = reader.skip() else { return Ok(()) };
+            if let Some((name, None)) = part.is_span().then(|| rest.clone().part()).flatten() {
+                each(name, &Self { bytes: reader.0, flags: 0, is_one_span: true, ..*self })?;
+            }
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Takes a key with its value, or the name of a span.
+    #[inline]
+    fn part(&mut self) -> Option<(&'a str, Option<Value<'a>>)> {
+        let mut reader = Reader(self.0);
+        let (kind, key) = reader.halves()?;
+        let tag = Tag::of(kind)?;
+        let value = match tag {
+            Tag::Null => Some(Value::Null),
+            Tag::False => Some(Value::Bool(false)),
+            Tag::True => Some(Value::Bool(true)),
+            Tag::I64 => Some(Value::I64(i64::from_le_bytes(reader.array()?))),
+            Tag::U64 => Some(Value::U64(u64::from_le_bytes(reader.array()?))),
+            Tag::I128 => Some(Value::I128(i128::from_le_bytes(reader.array()?))),
+            Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
+            Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
+            Tag::Str | Tag::Span => None,
+        };
+        let key = reader.text(key)?;
+        let value = match value {
+            None if tag == Tag::Str => Some(Value::Str(reader.copied(kind >> TAG_BITS)?)),
+            value => value,
+        };
+        self.0 = reader.0;
+        Some((key, value))
+    }
+}
+
+/// Adds `more` to a span's fields, in place of earlier values of the same keys.
+#[cfg(feature = "tracing")]
+pub(crate) fn replace(fields: &mut Vec<u8>, more: &[u8]) {
+    let is_new = |key: &str| Fields::new(more, 0).parts().all(|(name, _)| name != key);
+    let mut kept = Vec::new();
+    let mut reader = Reader(fields);
+    loop {
+        let before = reader.0;
+        let Some((key, _)) = reader.part() else { break };
+        if is_new(key) {
+            kept.extend_from_slice(&before[..before.len() - reader.0.len()]);
+        }
+    }
+    kept.extend_from_slice(more);
+    *fields = kept;
+}
