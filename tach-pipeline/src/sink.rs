@@ -6,6 +6,8 @@ mod cut;
 mod file;
 mod formatter;
 mod journal;
+#[cfg(all(target_os = "linux", feature = "journald"))]
+mod journald;
 mod output;
 mod rotation;
 mod stream;
@@ -121,6 +123,26 @@ impl Sink {
     pub fn file(path: impl Into<PathBuf>) -> Self {
         let options = Options { is_followed: true, rotation: None };
         Self::to(Target::File { path: path.into(), options })
+    }
+
+    /// Writes to systemd's journal on this machine, in the format [`Journal`].
+    ///
+    /// The journal prints the time at which it receives an entry, some milliseconds after the
+    /// record. If the journal can't be reached, the sink fails, and tries again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::journald()).build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(all(target_os = "linux", feature = "journald"))]
+    #[must_use]
+    pub fn journald() -> Self {
+        let journal = journald::Journald::at(journald::SOCKET);
+        Self::writer("journald", journal).format(Journal::new())
     }
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.

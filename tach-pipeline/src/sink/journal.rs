@@ -14,7 +14,8 @@ const LONGEST_NAME: usize = 64;
 /// Names that the head of an entry uses.
 const TAKEN: [&[u8]; 4] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN"];
 
-/// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`.
+/// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`
+/// and for the journal's socket.
 ///
 /// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE`, a `SPAN` for the name of
 /// each span, the outermost first, and the event's fields, with any value as it is. An empty target
