@@ -1,7 +1,9 @@
 //! The thread that reads the queues, merges the records by time, and passes them to the sinks.
 
 mod backtrace;
+mod buffers;
 mod inbox;
+mod inboxes;
 mod order;
 mod repeats;
 pub(crate) mod selection;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use self::inbox::Inbox;
+use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::Selection;
 use crate::frame::Frame;
@@ -25,7 +27,7 @@ use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.
-const BUSY: usize = 16 * 1024;
+const BUSY: usize = 64 * 1024;
 /// How often records over the rate limit are reported.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
@@ -34,10 +36,11 @@ const PANICKED: &str = "can't write the log: the thread that writes it panicked,
 
 pub(crate) struct BackEnd {
     shared: Arc<Shared>,
-    inboxes: Vec<Inbox>,
+    inboxes: Inboxes,
     merge: Merge,
     selection: Selection,
     sinks: Sinks,
+    interval: Duration,
     /// When refused records were reported last.
     refusals_reported: UnixTime,
     flushed: u64,
@@ -45,15 +48,20 @@ pub(crate) struct BackEnd {
 }
 
 impl BackEnd {
-    pub(crate) fn new(shared: Arc<Shared>, selection: Selection, sinks: Sinks) -> Self {
-        let (inboxes, merge) = (Vec::new(), Merge::default());
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        selection: Selection,
+        sinks: Sinks,
+        interval: Duration,
+    ) -> Self {
         let refusals_reported = shared.now();
         Self {
             shared,
-            inboxes,
-            merge,
+            inboxes: Inboxes::new(),
+            merge: Merge::default(),
             selection,
             sinks,
+            interval,
             refusals_reported,
             flushed: 0,
             reopened: 0,
@@ -62,7 +70,7 @@ impl BackEnd {
 
     /// Runs until the last handle is dropped.
     pub(crate) fn run(mut self) {
-        let mut sleep = Sleep::new(&self.shared.waker);
+        let mut sleep = Sleep::new(&self.shared.waker, self.interval);
         let at_the_end = loop {
             // Both are read before the queues, so records logged before are seen.
             let is_ending = self.shared.is_ending();
@@ -79,16 +87,12 @@ impl BackEnd {
                 self.shared.flush.failed(requested, PANICKED);
                 0
             });
-            if found > 0 {
-                sleep.had_records();
-            }
             if found < BUSY {
-                let shared = &self.shared;
-                sleep.sleep(&shared.waker, || {
-                    shared.flush.requested() == self.flushed
-                        && !self.selection.is_waiting()
-                        && !shared.limits.as_ref().is_some_and(Limits::are_exceeded)
-                        && self.inboxes.iter().all(Inbox::is_empty)
+                let Self { shared, inboxes, selection, flushed, .. } = &mut self;
+                let may_report = selection.is_waiting()
+                    || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
+                sleep.sleep(&shared.waker, found > 0 || may_report, || {
+                    inboxes.fall_asleep(&shared.queues) && shared.flush.requested() == *flushed
                 });
             }
         };
@@ -99,13 +103,13 @@ impl BackEnd {
     /// the end, none is left for the next round.
     fn round(&mut self, flush: Option<u64>, is_ending: bool) -> usize {
         let reopenings = self.shared.reopenings();
-        let mut found = self.pass_on();
-        if flush.is_some() || is_ending {
+        let is_asked = flush.is_some() || is_ending;
+        let mut found = self.pass_on(is_asked);
+        if is_asked {
             // The records that the first pass left.
-            found += self.pass_on();
+            found += self.pass_on(is_asked);
         }
         let Self { shared, selection, sinks, .. } = self;
-        let is_asked = flush.is_some() || is_ending;
         let now = shared.now();
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
         self.report_refusals(now, is_asked);
@@ -120,21 +124,20 @@ impl BackEnd {
 
     /// Takes the records out of the queues, and passes on those that can't follow on a record yet
     /// to be taken. Reports dropped records, and returns how many bytes were taken.
-    fn pass_on(&mut self) -> usize {
+    fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
-        let new = self.shared.queues.since(self.inboxes.len());
-        self.inboxes.extend(new.into_iter().map(Inbox::new));
-        let found = self.inboxes.iter_mut().map(Inbox::fill).sum();
+        let found = self.inboxes.fill(&self.shared.queues, is_asked);
         let Self { shared, inboxes, merge, selection, sinks, .. } = self;
-        merge.records(inboxes, start, |record, time| {
+        merge.records(inboxes.awake(), start, |record, time| {
             selection
                 .record(record, time, &shared.filters, |record, time| sinks.record(record, time));
         });
-        for inbox in inboxes {
+        for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
                 sinks.queue_dropped(&dropped, shared.now());
             }
         }
+        inboxes.settle(&shared.queues);
         found
     }
 

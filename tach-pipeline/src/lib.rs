@@ -162,12 +162,14 @@
 //!
 //! # Memory
 //!
-//! - For each thread that logs: a queue of [`Builder::queue_bytes`], which another thread reuses
-//!   later, and 5 to 70 KiB for the record being written, up to five times that for calls within
-//!   calls.
+//! - For each thread that logs: a queue of 6 KiB, which grows up to [`Builder::queue_bytes`] while
+//!   the back end naps or a sink stalls, and 5 to 70 KiB for the record being written, up to five
+//!   times that for calls within calls. A queue shrinks when it was read, and is freed when its
+//!   thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For the back end: as much as the queues hold, and for each sink up to 256 KiB, twice that
-//!   for each of several, or 2 MiB while it fails or stalls.
+//! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
+//!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
+//!   or 2 MiB while it fails or stalls.
 //!
 //! # Static texts
 //!

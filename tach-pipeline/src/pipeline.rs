@@ -50,10 +50,12 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// A call reads the counter and copies the record (a static text as a number) into a buffer of its
 /// thread, and from there into the thread's queue. It allocates for a thread's first record, for a
-/// record longer than those before or than 64 KiB, and for the first call within a call. It makes a
-/// system call if nothing was logged for a second, or if its queue is full.
+/// record longer than those before or than 64 KiB, for the first call within a call, and while its
+/// queue grows further than before. It makes a system call to wake the back end if nothing was
+/// logged for a few milliseconds, or if the thread's queue is half full.
 ///
-/// The back end sleeps 50 µs to 5 ms between rounds, or 250 ms after a second without records.
+/// The back end sleeps [`Builder::flush_interval`] between rounds. When no record comes it sleeps
+/// until the next one, or half a second.
 ///
 /// # Examples
 ///

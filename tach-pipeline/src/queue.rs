@@ -2,16 +2,23 @@
 
 pub(crate) mod all;
 mod drops;
+mod flag;
+mod links;
 pub(crate) mod of_thread;
+mod pool;
 mod ring;
 
+use core::mem;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 pub(crate) use self::drops::Dropped;
 use self::drops::Drops;
-use self::ring::{Consumer, Producer, ring};
+use self::flag::Flag;
+use self::links::{Link, Links};
+use self::pool::{Ends, Pool};
+use self::ring::{Consumer, Producer};
 use crate::frame;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
@@ -46,39 +53,84 @@ pub(crate) struct Sender {
     queue: Arc<Queue>,
 }
 
-/// The reading end of a queue.
-///
-/// The lock lets the thread of a full queue make room. The back end holds it only while it moves
-/// the records out.
+/// A chain of rings. The thread adds a ring when the last one is full, up to a bound. The back end
+/// returns the rings that it has read to the [`Pool`], so a thread that logs seldom holds one.
 pub(crate) struct Queue {
-    consumer: Mutex<Consumer>,
+    flag: Flag,
+    /// The lock lets the thread of a full queue make room. The back end holds it only while it
+    /// moves the records out.
+    reader: Mutex<Reader>,
+    links: Links,
     drops: Drops,
+    pool: Arc<Pool>,
 }
 
-/// Creates a queue of `capacity` bytes, or of the longest record's.
-pub(crate) fn queue(capacity: usize) -> Sender {
-    let (mut producer, mut consumer) = ring(capacity.min(frame::LONGEST));
-    // Touches all pages now, since an allocator may map a zeroed page only at its first write.
-    while producer.push(&[0; 4096]) {}
-    consumer.skip(consumer.waiting());
-    let queue = Queue { consumer: Mutex::new(consumer), drops: Drops::default() };
-    Sender { producer, queue: Arc::new(queue) }
+struct Reader {
+    /// The end of the oldest ring, or `None` once the thread has ended and everything is read.
+    consumer: Option<Consumer>,
+    /// Whether the back end reads the queue in each round.
+    is_awake: bool,
 }
 
 impl Sender {
+    fn new(pool: &Arc<Pool>) -> Self {
+        let Ends { producer, consumer } = pool.take();
+        let queue = Queue {
+            flag: Flag::asleep(),
+            reader: Mutex::new(Reader { consumer: Some(consumer), is_awake: false }),
+            links: Links::default(),
+            drops: Drops::default(),
+            pool: Arc::clone(pool),
+        };
+        Self { producer, queue: Arc::new(queue) }
+    }
+
     pub(crate) fn queue(&self) -> &Arc<Queue> {
         &self.queue
     }
 
-    /// Returns whether there was room for the record.
+    /// Returns whether there was room for the record in the last ring.
     #[inline]
     pub(crate) fn push(&mut self, record: &[u8]) -> bool {
         self.producer.push(record)
     }
 
+    /// Returns whether the back end looks at the queue only after a [wake-up](all::Queues::wake).
+    /// Asked after a record was pushed.
+    #[inline]
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.queue.flag.is_asleep()
+    }
+
+    /// Adds as many rings as the record needs, if the queue may have so many. The back end sees the
+    /// whole record or nothing.
+    pub(crate) fn push_beyond(&mut self, record: &[u8]) -> bool {
+        let Self { producer, queue } = self;
+        let pool = &queue.pool;
+        let parts = record.chunks(pool.bytes());
+        queue.links.change(|links| {
+            let used = links.len() + usize::from(!producer.is_empty());
+            if used + parts.len() > pool.most() || record.len() > frame::LONGEST {
+                return false;
+            }
+            for part in parts {
+                let next = pool.take();
+                let done = mem::replace(producer, next.producer);
+                links.push_back(Link { done, next: Some(next.consumer) });
+                producer.push(part);
+            }
+            true
+        })
+    }
+
+    /// Returns whether the queue is half full, so that the back end should not nap on.
+    pub(crate) fn is_half_full(&self) -> bool {
+        2 * self.queue.links.count() >= self.queue.pool.most()
+    }
+
     /// Returns whether the record is longer than the queue.
     pub(crate) fn is_long(&self, record: &[u8]) -> bool {
-        record.len() > self.producer.capacity()
+        record.len() > self.queue.capacity()
     }
 
     /// Puts a record into a full queue. `Block` waits while `may_wait` is true, which for a long
@@ -99,11 +151,11 @@ impl Sender {
                 let mut rest = record;
                 while may_wait() {
                     if is_long {
-                        rest = self.producer.push_part(rest);
+                        rest = self.push_part(rest);
                         if rest.is_empty() {
                             return;
                         }
-                    } else if self.push(record) {
+                    } else if self.push(record) || self.push_beyond(record) {
                         return;
                     }
                     wait.next();
@@ -112,9 +164,10 @@ impl Sender {
             WhenFull::DropNewest => {}
             WhenFull::DropOldest => {
                 if !self.is_long(record) {
-                    let mut oldest = self.queue.lock();
-                    while !self.producer.push(record) {
-                        if !self.queue.drop_one(&mut oldest) {
+                    let queue = Arc::clone(&self.queue);
+                    let mut oldest = queue.lock();
+                    while !(self.push(record) || self.push_beyond(record)) {
+                        if !queue.drop_one(&mut oldest) {
                             break;
                         }
                     }
@@ -124,28 +177,62 @@ impl Sender {
         }
         self.queue.drops.add(record);
     }
+
+    /// Puts in as much as there is room for, and returns the rest.
+    fn push_part<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let mut rest = self.producer.push_part(bytes);
+        loop {
+            let (part, later) = rest.split_at(rest.len().min(self.queue.pool.bytes()));
+            if part.is_empty() || !self.push_beyond(part) {
+                return rest;
+            }
+            rest = later;
+        }
+    }
+
+    /// Ends the queue, since its thread ends.
+    fn end(self) {
+        let Self { producer: done, queue } = self;
+        queue.links.change(|links| links.push_back(Link { done, next: None }));
+    }
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Consumer> {
+    fn lock(&self) -> MutexGuard<'_, Reader> {
         // No code panics while it is held.
-        self.consumer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves everything in the queue to the end of `bytes`.
-    pub(crate) fn take(&self, bytes: &mut Vec<u8>) {
-        let mut consumer = self.lock();
-        let before = bytes.len();
-        bytes.resize(before + consumer.waiting(), 0);
-        consumer.read(&mut bytes[before..]);
-    }
-
+    /// Returns how many bytes the queue may hold.
     pub(crate) fn capacity(&self) -> usize {
-        self.lock().capacity()
+        self.pool.most() * self.pool.bytes()
     }
 
+    /// Moves everything in the queue to the end of `bytes`. Returns whether more may follow: false
+    /// if the thread has ended.
+    pub(crate) fn take(&self, bytes: &mut Vec<u8>) -> bool {
+        let mut reader = self.lock();
+        while let Some(consumer) = &mut reader.consumer {
+            take_all(consumer, bytes);
+            let Some(link) = self.links.pop() else { return true };
+            // As much as was there before may come again, so that taking allocates once.
+            reserve(bytes, 2 * self.capacity());
+            // The link comes after the last write to this ring, so now everything is visible.
+            take_all(consumer, bytes);
+            self.follow(link, &mut reader);
+        }
+        false
+    }
+
+    /// Returns whether there are neither records nor a number of dropped ones.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().waiting() == 0
+        let is_read = self.lock().consumer.as_ref().is_none_or(|ring| ring.waiting() == 0);
+        is_read && self.links.count() == 0 && self.drops.is_empty()
+    }
+
+    /// Returns whether the thread has ended, and everything was taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lock().consumer.is_none()
     }
 
     /// Returns the records that were dropped since the last call.
@@ -153,15 +240,71 @@ impl Queue {
         self.drops.take()
     }
 
-    /// Drops the oldest record, and returns whether there was one.
-    fn drop_one(&self, consumer: &mut Consumer) -> bool {
-        let mut head = [0; frame::HEAD];
-        if !consumer.read(&mut head) {
-            return false;
-        }
-        self.drops.add(&head);
-        consumer.skip(frame::length(&head).saturating_sub(head.len()))
+    /// Returns whether the thread will wake the back end at its next record.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.flag.is_asleep()
     }
+
+    /// Has the thread wake the back end at its next record.
+    pub(crate) fn fall_asleep(&self) {
+        self.flag.fall_asleep();
+    }
+
+    /// Sets whether the back end reads the queue in each round, and returns whether that is new.
+    pub(crate) fn set_awake(&self, is_awake: bool) -> bool {
+        mem::replace(&mut self.lock().is_awake, is_awake) != is_awake
+    }
+
+    /// Drops the oldest record, or returns a ring that was read. Returns false if the queue is
+    /// empty.
+    fn drop_one(&self, reader: &mut Reader) -> bool {
+        let Some(consumer) = &mut reader.consumer else { return false };
+        let mut head = [0; frame::HEAD];
+        if consumer.read(&mut head) {
+            self.drops.add(&head);
+            self.skip(frame::length(&head).saturating_sub(head.len()), reader);
+            return true;
+        }
+        // The thread of the queue is the caller, so no record was added to the ring since.
+        let Some(link) = self.links.pop() else { return false };
+        self.follow(link, reader);
+        true
+    }
+
+    /// Skips the rest of a record, which may be in several rings.
+    fn skip(&self, mut bytes: usize, reader: &mut Reader) {
+        while let Some(consumer) = &mut reader.consumer {
+            let here = bytes.min(consumer.waiting());
+            consumer.skip(here);
+            bytes -= here;
+            let next = if bytes > 0 { self.links.pop() } else { None };
+            let Some(link) = next else { return };
+            self.follow(link, reader);
+        }
+    }
+
+    /// Continues with the next ring, since this one was read.
+    fn follow(&self, Link { done: producer, next }: Link, reader: &mut Reader) {
+        if let Some(consumer) = mem::replace(&mut reader.consumer, next) {
+            self.pool.give_back(Ends { producer, consumer });
+        }
+    }
+}
+
+/// Makes room for so many bytes in all.
+fn reserve(bytes: &mut Vec<u8>, room: usize) {
+    bytes.reserve_exact(room.saturating_sub(bytes.len()));
+}
+
+fn take_all(consumer: &mut Consumer, bytes: &mut Vec<u8>) {
+    let (before, waiting) = (bytes.len(), consumer.waiting());
+    if waiting == 0 {
+        return;
+    }
+    // The ring may be full the next time.
+    reserve(bytes, 2 * consumer.capacity());
+    bytes.resize(before + waiting, 0);
+    consumer.read(&mut bytes[before..]);
 }
 
 #[derive(Default)]
@@ -185,20 +328,4 @@ impl Wait {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The memory is never touched.
-    #[test]
-    #[cfg(target_pointer_width = "64")]
-    fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
-        let mut sender = queue(4096);
-        let longer = vec![0; (frame::LONGEST + 1).next_multiple_of(frame::WORD)];
-        assert!(!sender.push(&longer));
-        for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
-            sender.push_when_full(&longer, policy, || panic!("it waits"));
-            let dropped = sender.queue.take_dropped().map(|dropped| dropped.count);
-            assert_eq!((dropped, sender.queue.is_empty()), (Some(1), true), "{policy:?}");
-        }
-    }
-}
+mod tests;

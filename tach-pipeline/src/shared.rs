@@ -20,7 +20,7 @@ use crate::filter::Filters;
 use crate::frame::Time;
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
-use crate::queue::{Sender, WhenFull, queue};
+use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 
 /// How long the back end of another pipeline waits for room in a queue.
@@ -58,9 +58,8 @@ impl Shared {
         clock: Option<Box<dyn Clock>>,
         counts: Counts,
     ) -> Self {
-        let common = queue(capacity);
         let queues = Queues::new(capacity);
-        queues.add(&common);
+        let common = Mutex::new(queues.new_queue());
         Self {
             // ORDERING: Relaxed: each number is given once, and publishes nothing.
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -74,7 +73,7 @@ impl Shared {
             clock,
             process: Process::current(),
             successor: OnceLock::new(),
-            common: Mutex::new(common),
+            common,
             reopenings: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
         }
@@ -111,17 +110,34 @@ impl Shared {
     #[inline]
     pub(crate) fn push(&self, sender: &mut Sender, record: &[u8]) {
         if !sender.push(record) {
-            self.push_when_full(sender, record);
+            self.push_beyond(sender, record);
         }
-        self.waker.notify();
+        if sender.is_asleep() {
+            self.wake_for(sender);
+        }
     }
 
+    /// For a record that the last ring of the queue has no room for.
     #[cold]
-    fn push_when_full(&self, sender: &mut Sender, record: &[u8]) {
+    fn push_beyond(&self, sender: &mut Sender, record: &[u8]) {
         // In a forked process no back end makes room, and a thread that does not exist there may
         // hold the queue's locks.
         if self.is_forked() {
             return;
+        }
+        let is_pushed = sender.push_beyond(record);
+        if sender.is_half_full() {
+            self.waker.wake();
+        }
+        if !is_pushed {
+            self.push_when_full(sender, record);
+        }
+    }
+
+    fn push_when_full(&self, sender: &mut Sender, record: &[u8]) {
+        // The back end must know the queue before a long record waits for it.
+        if sender.is_asleep() {
+            self.wake_for(sender);
         }
         if !wake::is_any_back_end() {
             return sender.push_when_full(record, self.when_full, || self.may_wait());
@@ -132,6 +148,22 @@ impl Shared {
         sender.push_when_full(record, when_full, || {
             self.may_wait() && start.elapsed() < LONGEST_FOR_ANOTHER
         });
+    }
+
+    /// Has the back end read a queue that was empty for a while.
+    #[cold]
+    fn wake_for(&self, sender: &Sender) {
+        if !self.is_forked() {
+            self.queues.wake(sender.queue());
+            self.waker.notify();
+        }
+    }
+
+    /// Ends the queue of a thread that ends.
+    pub(crate) fn end_queue(&self, sender: Sender) {
+        if !self.is_forked() {
+            self.queues.end(sender);
+        }
     }
 
     /// For a thread whose memory is gone.

@@ -1,11 +1,16 @@
 //! The bytes that the back end has taken out of a queue.
 
+use core::mem;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+use super::buffers::Buffers;
 use crate::frame;
 use crate::queue::{Dropped, Queue};
+
+/// How many rounds a queue is empty before the back end stops looking at it.
+const QUIET: u32 = 16;
 
 pub(crate) struct Inbox {
     queue: Arc<Queue>,
@@ -15,27 +20,70 @@ pub(crate) struct Inbox {
     done: usize,
     /// The bytes before were there when the round began.
     waited: usize,
-    /// Room for a full queue and for as much that has waited, so that taking never allocates.
-    room: usize,
+    /// The rounds since there were bytes.
+    quiet: u32,
+    /// Whether the queue's thread has ended, and everything was taken.
+    is_over: bool,
 }
 
 impl Inbox {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
-        let room = 2 * queue.capacity();
-        Self { queue, bytes: Vec::with_capacity(room), done: 0, waited: 0, room }
+        Self { queue, bytes: Vec::new(), done: 0, waited: 0, quiet: 0, is_over: false }
     }
 
     /// Moves everything out of the queue and returns the number of bytes.
-    pub(crate) fn fill(&mut self) -> usize {
+    pub(crate) fn fill(&mut self, buffers: &mut Buffers) -> usize {
+        if self.bytes.capacity() == 0 {
+            self.bytes = buffers.take();
+        }
         self.bytes.drain(..self.done);
         self.done = 0;
-        if self.bytes.is_empty() {
-            // A record may have been longer than the queue.
-            self.bytes.shrink_to(self.room);
-        }
         self.waited = self.bytes.len();
-        self.queue.take(&mut self.bytes);
-        self.bytes.len() - self.waited
+        self.is_over = !self.queue.take(&mut self.bytes);
+        let found = self.bytes.len() - self.waited;
+        if self.bytes.is_empty() {
+            self.give_back(buffers);
+        }
+        found
+    }
+
+    /// Returns whether the queue is to be read in the next round too. Gives an empty
+    /// buffer back.
+    pub(crate) fn stays(&mut self, buffers: &mut Buffers) -> bool {
+        if self.done < self.bytes.len() {
+            self.quiet = 0;
+            return true;
+        }
+        self.quiet = if self.bytes.is_empty() { self.quiet + 1 } else { 0 };
+        self.give_back(buffers);
+        if self.quiet < QUIET || self.is_over {
+            return !self.is_over;
+        }
+        if self.quiet > QUIET && self.queue.is_asleep() {
+            // The flag was set before this round found nothing, so later records wake the back end.
+            return false;
+        }
+        self.fall_asleep();
+        true
+    }
+
+    fn give_back(&mut self, buffers: &mut Buffers) {
+        self.bytes.clear();
+        self.done = 0;
+        // A record may have been longer than the queue.
+        buffers.give_back(mem::take(&mut self.bytes), 2 * self.queue.capacity());
+    }
+
+    /// Has the thread wake the back end at its next record.
+    pub(crate) fn fall_asleep(&mut self) {
+        self.quiet = QUIET;
+        self.queue.fall_asleep();
+    }
+
+    /// Marks the queue as one that is not read in each round. Returns whether it is over.
+    pub(crate) fn leave(&self) -> bool {
+        self.queue.set_awake(false);
+        self.is_over
     }
 
     /// Returns the time of the next record, or `None` if no whole record is left.

@@ -24,6 +24,9 @@ use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
 
+/// With longer naps the CPU time hardly falls.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
+const LONGEST_FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const QUEUE_BYTES: usize = 256 * 1024;
 const RECORD_BYTES: usize = 1024 * 1024;
 /// Room for the parts that are never cut.
@@ -53,6 +56,7 @@ pub struct Builder {
     filter: Result<String, Error>,
     when_full: WhenFull,
     queue_bytes: usize,
+    interval: Duration,
     clock: Option<Box<dyn Clock>>,
     backtrace: Option<(String, usize)>,
     is_collapsing: bool,
@@ -70,6 +74,7 @@ impl Builder {
             filter: Ok("info".to_owned()),
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
+            interval: FLUSH_INTERVAL,
             clock: None,
             backtrace: None,
             is_collapsing: false,
@@ -147,8 +152,9 @@ impl Builder {
         self
     }
 
-    /// Sets the size of each thread's queue: 4 KiB to 256 MiB, by default 256 KiB, which holds
-    /// about 3,000 records of the usual length.
+    /// Sets how large each thread's queue may grow: 4 KiB to 256 MiB, by default 256 KiB, which is
+    /// about 3,000 records of the usual length. A queue begins with 6 KiB, grows while the back end
+    /// naps or its sinks stall, and shrinks when it was read.
     ///
     /// Under [`WhenFull::Block`] a longer record passes through the queue in parts; the other
     /// policies drop it. A record of 256 MiB or more is always dropped.
@@ -162,6 +168,26 @@ impl Builder {
     /// ```
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
         self.queue_bytes = bytes.max(LEAST_QUEUE_BYTES);
+        self
+    }
+
+    /// Sets how long the back end naps while records come: by default 5 ms, at most a second.
+    ///
+    /// A record reaches its sinks within that time of its call, unless a sink stalls. A longer
+    /// interval takes less CPU time, and larger queues. An idle back end does not nap: it waits
+    /// until a call wakes it. A flush and a queue that is half full end a nap.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().flush_interval(Duration::from_millis(1));
+    /// ```
+    pub fn flush_interval(mut self, interval: Duration) -> Self {
+        self.interval = interval.min(LONGEST_FLUSH_INTERVAL);
         self
     }
 
@@ -362,7 +388,7 @@ impl Builder {
             Shared::new(filters, limits, self.queue_bytes, self.when_full, self.clock, counts);
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
-        let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks);
+        let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks, self.interval);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
@@ -418,6 +444,7 @@ impl fmt::Debug for Builder {
             .field("filter", &self.filter)
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
+            .field("flush_interval", &self.interval)
             .field("backtrace", &self.backtrace)
             .field("is_collapsing", &self.is_collapsing)
             .field("redacted", &self.redacted)

@@ -1,6 +1,6 @@
 //! The number of records that a queue had no room for, and their times.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tach_core::UnixTime;
 
@@ -38,12 +38,20 @@ impl Drops {
     /// Counts the record that begins with `head`.
     pub(super) fn add(&self, head: &[u8]) {
         if let Some(time) = frame::time(head) {
-            let mut all = self.unreported.lock().unwrap_or_else(PoisonError::into_inner);
-            Dropped::add(&mut all, time.unix_time());
+            Dropped::add(&mut self.lock(), time.unix_time());
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_none()
+    }
+
     pub(super) fn take(&self) -> Option<Dropped> {
-        self.unreported.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Dropped>> {
+        // No code panics while it is held.
+        self.unreported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -29,7 +29,7 @@ struct Local {
     queues: RefCell<Vec<Lent>>,
 }
 
-/// A queue that is returned when the thread ends.
+/// A queue that ends with the thread.
 struct Lent {
     id: u64,
     /// `None` only while it is dropped.
@@ -40,9 +40,7 @@ struct Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let (Some(sender), Some(owner)) = (self.sender.take(), self.owner.upgrade()) {
-            if !owner.is_forked() {
-                owner.queues.give_back(sender);
-            }
+            owner.end_queue(sender);
         }
     }
 }
@@ -116,7 +114,7 @@ fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &[u8]) {
         return;
     }
     queues.retain(|lent| lent.owner.strong_count() > 0);
-    let mut sender = shared.queues.lend();
+    let mut sender = shared.queues.new_queue();
     shared.push(&mut sender, record);
     queues.push(Lent { id: shared.id, sender: Some(sender), owner: Arc::downgrade(shared) });
 }

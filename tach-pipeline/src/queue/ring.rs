@@ -50,9 +50,9 @@ pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
 }
 
 impl Producer {
-    #[inline]
-    pub(super) fn capacity(&self) -> usize {
-        self.ring.words.len() * WORD
+    /// Returns whether everything was read.
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.look() == self.ring.words.len()
     }
 
     /// Writes `bytes` if there is room for all of them, and returns whether there was.
@@ -234,7 +234,7 @@ mod tests {
         #[test]
         fn it_is_a_bounded_queue(capacity in 1_usize..10, acts in prop::collection::vec(act(), 0..200)) {
             let (mut producer, mut consumer) = ring(capacity * WORD + WORD - 1);
-            prop_assert_eq!((producer.capacity(), consumer.capacity()), (capacity * WORD, capacity * WORD));
+            prop_assert_eq!(producer.ring.words.len(), capacity);
             let mut expected = VecDeque::new();
             let mut next = (0..=u8::MAX).cycle();
             for act in acts {
@@ -266,6 +266,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(consumer.waiting(), expected.len());
+                prop_assert_eq!(producer.is_empty(), expected.is_empty());
             }
         }
     }

@@ -1,7 +1,6 @@
-//! How the back end sleeps and is woken.
-//!
-//! A wake-up costs the caller a system call. So a back end with recent records takes short naps,
-//! which only a full queue interrupts; after a second without records it parks until the next one.
+//! How the back end sleeps and is woken: by callers, and by timeouts at its [`Pace`].
+
+mod pace;
 
 use core::cell::Cell;
 use core::ptr;
@@ -11,13 +10,11 @@ use std::sync::OnceLock;
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-const SHORTEST_NAP: Duration = Duration::from_micros(50);
-const LONGEST_NAP: Duration = Duration::from_millis(5);
-/// How long the back end is idle before it parks.
-const IDLE: Duration = Duration::from_secs(1);
-/// How long it stays parked if it is not woken. A record that is pushed at the moment of parking
-/// may wait as long: a fence would rule that out, at a cost to every call.
-const PARKED: Duration = Duration::from_millis(250);
+use self::pace::{Pace, Rest};
+
+/// How long the back end stays parked if it is not woken. Nobody wakes it to open files again, to
+/// write again to a sink that failed, or to free memory.
+const PARKED: Duration = Duration::from_millis(500);
 
 thread_local! {
     /// The address of this back end's waker. It has no destructor, so unlike `thread::current` it
@@ -40,7 +37,8 @@ pub(crate) struct Waker {
 impl Waker {
     #[inline]
     pub(crate) fn notify(&self) {
-        // ORDERING: Relaxed: the queues publish the records. If it is seen late, parking times out.
+        // ORDERING: Relaxed: the lock of the queues orders it. The caller has registered its queue
+        // under that lock, and the back end looks there before it parks.
         if self.is_parked.load(Ordering::Relaxed) {
             self.wake();
         }
@@ -72,38 +70,37 @@ impl Waker {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Sleep {
-    nap: Duration,
-    last_record: Instant,
+    pace: Pace,
 }
 
 impl Sleep {
     /// Makes the calling thread the one that `waker` wakes.
-    pub(crate) fn new(waker: &Waker) -> Self {
+    pub(crate) fn new(waker: &Waker, interval: Duration) -> Self {
         let _already_set = waker.back_end.set(thread::current());
         WOKEN_BY.set(waker.address());
-        Self { nap: SHORTEST_NAP, last_record: Instant::now() }
+        Self { pace: Pace::new(interval, Instant::now()) }
     }
 
-    /// Makes the next nap a short one, since there were records.
-    pub(crate) fn had_records(&mut self) {
-        self.nap = SHORTEST_NAP;
-        self.last_record = Instant::now();
-    }
-
-    /// Sleeps, longer after each round without records. Parks only if `is_idle`.
-    pub(crate) fn sleep(&mut self, waker: &Waker, is_idle: impl FnOnce() -> bool) {
-        if self.last_record.elapsed() < IDLE {
-            thread::park_timeout(self.nap);
-            self.nap = (self.nap * 2).min(LONGEST_NAP);
-            return;
+    /// Sleeps after a round, which found records or none. Parks only if `may_park`: then a caller
+    /// wakes it.
+    pub(crate) fn sleep(
+        &mut self,
+        waker: &Waker,
+        has_found: bool,
+        may_park: impl FnOnce() -> bool,
+    ) {
+        match self.pace.rest(Instant::now(), has_found) {
+            Rest::Nap(time) => thread::park_timeout(time),
+            Rest::Park => {
+                // ORDERING: Relaxed, as in `notify`.
+                waker.is_parked.store(true, Ordering::Relaxed);
+                if may_park() {
+                    thread::park_timeout(PARKED);
+                    self.pace.woke_up(Instant::now());
+                }
+                waker.is_parked.store(false, Ordering::Relaxed);
+            }
         }
-        // ORDERING: Relaxed, as in `notify`.
-        waker.is_parked.store(true, Ordering::Relaxed);
-        if is_idle() {
-            thread::park_timeout(PARKED);
-        }
-        waker.is_parked.store(false, Ordering::Relaxed);
     }
 }

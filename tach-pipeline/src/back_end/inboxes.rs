@@ -1,0 +1,215 @@
+//! The queues that the back end reads in each round: those that had records lately.
+
+use core::hint;
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::buffers::Buffers;
+use super::inbox::Inbox;
+use crate::queue::Queue;
+use crate::queue::all::{Changes, Queues};
+
+/// How often memory that was not needed since is freed.
+const TRIMMED_EVERY: Duration = Duration::from_secs(1);
+/// How often all queues are looked at, in times of [`TRIMMED_EVERY`]. No record should be found
+/// then, since its thread would have woken the back end.
+const SWEPT_EVERY: u32 = 16;
+/// Longer than a store usually waits in a processor's store buffer.
+const SPINS: u32 = 8;
+
+pub(crate) struct Inboxes {
+    awake: Vec<Inbox>,
+    /// The queues of all living threads, and at most as many others.
+    all: Vec<Arc<Queue>>,
+    /// How many queues of `all` are over.
+    over: usize,
+    changes: Changes,
+    buffers: Buffers,
+    trimmed_at: Instant,
+    trimmed: u32,
+}
+
+impl Inboxes {
+    pub(crate) fn new() -> Self {
+        Self {
+            awake: Vec::new(),
+            all: Vec::new(),
+            over: 0,
+            changes: Changes::default(),
+            buffers: Buffers::default(),
+            trimmed_at: Instant::now(),
+            trimmed: 0,
+        }
+    }
+
+    /// Moves everything out of the queues and returns the number of bytes. If `is_asked`, looks at
+    /// all queues.
+    pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> usize {
+        let Self { awake, all, changes, buffers, .. } = self;
+        queues.take_changes(changes);
+        all.append(&mut changes.new);
+        for queue in changes.woken.drain(..) {
+            wake(awake, &queue);
+        }
+        if is_asked || self.trimmed >= SWEPT_EVERY {
+            self.trimmed = 0;
+            all.iter().filter(|queue| !queue.is_empty()).for_each(|queue| wake(awake, queue));
+        }
+        awake.iter_mut().map(|inbox| inbox.fill(buffers)).sum()
+    }
+
+    pub(crate) fn awake(&mut self) -> &mut [Inbox] {
+        &mut self.awake
+    }
+
+    /// Forgets queues that were empty for a while or whose threads have ended, and frees memory
+    /// that was not needed.
+    pub(crate) fn settle(&mut self, queues: &Queues) {
+        let Self { awake, over, buffers, .. } = self;
+        awake.retain_mut(|inbox| {
+            let stays = inbox.stays(buffers);
+            if !stays {
+                *over += usize::from(inbox.leave());
+            }
+            stays
+        });
+        if 2 * self.over > self.all.len() {
+            self.all.retain(|queue| !queue.is_over());
+            self.over = 0;
+        }
+        if self.trimmed_at.elapsed() >= TRIMMED_EVERY {
+            self.trimmed_at = Instant::now();
+            self.trimmed += 1;
+            self.buffers.trim();
+            queues.trim();
+        }
+    }
+
+    /// Has all threads wake the back end at their next records. Returns false if there are records
+    /// already.
+    ///
+    /// A call has no fence between its record and its look at the flag. If it looked just before
+    /// the flag was set, its record arrives while this thread spins. If not even then, the record
+    /// is found after the back end was parked.
+    pub(crate) fn fall_asleep(&mut self, queues: &Queues) -> bool {
+        self.awake.iter_mut().for_each(Inbox::fall_asleep);
+        (0..SPINS).for_each(|_| hint::spin_loop());
+        self.awake.iter().all(Inbox::is_empty) && !queues.has_changes()
+    }
+}
+
+fn wake(awake: &mut Vec<Inbox>, queue: &Arc<Queue>) {
+    if queue.set_awake(true) {
+        awake.push(Inbox::new(Arc::clone(queue)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Sender;
+
+    const RECORD: [u8; 24] =
+        [24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+    /// Pushes a record as a call does, and returns whether it woke the back end.
+    fn push(queues: &Queues, sender: &mut Sender) -> bool {
+        assert!(sender.push(&RECORD));
+        let is_asleep = sender.is_asleep();
+        if is_asleep {
+            queues.wake(sender.queue());
+        }
+        is_asleep
+    }
+
+    /// Makes a round, and returns the number of records.
+    fn round(queues: &Queues, inboxes: &mut Inboxes) -> usize {
+        let found = inboxes.fill(queues, false);
+        for inbox in inboxes.awake() {
+            while inbox.take_next().is_some() {}
+        }
+        inboxes.settle(queues);
+        found / RECORD.len()
+    }
+
+    #[test]
+    fn queues_without_records_are_not_looked_at() {
+        let queues = Queues::new(4096);
+        let mut inboxes = Inboxes::new();
+        let mut senders: Vec<_> = (0..100).map(|_| queues.new_queue()).collect();
+        for times in 1..4 {
+            // Each call of a thread that has not logged for a while wakes the back end once.
+            assert!(senders.iter_mut().all(|sender| push(&queues, sender)));
+            assert!(!senders.iter_mut().any(|sender| push(&queues, sender)));
+            assert_eq!(round(&queues, &mut inboxes), 200, "{times}");
+            assert_eq!(inboxes.awake().len(), 100);
+            while !inboxes.awake().is_empty() {
+                assert_eq!(round(&queues, &mut inboxes), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn queues_of_ended_threads_are_forgotten() {
+        let queues = Queues::new(4096);
+        let mut inboxes = Inboxes::new();
+        let mut kept = queues.new_queue();
+        push(&queues, &mut kept);
+        for _ in 0..100 {
+            let mut sender = queues.new_queue();
+            push(&queues, &mut sender);
+            queues.end(sender);
+        }
+        assert_eq!(round(&queues, &mut inboxes), 101);
+        assert_eq!((inboxes.awake().len(), inboxes.all.len()), (1, 1));
+    }
+
+    /// Parking must not leave a record behind.
+    #[test]
+    fn it_falls_asleep_only_if_nothing_is_left() {
+        let queues = Queues::new(4096);
+        let mut inboxes = Inboxes::new();
+        let mut sender = queues.new_queue();
+        assert!(push(&queues, &mut sender));
+        assert!(!inboxes.fall_asleep(&queues), "a queue was woken");
+        round(&queues, &mut inboxes);
+        assert!(!push(&queues, &mut sender));
+        assert!(!inboxes.fall_asleep(&queues), "there is a record");
+        round(&queues, &mut inboxes);
+        assert!(inboxes.fall_asleep(&queues));
+        assert!(push(&queues, &mut sender));
+    }
+
+    /// A call that found the flag set may take its time until it wakes the back end, which then has
+    /// nothing to read.
+    #[test]
+    fn a_late_wake_up_hides_no_later_record() {
+        let queues = Queues::new(4096);
+        let mut inboxes = Inboxes::new();
+        let mut sender = queues.new_queue();
+        for rounds in 0..50 {
+            push(&queues, &mut sender);
+            assert_eq!(round(&queues, &mut inboxes), 1, "{rounds}");
+            inboxes.fall_asleep(&queues);
+            queues.wake(sender.queue());
+            for _ in 0..rounds {
+                assert_eq!(round(&queues, &mut inboxes), 0, "{rounds}");
+            }
+        }
+    }
+
+    /// As if a call had looked at the flag too early.
+    #[test]
+    fn a_record_of_which_nobody_knows_is_found() {
+        let queues = Queues::new(4096);
+        let mut inboxes = Inboxes::new();
+        let mut sender = queues.new_queue();
+        assert!(sender.push(&RECORD));
+        assert_eq!(round(&queues, &mut inboxes), 0);
+        assert_eq!(inboxes.fill(&queues, true), RECORD.len());
+        assert!(sender.push(&RECORD));
+        inboxes.fall_asleep(&queues);
+        assert_eq!(round(&queues, &mut inboxes), 1);
+    }
+}

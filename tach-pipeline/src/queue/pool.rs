@@ -1,0 +1,128 @@
+//! Rings for the queues of one pipeline: a thread takes one when it needs more room, and the back
+//! end returns it when it is empty.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::ring::{Consumer, Producer, WORD, ring};
+
+/// The largest ring. A thread that logs seldom holds one.
+const LARGEST: usize = 6 * 1024;
+/// The fewest rings of a full queue. With few, much of the room is in a ring that is partly read.
+const FEWEST: usize = 4;
+/// How many bytes the pool keeps at least, once it has them.
+const KEPT: usize = 256 * 1024;
+
+/// Both ends of an empty ring.
+pub(super) struct Ends {
+    pub(super) producer: Producer,
+    pub(super) consumer: Consumer,
+}
+
+pub(super) struct Pool {
+    /// The bytes of each ring.
+    bytes: usize,
+    /// How many rings a queue may have.
+    most: usize,
+    unused: Mutex<Unused>,
+}
+
+#[derive(Default)]
+struct Unused {
+    rings: Vec<Ends>,
+    /// How many rings nobody needed since the last call of [`Pool::trim`].
+    fewest: usize,
+}
+
+impl Pool {
+    /// Creates a pool for queues of `capacity` bytes.
+    pub(super) fn new(capacity: usize) -> Self {
+        let most = capacity.div_ceil(LARGEST).max(FEWEST);
+        let bytes = capacity.div_ceil(most).next_multiple_of(WORD);
+        Self { bytes, most, unused: Mutex::default() }
+    }
+
+    /// The bytes of each ring.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many rings a queue may have.
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+
+    pub(super) fn take(&self) -> Ends {
+        let mut unused = self.lock();
+        let ends = unused.rings.pop();
+        unused.fewest = unused.fewest.min(unused.rings.len());
+        drop(unused);
+        ends.unwrap_or_else(|| {
+            let (producer, consumer) = ring(self.bytes);
+            Ends { producer, consumer }
+        })
+    }
+
+    pub(super) fn give_back(&self, ends: Ends) {
+        self.lock().rings.push(ends);
+    }
+
+    /// Frees the rings that nobody needed since the last call.
+    pub(super) fn trim(&self) {
+        let kept = KEPT / self.bytes;
+        let mut unused = self.lock();
+        let surplus = unused.fewest.min(unused.rings.len().saturating_sub(kept));
+        let rest = unused.rings.len() - surplus;
+        let freed = unused.rings.split_off(rest);
+        unused.rings.shrink_to(2 * rest);
+        unused.fewest = rest;
+        drop(unused);
+        drop(freed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Unused> {
+        // No code panics while it is held.
+        self.unused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns how many rings nobody uses.
+    #[cfg(test)]
+    pub(super) fn unused(&self) -> usize {
+        self.lock().rings.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_have_the_capacity_between_them() {
+        for capacity in [4096, 4104, 20_000, 256 * 1024, 100_000_000] {
+            let pool = Pool::new(capacity);
+            let in_all = pool.bytes() * pool.most();
+            assert!((capacity..capacity + WORD * pool.most()).contains(&in_all), "{in_all}");
+            assert!(pool.bytes() <= LARGEST && pool.most() >= FEWEST);
+        }
+    }
+
+    #[test]
+    fn rings_that_nobody_needed_are_freed() {
+        let pool = Pool::new(256 * 1024);
+        let kept = KEPT / pool.bytes();
+        let use_some = |count| {
+            let taken: Vec<_> = (0..count).map(|_| pool.take()).collect();
+            for ends in taken {
+                pool.give_back(ends);
+            }
+        };
+        use_some(1_000);
+        pool.trim();
+        use_some(400);
+        assert_eq!(pool.unused(), 1_000, "all were needed since the first call");
+        pool.trim();
+        assert_eq!(pool.unused(), 400);
+        pool.trim();
+        pool.trim();
+        assert_eq!(pool.unused(), kept);
+    }
+}

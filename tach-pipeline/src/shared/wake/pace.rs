@@ -1,0 +1,144 @@
+//! When the back end naps, and when it parks until a caller wakes it.
+//!
+//! A wake-up costs the caller a system call, and a nap costs the back end one. Records that come
+//! seldom are cheapest with a wake-up each; records that come often, with a nap for many of them.
+
+use core::mem;
+use core::time::Duration;
+use std::time::Instant;
+
+/// How many times the back end naps before it parks, once callers woke it too often.
+const WARY: u32 = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    Nap(Duration),
+    /// Until a caller wakes the back end.
+    Park,
+}
+
+#[derive(Debug)]
+pub(super) struct Pace {
+    interval: Duration,
+    parked: Instant,
+    /// Whether the round that ends was the first one after it was parked.
+    was_parked: bool,
+    /// How often it naps before it parks.
+    wary: u32,
+}
+
+impl Pace {
+    pub(super) const fn new(interval: Duration, now: Instant) -> Self {
+        Self { interval, parked: now, was_parked: false, wary: 0 }
+    }
+
+    /// Returns how to rest after a round, which found records or none.
+    pub(super) fn rest(&mut self, now: Instant, has_found: bool) -> Rest {
+        let was_parked = mem::replace(&mut self.was_parked, false);
+        let naps = has_found && (!was_parked || self.wary > 0);
+        if naps {
+            return Rest::Nap(self.interval);
+        }
+        self.wary = self.wary.saturating_sub(1);
+        self.parked = now;
+        Rest::Park
+    }
+
+    /// Notes that the back end is parked no more.
+    pub(super) fn woke_up(&mut self, now: Instant) {
+        self.was_parked = true;
+        if now.saturating_duration_since(self.parked) < self.interval {
+            self.wary = WARY;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(5);
+    const NAP: Rest = Rest::Nap(INTERVAL);
+
+    /// A back end that is woken by the first record after it parked.
+    struct Simulated {
+        pace: Pace,
+        start: Instant,
+        now: Duration,
+        woken: u32,
+        rounds: u32,
+    }
+
+    impl Simulated {
+        fn new() -> Self {
+            let start = Instant::now();
+            let pace = Pace::new(INTERVAL, start);
+            Self { pace, start, now: Duration::ZERO, woken: 0, rounds: 0 }
+        }
+
+        /// Lives through records at these times.
+        fn run(&mut self, times: impl IntoIterator<Item = Duration>) {
+            let mut times = times.into_iter().peekable();
+            loop {
+                self.rounds += 1;
+                let mut found = 0;
+                while times.next_if(|&time| time <= self.now).is_some() {
+                    found += 1;
+                }
+                match self.pace.rest(self.start + self.now, found > 0) {
+                    Rest::Nap(time) => self.now += time,
+                    Rest::Park => {
+                        let Some(&next) = times.peek() else { return };
+                        self.now = next;
+                        self.woken += 1;
+                        self.pace.woke_up(self.start + self.now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn every(period: Duration) -> impl Iterator<Item = Duration> {
+        (1..=1_000).map(move |number| number * period)
+    }
+
+    #[test]
+    fn seldom_records_take_a_wake_up_and_a_round_each() {
+        let mut seldom = Simulated::new();
+        seldom.run(every(Duration::from_millis(10)));
+        assert_eq!((seldom.woken, seldom.rounds), (1_000, 1_001));
+    }
+
+    #[test]
+    fn frequent_records_wake_nobody() {
+        for micros in [1, 100, 1_000, 4_000] {
+            let mut frequent = Simulated::new();
+            frequent.run(every(Duration::from_micros(micros)));
+            let naps = 1_000 * micros / 5_000;
+            assert!(frequent.woken <= 2, "{micros}: {}", frequent.woken);
+            assert!(u64::from(frequent.rounds) <= naps + 8, "{micros}: {}", frequent.rounds);
+        }
+    }
+
+    /// Twenty records in 2 ms, ten times a second.
+    #[test]
+    fn bursts_take_few_wake_ups() {
+        let mut bursts = Simulated::new();
+        let times = (1..=100).flat_map(|burst| {
+            (0..20).map(move |number| Duration::from_micros(burst * 100_000 + number * 100))
+        });
+        bursts.run(times);
+        assert!(bursts.woken <= 110, "{}", bursts.woken);
+        assert!(bursts.rounds <= 320, "{}", bursts.rounds);
+    }
+
+    #[test]
+    fn an_idle_back_end_parks() {
+        let start = Instant::now();
+        let mut pace = Pace::new(INTERVAL, start);
+        assert_eq!(pace.rest(start, true), NAP);
+        assert_eq!(pace.rest(start + INTERVAL, false), Rest::Park);
+        pace.woke_up(start + 100 * INTERVAL);
+        assert_eq!(pace.rest(start + 100 * INTERVAL, false), Rest::Park);
+    }
+}
