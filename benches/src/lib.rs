@@ -1,8 +1,9 @@
-//! The clocks to compare, each as a loop. Criterion and `cargo xtask bench`'s table run the same
-//! loops.
+//! The clocks to compare, each as a loop, and loggers. Criterion and `cargo xtask bench`'s table
+//! run the same loops.
 #![expect(unsafe_code, reason = "aligns loops, and reads the bare TSC, the measure of all others")]
 
 mod lines;
+pub mod loggers;
 pub mod order;
 mod otel;
 mod spans;

@@ -12,42 +12,19 @@
 #![expect(clippy::print_stdout, reason = "prints a table")]
 
 use core::time::Duration;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
-use std::{env, process, thread};
+use std::{env, fs, thread};
 
-use slog::{Drain as _, Logger, o};
-use tach_log::{Format, Json, Line, Logfmt};
-use tach_pipeline::{Guard, Pipeline, Sink};
-use tracing::Dispatch;
-use tracing_subscriber::layer::SubscriberExt as _;
+use benches::loggers::{self, Opened, SUBJECTS, Subject, in_a_process, path};
 
 const BURSTS: usize = 3_000;
 const FLOOD: u64 = 300_000;
 const THROUGHPUT: usize = 1_000_000;
 
-struct Subject {
-    name: &'static str,
-    open: fn(&Path) -> Opened,
-}
-
-struct Opened {
-    log: Box<dyn Fn(u64) + Send + Sync>,
-    /// Writes everything, and ends the logger.
-    close: Box<dyn FnOnce()>,
-}
-
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     if let [subject, what] = &arguments[..] {
-        let Some(subject) = SUBJECTS.iter().find(|known| known.name == subject) else {
-            let names: Vec<_> = SUBJECTS.iter().map(|known| known.name).collect();
-            eprintln!("\"{subject}\" is not a subject; these are: {}", names.join("; "));
-            process::exit(2);
-        };
-        println!("{}", measured(subject, what));
+        println!("{}", measured(loggers::named(subject), what));
         return;
     }
     let wanted = arguments.first().map_or("", String::as_str);
@@ -63,18 +40,6 @@ fn main() {
             "| {name} | {bursts} | {of_two} | {of_four} | {flooded} | {one} / {two} / {four} |"
         );
     }
-    #[cfg(target_os = "linux")]
-    print_idle();
-}
-
-/// Measures one thing in a process of its own, since a process has one global subscriber of
-/// `tracing`.
-fn in_a_process(name: &str, what: &str) -> String {
-    let this = env::current_exe().expect("this program");
-    let child = Command::new(this).args([name, what]).stderr(Stdio::inherit()).output();
-    let child = child.expect("it starts again");
-    assert!(child.status.success(), "{name}, {what}: {}", child.status);
-    String::from_utf8_lossy(&child.stdout).trim().to_owned()
 }
 
 /// Measures one thing. `what` is a number of threads, or the name of a measurement.
@@ -114,146 +79,6 @@ fn bursts(subject: &Subject, threads: usize) -> String {
     [0.5, 0.99, 0.999].map(|part| quantile(&times, part).to_string()).join(" / ")
 }
 
-/// Prints the CPU time of a pipeline without records, and with a few.
-#[cfg(target_os = "linux")]
-fn print_idle() {
-    const WHILE: Duration = Duration::from_secs(10);
-    let path = path();
-    let Opened { log, close } = tach_slog(&path);
-    log(0);
-    // Its thread parks after a second.
-    thread::sleep(Duration::from_secs(2));
-    let percent = |work: &dyn Fn()| {
-        let before = cpu_time();
-        work();
-        cpu_time().saturating_sub(before).as_secs_f64() / WHILE.as_secs_f64() * 100.0
-    };
-    let idle = percent(&|| thread::sleep(WHILE));
-    let seldom = percent(&|| {
-        for number in 0..100 {
-            log(number);
-            thread::sleep(WHILE / 100);
-        }
-    });
-    drop(log);
-    close();
-    fs::remove_file(path).ok();
-    println!("\ntach, idle: {idle:.3} % of a core; ten records a second: {seldom:.2} %");
-}
-
-#[cfg(target_os = "linux")]
-fn cpu_time() -> Duration {
-    let threads = fs::read_dir("/proc/self/task").expect("Linux has it");
-    let ns = threads.flatten().filter_map(|thread| {
-        let told = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        told.split(' ').next()?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(ns.sum())
-}
-
-static SUBJECTS: &[Subject] = &[
-    Subject { name: "tach slog, JSON", open: tach_slog },
-    Subject { name: "tach tracing, JSON", open: tach_tracing },
-    Subject { name: "tach log, JSON", open: |path| tach_log(path, Json::new()) },
-    Subject { name: "tach log, text", open: |path| tach_log(path, Line::new()) },
-    Subject { name: "tach log, logfmt", open: |path| tach_log(path, Logfmt::new()) },
-    Subject { name: "nothing, slog", open: |_| slog_to(slog::Discard, || {}) },
-    Subject { name: "slog-json behind slog-async", open: slog_async },
-    Subject { name: "spdlog-rs, asynchronous, text", open: spdlog },
-    Subject { name: "tracing JSON through tracing-appender", open: tracing_appender },
-];
-
-fn pipeline(path: &Path, format: impl Format + Send + 'static) -> Guard {
-    Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")
-}
-
-fn tach_slog(path: &Path) -> Opened {
-    let guard = pipeline(path, Json::new());
-    slog_to(guard.clone(), || drop(guard))
-}
-
-fn slog_to<D>(drain: D, close: impl FnOnce() + 'static) -> Opened
-where
-    D: slog::SendSyncUnwindSafeDrain<Ok = (), Err = slog::Never>
-        + slog::SendSyncRefUnwindSafeDrain<Ok = (), Err = slog::Never>
-        + 'static,
-{
-    let logger = Logger::root(drain, o!());
-    Opened {
-        log: Box::new(move |number| {
-            slog::info!(logger, "request done"; "number" => number, "took" => 0.25, "path" => "/index.html");
-        }),
-        close: Box::new(close),
-    }
-}
-
-fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
-    let guard = pipeline(path, format);
-    let pipeline = guard.clone();
-    log::set_max_level(pipeline.max_level());
-    Opened {
-        log: Box::new(move |number| {
-            log::info!(logger: pipeline, number, took = 0.25, path = "/index.html"; "request done");
-        }),
-        close: Box::new(|| drop(guard)),
-    }
-}
-
-fn tach_tracing(path: &Path) -> Opened {
-    let guard = pipeline(path, Json::new());
-    tracing_to(tracing_subscriber::registry().with(guard.clone()).into(), || drop(guard))
-}
-
-fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {
-    tracing::dispatcher::set_global_default(dispatch).expect("the process has no other");
-    Opened {
-        log: Box::new(|number| {
-            tracing::info!(number, took = 0.25, path = "/index.html", "request done");
-        }),
-        close: Box::new(close),
-    }
-}
-
-fn tracing_appender(path: &Path) -> Opened {
-    let file = File::create(path).expect("a file");
-    let (writer, guard) =
-        tracing_appender::non_blocking::NonBlockingBuilder::default().lossy(false).finish(file);
-    let subscriber = tracing_subscriber::fmt().json().with_writer(writer).finish();
-    tracing_to(subscriber.into(), || drop(guard))
-}
-
-fn slog_async(path: &Path) -> Opened {
-    let drain =
-        slog_json::Json::default(std::io::BufWriter::new(File::create(path).expect("a file")));
-    let (drain, guard) = slog_async::Async::new(drain.fuse())
-        .overflow_strategy(slog_async::OverflowStrategy::Block)
-        .chan_size(8192)
-        .build_with_guard();
-    slog_to(drain.fuse(), || drop(guard))
-}
-
-fn spdlog(path: &Path) -> Opened {
-    use std::sync::Arc;
-
-    use spdlog::sink::{AsyncPoolSink, FileSink};
-    use spdlog::{ThreadPool, info};
-
-    let file = FileSink::builder().path(path).build_arc().expect("a file");
-    let pool = Arc::new(ThreadPool::builder().build().expect("a thread"));
-    let sink = AsyncPoolSink::builder().sink(file).thread_pool(pool).build_arc().expect("a sink");
-    let logger = Arc::new(spdlog::Logger::builder().sink(sink).build().expect("a logger"));
-    let kept = Arc::clone(&logger);
-    Opened {
-        log: Box::new(move |number| {
-            info!(logger: logger, "request done", kv: { number, took = 0.25, path = "/index.html" });
-        }),
-        close: Box::new(move || {
-            kept.flush();
-            drop(kept);
-        }),
-    }
-}
-
 /// Sets up a logger, logs a little, calls `f`, and closes the logger.
 fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R) -> R {
     let path = path();
@@ -288,10 +113,6 @@ fn throughput(subject: &Subject, threads: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
     let events = THROUGHPUT as f64;
     events / took.as_secs_f64() / 1e6
-}
-
-fn path() -> PathBuf {
-    env::temp_dir().join(format!("tach-benches-pipeline-{}.log", process::id()))
 }
 
 fn timed(f: impl FnOnce()) -> u64 {

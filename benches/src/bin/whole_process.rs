@@ -1,0 +1,181 @@
+//! The cost of a logger for the whole process: CPU time at a given rate, memory by thread, and how
+//! long a line takes to the file.
+//!
+//! Each measurement is a process of its own, and a round has one of each, so that all loggers meet
+//! the same moods of the host. The table shows the medians of all rounds. All threads count towards
+//! the CPU time, also the one that logs.
+//!
+//! ```sh
+//! cargo run --release -p benches --bin whole_process -- [ROUNDS]
+//! ```
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::print_stdout, reason = "prints a table")]
+
+use core::time::Duration;
+use std::sync::Barrier;
+use std::time::Instant;
+use std::{env, fs, thread};
+
+use benches::loggers::{self, Opened, SUBJECTS, Subject, in_a_process, path};
+
+/// One thread logs so many records a second.
+const RATES: [&str; 5] = ["10", "100", "1000", "10000", "100000"];
+const OTHERS: [&str; 6] =
+    ["idle", "after threads", "of a thread", "of a busy thread", "ended", "latency"];
+/// How long the CPU time of a rate is measured.
+const WHILE: Duration = Duration::from_secs(4);
+const THREADS: u32 = 1_000;
+const MANY_THREADS: u32 = 4_000;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let whats: Vec<_> = RATES.iter().chain(&OTHERS).collect();
+    if let [subject, what] = &arguments[..] {
+        println!("{:.3}", measured(loggers::named(subject), what));
+        return;
+    }
+    let rounds = arguments.first().map_or(3, |rounds| rounds.parse().expect("a number of rounds"));
+    let subjects = SUBJECTS;
+    let mut results = vec![vec![Vec::new(); whats.len()]; subjects.len()];
+    for _ in 0..rounds {
+        for (at, what) in whats.iter().enumerate() {
+            for (subject, results) in subjects.iter().zip(&mut results) {
+                let result: f64 = in_a_process(subject.name, what).parse().expect("a number");
+                results[at].push(result);
+            }
+        }
+    }
+    println!("| | {} |", whats.iter().map(|what| **what).collect::<Vec<_>>().join(" | "));
+    println!("|---{}|", "|---".repeat(whats.len()));
+    for (subject, results) in subjects.iter().zip(results) {
+        let medians = results.into_iter().map(|mut of_rounds| {
+            of_rounds.sort_by(f64::total_cmp);
+            format!("{:.3}", of_rounds[of_rounds.len() / 2])
+        });
+        println!("| {} | {} |", subject.name, medians.collect::<Vec<_>>().join(" | "));
+    }
+}
+
+/// Measures one thing: percent of a core, KiB, or milliseconds.
+fn measured(subject: &Subject, what: &str) -> f64 {
+    let path = path();
+    let Opened { log, close } = (subject.open)(&path);
+    let result = match what {
+        "idle" => {
+            log(0);
+            thread::sleep(Duration::from_secs(3));
+            percent(|| thread::sleep(WHILE))
+        }
+        "after threads" => {
+            threads(THREADS, 1, &*log, || {});
+            thread::sleep(Duration::from_secs(3));
+            percent(|| log_at(10, &*log))
+        }
+        "of a thread" => of_a_thread(1, &*log),
+        "of a busy thread" => of_a_thread(1_000, &*log),
+        "ended" => {
+            threads(1, 1, &*log, || {});
+            let before = resident_kib();
+            threads(MANY_THREADS, 1, &*log, || {});
+            thread::sleep(Duration::from_secs(4));
+            resident_kib() - before
+        }
+        "latency" => latency(&*log, || fs::metadata(&path).map_or(0, |file| file.len())),
+        rate => {
+            // The first records set up buffers.
+            log(0);
+            thread::sleep(Duration::from_millis(500));
+            percent(|| log_at(rate.parse().expect("a rate"), &*log))
+        }
+    };
+    drop(log);
+    close();
+    fs::remove_file(path).ok();
+    result
+}
+
+/// Logs so many records a second, at most a thousand times a second.
+fn log_at(rate: u32, log: &(dyn Fn(u64) + Send + Sync)) {
+    let each = (rate / 1_000).max(1);
+    let period = Duration::from_secs(1) / (rate / each);
+    let start = Instant::now();
+    let mut next = start;
+    while start.elapsed() < WHILE {
+        (0..each).for_each(|number| log(u64::from(number)));
+        next += period;
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// Runs threads that each log some records and then wait for all others. Calls `f` before they end.
+fn threads(count: u32, records: u64, log: &(dyn Fn(u64) + Send + Sync), f: impl FnOnce()) {
+    let all = Barrier::new(count as usize + 1);
+    thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                (0..records).for_each(log);
+                all.wait();
+                all.wait();
+            });
+        }
+        all.wait();
+        f();
+        all.wait();
+    });
+}
+
+/// Returns the memory of a thread that has logged, its stack included.
+fn of_a_thread(records: u64, log: &(dyn Fn(u64) + Send + Sync)) -> f64 {
+    log(0);
+    let before = resident_kib();
+    let mut after = before;
+    threads(THREADS, records, log, || {
+        thread::sleep(Duration::from_secs(4));
+        after = resident_kib();
+    });
+    (after - before) / f64::from(THREADS)
+}
+
+/// Returns how many milliseconds a seldom record takes to the file: the 99th percentile.
+fn latency(log: &(dyn Fn(u64) + Send + Sync), length: impl Fn() -> u64) -> f64 {
+    const LONGEST: Duration = Duration::from_secs(5);
+    let mut times: Vec<_> = (0..200_u64)
+        .map(|number| {
+            thread::sleep(Duration::from_micros(5_000 + 173 * (number % 50)));
+            let before = length();
+            let start = Instant::now();
+            log(number);
+            while length() == before && start.elapsed() < LONGEST {
+                thread::yield_now();
+            }
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() * 99 / 100]
+}
+
+/// Returns the CPU time of the process during `f`, in percent of a core.
+fn percent(f: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    let before = cpu_time();
+    f();
+    cpu_time().saturating_sub(before).as_secs_f64() / start.elapsed().as_secs_f64() * 100.0
+}
+
+fn cpu_time() -> Duration {
+    let threads = fs::read_dir("/proc/self/task").expect("Linux has it");
+    let ns = threads.flatten().filter_map(|thread| {
+        let read = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        read.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(ns.sum())
+}
+
+fn resident_kib() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+    kib.expect("a number of KiB")
+}
