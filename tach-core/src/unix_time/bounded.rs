@@ -138,3 +138,44 @@ impl BoundedTime {
         Some(Self { uncertainty, ..self })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounded(ns: u64, uncertainty_ns: u64) -> BoundedTime {
+        let uncertainty = Duration::from_nanos(uncertainty_ns);
+        BoundedTime { time: UnixTime::from_nanos(ns), uncertainty }
+    }
+
+    #[test]
+    fn a_time_is_before_another_if_all_its_times_are() {
+        let time = bounded(1_000, 100);
+        assert_eq!((time.earliest().as_nanos(), time.latest().as_nanos()), (900, 1_100));
+        assert!(time.is_before(&bounded(1_201, 100)));
+        for other in [bounded(1_200, 100), bounded(1_000, 100), bounded(500, 100)] {
+            assert!(!time.is_before(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_end_where_unix_time_does() {
+        assert_eq!(bounded(5, 10).earliest(), UnixTime::EPOCH);
+        assert_eq!(bounded(u64::MAX - 5, 10).latest(), UnixTime::MAX);
+    }
+
+    #[test]
+    fn the_kernels_error_adds_to_the_uncertainty() {
+        let time = bounded(1_000, 100);
+        let error = || os::kernel_clock().map(|clock| clock.max_error);
+        // The estimate grows with time, or is set.
+        if let (Some(before), Some(with_error), Some(after)) =
+            (error(), time.with_kernel_error(), error())
+        {
+            let added = with_error.uncertainty().saturating_sub(time.uncertainty());
+            assert!((before.min(after)..=before.max(after)).contains(&added), "{added:?}");
+            assert_eq!(with_error.time(), time.time());
+        }
+        assert_eq!(time.with_kernel_error().is_some(), error().is_some());
+    }
+}

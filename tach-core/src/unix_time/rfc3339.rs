@@ -241,6 +241,18 @@ mod tests {
         assert_eq!(formatter.format::<0>(time), "2033-05-18T03:33:19Z");
     }
 
+    #[test]
+    fn a_precision_is_the_number_of_digits() {
+        let time = UnixTime::from_nanos(123_456_789);
+        for digits in 0..=12 {
+            let shown = digits.min(9);
+            let dot = if shown == 0 { "" } else { "." };
+            let expected = format!("1970-01-01T00:00:00{dot}{}Z", &"123456789"[..shown]);
+            assert_eq!(Formatter::new().format_digits(time, digits), expected);
+            assert_eq!(format!("{time:.digits$}"), expected);
+        }
+    }
+
     /// There is no second 60, since Unix time has no leap seconds.
     #[test]
     fn a_day_ends_with_its_last_nanosecond() {
