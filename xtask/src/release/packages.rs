@@ -1,5 +1,8 @@
 //! The files and fields that every published package has, and a rehearsal of publishing it.
 
+use std::path::PathBuf;
+use std::{env, fs};
+
 use serde_json::Value;
 
 use crate::files;
@@ -32,9 +35,31 @@ pub(crate) fn check() -> Result<(), String> {
     if packages.iter().any(|package| is_empty(package.field("repository"))) {
         eprintln!("\nNOT READY TO PUBLISH: Cargo.toml has no address of the repository");
     }
+    forget_unpacked(&packages)?;
     // A change need not be committed to be checked.
     let rehearsal = ["publish", "--workspace", "--dry-run", "--allow-dirty"];
     run(&mut cargo(&rehearsal))
+}
+
+/// Removes what an earlier rehearsal unpacked: Cargo takes a package that it has unpacked for the
+/// one that it has just packed, if they have one version.
+fn forget_unpacked(packages: &[Package]) -> Result<(), String> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let Some(home) = home.or_else(|| Some(env::home_dir()?.join(".cargo"))) else { return Ok(()) };
+    let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
+    // A rehearsal's registry is a folder, so it has no host before the hyphen.
+    let rehearsals = registries.filter(|entry| entry.file_name().as_encoded_bytes()[0] == b'-');
+    for rehearsal in rehearsals {
+        for package in packages {
+            let version = package.field("version").as_str().unwrap_or_default();
+            let unpacked = rehearsal.path().join(format!("{}-{version}", package.name()));
+            if unpacked.exists() {
+                fs::remove_dir_all(&unpacked)
+                    .map_err(|error| format!("can't remove {}: {error}", unpacked.display()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn faults(package: &Package) -> Vec<String> {
