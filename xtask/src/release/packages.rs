@@ -1,12 +1,13 @@
 //! The files and fields that every published package has, and a rehearsal of publishing it.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use serde_json::Value;
 
 use crate::files;
-use crate::run::{cargo, root, run};
+use crate::run::{cargo, root, run, target};
 use crate::workspace::{self, Package};
 
 /// Each package has copies of these, since a link would not survive a checkout on Windows.
@@ -35,15 +36,17 @@ pub(crate) fn check() -> Result<(), String> {
     if packages.iter().any(|package| is_empty(package.field("repository"))) {
         eprintln!("\nNOT READY TO PUBLISH: Cargo.toml has no address of the repository");
     }
-    forget_unpacked(&packages)?;
+    let target = target().join("rehearsal");
+    forget_rehearsal(&packages, &target)?;
     // A change need not be committed to be checked.
-    let rehearsal = ["publish", "--workspace", "--dry-run", "--allow-dirty"];
-    run(&mut cargo(&rehearsal))
+    let rehearsal = ["publish", "--workspace", "--dry-run", "--allow-dirty", "--target-dir"];
+    run(cargo(&rehearsal).arg(target))
 }
 
-/// Removes what an earlier rehearsal unpacked: Cargo takes a package that it has unpacked for the
-/// one that it has just packed, if they have one version.
-fn forget_unpacked(packages: &[Package]) -> Result<(), String> {
+/// Removes the files of an earlier rehearsal. Cargo takes a package that was unpacked or compiled
+/// then for the one that it has just packed, since both have one version.
+fn forget_rehearsal(packages: &[Package], target: &Path) -> Result<(), String> {
+    remove(target)?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let Some(home) = home.or_else(|| Some(env::home_dir()?.join(".cargo"))) else { return Ok(()) };
     let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
@@ -53,13 +56,19 @@ fn forget_unpacked(packages: &[Package]) -> Result<(), String> {
         for package in packages {
             let version = package.field("version").as_str().unwrap_or_default();
             let unpacked = rehearsal.path().join(format!("{}-{version}", package.name()));
-            if unpacked.exists() {
-                fs::remove_dir_all(&unpacked)
-                    .map_err(|error| format!("can't remove {}: {error}", unpacked.display()))?;
-            }
+            remove(&unpacked)?;
         }
     }
     Ok(())
+}
+
+fn remove(folder: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(format!("can't remove {}: {error}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn faults(package: &Package) -> Vec<String> {
