@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The event's own fields come first. Each span, from the outermost to the innermost, then begins
-//! with a field that has only a key, the span's name.
+//! with a field that has only a key, the span's name. File, module and thread are last, if a
+//! format asks for them.
 //!
 //! Each part between bars is padded to words of eight bytes. A processor forwards a store to a load
 //! only if the load lies within the store, so records are written and [queued](crate::queue) by
@@ -32,6 +33,7 @@ pub(crate) use self::read::{Frame, length, split, time};
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::Writer;
+pub(crate) use self::write::site::{Place, Wanted};
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
@@ -48,6 +50,8 @@ const LINE: u32 = 2;
 const FIRST_COUNTS: u32 = 4;
 /// Spans follow the event's own fields.
 const SPANS: u32 = 8;
+/// The place in the program follows the fields.
+const SITE: u32 = 16;
 
 /// The lowest bit of a text's number or length in a word: the upper half.
 const TEXT_SHIFT: u32 = u32::BITS;
@@ -76,6 +80,9 @@ enum Tag {
     F64,
     Str,
     Span,
+    File,
+    Module,
+    Thread,
 }
 
 impl Tag {
@@ -94,6 +101,9 @@ impl Tag {
             7 => Self::F64,
             8 => Self::Str,
             9 => Self::Span,
+            10 => Self::File,
+            11 => Self::Module,
+            12 => Self::Thread,
             _ => return None,
         })
     }

@@ -17,7 +17,7 @@ use self::process::Process;
 use self::wake::Waker;
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::Time;
+use crate::frame::{Time, Wanted};
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) id: u64,
     pub(crate) filters: Filters,
     pub(crate) limits: Option<Limits>,
+    pub(crate) wanted: Wanted,
     pub(crate) queues: Queues,
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
@@ -53,6 +54,7 @@ impl Shared {
     pub(crate) fn new(
         filters: Filters,
         limits: Option<Limits>,
+        wanted: Wanted,
         capacity: usize,
         when_full: WhenFull,
         clock: Option<Box<dyn Clock>>,
@@ -65,6 +67,7 @@ impl Shared {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             filters,
             limits,
+            wanted,
             queues,
             waker: Waker::default(),
             flush: Flush::new(counts.sinks.len()),

@@ -10,7 +10,7 @@ use tach_log::adapter::{Parts, Site};
 use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
-use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, Time, UNIX, WORD, texts};
+use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, SITE, TAG_BITS, Tag, Time, UNIX, WORD, texts};
 use crate::level::Level;
 
 /// Returns the length of the record with this head, head included.
@@ -73,6 +73,7 @@ pub(crate) struct Frame<'a> {
     /// Whether the message is a line that a writer has formatted.
     pub(crate) is_line: bool,
     pub(crate) fields: Fields<'a>,
+    pub(crate) site: Site<'a>,
     /// How many bytes the record takes.
     pub(crate) length: usize,
 }
@@ -86,8 +87,10 @@ impl<'a> Frame<'a> {
         let target = reader.text(head.target)?;
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
+        let site = if head.kind & SITE == 0 { Site::default() } else { reader.clone().site() };
         let fields = Fields::new(reader.0, head.kind);
-        Some(Self { level: head.level(), target, message, is_line, fields, length: bytes.len() })
+        let (level, length) = (head.level(), bytes.len());
+        Some(Self { level, target, message, is_line, fields, site, length })
     }
 
     /// Returns the record without the values of the keys `redacted`.
@@ -116,7 +119,7 @@ impl<'a> Frame<'a> {
             message: self.message,
             fields: &self.fields,
             has_spans: self.fields.has_spans(),
-            site: Site::default(),
+            site: self.site,
             is_line: self.is_line,
             shows_colors,
         }
@@ -140,6 +143,36 @@ impl<'a> Reader<'a> {
         let word: [u8; WORD] = self.array()?;
         let (first, second) = (word.first_chunk()?, word.last_chunk()?);
         Some((u32::from_le_bytes(*first), u32::from_le_bytes(*second)))
+    }
+
+    /// Takes the place in the program, as far as the record has it.
+    #[cold]
+    fn site(&mut self) -> Site<'a> {
+        let mut site = Site::default();
+        while self.skip().is_some() {}
+        while self.site_part(&mut site).is_some() {}
+        site
+    }
+
+    fn site_part(&mut self, site: &mut Site<'a>) -> Option<()> {
+        let mut reader = self.clone();
+        let (kind, code) = reader.halves()?;
+        let known = |text: &'a str| (!text.is_empty()).then_some(text);
+        match Tag::of(kind)? {
+            Tag::File => {
+                site.file = known(reader.text(code)?);
+                site.line = Some(kind >> TAG_BITS).filter(|&line| line != 0);
+            }
+            Tag::Module => site.module = known(reader.text(code)?),
+            Tag::Thread => {
+                let id = u64::from_le_bytes(reader.array()?);
+                site.thread_id = (id != 0).then_some(id);
+                site.thread_name = known(reader.text(code)?);
+            }
+            _ => return None,
+        }
+        *self = reader;
+        Some(())
     }
 
     /// Takes a text, by number or in full.

@@ -1,6 +1,7 @@
 //! A thread's memory for writing records.
 
 use super::buffer::Buffer;
+use super::write::site::ThisThread;
 use super::{NUMBER, TEXT_SHIFT};
 use crate::frame::texts::Interner;
 
@@ -8,11 +9,13 @@ use crate::frame::texts::Interner;
 pub(crate) struct Scratch {
     pub(super) buffer: Buffer,
     interner: Interner,
+    /// Known once a format asked for it.
+    pub(super) thread: Option<ThisThread>,
 }
 
 impl Scratch {
     pub(crate) const fn new() -> Self {
-        Self { buffer: Buffer::new(), interner: Interner::new() }
+        Self { buffer: Buffer::new(), interner: Interner::new(), thread: None }
     }
 
     #[inline]

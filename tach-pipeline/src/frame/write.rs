@@ -1,5 +1,6 @@
 //! Writing a record's bytes.
 
+pub(crate) mod site;
 #[cfg(feature = "tracing")]
 mod tracing;
 

@@ -5,8 +5,8 @@ use core::{fmt, ptr};
 use log::kv::Key;
 use log::{Log, Metadata, Record};
 
-use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
+use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
@@ -24,6 +24,18 @@ fn target<'a>(record: &Record<'a>) -> MaybeStatic<'a> {
 
 fn callsite(record: &Record<'_>) -> Option<Callsite> {
     Some(Callsite { file: record.file_static()?, line: record.line()? })
+}
+
+fn place<'a>(record: &Record<'a>) -> Place<'a> {
+    let text = |fixed: Option<&'static str>, text: Option<&'a str>| match fixed {
+        Some(text) => MaybeStatic::Static(text),
+        None => MaybeStatic::Borrowed(text.unwrap_or_default()),
+    };
+    Place {
+        file: text(record.file_static(), record.file()),
+        line: record.line().unwrap_or(0),
+        module: text(record.module_path_static(), record.module_path()),
+    }
 }
 
 #[inline]
@@ -59,12 +71,16 @@ impl Log for Pipeline {
         if !self.enabled(record.metadata()) || !self.shared().is_within_limit(|| callsite(record)) {
             return;
         }
+        let wanted = self.shared().wanted;
         self.log_with(record.level().into(), target(record), |to| {
             to.message(*record.args());
             to.guard(|mut to| {
                 // A source that fails ends the fields.
                 let _ended = adapter::visit_fields(record, &mut to);
             });
+            if wanted.is_any() {
+                to.site(wanted, place(record));
+            }
         });
     }
 

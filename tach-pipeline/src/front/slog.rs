@@ -5,8 +5,8 @@ use core::fmt;
 
 use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
 
-use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
+use crate::frame::{Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
@@ -44,6 +44,7 @@ impl Drain for Pipeline {
         if !self.shared().is_within_limit(callsite) {
             return Ok(());
         }
+        let wanted = self.shared().wanted;
         self.log_with(level, target, |to| {
             to.message(*record.msg());
             // slog visits the last value of a list first, and the outermost logger's list last.
@@ -54,6 +55,9 @@ impl Drain for Pipeline {
                 pass_over(serialize(record.kv(), record, &mut fields));
                 pass_over(values.serialize(record, &mut fields));
             });
+            if wanted.is_any() {
+                to.site(wanted, place(record));
+            }
         });
         Ok(())
     }
@@ -68,6 +72,11 @@ impl Drain for Pipeline {
             .flush(FLUSH_TIMEOUT)
             .map_err(|error| FlushError::Io(std::io::Error::other(error)))
     }
+}
+
+fn place(record: &Record<'_>) -> Place<'static> {
+    let (file, module) = (MaybeStatic::Static(record.file()), MaybeStatic::Static(record.module()));
+    Place { file, line: record.line(), module }
 }
 
 /// Serializes the values of a record, passed in registers.

@@ -13,7 +13,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Writer};
+use crate::frame::{self, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{Pipeline, global};
@@ -91,9 +91,13 @@ where
             return;
         }
         let level = level(metadata);
+        let wanted = self.shared().wanted;
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             event.record(&mut Visitor::of_event(to));
             write_spans(event, &context, to);
+            if wanted.is_any() {
+                to.site(wanted, place(metadata, MaybeStatic::Static));
+            }
         });
     }
 }
@@ -143,9 +147,13 @@ impl Pipeline {
         if !is_enabled(self, &metadata) {
             return;
         }
+        let wanted = self.shared().wanted;
         self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
             event.record(&mut Forwarded(Visitor::of_event(to)));
             write_spans(event, context, to);
+            if wanted.is_any() {
+                to.site(wanted, place(&metadata, MaybeStatic::Borrowed));
+            }
         });
     }
 }
@@ -241,6 +249,14 @@ fn write_span<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>)
     to.span(span.name());
     if let Some(kept) = span.extensions().get::<Kept>() {
         to.fields(&kept.fields);
+    }
+}
+
+fn place<'a>(metadata: &Metadata<'a>, text: impl Fn(&'a str) -> MaybeStatic<'a>) -> Place<'a> {
+    Place {
+        file: text(metadata.file().unwrap_or_default()),
+        line: metadata.line().unwrap_or(0),
+        module: text(metadata.module_path().unwrap_or_default()),
     }
 }
 

@@ -384,8 +384,16 @@ impl Builder {
         let limits = self.rate_limit.map(Limits::new);
         texts::set_up();
         let counts = opened.counts();
-        let shared =
-            Shared::new(filters, limits, self.queue_bytes, self.when_full, self.clock, counts);
+        let wanted = opened.wanted();
+        let shared = Shared::new(
+            filters,
+            limits,
+            wanted,
+            self.queue_bytes,
+            self.when_full,
+            self.clock,
+            counts,
+        );
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
         let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks, self.interval);

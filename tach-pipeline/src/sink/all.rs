@@ -14,7 +14,7 @@ use super::target::Writer;
 use super::worker::{Plan, Worker};
 use crate::error::Error;
 use crate::filter::Levels;
-use crate::frame::Frame;
+use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::queue::Dropped;
 use crate::report;
@@ -33,6 +33,13 @@ struct OpenSink {
 }
 
 impl Opened {
+    /// Returns what the formats ask for.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        self.0.iter().for_each(|sink| wanted.add(&*sink.formatter.format));
+        wanted
+    }
+
     /// Opens the sinks. `max_wait` is for those that set none, and a record has at most `most`
     /// bytes.
     ///

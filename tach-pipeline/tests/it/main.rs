@@ -20,4 +20,5 @@ mod one_key;
 mod order;
 mod selection;
 mod several;
+mod sites;
 mod support;

@@ -143,6 +143,8 @@ impl<'a> Reader<'a> {
             Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
             Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
             Tag::Str | Tag::Span => None,
+            // These follow the fields.
+            Tag::File | Tag::Module | Tag::Thread => return None,
         };
         let key = reader.text(key)?;
         let value = match value {

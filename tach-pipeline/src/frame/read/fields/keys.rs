@@ -52,7 +52,7 @@ fn repeats(bytes: &[u8]) -> bool {
 
 /// The first word of a part.
 #[derive(Clone, Copy)]
-pub(super) struct Part(u64);
+pub(in crate::frame) struct Part(u64);
 
 impl Part {
     #[inline]
@@ -85,9 +85,13 @@ impl Part {
 }
 
 impl Reader<'_> {
-    /// Skips a part, and returns it with the number of its key or a hash.
-    pub(super) fn skip(&mut self) -> Option<(Part, u32)> {
-        let part = Part(u64::from_le_bytes(self.array()?));
+    /// Skips a field or a span's name, and returns it with the number of its key or a hash.
+    pub(in crate::frame) fn skip(&mut self) -> Option<(Part, u32)> {
+        let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
+        if part.tag() > Tag::Span as u64 {
+            return None;
+        }
+        let _word: [u8; WORD] = self.array()?;
         let key = self.0.get(part.value()..)?;
         let (code, room) = match part.code() {
             number if number & NUMBER != 0 => (number, 0),
