@@ -4,7 +4,7 @@ use std::io;
 
 use log::Level;
 use tach_core::UnixTime;
-use tach_log::adapter::{Fields, Parts, Site, event, is_line};
+use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site, event, is_line};
 use tach_log::{Event, Format, Json, Line, Logfmt, Value};
 
 struct NoFields;
@@ -72,4 +72,88 @@ fn an_event_prints_its_parts_for_debugging() {
         "Event { time: UnixTime { nanos: 0 }, level: \"INFO\", target: \"app\", \
          message: \"two\\nlines\", .. }"
     );
+}
+
+/// The fields of a span.
+struct OfSpan(&'static [(&'static str, i64)]);
+
+impl Fields for OfSpan {
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        self.0.iter().try_for_each(|&(key, value)| each(key, Value::I64(value)))
+    }
+}
+
+/// The fields of an event within two spans.
+struct Nested;
+
+impl Nested {
+    const OWN: OfSpan = OfSpan(&[("step", 1)]);
+    const OUTER: OfSpan = OfSpan(&[("request", 7), ("name", 3), ("name_", 4)]);
+}
+
+impl Fields for Nested {
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        Self::OWN.visit(each)?;
+        Self::OUTER.visit(each)
+    }
+
+    fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
+        Self::OWN.visit(each)
+    }
+
+    fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
+        each("outer", &Self::OUTER)?;
+        each("inner", &OfSpan(&[]))
+    }
+}
+
+fn own_keys(event: &Event<'_>) -> Vec<String> {
+    let mut keys = Vec::new();
+    let push = |key: &str, _: Value<'_>| {
+        keys.push(key.to_owned());
+        Ok(())
+    };
+    event.own_fields(push).unwrap();
+    keys
+}
+
+#[test]
+fn a_format_receives_each_span_with_its_fields() {
+    let event = event(Parts { fields: &Nested, has_spans: true, ..parts("INFO") });
+    let mut seen = Vec::new();
+    event
+        .spans(|span| {
+            seen.push(format!("{span:?}"));
+            span.fields(|key, value| {
+                seen.push(format!("{} {key}={value:?}", span.name()));
+                Ok(())
+            })
+        })
+        .unwrap();
+    let outer = "Span { name: \"outer\", .. }";
+    let inner = "Span { name: \"inner\", .. }";
+    assert_eq!(
+        seen,
+        [outer, "outer request=I64(7)", "outer name=I64(3)", "outer name_=I64(4)", inner]
+    );
+    assert_eq!(own_keys(&event), ["step"]);
+}
+
+#[test]
+fn lines_name_the_spans_of_an_event() {
+    let event = event(Parts { fields: &Nested, has_spans: true, ..parts("INFO") });
+    let fields = "span=outer:inner step=1 request=7 name=3 name_=4\n";
+    assert!(written(&Line::new(), &event).ends_with(&format!(" app: two\\nlines {fields}")));
+    assert!(written(&Logfmt::new(), &event).ends_with(&format!(" msg=\"two\\nlines\" {fields}")));
+    let fields = r#","span":"outer:inner","step":1,"request":7,"name":3,"name_":4}"#;
+    assert!(written(&Json::new(), &event).trim_end().ends_with(fields));
+    // Within a span, the key `name` is the span's.
+    let fields = r#","spans":[{"name":"outer","request":7,"name__":3,"name_":4},{"name":"inner"}],"step":1}"#;
+    assert!(written(&Json::new().spans("spans"), &event).trim_end().ends_with(fields));
+}
+
+#[test]
+fn without_own_fields_apart_all_are_the_events() {
+    let event = event(Parts { fields: &Nested::OUTER, ..parts("INFO") });
+    assert_eq!(own_keys(&event), ["request", "name", "name_"]);
 }
