@@ -283,3 +283,43 @@ fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.text(), " WARN app: ready number=1\n");
 }
+
+/// slog prints the sources of errors too, so both front ends agree.
+#[cfg(all(feature = "slog", feature = "tracing"))]
+#[test]
+fn an_error_is_written_with_its_sources() {
+    use core::error::Error;
+    use core::fmt;
+    use slog::Drain as _;
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    #[derive(Debug)]
+    struct Failed(&'static str, Option<Box<Failed>>);
+    impl fmt::Display for Failed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+    impl Error for Failed {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.as_ref().map(|source| &**source as &(dyn Error + 'static))
+        }
+    }
+
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let failed = |source| Failed("no config", source);
+    let disk = || Box::new(Failed("no file", Some(Box::new(Failed("no disk", None)))));
+    let log = slog::Logger::root(pipeline.clone().fuse(), slog::o!());
+    let subscriber = tracing::Dispatch::new(tracing_subscriber::registry().with(pipeline.clone()));
+    for error in [failed(None), failed(Some(disk()))] {
+        slog::error!(log, "failed"; "err" => #&error);
+        tracing::dispatcher::with_default(&subscriber, || {
+            tracing::error!(err = &error as &dyn Error, "failed");
+        });
+    }
+    pipeline.flush(LONG).unwrap();
+    let errors: Vec<_> = memory.records().iter().map(|record| record["err"].clone()).collect();
+    let chain = "no config: no file: no disk";
+    assert_eq!(errors, ["no config", "no config", chain, chain]);
+}
