@@ -263,6 +263,7 @@ fn a_line_is_one_write_however_long_it_is() {
 
 #[test]
 fn a_format_of_the_users_receives_what_was_logged() {
+    assert!(!Raw.wants_site() && !Raw.wants_thread(), "nothing that costs is read unasked");
     let fields = [
         ("a\nb", Value::from_display(&"two words")),
         ("int", (-1).to_value()),
