@@ -39,6 +39,13 @@
 //! another clock, such as a [`ManualClock`](tach_core::ManualClock) in a test that compares whole
 //! lines.
 //!
+//! # Layouts
+//!
+//! Methods of [`Json`] rename, order, add and drop the parts of an object, choose how time and
+//! level are written, and nest spans. [`Json::ecs`], [`Json::google_cloud`], [`Json::datadog`] and
+//! [`Json::opentelemetry`] are the layouts that these services read. Each key stands once in every
+//! format, with its innermost value.
+//!
 //! # Features
 //!
 //! - `slog`: [`EventTime`] as a drain of slog, also for `slog-async`, and [`Timestamp`] as a value.
