@@ -1,10 +1,15 @@
 //! A line for people.
 
+use core::ops::Range;
 use std::io;
 
-use super::{Format, escape, key_value, keys, made_line, time};
+use tach_core::adapter;
+
+use super::{Format, escape, key_value, keys, made_line, span_names, time};
 use crate::event::Event;
 
+/// Hours to milliseconds in RFC 3339.
+const TIME_OF_DAY: Range<usize> = 11..23;
 /// The width of `ERROR` and `DEBUG`.
 const LEVEL_WIDTH: &[u8] = b"     ";
 
@@ -47,8 +52,9 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// assert!(display(Line::new(), &record).to_string().ends_with(r"Z INFO  app: two\nlines"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Line {}
+pub struct Line {
+    is_compact: bool,
+}
 
 impl Line {
     /// Creates the format.
@@ -61,7 +67,27 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self {}
+        Self { is_compact: false }
+    }
+
+    /// Creates a shorter line for developers: the time of day, then the level, the message and the
+    /// fields, and last the target with the names of the spans.
+    ///
+    /// ```text
+    /// 09:30:00.123 INFO  connected peer=10.0.0.7:5432 [app::db request:query]
+    /// ```
+    ///
+    /// On a terminal, keys and everything but level, message and values are faint.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Line::compact();
+    /// env_logger::builder().format(tach_log::write(format)).init();
+    /// ```
+    #[must_use]
+    pub const fn compact() -> Self {
+        Self { is_compact: true }
     }
 }
 
@@ -70,6 +96,9 @@ impl Format for Line {
         if event.is_line() {
             made_line(to, event);
             return Ok(());
+        }
+        if self.is_compact {
+            return compact(to, event);
         }
         let level = event.level_name();
         if event.shows_colors() {
@@ -107,6 +136,54 @@ impl Format for Line {
         to.push(b'\n');
         Ok(())
     }
+}
+
+fn compact(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+    let [faint, plain, bright] = if event.shows_colors() {
+        [FAINT, PLAIN, color(event.level_name())]
+    } else {
+        [&b""[..]; 3]
+    };
+    to.extend_from_slice(faint);
+    adapter::rfc3339::with_text_digits(event.time(), 3, |text| {
+        to.extend_from_slice(text.get(TIME_OF_DAY).unwrap_or(text).as_bytes());
+    });
+    to.extend_from_slice(plain);
+    to.push(b' ');
+    let level = event.level_name();
+    to.extend_from_slice(bright);
+    to.extend_from_slice(level.as_bytes());
+    to.extend_from_slice(plain);
+    to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
+    if !event.message().is_empty() {
+        to.push(b' ');
+        escape::write::<false>(to, event.message());
+    }
+    event.fields(|key, value| {
+        to.push(b' ');
+        to.extend_from_slice(faint);
+        key_value::write_key(to, key);
+        to.push(b'=');
+        to.extend_from_slice(plain);
+        key_value::write_value(to, value);
+        Ok(())
+    })?;
+    if !event.target().is_empty() || event.has_spans() {
+        to.push(b' ');
+        to.extend_from_slice(faint);
+        to.push(b'[');
+        escape::write::<false>(to, event.target());
+        if event.has_spans() {
+            if !event.target().is_empty() {
+                to.push(b' ');
+            }
+            span_names(to, event)?;
+        }
+        to.push(b']');
+        to.extend_from_slice(plain);
+    }
+    to.push(b'\n');
+    Ok(())
 }
 
 #[cold]

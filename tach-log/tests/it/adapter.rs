@@ -157,3 +157,31 @@ fn without_own_fields_apart_all_are_the_events() {
     let event = event(Parts { fields: &Nested::OUTER, ..parts("INFO") });
     assert_eq!(own_keys(&event), ["request", "name", "name_"]);
 }
+
+/// A field, within two spans.
+struct InSpans;
+
+impl Fields for InSpans {
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        each("k", Value::U64(1))
+    }
+
+    fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
+        each("outer", &NoFields)?;
+        each("in\ner", &NoFields)
+    }
+}
+
+#[test]
+fn a_compact_line_ends_with_the_spans_and_dims_all_but_the_event() {
+    let parts = Parts { fields: &InSpans, has_spans: true, ..parts("INFO") };
+    let line = |parts| written(&Line::compact(), &event(parts));
+    assert_eq!(line(parts), "00:00:00.000 INFO  two\\nlines k=1 [app outer:in\\ner]\n");
+    let (faint, plain) = ("\u{1b}[2m", "\u{1b}[0m");
+    let level = format!("\u{1b}[32mINFO{plain} ");
+    let colored = format!(
+        "{faint}00:00:00.000{plain} {level} two\\nlines {faint}k={plain}1 \
+         {faint}[app outer:in\\ner]{plain}\n"
+    );
+    assert_eq!(line(Parts { shows_colors: true, ..parts }), colored);
+}

@@ -17,7 +17,8 @@ assert_implements!([Copy + Unpin] Event<'static>, Span<'static>);
 
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<(Line, Logfmt, Timestamp)>(), 0);
+    assert_eq!(size_of::<(Logfmt, Timestamp)>(), 0);
+    assert_eq!(size_of::<Line>(), 1);
     assert_eq!(size_of::<EventTime<u8>>(), 1);
     #[cfg(feature = "slog")]
     assert_eq!(size_of_val(&EventTime::new(0_u8).carried()), 1);

@@ -313,3 +313,16 @@ fn opentelemetry_has_the_json_of_its_protocol() {
     assert_eq!(event, expected);
     assert_eq!(text.lines().count(), 1);
 }
+
+#[test]
+fn a_compact_line_has_the_time_of_day_and_the_target_last() {
+    let of = |record: &Record<'_>| {
+        at(TIME, || tach_log::display(tach_log::Line::compact(), record).to_string())
+    };
+    let fields = [("k", 1), ("k", 2)];
+    let mut record = Record::builder();
+    record.level(Level::Warn).target("app\n").key_values(&fields);
+    let said = of(&record.args(format_args!("two\nlines")).build());
+    assert_eq!(said, r"22:13:20.123 WARN  two\nlines k=2 [app\n]");
+    assert_eq!(of(&Record::builder().build()), "22:13:20.123 INFO ");
+}
