@@ -8,6 +8,7 @@ mod formatter;
 mod journal;
 #[cfg(all(target_os = "linux", feature = "journald"))]
 mod journald;
+mod new_file;
 mod output;
 mod rotation;
 mod stream;

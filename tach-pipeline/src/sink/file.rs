@@ -2,13 +2,14 @@
 
 use core::mem;
 use core::time::Duration;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tach_core::UnixTime;
 
+use super::new_file::open_options;
 use super::rotation::{Rotation, Tidying};
 
 /// How often the path is looked at.
@@ -139,20 +140,6 @@ impl LogFile {
         self.identity.is_some_and(|identity| identity.has_links)
             && self.file.metadata().is_ok_and(|metadata| links(&metadata) == 0)
     }
-}
-
-/// Creates a file, or makes it empty.
-#[cfg(feature = "gzip")]
-pub(super) fn create(path: &Path) -> io::Result<File> {
-    open_options().write(true).truncate(true).open(path)
-}
-
-fn open_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
-    options
 }
 
 fn append(path: &Path) -> io::Result<File> {

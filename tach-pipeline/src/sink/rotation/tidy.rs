@@ -125,7 +125,7 @@ fn compress(path: &Path) -> io::Result<()> {
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
-    use crate::sink::file::create;
+    use crate::sink::new_file::create;
 
     let done = compressed(path);
     let mut part = done.as_os_str().to_owned();
