@@ -150,3 +150,19 @@ impl Anchor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_anchor_moves_instants_by_their_distance_both_ways() {
+        let time = UnixTime::from_nanos(1_700_000_000_000_000_000);
+        let anchor = Anchor::new(Instant::now(), time);
+        let minute = Duration::from_secs(60);
+        assert_eq!(anchor.unix_time_at(anchor.instant()), time);
+        let later = anchor.unix_time_at(anchor.instant() + minute);
+        let earlier = anchor.unix_time_at(anchor.instant() - minute);
+        assert_eq!((later - time, time - earlier), (minute, minute));
+    }
+}
