@@ -23,7 +23,7 @@ pub(crate) use self::fault::{Expected, Fault, Field};
 ///     "the day at byte 8 is 31, but must be from 01 to 30 in 2026-04",
 /// );
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error(Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,6 +186,13 @@ impl Error {
     }
 }
 
+/// The message: `main`, `unwrap` and `expect` print an error by this trait.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -253,6 +260,7 @@ mod tests {
                 error.is_thread_refused(),
             ];
             assert_eq!((found, error.position()), (kind, position), "{error}");
+            assert_eq!(format!("{error:?}"), error.to_string());
         }
     }
 

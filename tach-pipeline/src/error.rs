@@ -17,7 +17,6 @@ use std::path::Path;
 /// assert!(error.is_open());
 /// assert!(error.to_string().contains("Cargo.toml/app.log"));
 /// ```
-#[derive(Debug)]
 pub struct Error {
     kind: Kind,
 }
@@ -172,6 +171,13 @@ impl Error {
     #[must_use]
     pub fn is_sink(&self) -> bool {
         matches!(self.kind, Kind::Sink(_))
+    }
+}
+
+/// The message: `main`, `unwrap` and `expect` print an error by this trait.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

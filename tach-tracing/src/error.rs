@@ -18,7 +18,7 @@ use tach_core::UnixTime;
 /// let error = "scale".parse::<TickScale>().unwrap_err();
 /// assert_eq!(error.to_string(), "expected \"tick=\" at byte 0");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     fault: Fault,
     position: usize,
@@ -91,6 +91,13 @@ impl Error {
     #[must_use]
     pub const fn position(&self) -> usize {
         self.position
+    }
+}
+
+/// The message: `main`, `unwrap` and `expect` print an error by this trait.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -62,6 +62,7 @@ fn paths_that_cannot_be_logged_to_are_named() {
     for path in [is_a_folder, in_a_file] {
         let error = Pipeline::builder().sink(Sink::file(&path)).build().unwrap_err();
         assert!(error.is_open());
+        assert_eq!(format!("{error:?}"), error.to_string());
         assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
     }
 }

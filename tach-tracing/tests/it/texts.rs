@@ -152,6 +152,7 @@ mod with_jiff {
         let start = "the directive \"%!\" at byte 9 of the pattern can't be printed (";
         assert!(message.starts_with(start), "{message}");
         assert!(message.ends_with("a percent sign is written as \"%%\""), "{message}");
+        assert_eq!(format!("{error:?}"), message);
     }
 
     proptest! {
