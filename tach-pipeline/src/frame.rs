@@ -33,7 +33,9 @@ pub(crate) use self::read::{Frame, length, split, time};
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::Writer;
-pub(crate) use self::write::site::{Place, Wanted};
+#[cfg(any(feature = "log", feature = "slog", feature = "tracing"))]
+pub(crate) use self::write::site::Place;
+pub(crate) use self::write::site::Wanted;
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
