@@ -8,8 +8,9 @@ use log::{LevelFilter, Metadata};
 
 use crate::error::Error;
 use crate::level::Level;
-use crate::report;
 
+/// The target of the pipeline's own [records](crate::report), which no filter by target refuses.
+pub(crate) const OWN_TARGET: &str = "tach_pipeline";
 /// Set if the filter has levels for targets.
 const BY_TARGET: u8 = 1 << 7;
 /// Characters of filters that `env_filter` would take for parts of a target.
@@ -74,9 +75,7 @@ impl Levels {
     #[inline]
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
         level.passes(self.most)
-            && (!self.is_by_target
-                || target == report::TARGET
-                || self.enabled_by_target(level, target))
+            && (!self.is_by_target || target == OWN_TARGET || self.enabled_by_target(level, target))
     }
 
     #[inline(never)]
@@ -231,7 +230,7 @@ mod tests {
         assert!(enabled(L::Debug, "app::db"));
         assert!(!enabled(L::Info, "app"));
         assert!(!enabled(L::Trace, "app::db"));
-        assert!(Levels::parse("app=warn").unwrap().enabled(L::Warn.into(), report::TARGET));
+        assert!(Levels::parse("app=warn").unwrap().enabled(L::Warn.into(), OWN_TARGET));
         assert!(!Levels::parse("app=warn").unwrap().enabled(L::Warn.into(), "other"));
         assert!(Levels::all(LevelFilter::Info).enabled(L::Info.into(), "any"));
         assert!(!Levels::all(LevelFilter::Info).enabled(L::Debug.into(), "any"));

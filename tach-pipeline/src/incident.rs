@@ -8,7 +8,7 @@ use std::panic;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::sink::unlocked;
+use crate::unlocked;
 
 /// How long a sink's messages on stderr are apart.
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);

@@ -196,6 +196,8 @@ mod report;
 mod shared;
 mod sink;
 mod stats;
+mod thread;
+mod unlocked;
 
 pub use crate::error::Error;
 pub use crate::incident::Incident;

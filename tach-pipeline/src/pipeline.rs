@@ -22,10 +22,10 @@ use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
-use crate::queue::of_thread;
 use crate::shared::Shared;
 use crate::shared::handle::Handle;
 use crate::stats::Stats;
+use crate::thread;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -273,7 +273,7 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.time();
-        of_thread::log(shared, |scratch| {
+        thread::log(shared, |scratch| {
             let mut record = Writer::begin(scratch, time, level, target);
             write(&mut record);
             record.end();

@@ -4,7 +4,6 @@ pub(crate) mod all;
 mod drops;
 mod flag;
 mod links;
-pub(crate) mod of_thread;
 mod pool;
 mod ring;
 

@@ -3,14 +3,12 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
+use crate::filter::OWN_TARGET;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::queue::Dropped;
-
-/// The target of such records.
-pub(crate) const TARGET: &str = "tach_pipeline";
 
 /// Returns a record that reports how many records were dropped.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
@@ -27,7 +25,7 @@ pub(crate) fn refused(callsite: Callsite, refused: &Dropped, now: UnixTime) -> V
 /// Returns a record with a number of records, and when the first and the last of them happened.
 pub(crate) fn counted(level: Level, times: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
     let mut scratch = Scratch::new();
-    let target = MaybeStatic::Static(TARGET);
+    let target = MaybeStatic::Static(OWN_TARGET);
     let mut record = Writer::begin(&mut scratch, Time::Unix(now), level, target);
     record.message(format_args!("{message}"));
     record.field(MaybeStatic::Static("count"), Value::U64(times.count));

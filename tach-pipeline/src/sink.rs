@@ -14,7 +14,6 @@ mod rotation;
 mod stream;
 mod target;
 mod terminal;
-pub(crate) mod unlocked;
 mod worker;
 
 use core::fmt;
@@ -32,7 +31,7 @@ pub use self::rotation::Rotation;
 use self::target::Target;
 use crate::error::Error;
 use crate::filter::Levels;
-use crate::sink::unlocked::Unlocked;
+use crate::unlocked::Unlocked;
 
 /// How many bytes are gathered for one write.
 const BATCH: usize = 64 * 1024;

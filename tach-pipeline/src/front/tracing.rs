@@ -17,7 +17,7 @@ use crate::frame::{self, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{Pipeline, global};
-use crate::queue::of_thread;
+use crate::thread;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
@@ -224,11 +224,11 @@ impl Kept {
     }
 
     fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
-        let mut scratch = of_thread::take_scratch();
+        let mut scratch = thread::take_scratch();
         let mut to = Writer::of_fields(&mut scratch);
         visit(&mut Visitor::of_span(&mut to));
         self.fields.extend_from_slice(scratch.written());
-        of_thread::give_back(scratch);
+        thread::give_back(scratch);
     }
 }
 

@@ -7,7 +7,7 @@ use core::time::Duration;
 #[cfg(unix)]
 use crate::pipeline::exit;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
-use crate::sink::unlocked::to_stderr;
+use crate::unlocked::to_stderr;
 
 /// A [`Pipeline`] that is flushed when the guard is dropped. Keep it until the end of `main`.
 ///

@@ -50,7 +50,7 @@ fn a_sink_that_stalls_holds_up_no_other() {
         (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
         wait_for_lines(&path, COUNT);
         let error = pipeline.flush(SHORT).unwrap_err();
-        assert!(error.is_timeout());
+        assert!(error.is_timeout(), "{error}");
         let expected = format!("were not written to {} within", fifo.display());
         assert!(error.to_string().contains(&expected), "{error}");
 
@@ -231,7 +231,7 @@ fn a_flush_names_the_sinks_that_failed_or_were_late() {
         .unwrap();
     info(&pipeline, "one");
     let error = pipeline.flush(SHORT).unwrap_err();
-    assert!(error.is_timeout());
+    assert!(error.is_timeout(), "{error}");
     assert_eq!(error.to_string(), "some records were not written to stalling within 50ms");
     drop(go_on);
     let error = pipeline.flush(LONG).unwrap_err();
