@@ -51,8 +51,8 @@ fn a_sink_that_stalls_holds_up_no_other() {
         wait_for_lines(&path, COUNT);
         let error = pipeline.flush(SHORT).unwrap_err();
         assert!(error.is_timeout(), "{error}");
-        let expected = format!("were not written to {} within", fifo.display());
-        assert!(error.to_string().contains(&expected), "{error}");
+        // On a busy host the file's thread may be late too, and is then named beside it.
+        assert!(error.to_string().contains(&fifo.display().to_string()), "{error}");
 
         // A reader comes: the sink goes on, and counts the records that it lacks.
         let reader = thread::spawn(move || {
