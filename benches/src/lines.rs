@@ -34,7 +34,7 @@ pub(crate) fn group() -> Group {
                 },
             },
             Subject {
-                name: "tach write_line",
+                name: "tach Line",
                 run: |iterations| {
                     static LOGGER: OnceLock<Logger> = OnceLock::new();
                     let logger = LOGGER
@@ -43,7 +43,7 @@ pub(crate) fn group() -> Group {
                 },
             },
             Subject {
-                name: "tach write_json",
+                name: "tach Json",
                 run: |iterations| {
                     static LOGGER: OnceLock<Logger> = OnceLock::new();
                     let logger = LOGGER
@@ -52,7 +52,7 @@ pub(crate) fn group() -> Group {
                 },
             },
             Subject {
-                name: "tach write_logfmt",
+                name: "tach Logfmt",
                 run: |iterations| {
                     static LOGGER: OnceLock<Logger> = OnceLock::new();
                     let logger = LOGGER

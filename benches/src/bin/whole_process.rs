@@ -19,7 +19,7 @@ use std::{env, fs, thread};
 
 use benches::loggers::{self, Opened, Subject, in_a_process, path};
 
-/// One thread logs so many records a second.
+/// The numbers of records that one thread logs a second.
 const RATES: [&str; 5] = ["10", "100", "1000", "10000", "100000"];
 const OTHERS: [&str; 6] =
     ["idle", "after threads", "of a thread", "of a busy thread", "ended", "latency"];
@@ -105,7 +105,7 @@ fn measured(subject: &Subject, what: &str) -> f64 {
     result
 }
 
-/// Logs so many records a second, at most a thousand times a second.
+/// Logs `rate` records a second, in batches if there are more than a thousand.
 fn log_at(rate: u32, log: &(dyn Fn(u64) + Send + Sync)) {
     let each = (rate / 1_000).max(1);
     let period = Duration::from_secs(1) / (rate / each);
@@ -147,8 +147,8 @@ fn of_a_thread(records: u64, log: &(dyn Fn(u64) + Send + Sync)) -> f64 {
     (after - before) / f64::from(THREADS)
 }
 
-/// Returns how many milliseconds a seldom record takes to the file: the 99th percentile. Returns
-/// infinity if a record does not come.
+/// Returns the time from a call to its record in the file, in milliseconds: the 99th percentile of
+/// records that come seldom. Returns infinity if a record is not there after a second.
 fn latency(log: &(dyn Fn(u64) + Send + Sync), length: impl Fn() -> u64) -> f64 {
     const LONGEST: Duration = Duration::from_secs(1);
     let mut times = Vec::new();

@@ -24,7 +24,7 @@ use crate::timer::{Timer, impl_format_time};
 /// tracing::info!("ready");
 /// ```
 ///
-/// The default number of digits needs the name of the type:
+/// To use the default number of digits, write the type:
 ///
 /// ```
 /// let timer: tach_tracing::Utc = tach_tracing::Utc;

@@ -116,7 +116,8 @@ fn without_foreign_settings(command: &mut Command) {
     }
 }
 
-/// The line of Cargo.lock before the library's version, which the tool of that name must have, too.
+/// The line of Cargo.lock before the version of the library `wasm-bindgen`. The tool `wasm-bindgen`
+/// must have the same version.
 const WASM_BINDGEN: &str = "name = \"wasm-bindgen\"\n";
 
 /// Returns the value of the first key of this name after some text, in a file of the workspace.
