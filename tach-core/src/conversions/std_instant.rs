@@ -40,8 +40,8 @@ impl Pair {
         Self { std, ns: least.midpoint(most) }
     }
 
-    /// Returns the instant at `ns`. If the standard library can't represent it, returns one between
-    /// this pair and there.
+    /// Returns the instant at `ns`. If the standard library can't represent it, returns another
+    /// instant on the way from this pair to `ns`.
     fn std_at(self, ns: u64) -> StdInstant {
         let mut away = Duration::from_nanos(ns.abs_diff(self.ns));
         loop {
@@ -74,7 +74,7 @@ fn nanos(duration: Duration) -> u64 {
 ///
 /// Both read the same OS clock, but the standard library hides its nanoseconds. So the relation of
 /// its instants to ticks is measured once, to some tens of ns. All conversions share that error, so
-/// they keep order, and distances to a tick and a nanosecond.
+/// order is kept exactly, and distances are kept to within a tick and a nanosecond.
 ///
 /// # Cost
 ///

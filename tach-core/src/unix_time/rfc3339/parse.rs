@@ -153,7 +153,7 @@ impl Cursor<'_> {
         self.text.get(self.position).copied()
     }
 
-    /// Returns the error that something else than `expected` comes next.
+    /// Returns the error for text that does not continue with `expected`.
     fn unexpected(&self, expected: Expected) -> Error {
         let fault = match self.peek() {
             Some(_) => Fault::Expected(expected),
