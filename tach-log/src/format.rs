@@ -4,8 +4,10 @@ pub(crate) mod escape;
 mod json;
 mod key_value;
 mod keys;
+mod layout;
 mod line;
 mod logfmt;
+mod time;
 
 use core::mem;
 use std::io;

@@ -41,10 +41,10 @@
 //!
 //! # Layouts
 //!
-//! Methods of [`Json`] rename, order, add and drop the parts of an object, choose how time and
-//! level are written, and nest spans. [`Json::ecs`], [`Json::google_cloud`], [`Json::datadog`] and
-//! [`Json::opentelemetry`] are the layouts that these services read. Each key stands once in every
-//! format, with its innermost value.
+//! Methods of [`Json`] and [`Logfmt`] rename, order, add and drop the parts of an event, and choose
+//! how time and level are written. [`Json::ecs`], [`Json::google_cloud`], [`Json::datadog`] and
+//! [`Json::opentelemetry`] are the layouts that these services read. [`Line::compact`] is the line
+//! for developers. Each key stands once in every format, with its innermost value.
 //!
 //! # Features
 //!

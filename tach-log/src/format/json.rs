@@ -1,13 +1,15 @@
 //! JSON: an object for each event.
 
-mod layout;
-mod options;
 mod otlp;
 mod presets;
 
 use std::io;
 
-use self::layout::{Layout, What};
+use tach_core::rfc3339::Offset;
+
+use super::layout::options::options;
+use super::layout::{DEFAULT, Layout, SITE, Syntax, THREAD, What};
+use super::time::Time;
 use super::{Format, escape, keys, made_line, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::{Value, write_plain};
@@ -73,6 +75,23 @@ impl Json {
     }
 }
 
+options!(Json, Syntax::Json);
+
+impl Json {
+    /// Adds the list of the spans, from the outermost to the innermost: for each an object with
+    /// its `name` and its fields, which then are not among the event's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let json = tach_log::Json::new().without("span").spans("spans");
+    /// ```
+    #[must_use]
+    pub fn spans(self, key: &str) -> Self {
+        self.set(key, &What::Spans)
+    }
+}
+
 /// Returns [`Json::new`].
 impl Default for Json {
     fn default() -> Self {
@@ -94,7 +113,7 @@ impl Format for Json {
             to.extend_from_slice(b",\"");
             escape::write::<true>(to, key);
             if matches!(key, "ts" | "level" | "target" | "msg" | "span") {
-                let head = |is: &dyn Fn(&str) -> bool| DEFAULT.into_iter().any(is);
+                let head = |is: &dyn Fn(&str) -> bool| DEFAULT.iter().any(|(key, _)| is(key));
                 let count = keys::underscores(key, head, |is| event.has_key(is));
                 to.resize(to.len() + count, b'_');
             }
@@ -108,21 +127,18 @@ impl Format for Json {
 
     #[inline]
     fn wants_site(&self) -> bool {
-        let layout = self.layout.as_ref();
-        let site = [What::File, What::Line, What::Module, What::SourceLocation];
-        layout.is_some_and(|layout| layout.has(&site))
+        self.layout_has(&SITE)
     }
 
     #[inline]
     fn wants_thread(&self) -> bool {
-        let layout = self.layout.as_ref();
-        layout.is_some_and(|layout| layout.has(&[What::ThreadName, What::ThreadId]))
+        self.layout_has(&THREAD)
     }
 }
 
 /// Writes an event in a layout of the user's.
 fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-    if layout.is_otlp {
+    if layout.syntax == Syntax::Otlp {
         return otlp::write(layout, to, event);
     }
     let start = to.len();
@@ -135,9 +151,6 @@ fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()
     to.extend_from_slice(b"}\n");
     Ok(())
 }
-
-/// The keys of the default head.
-const DEFAULT: [&str; 5] = ["ts", "level", "target", "msg", "span"];
 
 #[inline]
 fn default_head(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
@@ -164,7 +177,7 @@ fn default_head(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
 
 #[expect(clippy::inline_always, reason = "the value stays in registers")]
 #[inline(always)]
-fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
+pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Str(text) => quoted(to, text),
         // A text would make an index of numbers reject the record.

@@ -27,10 +27,9 @@ pub(super) fn write_key(to: &mut Vec<u8>, key: &str) {
     }
 }
 
-/// Writes the field `span` with the names of the spans.
+/// Writes the names of the spans as a value.
 #[cold]
 pub(super) fn write_span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-    to.extend_from_slice(b" span=");
     let start = to.len();
     span_names(to, event)?;
     // A name is escaped as between quotes, so it only lacks these.

@@ -1,22 +1,20 @@
 //! A line for people.
 
-use core::ops::Range;
 use std::io;
 
-use tach_core::adapter;
+use tach_core::rfc3339::Offset;
 
-use super::{Format, escape, key_value, keys, made_line, span_names, time};
+use super::time::Time;
+use super::{Format, escape, key_value, keys, made_line, span_names};
 use crate::event::Event;
 
-/// Hours to milliseconds in RFC 3339.
-const TIME_OF_DAY: Range<usize> = 11..23;
 /// The width of `ERROR` and `DEBUG`.
 const LEVEL_WIDTH: &[u8] = b"     ";
 
 /// The key of the spans' names.
 const SPAN: &str = "span";
 
-// ECMA-48, "select graphic rendition".
+/// ECMA-48, "select graphic rendition": faint, and back to plain.
 const FAINT: &[u8] = b"\x1b[2m";
 const PLAIN: &[u8] = b"\x1b[0m";
 
@@ -30,7 +28,8 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// message has no quotes, so a program can't find its end: for programs take
 /// [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
 ///
-/// Time and level have colors on a terminal, if it is a standard stream of `tach-pipeline`.
+/// On a terminal, if it is a standard stream of `tach-pipeline`, the level has a color, and time,
+/// target and keys are faint.
 ///
 /// # Guarantees
 ///
@@ -51,9 +50,12 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// let record = Record::builder().target("app").args(format_args!("two\nlines")).build();
 /// assert!(display(Line::new(), &record).to_string().ends_with(r"Z INFO  app: two\nlines"));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
     is_compact: bool,
+    has_level: bool,
+    time: Option<Time>,
+    target_width: usize,
 }
 
 impl Line {
@@ -67,7 +69,7 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { is_compact: false }
+        Self { is_compact: false, has_level: true, time: Some(Time::DEFAULT), target_width: 0 }
     }
 
     /// Creates a shorter line for developers: the time of day, then the level, the message and the
@@ -77,8 +79,6 @@ impl Line {
     /// 09:30:00.123 INFO  connected peer=10.0.0.7:5432 [app::db request:query]
     /// ```
     ///
-    /// On a terminal, keys and everything but level, message and values are faint.
-    ///
     /// # Examples
     ///
     /// ```
@@ -87,7 +87,171 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn compact() -> Self {
-        Self { is_compact: true }
+        let time = Time::DEFAULT.with_digits(3);
+        Self { is_compact: true, time: Some(time), ..Self::new() }
+    }
+
+    /// Leaves out the time, for a reader that adds one, as a terminal of `journalctl`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().without_time();
+    /// ```
+    #[must_use]
+    pub const fn without_time(mut self) -> Self {
+        self.time = None;
+        self
+    }
+
+    /// Leaves out the level.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().without_time().without_level();
+    /// ```
+    #[must_use]
+    pub const fn without_level(mut self) -> Self {
+        self.has_level = false;
+        self
+    }
+
+    /// Writes the time with so many digits of a second, at most nine: by default six, or three in
+    /// the [compact](Self::compact) line.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().digits(3);
+    /// ```
+    #[must_use]
+    pub const fn digits(mut self, digits: usize) -> Self {
+        let time = if let Some(time) = self.time { time } else { Time::DEFAULT };
+        self.time = Some(time.with_digits(digits));
+        self
+    }
+
+    /// Writes local time that is so far ahead of UTC: with the offset, as `+01:00`, except in the
+    /// [compact](Self::compact) line.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::compact().offset("+01:00".parse()?);
+    /// # Ok::<(), tach_core::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn offset(mut self, offset: Offset) -> Self {
+        let time = if let Some(time) = self.time { time } else { Time::DEFAULT };
+        self.time = Some(time.with_offset(offset));
+        self
+    }
+
+    /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
+    /// column. The [compact](Self::compact) line ends with the target and needs none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().target_width(24);
+    /// ```
+    #[must_use]
+    pub const fn target_width(mut self, width: usize) -> Self {
+        self.target_width = width;
+        self
+    }
+
+    fn write_line<const COLORS: bool>(
+        &self,
+        event: &Event<'_>,
+        to: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let start = to.len();
+        self.write_head::<COLORS>(event, to);
+        if !self.is_compact && !event.target().is_empty() {
+            self.write_target::<COLORS>(event, to);
+        }
+        if !event.message().is_empty() {
+            to.push(b' ');
+            escape::write::<false>(to, event.message());
+        }
+        let names_spans = event.has_spans() && !self.is_compact;
+        if names_spans {
+            to.push(b' ');
+            faint::<COLORS>(to, |to| to.extend_from_slice(b"span="));
+            key_value::write_span_names(to, event)?;
+        }
+        event.fields(|key, value| {
+            to.push(b' ');
+            faint::<COLORS>(to, |to| {
+                key_value::write_key(to, key);
+                if names_spans && key == SPAN {
+                    let count = keys::underscores(key, |is| is(SPAN), |is| event.has_key(is));
+                    to.resize(to.len() + count, b'_');
+                }
+                to.push(b'=');
+            });
+            key_value::write_value(to, value);
+            Ok(())
+        })?;
+        if self.is_compact && (!event.target().is_empty() || event.has_spans()) {
+            write_end::<COLORS>(event, to)?;
+        }
+        // Nothing stands before the first part.
+        if to.get(start) == Some(&b' ') {
+            to.remove(start);
+        }
+        to.push(b'\n');
+        Ok(())
+    }
+
+    /// Writes time and level.
+    #[inline]
+    fn write_head<const COLORS: bool>(&self, event: &Event<'_>, to: &mut Vec<u8>) {
+        if let Some(time) = self.time {
+            faint::<COLORS>(to, |to| match time {
+                Time::DEFAULT if !self.is_compact => super::time(to, event.time()),
+                time if self.is_compact => time.write_time_of_day(to, event.time()),
+                time => time.write(to, event.time()),
+            });
+        }
+        if self.has_level {
+            to.push(b' ');
+            let level = event.level_name();
+            if COLORS {
+                to.extend_from_slice(color(level));
+            }
+            to.extend_from_slice(level.as_bytes());
+            if COLORS {
+                to.extend_from_slice(PLAIN);
+            }
+            to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
+        }
+    }
+
+    fn write_target<const COLORS: bool>(&self, event: &Event<'_>, to: &mut Vec<u8>) {
+        to.push(b' ');
+        let start = to.len();
+        faint::<COLORS>(to, |to| {
+            escape::write::<false>(to, event.target());
+            to.push(b':');
+        });
+        if self.target_width > 0 {
+            let text = to.get(start..).and_then(|text| str::from_utf8(text).ok());
+            let codes = if COLORS { FAINT.len() + PLAIN.len() } else { 0 };
+            let width = text.map_or(0, |text| text.chars().count() - codes);
+            // The colon has a column too.
+            let missing = (self.target_width + 1).saturating_sub(width);
+            to.resize(to.len() + missing, b' ');
+        }
+    }
+}
+
+/// Returns [`Line::new`].
+impl Default for Line {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -97,104 +261,44 @@ impl Format for Line {
             made_line(to, event);
             return Ok(());
         }
-        if self.is_compact {
-            return compact(to, event);
-        }
-        let level = event.level_name();
         if event.shows_colors() {
-            colored_head(to, event);
+            self.write_line::<true>(event, to)
         } else {
-            time(to, event.time());
-            to.push(b' ');
-            to.extend_from_slice(level.as_bytes());
+            self.write_line::<false>(event, to)
         }
-        to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
-        if !event.target().is_empty() {
-            to.push(b' ');
-            escape::write::<false>(to, event.target());
-            to.push(b':');
-        }
-        if !event.message().is_empty() {
-            to.push(b' ');
-            escape::write::<false>(to, event.message());
-        }
-        let has_spans = event.has_spans();
-        if has_spans {
-            key_value::write_span_names(to, event)?;
-        }
-        event.fields(|key, value| {
-            to.push(b' ');
-            key_value::write_key(to, key);
-            if has_spans && key == SPAN {
-                let end = to.len() + keys::underscores(key, |is| is(SPAN), |is| event.has_key(is));
-                to.resize(end, b'_');
-            }
-            to.push(b'=');
-            key_value::write_value(to, value);
-            Ok(())
-        })?;
-        to.push(b'\n');
-        Ok(())
     }
 }
 
-fn compact(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-    let [faint, plain, bright] = if event.shows_colors() {
-        [FAINT, PLAIN, color(event.level_name())]
-    } else {
-        [&b""[..]; 3]
-    };
-    to.extend_from_slice(faint);
-    adapter::rfc3339::with_text_digits(event.time(), 3, |text| {
-        to.extend_from_slice(text.get(TIME_OF_DAY).unwrap_or(text).as_bytes());
-    });
-    to.extend_from_slice(plain);
+/// Writes the target and the names of the spans at the end of a compact line.
+fn write_end<const COLORS: bool>(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     to.push(b' ');
-    let level = event.level_name();
-    to.extend_from_slice(bright);
-    to.extend_from_slice(level.as_bytes());
-    to.extend_from_slice(plain);
-    to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
-    if !event.message().is_empty() {
-        to.push(b' ');
-        escape::write::<false>(to, event.message());
+    if COLORS {
+        to.extend_from_slice(FAINT);
     }
-    event.fields(|key, value| {
-        to.push(b' ');
-        to.extend_from_slice(faint);
-        key_value::write_key(to, key);
-        to.push(b'=');
-        to.extend_from_slice(plain);
-        key_value::write_value(to, value);
-        Ok(())
-    })?;
-    if !event.target().is_empty() || event.has_spans() {
-        to.push(b' ');
-        to.extend_from_slice(faint);
-        to.push(b'[');
-        escape::write::<false>(to, event.target());
-        if event.has_spans() {
-            if !event.target().is_empty() {
-                to.push(b' ');
-            }
-            span_names(to, event)?;
+    to.push(b'[');
+    escape::write::<false>(to, event.target());
+    if event.has_spans() {
+        if !event.target().is_empty() {
+            to.push(b' ');
         }
-        to.push(b']');
-        to.extend_from_slice(plain);
+        span_names(to, event)?;
     }
-    to.push(b'\n');
+    to.push(b']');
+    if COLORS {
+        to.extend_from_slice(PLAIN);
+    }
     Ok(())
 }
 
-#[cold]
-fn colored_head(to: &mut Vec<u8>, event: &Event<'_>) {
-    to.extend_from_slice(FAINT);
-    time(to, event.time());
-    to.extend_from_slice(PLAIN);
-    to.push(b' ');
-    to.extend_from_slice(color(event.level_name()));
-    to.extend_from_slice(event.level_name().as_bytes());
-    to.extend_from_slice(PLAIN);
+#[inline]
+fn faint<const COLORS: bool>(to: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    if COLORS {
+        to.extend_from_slice(FAINT);
+    }
+    write(to);
+    if COLORS {
+        to.extend_from_slice(PLAIN);
+    }
 }
 
 fn color(level: &str) -> &'static [u8] {

@@ -2,8 +2,14 @@
 
 use std::io;
 
+use tach_core::rfc3339::Offset;
+
+use super::layout::options::options;
+use super::layout::{DEFAULT, Layout, SITE, Syntax, THREAD, What};
+use super::time::Time;
 use super::{Format, key_value, keys, made_line, quoted, time};
 use crate::event::Event;
+use crate::value::Value;
 
 /// A line of logfmt for each event:
 ///
@@ -14,6 +20,8 @@ use crate::event::Event;
 /// Absent parts, repeated keys and keys of the head are treated as in [`Json`](crate::Json), other
 /// keys and all values as in [`Line`](crate::Line). logfmt has no types: the text `"1"` and the
 /// number are both `1`.
+///
+/// The methods change the layout as [`Json`](crate::Json)'s do.
 ///
 /// # Guarantees
 ///
@@ -30,9 +38,11 @@ use crate::event::Event;
 /// let line = display(Logfmt::new(), &record).to_string();
 /// assert!(line.ends_with(r#"Z level=INFO target=app msg="ready""#));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Logfmt {}
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Logfmt {
+    /// `None` for the default, whose texts are known to the compiler.
+    layout: Option<Box<Layout>>,
+}
 
 impl Logfmt {
     /// Creates the format.
@@ -45,15 +55,20 @@ impl Logfmt {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self {}
+        Self { layout: None }
     }
 }
+
+options!(Logfmt, Syntax::Logfmt);
 
 impl Format for Logfmt {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
         if event.is_line() {
             made_line(to, event);
             return Ok(());
+        }
+        if let Some(layout) = &self.layout {
+            return custom(layout, to, event);
         }
         to.extend_from_slice(b"ts=");
         time(to, event.time());
@@ -68,13 +83,14 @@ impl Format for Logfmt {
             quoted(to, event.message());
         }
         if event.has_spans() {
+            to.extend_from_slice(b" span=");
             key_value::write_span_names(to, event)?;
         }
         event.fields(|key, value| {
             to.push(b' ');
             key_value::write_key(to, key);
-            if is_of_head(key) {
-                let head = |is: &dyn Fn(&str) -> bool| HEAD.into_iter().any(is);
+            if matches!(key, "ts" | "level" | "target" | "msg" | "span") {
+                let head = |is: &dyn Fn(&str) -> bool| DEFAULT.iter().any(|(key, _)| is(key));
                 let end = to.len() + keys::underscores(key, head, |is| event.has_key(is));
                 to.resize(end, b'_');
             }
@@ -85,11 +101,25 @@ impl Format for Logfmt {
         to.push(b'\n');
         Ok(())
     }
+    #[inline]
+    fn wants_site(&self) -> bool {
+        self.layout_has(&SITE)
+    }
+
+    #[inline]
+    fn wants_thread(&self) -> bool {
+        self.layout_has(&THREAD)
+    }
 }
 
-/// The keys of the head. They are reserved also where the event has no such part.
-const HEAD: [&str; 5] = ["ts", "level", "target", "msg", "span"];
-
-fn is_of_head(key: &str) -> bool {
-    matches!(key, "ts" | "level" | "target" | "msg" | "span")
+/// Writes an event in a layout of the user's.
+fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+    let start = to.len();
+    layout.write(to, event)?;
+    // Each pair began with a space.
+    if to.len() > start {
+        to.remove(start);
+    }
+    to.push(b'\n');
+    Ok(())
 }

@@ -52,7 +52,7 @@ fn a_terminal_shows_a_faint_time_and_a_level_in_its_color() {
         let line = written(&Line::new(), &event);
         let head =
             format!("\x1b[2m1970-01-01T00:00:00.000000Z\x1b[0m \x1b[{color}m{name}\x1b[0m{space}");
-        assert_eq!(line, format!("{head} app: two\\nlines\n"));
+        assert_eq!(line, format!("{head} \x1b[2mapp:\x1b[0m two\\nlines\n"));
     }
 }
 
@@ -184,4 +184,25 @@ fn a_compact_line_ends_with_the_spans_and_dims_all_but_the_event() {
          {faint}[app outer:in\\ner]{plain}\n"
     );
     assert_eq!(line(Parts { shows_colors: true, ..parts }), colored);
+}
+
+#[test]
+fn a_full_line_dims_the_keys_and_aligns_targets_beneath_the_colors() {
+    let parts = Parts { fields: &InSpans, has_spans: true, ..parts("INFO") };
+    let line = |format: Line, parts| written(&format, &event(parts));
+    let format = Line::new().without_time();
+    assert_eq!(line(format, parts), "INFO  app: two\\nlines span=\"outer:in\\ner\" k=1\n");
+    let (faint, plain) = ("\u{1b}[2m", "\u{1b}[0m");
+    let colored = |gap: &str| {
+        format!(
+            "\u{1b}[32mINFO{plain}  {faint}app:{plain}{gap} two\\nlines \
+             {faint}span={plain}\"outer:in\\ner\" {faint}k={plain}1\n"
+        )
+    };
+    let parts = Parts { shows_colors: true, ..parts };
+    assert_eq!(line(format, parts), colored(""));
+    assert_eq!(line(format.target_width(5), parts), colored("  "));
+    // Characters are counted, not bytes.
+    let parts = Parts { target: "größe", ..parts };
+    assert!(line(format.target_width(6), parts).contains("größe:\u{1b}[0m  two"));
 }

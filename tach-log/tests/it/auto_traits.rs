@@ -7,18 +7,18 @@ use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    Line, Logfmt, Timestamp, Value<'static>, EventTime<()>,
+    Line, Timestamp, Value<'static>, EventTime<()>,
 );
 
-assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Json);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Json, Logfmt);
 
 // Sources of fields need be neither `Send` nor `Sync`.
 assert_implements!([Copy + Unpin] Event<'static>, Span<'static>);
 
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<(Logfmt, Timestamp)>(), 0);
-    assert_eq!(size_of::<Line>(), 1);
+    assert_eq!(size_of::<Timestamp>(), 0);
+    assert_eq!(size_of::<(Json, Logfmt)>(), 2 * size_of::<usize>());
     assert_eq!(size_of::<EventTime<u8>>(), 1);
     #[cfg(feature = "slog")]
     assert_eq!(size_of_val(&EventTime::new(0_u8).carried()), 1);

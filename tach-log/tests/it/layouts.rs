@@ -3,14 +3,14 @@
 use log::{Level, Record};
 use serde_json::{Value, json};
 use tach_core::UnixTime;
-use tach_log::{Format, Json};
+use tach_log::{Format, Json, Line, Logfmt};
 
 use crate::written::at;
 
 /// 2023-11-14T22:13:20.123456789Z.
 const TIME: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789);
 
-fn line(format: &Json, record: &Record<'_>) -> String {
+fn line(format: impl Format, record: &Record<'_>) -> String {
     at(TIME, || {
         let mut line = Vec::new();
         tach_log::write(format)(&mut line, record).unwrap();
@@ -19,7 +19,7 @@ fn line(format: &Json, record: &Record<'_>) -> String {
 }
 
 /// Writes a record with fields at a known place.
-fn with_fields(format: &Json, fields: &[(&str, i32)]) -> String {
+fn with_fields(format: impl Format, fields: &[(&str, i32)]) -> String {
     let mut record = Record::builder();
     record.level(Level::Warn).target("app::db").key_values(&fields);
     record.file(Some("src/db.rs")).line(Some(42)).module_path(Some("app::db::pool"));
@@ -315,10 +315,70 @@ fn opentelemetry_has_the_json_of_its_protocol() {
 }
 
 #[test]
+fn logfmt_has_the_same_options() {
+    let format = Logfmt::new()
+        .time("t")
+        .digits(3)
+        .offset("+01:00".parse().unwrap())
+        .level("lvl")
+        .levels(["critical", "error", "warn", "info", "debug", "trace"])
+        .without("msg")
+        .file("file")
+        .line("line")
+        .module("module")
+        .rename("err", "error")
+        .with("service", "check out")
+        .with("shard", 3);
+    assert!(format.wants_site() && !format.wants_thread());
+    assert!(Logfmt::new().thread("thread").wants_thread() && !Logfmt::new().wants_site());
+    assert_eq!(
+        with_fields(&format, &[("err", 1), ("line", 2), ("k", 3)]),
+        "t=2023-11-14T23:13:20.123+01:00 lvl=warn target=app::db file=src/db.rs line=42 \
+         module=app::db::pool service=\"check out\" shard=3 error=1 line_=2 k=3\n"
+    );
+    assert_eq!(with_fields(Logfmt::empty(), &[]), "\n");
+    assert_eq!(with_fields(Logfmt::empty().message("m").unix_millis(), &[]), "m=\"said\"\n");
+    let numbers =
+        Logfmt::empty().time("ts").unix_millis().level("level").levels([6, 5, 4, 3, 2, 1]);
+    assert_eq!(with_fields(numbers, &[("ts", 1)]), "ts=1700000000123 level=4 ts_=1\n");
+}
+
+#[test]
+fn the_default_of_logfmt_as_a_layout_writes_as_the_default() {
+    let fields = [("ts", 1), ("k", 2), ("span", 3), ("k", 4), ("msg_", 5), ("msg", 6)];
+    let same = Logfmt::new().time("ts");
+    assert_ne!(Logfmt::new(), same);
+    assert_eq!(with_fields(Logfmt::new(), &fields), with_fields(same, &fields));
+}
+
+#[test]
+fn a_line_s_parts_are_chosen() {
+    let fields = &[("k", 1)];
+    let cases = [
+        (Line::new().digits(3), "2023-11-14T22:13:20.123Z WARN  app::db: said k=1\n"),
+        (Line::new().without_time(), "WARN  app::db: said k=1\n"),
+        (Line::new().without_time().without_level(), "app::db: said k=1\n"),
+        (Line::compact().without_level().digits(0), "22:13:20 said k=1 [app::db]\n"),
+        (
+            Line::compact().offset("+05:30".parse().unwrap()),
+            "03:43:20.123 WARN  said k=1 [app::db]\n",
+        ),
+        (
+            Line::new().offset("-01:00".parse().unwrap()),
+            "2023-11-14T21:13:20.123456-01:00 WARN  app::db: said k=1\n",
+        ),
+        (Line::new().without_time().target_width(10), "WARN  app::db:    said k=1\n"),
+        (Line::new().without_time().target_width(3), "WARN  app::db: said k=1\n"),
+    ];
+    for (format, expected) in cases {
+        assert_eq!(with_fields(format, fields), expected);
+    }
+}
+
+#[test]
 fn a_compact_line_has_the_time_of_day_and_the_target_last() {
-    let of = |record: &Record<'_>| {
-        at(TIME, || tach_log::display(tach_log::Line::compact(), record).to_string())
-    };
+    let of =
+        |record: &Record<'_>| at(TIME, || tach_log::display(Line::compact(), record).to_string());
     let fields = [("k", 1), ("k", 2)];
     let mut record = Record::builder();
     record.level(Level::Warn).target("app\n").key_values(&fields);

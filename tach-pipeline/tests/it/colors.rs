@@ -71,7 +71,7 @@ fn on_a_terminal(variables: &[(&str, &str)]) -> [String; 2] {
 }
 
 const LINE: &str = "1970-01-01T00:00:00.000000Z INFO  app: not \\u001b[31mred\n";
-const COLORED: &str = "\u{1b}[2m1970-01-01T00:00:00.000000Z\u{1b}[0m \u{1b}[32mINFO\u{1b}[0m  app: not \
+const COLORED: &str = "\u{1b}[2m1970-01-01T00:00:00.000000Z\u{1b}[0m \u{1b}[32mINFO\u{1b}[0m  \u{1b}[2mapp:\u{1b}[0m not \
                        \\u001b[31mred\n";
 const LOGFMT: &str =
     "ts=1970-01-01T00:00:00.000000Z level=INFO target=app msg=\"not \\u001b[31mred\"\n";

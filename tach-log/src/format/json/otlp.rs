@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::layout::{Layout, What, json};
 use crate::event::Event;
+use crate::format::layout::{Layout, Syntax, What};
 use crate::format::quoted;
 use crate::value::{Value, write_plain};
 
@@ -136,7 +136,7 @@ fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Str(text) => quoted(to, text),
         value if is_quoted => quoted(to, &value.to_string()),
-        value => to.extend_from_slice(json(value).as_bytes()),
+        value => to.extend_from_slice(Syntax::Json.text_of(value).as_bytes()),
     }
     to.push(b'}');
 }

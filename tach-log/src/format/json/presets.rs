@@ -1,7 +1,7 @@
 //! Layouts that log services define.
 
 use super::Json;
-use super::layout::{Layout, What};
+use crate::format::layout::{Layout, Syntax, What};
 
 impl Json {
     /// Creates the layout of the [Elastic Common Schema][ecs], version 8.11, as the [libraries for
@@ -20,17 +20,20 @@ impl Json {
     /// ```
     #[must_use]
     pub fn ecs() -> Self {
-        Self::of(Layout::new(&[
-            ("@timestamp", What::Time),
-            ("log.level", What::Level),
-            ("message", What::RequiredMessage),
-            ("log.logger", What::Target),
-            ("log.origin.file.name", What::File),
-            ("log.origin.file.line", What::Line),
-            ("process.thread.name", What::ThreadName),
-            ("process.thread.id", What::ThreadId),
-            ("labels.span", What::SpanNames),
-        ]))
+        Self::of(Layout::new(
+            Syntax::Json,
+            &[
+                ("@timestamp", What::Time),
+                ("log.level", What::Level),
+                ("message", What::RequiredMessage),
+                ("log.logger", What::Target),
+                ("log.origin.file.name", What::File),
+                ("log.origin.file.line", What::Line),
+                ("process.thread.name", What::ThreadName),
+                ("process.thread.id", What::ThreadId),
+                ("labels.span", What::SpanNames),
+            ],
+        ))
         .with("ecs.version", "8.11.0")
         .rename("err", "error.message")
         .rename("error", "error.message")
@@ -48,14 +51,17 @@ impl Json {
     /// ```
     #[must_use]
     pub fn google_cloud() -> Self {
-        Self::of(Layout::new(&[
-            ("severity", What::Level),
-            ("message", What::Message),
-            ("time", What::Time),
-            ("logging.googleapis.com/sourceLocation", What::SourceLocation),
-            ("target", What::Target),
-            ("span", What::SpanNames),
-        ]))
+        Self::of(Layout::new(
+            Syntax::Json,
+            &[
+                ("severity", What::Level),
+                ("message", What::Message),
+                ("time", What::Time),
+                ("logging.googleapis.com/sourceLocation", What::SourceLocation),
+                ("target", What::Target),
+                ("span", What::SpanNames),
+            ],
+        ))
         .levels(["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "DEBUG"])
         .digits(9)
     }
@@ -74,14 +80,17 @@ impl Json {
     /// ```
     #[must_use]
     pub fn datadog() -> Self {
-        Self::of(Layout::new(&[
-            ("timestamp", What::Time),
-            ("status", What::Level),
-            ("message", What::Message),
-            ("logger.name", What::Target),
-            ("logger.thread_name", What::ThreadName),
-            ("span", What::SpanNames),
-        ]))
+        Self::of(Layout::new(
+            Syntax::Json,
+            &[
+                ("timestamp", What::Time),
+                ("status", What::Level),
+                ("message", What::Message),
+                ("logger.name", What::Target),
+                ("logger.thread_name", What::ThreadName),
+                ("span", What::SpanNames),
+            ],
+        ))
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .digits(3)
         .rename("err", "error.message")
@@ -105,14 +114,16 @@ impl Json {
     /// ```
     #[must_use]
     pub fn opentelemetry() -> Self {
-        Self::of(Layout::new(&[
-            ("code.file.path", What::File),
-            ("code.line.number", What::Line),
-            ("thread.name", What::ThreadName),
-            ("thread.id", What::ThreadId),
-            ("span", What::SpanNames),
-        ]))
-        .change(|layout| layout.is_otlp = true)
+        Self::of(Layout::new(
+            Syntax::Otlp,
+            &[
+                ("code.file.path", What::File),
+                ("code.line.number", What::Line),
+                ("thread.name", What::ThreadName),
+                ("thread.id", What::ThreadId),
+                ("span", What::SpanNames),
+            ],
+        ))
         .rename("err", "exception.message")
         .rename("error", "exception.message")
     }

@@ -1,13 +1,14 @@
-//! A layout of the user's: the parts of an object, and how they are written.
+//! A layout of the user's: the parts of an event, and how they are written.
+
+pub(super) mod options;
+pub(super) mod syntax;
 
 use std::io;
 
-use tach_core::rfc3339::Offset;
-use tach_core::{UnixTime, adapter};
-
-use super::write_value;
+pub(super) use self::syntax::Syntax;
+use super::time::Time;
+use super::{keys, quoted};
 use crate::event::{Event, Span};
-use crate::format::{escape, keys, quoted, span_names};
 use crate::value::{Value, write_plain};
 
 /// Levels from slog's `Critical` to `Trace`.
@@ -16,15 +17,29 @@ pub(super) const LEVELS: usize = 6;
 /// The key of a span's name in the list of the spans.
 const NAME: &str = "name";
 
+/// The keys of the default layouts, in order. They are reserved also where an event has no such
+/// part.
+pub(super) const DEFAULT: [(&str, What); 5] = [
+    ("ts", What::Time),
+    ("level", What::Level),
+    ("target", What::Target),
+    ("msg", What::Message),
+    ("span", What::SpanNames),
+];
+
+/// The parts that need the place in the program, and those that need the thread.
+pub(super) const SITE: [What; 4] = [What::File, What::Line, What::Module, What::SourceLocation];
+pub(super) const THREAD: [What; 2] = [What::ThreadName, What::ThreadId];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
+    pub(super) syntax: Syntax,
     pub(super) parts: Vec<Part>,
     pub(super) time: Time,
-    /// As JSON.
+    /// Values, as they are written.
     pub(super) levels: [String; LEVELS],
     /// The keys of fields, and the keys that they get.
     pub(super) renamed: Vec<(String, String)>,
-    pub(super) is_otlp: bool,
 }
 
 /// A part of an event that is no field.
@@ -51,30 +66,20 @@ pub(super) enum What {
     ThreadId,
     /// File and line as Google Cloud has them.
     SourceLocation,
-    /// A value as JSON, the same for every event.
+    /// A value as it is written, the same for every event.
     Fixed(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Time {
-    Text {
-        digits: usize,
-        offset: Option<Offset>,
-    },
-    /// Since the Unix epoch, in units of so many nanoseconds.
-    Number(u64),
-}
-
 impl Layout {
-    pub(super) fn new(parts: &[(&str, What)]) -> Self {
+    pub(super) fn new(syntax: Syntax, parts: &[(&str, What)]) -> Self {
         let part = |(key, what): &(&str, What)| Part { key: (*key).into(), what: what.clone() };
+        let levels = ["CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
         Self {
+            syntax,
             parts: parts.iter().map(part).collect(),
-            time: Time::Text { digits: crate::timestamp::DIGITS, offset: None },
-            levels: ["CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
-                .map(|level| json(Value::Str(level))),
+            time: Time::DEFAULT,
+            levels: levels.map(|level| syntax.text_of(Value::Str(level))),
             renamed: Vec::new(),
-            is_otlp: false,
         }
     }
 
@@ -98,11 +103,17 @@ impl Layout {
         self.parts.retain(|part| part.key != key || part.what == *what);
     }
 
+    /// Renames fields of one key. The first of several with the same new key has it.
+    pub(super) fn rename(&mut self, field: &str, key: &str) {
+        self.renamed.retain(|(from, _)| from != field);
+        self.renamed.push((field.to_owned(), key.to_owned()));
+    }
+
     pub(super) fn has(&self, any: &[What]) -> bool {
         self.parts.iter().any(|part| any.contains(&part.what))
     }
 
-    /// Returns the level as JSON.
+    /// Returns the level as it is written.
     pub(super) fn level(&self, event: &Event<'_>) -> &str {
         let at = if event.level_name() == "CRITICAL" { 0 } else { event.level() as usize };
         &self.levels[at.min(LEVELS - 1)]
@@ -138,17 +149,17 @@ impl Layout {
         (!is_taken).then_some(to)
     }
 
-    /// Writes an object without its braces, with a comma before each of its members.
+    /// Writes all parts and fields, with a comma or a space before each of them.
     pub(super) fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
         for part in &self.parts {
             if part.what.is_in(event) {
-                member(to, &part.key, 0);
+                self.syntax.begin(to, &part.key, 0);
                 self.write_part(to, event, &part.what)?;
             }
         }
         self.fields(event, |key, underscores, value| {
-            member(to, key, underscores);
-            write_value(to, value);
+            self.syntax.begin(to, key, underscores);
+            self.syntax.value(to, value);
             Ok(())
         })
     }
@@ -160,16 +171,13 @@ impl Layout {
         event: &Event<'_>,
         what: &What,
     ) -> io::Result<()> {
+        let number = |to: &mut _, number| write_plain(to, Value::U64(number));
         match what {
-            What::Time => self.time.write(to, event.time()),
+            What::Time => self.syntax.time(to, self.time, event.time()),
             What::Level => to.extend_from_slice(self.level(event).as_bytes()),
-            What::Target => quoted(to, event.target()),
+            What::Target => self.syntax.text(to, event.target()),
             What::Message | What::RequiredMessage => quoted(to, event.message()),
-            What::SpanNames => {
-                to.push(b'"');
-                span_names(to, event)?;
-                to.push(b'"');
-            }
+            What::SpanNames => self.syntax.span_names(to, event)?,
             What::Spans => {
                 to.push(b'[');
                 let start = to.len();
@@ -181,16 +189,16 @@ impl Layout {
                 })?;
                 to.push(b']');
             }
-            What::File => quoted(to, event.file().unwrap_or_default()),
-            What::Line => write_plain(to, Value::U64(event.line().unwrap_or_default().into())),
-            What::Module => quoted(to, event.module().unwrap_or_default()),
-            What::ThreadName => quoted(to, event.thread_name().unwrap_or_default()),
-            What::ThreadId => write_plain(to, Value::U64(event.thread_id().unwrap_or_default())),
+            What::File => self.syntax.text(to, event.file().unwrap_or_default()),
+            What::Line => number(to, event.line().unwrap_or_default().into()),
+            What::Module => self.syntax.text(to, event.module().unwrap_or_default()),
+            What::ThreadName => self.syntax.text(to, event.thread_name().unwrap_or_default()),
+            What::ThreadId => number(to, event.thread_id().unwrap_or_default()),
             What::SourceLocation => {
                 to.extend_from_slice(b"{\"file\":");
                 quoted(to, event.file().unwrap_or_default());
                 to.extend_from_slice(b",\"line\":\"");
-                write_plain(to, Value::U64(event.line().unwrap_or_default().into()));
+                number(to, event.line().unwrap_or_default().into());
                 to.extend_from_slice(b"\"}");
             }
             What::Fixed(value) => to.extend_from_slice(value.as_bytes()),
@@ -216,43 +224,6 @@ impl What {
     }
 }
 
-impl Time {
-    fn write(self, to: &mut Vec<u8>, time: UnixTime) {
-        match self {
-            Self::Number(unit) => write_plain(to, Value::U64(time.as_nanos() / unit)),
-            Self::Text { digits, offset } => {
-                to.push(b'"');
-                let text = |text: &str| to.extend_from_slice(text.as_bytes());
-                match offset {
-                    None => adapter::rfc3339::with_text_digits(time, digits, text),
-                    Some(offset) => with_offset_text(time, digits, offset, text),
-                }
-                to.push(b'"');
-            }
-        }
-    }
-}
-
-fn with_offset_text(time: UnixTime, digits: usize, offset: Offset, f: impl FnOnce(&str)) {
-    macro_rules! by_digits {
-        ($($digits:literal)*) => {
-            match digits {
-                $($digits => adapter::rfc3339::with_offset_text::<$digits, _>(time, offset, f),)*
-                _ => adapter::rfc3339::with_offset_text::<9, _>(time, offset, f),
-            }
-        };
-    }
-    by_digits!(0 1 2 3 4 5 6 7 8);
-}
-
-/// Writes a comma, a key and a colon.
-fn member(to: &mut Vec<u8>, key: &str, underscores: usize) {
-    to.extend_from_slice(b",\"");
-    escape::write::<true>(to, key);
-    to.resize(to.len() + underscores, b'_');
-    to.extend_from_slice(b"\":");
-}
-
 fn write_span(to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<()> {
     to.extend_from_slice(b"{\"name\":");
     quoted(to, span.name());
@@ -261,17 +232,10 @@ fn write_span(to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<()> {
             NAME => keys::underscores(key, |is| is(NAME), |is| span.has_key(is)),
             _ => 0,
         };
-        member(to, key, underscores);
-        write_value(to, value);
+        Syntax::Json.begin(to, key, underscores);
+        Syntax::Json.value(to, value);
         Ok(())
     })?;
     to.push(b'}');
     Ok(())
-}
-
-/// Returns a value as JSON.
-pub(super) fn json(value: Value<'_>) -> String {
-    let mut json = Vec::new();
-    write_value(&mut json, value);
-    String::from_utf8_lossy(&json).into_owned()
 }

@@ -1,0 +1,76 @@
+//! How a layout writes keys and values.
+
+use std::io;
+
+use tach_core::UnixTime;
+
+use crate::event::Event;
+use crate::format::time::Time;
+use crate::format::{escape, json, key_value, quoted, span_names};
+use crate::value::Value;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::format) enum Syntax {
+    Json,
+    /// JSON of OpenTelemetry's protocol.
+    Otlp,
+    Logfmt,
+}
+
+impl Syntax {
+    const fn is_json(self) -> bool {
+        !matches!(self, Self::Logfmt)
+    }
+
+    /// Writes a key, with a comma or a space before it.
+    pub(super) fn begin(self, to: &mut Vec<u8>, key: &str, underscores: usize) {
+        if self.is_json() {
+            to.extend_from_slice(b",\"");
+            escape::write::<true>(to, key);
+            to.resize(to.len() + underscores, b'_');
+            to.extend_from_slice(b"\":");
+        } else {
+            to.push(b' ');
+            key_value::write_key(to, key);
+            to.resize(to.len() + underscores, b'_');
+            to.push(b'=');
+        }
+    }
+
+    pub(super) fn value(self, to: &mut Vec<u8>, value: Value<'_>) {
+        if self.is_json() {
+            json::write_value(to, value)
+        } else {
+            key_value::write_value(to, value)
+        }
+    }
+
+    /// Returns a value as it is written.
+    pub(in crate::format) fn text_of(self, value: Value<'_>) -> String {
+        let mut text = Vec::new();
+        self.value(&mut text, value);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    pub(super) fn text(self, to: &mut Vec<u8>, text: &str) {
+        if self.is_json() { quoted(to, text) } else { key_value::write_text(to, text) }
+    }
+
+    pub(super) fn time(self, to: &mut Vec<u8>, time: Time, of: UnixTime) {
+        let has_quotes = self.is_json() && !time.is_number();
+        let quotes: &[u8] = if has_quotes { b"\"" } else { b"" };
+        to.extend_from_slice(quotes);
+        time.write(to, of);
+        to.extend_from_slice(quotes);
+    }
+
+    pub(super) fn span_names(self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+        if !self.is_json() {
+            return key_value::write_span_names(to, event);
+        }
+        to.push(b'"');
+        span_names(to, event)?;
+        to.push(b'"');
+        Ok(())
+    }
+}
