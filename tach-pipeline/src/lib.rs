@@ -109,6 +109,14 @@
 //! compresses old ones. If another program rotates the file, such as logrotate, set nothing. After
 //! [`Pipeline::reopen`] the sink does not take a second to notice it.
 //!
+//! # The system's log
+//!
+//! With the feature `journald`, `Sink::journald` writes to systemd's journal, with fields that
+//! `journalctl` selects by. With the feature `syslog`, `Sink::syslog` sends to a syslog daemon.
+//! Under systemd, a service without either may write to stderr by [`Line::without_time`][line].
+//!
+//! [line]: tach_log::Line::without_time
+//!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
@@ -205,6 +213,8 @@ pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
+#[cfg(feature = "syslog")]
+pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink};
 pub use crate::stats::{SinkStats, Stats};
 

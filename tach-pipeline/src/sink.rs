@@ -10,8 +10,12 @@ mod journal;
 mod journald;
 mod new_file;
 mod output;
+mod program;
 mod rotation;
+mod severity;
 mod stream;
+#[cfg(feature = "syslog")]
+mod syslog;
 mod target;
 mod terminal;
 mod worker;
@@ -28,6 +32,8 @@ use self::file::Options;
 use self::formatter::AnyFormat;
 pub use self::journal::Journal;
 pub use self::rotation::Rotation;
+#[cfg(feature = "syslog")]
+pub use self::syslog::{Facility, Syslog};
 use self::target::Target;
 use crate::error::Error;
 use crate::filter::Levels;
@@ -75,6 +81,9 @@ pub struct Sink {
     filter: Result<Levels, Error>,
     is_colored: bool,
     max_wait: Option<Duration>,
+    /// What precedes each event.
+    #[cfg(feature = "syslog")]
+    header: Option<syslog::Header>,
 }
 
 impl Sink {
@@ -145,6 +154,33 @@ impl Sink {
         Self::writer("journald", journal).format(Journal::new())
     }
 
+    /// Sends messages to a syslog daemon. Their text is [`Line`] without time and level, or another
+    /// [format](Self::format).
+    ///
+    /// If the daemon can't be reached, the sink fails, and tries again. A message that is too long
+    /// for a datagram is cut.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_log::Json;
+    /// use tach_pipeline::{Pipeline, Sink, Syslog};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::syslog(Syslog::local()))
+    ///     .sink(Sink::syslog(Syslog::udp("logs.example.com:514")).format(Json::new()))
+    ///     .build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(feature = "syslog")]
+    #[must_use]
+    pub fn syslog(syslog: Syslog) -> Self {
+        let header = Some(syslog.header());
+        let address = syslog.into_address();
+        let sink = Self::writer(&address.to_string(), syslog::Socket::new(address));
+        Self { header, ..sink }.format(Line::new().without_time().without_level())
+    }
+
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
     /// The writer needs no buffer, and is flushed only with the pipeline.
@@ -172,7 +208,15 @@ impl Sink {
     fn to(target: Target) -> Self {
         let format = Box::new(Line::new());
         let filter = Ok(Levels::all(LevelFilter::Trace));
-        Self { target, format, filter, is_colored: false, max_wait: None }
+        Self {
+            target,
+            format,
+            filter,
+            is_colored: false,
+            max_wait: None,
+            #[cfg(feature = "syslog")]
+            header: None,
+        }
     }
 
     /// Sets whether a [`file`](Self::file) that was moved or deleted is opened again at its path.
@@ -286,6 +330,10 @@ impl Sink {
     #[must_use]
     pub fn format(mut self, format: impl Format + Send + 'static) -> Self {
         self.format = Box::new(format);
+        #[cfg(feature = "syslog")]
+        if let Some(header) = &self.header {
+            self.format = Box::new(syslog::Message::new(header.clone(), self.format));
+        }
         self
     }
 

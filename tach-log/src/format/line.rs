@@ -1,5 +1,6 @@
 //! A line for people.
 
+use core::str;
 use std::io;
 
 use tach_core::rfc3339::Offset;

@@ -10,7 +10,7 @@ use crate::written::at;
 /// 2023-11-14T22:13:20.123456789Z.
 const TIME: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789);
 
-fn line(format: impl Format, record: &Record<'_>) -> String {
+fn line(format: &dyn Format, record: &Record<'_>) -> String {
     at(TIME, || {
         let mut line = Vec::new();
         tach_log::write(format)(&mut line, record).unwrap();
@@ -19,7 +19,7 @@ fn line(format: impl Format, record: &Record<'_>) -> String {
 }
 
 /// Writes a record with fields at a known place.
-fn with_fields(format: impl Format, fields: &[(&str, i32)]) -> String {
+fn with_fields(format: &dyn Format, fields: &[(&str, i32)]) -> String {
     let mut record = Record::builder();
     record.level(Level::Warn).target("app::db").key_values(&fields);
     record.file(Some("src/db.rs")).line(Some(42)).module_path(Some("app::db::pool"));
@@ -336,11 +336,11 @@ fn logfmt_has_the_same_options() {
         "t=2023-11-14T23:13:20.123+01:00 lvl=warn target=app::db file=src/db.rs line=42 \
          module=app::db::pool service=\"check out\" shard=3 error=1 line_=2 k=3\n"
     );
-    assert_eq!(with_fields(Logfmt::empty(), &[]), "\n");
-    assert_eq!(with_fields(Logfmt::empty().message("m").unix_millis(), &[]), "m=\"said\"\n");
+    assert_eq!(with_fields(&Logfmt::empty(), &[]), "\n");
+    assert_eq!(with_fields(&Logfmt::empty().message("m").unix_millis(), &[]), "m=\"said\"\n");
     let numbers =
         Logfmt::empty().time("ts").unix_millis().level("level").levels([6, 5, 4, 3, 2, 1]);
-    assert_eq!(with_fields(numbers, &[("ts", 1)]), "ts=1700000000123 level=4 ts_=1\n");
+    assert_eq!(with_fields(&numbers, &[("ts", 1)]), "ts=1700000000123 level=4 ts_=1\n");
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn the_default_of_logfmt_as_a_layout_writes_as_the_default() {
     let fields = [("ts", 1), ("k", 2), ("span", 3), ("k", 4), ("msg_", 5), ("msg", 6)];
     let same = Logfmt::new().time("ts");
     assert_ne!(Logfmt::new(), same);
-    assert_eq!(with_fields(Logfmt::new(), &fields), with_fields(same, &fields));
+    assert_eq!(with_fields(&Logfmt::new(), &fields), with_fields(&same, &fields));
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn a_line_s_parts_are_chosen() {
         (Line::new().without_time().target_width(3), "WARN  app::db: said k=1\n"),
     ];
     for (format, expected) in cases {
-        assert_eq!(with_fields(format, fields), expected);
+        assert_eq!(with_fields(&format, fields), expected);
     }
 }
 

@@ -9,19 +9,22 @@ use std::io;
 use tach_log::adapter::write_plain;
 use tach_log::{Event, Format, Value};
 
+use super::{program, severity};
+
 /// The longest name that the journal accepts, in bytes.
 const LONGEST_NAME: usize = 64;
 /// Names that the head of an entry uses.
-const TAKEN: [&[u8]; 4] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN"];
+const TAKEN: [&[u8]; 5] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN", b"SYSLOG_IDENTIFIER"];
 
 /// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`
 /// and for the journal's socket.
 ///
-/// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, `TARGET`, `MESSAGE`, a `SPAN` for the name of
-/// each span, the outermost first, and the event's fields, with any value as it is. An empty target
-/// is left out. A name is in capitals, with `_` for every character but ASCII's letters and
-/// digits, and cut after 62. `F` precedes a name that does not begin with a letter, since the
-/// journal trusts names that begin with `_`; `_` follows the head's names.
+/// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, the program's name as `SYSLOG_IDENTIFIER`,
+/// `TARGET`, `MESSAGE`, a `SPAN` for the name of each span, the outermost first, and the event's
+/// fields, with any value as it is. An empty target is left out. A name is in capitals, with `_` for
+/// every character but ASCII's letters and digits, and cut after 62. `F` precedes a name that does
+/// not begin with a letter, since the journal trusts names that begin with `_`; `_` follows the
+/// head's names.
 ///
 /// # Examples
 ///
@@ -53,8 +56,9 @@ impl Format for Journal {
         to.extend_from_slice(b"__REALTIME_TIMESTAMP=");
         write_plain(to, Value::U64(event.time().as_micros()));
         to.extend_from_slice(b"\nPRIORITY=");
-        to.push(priority(event));
-        to.push(b'\n');
+        to.push(b'0' + severity::of(event));
+        to.extend_from_slice(b"\nSYSLOG_IDENTIFIER");
+        text(to, program::name());
         if !event.target().is_empty() {
             to.extend_from_slice(b"TARGET");
             text(to, event.target());
@@ -80,18 +84,6 @@ impl Format for Journal {
         })?;
         to.push(b'\n');
         Ok(())
-    }
-}
-
-/// Returns the digit of syslog's severity (RFC 5424, section 6.2.1), which has no level below
-/// debugging.
-fn priority(event: &Event<'_>) -> u8 {
-    match event.level() {
-        log::Level::Error if event.level_name() == "CRITICAL" => b'2',
-        log::Level::Error => b'3',
-        log::Level::Warn => b'4',
-        log::Level::Info => b'6',
-        log::Level::Debug | log::Level::Trace => b'7',
     }
 }
 

@@ -13,6 +13,12 @@ assert_implements!(
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 
+#[cfg(feature = "syslog")]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::Facility, tach_pipeline::Syslog,
+);
+
 // Writers and formats need not be `Sync`.
 assert_implements!([Send + Unpin] Sink, Builder);
 

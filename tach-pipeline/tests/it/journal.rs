@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::path::Path;
 use std::process::{self, Command};
 
 use proptest::prelude::*;
@@ -57,6 +58,12 @@ fn entries(mut export: &[u8]) -> Vec<Entry> {
     entries
 }
 
+/// Returns the name under which this test runs.
+fn program_name() -> String {
+    let path = env::args_os().next().unwrap();
+    Path::new(&path).file_name().unwrap().to_str().unwrap().to_owned()
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[a-zA-Z_0-9=]{0,80}", "[ab=\\x00-\\x1f]{0,9}"]
 }
@@ -71,13 +78,14 @@ proptest! {
         let entries = entries(&export);
         prop_assert_eq!(entries.len(), 2);
         let (names, values): (Vec<_>, Vec<_>) = entries[0].iter().cloned().unzip();
-        let head = ["__REALTIME_TIMESTAMP", "PRIORITY", "TARGET", "MESSAGE", "NUMBER"];
-        prop_assert_eq!(&names[..5], &head);
-        let name = &names[5];
+        let [time, program] = ["__REALTIME_TIMESTAMP", "SYSLOG_IDENTIFIER"];
+        let head = [time, "PRIORITY", program, "TARGET", "MESSAGE", "NUMBER"];
+        prop_assert_eq!(&names[..6], &head);
+        let name = &names[6];
         prop_assert!(name.len() <= 64 && name.starts_with(|first: char| first.is_ascii_uppercase()));
         prop_assert!(name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_')));
         prop_assert!(!head.contains(&name.as_str()) || name == "NUMBER");
-        let expected = ["1700000000123456", "4", &target, &message, "-1", &value];
+        let expected = ["1700000000123456", "4", &program_name(), &target, &message, "-1", &value];
         prop_assert_eq!(values, expected.map(|value| value.as_bytes().to_owned()));
     }
 }
@@ -97,11 +105,12 @@ fn names_are_those_that_the_journal_takes() {
         ("Message", "MESSAGE_"),
         ("priority", "PRIORITY_"),
         ("target", "TARGET_"),
+        ("syslog.identifier", "SYSLOG_IDENTIFIER_"),
         (&long, &long.to_uppercase()[..62]),
     ];
     for (key, name) in cases {
         let entries = entries(&export([["app", "message", key, "value"]]));
-        assert_eq!(entries[0][5], (name.to_owned(), b"value".to_vec()));
+        assert_eq!(entries[0][6], (name.to_owned(), b"value".to_vec()));
     }
 }
 

@@ -22,3 +22,5 @@ mod selection;
 mod several;
 mod sites;
 mod support;
+#[cfg(feature = "syslog")]
+mod syslog;

@@ -260,7 +260,7 @@ macro_rules! options {
                 self.change(|layout| layout.time = Time::Number(1_000))
             }
 
-            /// Writes the time as nanoseconds since the Unix epoch. Many readers round such numbers.
+            /// Writes the time as nanoseconds since the Unix epoch. Many readers round these.
             ///
             /// # Examples
             ///
@@ -272,8 +272,8 @@ macro_rules! options {
                 self.change(|layout| layout.time = Time::Number(1))
             }
 
-            /// Writes the levels as these texts or numbers: slog's `Critical`, then `Error`, `Warn`,
-            /// `Info`, `Debug` and `Trace`. By default they are names in capitals.
+            /// Writes the levels as these texts or numbers: slog's `Critical`, then `Error`,
+            /// `Warn`, `Info`, `Debug` and `Trace`. By default they are names in capitals.
             ///
             /// # Examples
             ///

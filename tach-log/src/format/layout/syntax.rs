@@ -39,9 +39,9 @@ impl Syntax {
 
     pub(super) fn value(self, to: &mut Vec<u8>, value: Value<'_>) {
         if self.is_json() {
-            json::write_value(to, value)
+            json::write_value(to, value);
         } else {
-            key_value::write_value(to, value)
+            key_value::write_value(to, value);
         }
     }
 
@@ -53,7 +53,11 @@ impl Syntax {
     }
 
     pub(super) fn text(self, to: &mut Vec<u8>, text: &str) {
-        if self.is_json() { quoted(to, text) } else { key_value::write_text(to, text) }
+        if self.is_json() {
+            quoted(to, text);
+        } else {
+            key_value::write_text(to, text);
+        }
     }
 
     pub(super) fn time(self, to: &mut Vec<u8>, time: Time, of: UnixTime) {

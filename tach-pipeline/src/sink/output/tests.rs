@@ -3,7 +3,7 @@
 use core::fmt;
 use std::fs;
 
-use super::super::Journal;
+use super::super::{Journal, program};
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
@@ -72,8 +72,11 @@ fn after_reopening(
 #[test]
 fn a_new_file_begins_with_a_whole_record() {
     let line = "1970-01-01T00:00:00.000000Z WARN  app: two\\n\\nparts key=1\n";
-    let entry = "__REALTIME_TIMESTAMP=0\nPRIORITY=4\nTARGET=app\n\
-                 MESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n";
+    let entry = format!(
+        "__REALTIME_TIMESTAMP=0\nPRIORITY=4\nSYSLOG_IDENTIFIER={}\nTARGET=app\n\
+         MESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n",
+        program::name()
+    );
     for room in 0..line.len() * 3 {
         let left = 3 - room / line.len();
         assert_eq!(after_reopening(Line::new(), room), line.repeat(left), "{room}");

@@ -1,0 +1,334 @@
+//! Messages of syslog: RFC 5424 through the crate `syslog_fmt`, and RFC 3164.
+
+mod socket;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process;
+
+use syslog_fmt::v5424::{self, Timestamp};
+use tach_core::adapter::rfc3339;
+use tach_log::{Event, Format};
+
+pub(super) use self::socket::{Address, Socket};
+use super::formatter::AnyFormat;
+use super::{program, severity};
+
+/// The socket of the daemon on this machine.
+#[cfg(not(target_vendor = "apple"))]
+const LOCAL: &str = "/dev/log";
+#[cfg(target_vendor = "apple")]
+const LOCAL: &str = "/var/run/syslog";
+
+/// Digits of a second, the most that RFC 5424 allows.
+const DIGITS: usize = 6;
+/// The longest name of a program and of a host in RFC 5424, and of a program in RFC 3164.
+const LONGEST_APP: usize = 48;
+const LONGEST_HOST: usize = 255;
+const LONGEST_TAG: usize = 32;
+
+/// A syslog daemon and the messages for it: see [`Sink::syslog`](crate::Sink::syslog).
+///
+/// # Examples
+///
+/// ```no_run
+/// use tach_pipeline::{Facility, Pipeline, Sink, Syslog};
+///
+/// let syslog = Syslog::tcp("logs.example.com:601").facility(Facility::Local3);
+/// let pipeline = Pipeline::builder().sink(Sink::syslog(syslog)).build()?;
+/// # Ok::<(), tach_pipeline::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Syslog {
+    address: Address,
+    is_rfc5424: bool,
+    facility: Facility,
+    app_name: Option<String>,
+    host_name: Option<String>,
+}
+
+impl Syslog {
+    /// The daemon on this machine, at `/dev/log`, with messages of RFC 3164 like those of the C
+    /// library's `syslog`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_pipeline::Sink::syslog(tach_pipeline::Syslog::local());
+    /// ```
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix only.
+    #[cfg(unix)]
+    pub fn local() -> Self {
+        Self::unix(LOCAL)
+    }
+
+    /// A daemon at another Unix socket for datagrams, with messages of RFC 3164.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::unix("/run/systemd/journal/syslog").rfc5424();
+    /// ```
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix only.
+    #[cfg(unix)]
+    pub fn unix(path: impl Into<PathBuf>) -> Self {
+        Self { is_rfc5424: false, ..Self::to(Address::Unix(path.into())) }
+    }
+
+    /// A daemon at a `host:port` that takes a datagram of UDP for each message of RFC 5424.
+    ///
+    /// UDP loses messages unnoticed, and those beyond about 2 KiB often.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::udp("logs.example.com:514");
+    /// ```
+    pub fn udp(address: &str) -> Self {
+        Self::to(Address::Udp(address.to_owned()))
+    }
+
+    /// A daemon at a `host:port` that takes messages of RFC 5424 over TCP, each after its length
+    /// (RFC 6587, "octet counting").
+    ///
+    /// Messages that were sent as the connection broke may be lost, and others may come twice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::tcp("logs.example.com:601");
+    /// ```
+    pub fn tcp(address: &str) -> Self {
+        Self::to(Address::Tcp(address.to_owned()))
+    }
+
+    const fn to(address: Address) -> Self {
+        let facility = Facility::User;
+        Self { address, is_rfc5424: true, facility, app_name: None, host_name: None }
+    }
+
+    /// Sends messages of RFC 5424, with the time in microseconds and the host.
+    ///
+    /// Most daemons expect RFC 3164 at `/dev/log`, and take the version of RFC 5424 for a program.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::local().rfc5424();
+    /// ```
+    pub const fn rfc5424(mut self) -> Self {
+        self.is_rfc5424 = true;
+        self
+    }
+
+    /// Sends messages of RFC 3164 without time and host, so that the daemon adds its own.
+    ///
+    /// Times of RFC 3164 have neither a year nor a zone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::udp("localhost:514").rfc3164();
+    /// ```
+    pub const fn rfc3164(mut self) -> Self {
+        self.is_rfc5424 = false;
+        self
+    }
+
+    /// Sets the facility, by which a daemon sorts messages: by default [`Facility::User`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Facility, Syslog};
+    ///
+    /// let syslog = Syslog::local().facility(Facility::Daemon);
+    /// ```
+    pub const fn facility(mut self, facility: Facility) -> Self {
+        self.facility = facility;
+        self
+    }
+
+    /// Sets the name of the program, by default the name of its file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::local().app_name("checkout");
+    /// ```
+    pub fn app_name(mut self, name: &str) -> Self {
+        self.app_name = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the name of the host in RFC 5424, by default the machine's on Unix.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::udp("localhost:514").host_name("a.example.com");
+    /// ```
+    pub fn host_name(mut self, name: &str) -> Self {
+        self.host_name = Some(name.to_owned());
+        self
+    }
+
+    pub(super) fn into_address(self) -> Address {
+        self.address
+    }
+
+    pub(super) fn header(&self) -> Header {
+        let app_name = self.app_name.as_deref().unwrap_or_else(|| program::name());
+        if !self.is_rfc5424 {
+            return Header::Rfc3164 {
+                facility: self.facility as u8,
+                tag: format!("{}[{}]: ", tag(app_name), process::id()),
+            };
+        }
+        let host_name = self.host_name.clone().unwrap_or_else(program::host_name);
+        let host_name = printable(&host_name, LONGEST_HOST);
+        let app_name = printable(app_name, LONGEST_APP);
+        Header::Rfc5424(v5424::Formatter::from_config(v5424::Config {
+            facility: self.facility.of_crate(),
+            hostname: Some(&*host_name).filter(|name| !name.is_empty()),
+            app_name: Some(&app_name),
+            proc_id: Some(&process::id().to_string()),
+        }))
+    }
+}
+
+/// The part of a system that a message of syslog is about, in the numbering of RFC 5424.
+///
+/// # Examples
+///
+/// See [`Syslog::facility`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names are syslog's")]
+pub enum Facility {
+    /// Programs of users: the default.
+    User = 1,
+    Mail = 2,
+    /// Services of the system.
+    Daemon = 3,
+    /// Logins and permissions.
+    Auth = 4,
+    Cron = 9,
+    /// Logins and permissions, in a log that few may read.
+    Authpriv = 10,
+    Local0 = 16,
+    Local1 = 17,
+    Local2 = 18,
+    Local3 = 19,
+    Local4 = 20,
+    Local5 = 21,
+    Local6 = 22,
+    Local7 = 23,
+}
+
+impl Facility {
+    fn of_crate(self) -> syslog_fmt::Facility {
+        syslog_fmt::Facility::try_from(self as u8).unwrap_or(syslog_fmt::Facility::User)
+    }
+}
+
+/// What stands before the text of a message.
+#[derive(Debug, Clone)]
+pub(super) enum Header {
+    Rfc5424(v5424::Formatter),
+    Rfc3164 { facility: u8, tag: String },
+}
+
+impl Header {
+    fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+        match self {
+            Self::Rfc5424(header) => {
+                let severity = of_crate(severity::of(event));
+                rfc3339::with_text::<DIGITS, _>(event.time(), |time| {
+                    header.write_header(to, severity, Timestamp::PreformattedStr(time), None)
+                })?;
+                v5424::write_nil_value(to)?;
+                to.push(b' ');
+                Ok(())
+            }
+            Self::Rfc3164 { facility, tag } => {
+                write!(to, "<{}>{tag}", facility * 8 + severity::of(event))
+            }
+        }
+    }
+}
+
+const fn of_crate(severity: u8) -> syslog_fmt::Severity {
+    use syslog_fmt::Severity;
+    match severity {
+        2 => Severity::Crit,
+        3 => Severity::Err,
+        4 => Severity::Warning,
+        6 => Severity::Info,
+        _ => Severity::Debug,
+    }
+}
+
+/// A format within messages of syslog, each after its length, which a socket for datagrams removes.
+pub(super) struct Message {
+    header: Header,
+    format: Box<dyn AnyFormat>,
+}
+
+impl Message {
+    pub(super) const fn new(header: Header, format: Box<dyn AnyFormat>) -> Self {
+        Self { header, format }
+    }
+}
+
+impl Format for Message {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        let start = to.len();
+        self.header.write(to, event)?;
+        self.format.write(event, to)?;
+        if to.ends_with(b"\n") {
+            to.pop();
+        }
+        let length = format!("{} ", to.len() - start);
+        to.splice(start..start, length.bytes());
+        Ok(())
+    }
+
+    fn wants_site(&self) -> bool {
+        self.format.wants_site()
+    }
+
+    fn wants_thread(&self) -> bool {
+        self.format.wants_thread()
+    }
+}
+
+/// Returns a name in printable ASCII, cut, with `_` for each other character.
+fn printable(name: &str, most: usize) -> String {
+    let printable = |character: char| if character.is_ascii_graphic() { character } else { '_' };
+    name.chars().map(printable).take(most).collect()
+}
+
+/// Returns a name that a daemon finds at the start of a message, before `[` and `:`.
+fn tag(name: &str) -> String {
+    printable(name, LONGEST_TAG).replace(['[', ']', ':'], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_a_header_may_have() {
+        assert_eq!(printable("größe von a", 9), "gr__e_von");
+        assert_eq!(tag("a[1]: b"), "a_1___b");
+        assert_eq!(tag(&"x".repeat(40)).len(), LONGEST_TAG);
+    }
+}

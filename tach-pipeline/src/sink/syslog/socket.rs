@@ -1,0 +1,198 @@
+//! The socket of a syslog daemon. It receives messages that each follow their length and a space.
+
+use core::fmt;
+use core::net::SocketAddr;
+use core::str;
+use core::time::Duration;
+use std::io::{self, Read as _, Write};
+use std::net::{TcpStream, ToSocketAddrs as _, UdpSocket};
+#[cfg(unix)]
+use std::os::unix::net::UnixDatagram;
+#[cfg(unix)]
+use std::path::PathBuf;
+
+/// How long to wait for a connection to one address.
+const CONNECT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sink) enum Address {
+    #[cfg(unix)]
+    Unix(PathBuf),
+    Udp(String),
+    Tcp(String),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            #[cfg(unix)]
+            Self::Unix(path) => write!(f, "syslog at {}", path.display()),
+            Self::Udp(address) => write!(f, "syslog at {address} (UDP)"),
+            Self::Tcp(address) => write!(f, "syslog at {address} (TCP)"),
+        }
+    }
+}
+
+pub(in crate::sink) struct Socket {
+    address: Address,
+    /// Opened at the first write, and again after a failure.
+    connection: Option<Connection>,
+}
+
+impl Socket {
+    pub(in crate::sink) const fn new(address: Address) -> Self {
+        Self { address, connection: None }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, messages: &[u8]) -> io::Result<usize> {
+        // The daemon may have been started anew: then a new connection works at once.
+        if let Some(mut old) = self.connection.take().filter(Connection::is_open) {
+            if let Ok(count) = old.send(messages) {
+                self.connection = Some(old);
+                return Ok(count);
+            }
+        }
+        let mut new = Connection::open(&self.address)?;
+        let count = new.send(messages)?;
+        self.connection = Some(new);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum Connection {
+    #[cfg(unix)]
+    Unix(UnixDatagram),
+    Udp(UdpSocket),
+    Tcp(TcpStream),
+}
+
+impl Connection {
+    fn open(address: &Address) -> io::Result<Self> {
+        match address {
+            #[cfg(unix)]
+            Address::Unix(path) => {
+                let socket = UnixDatagram::unbound()?;
+                socket.connect(path)?;
+                Ok(Self::Unix(socket))
+            }
+            Address::Udp(address) => first_of(address, |address| {
+                let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+                let socket = UdpSocket::bind(any)?;
+                socket.connect(address)?;
+                Ok(Self::Udp(socket))
+            }),
+            Address::Tcp(address) => first_of(address, |address| {
+                TcpStream::connect_timeout(&address, CONNECT).map(Self::Tcp)
+            }),
+        }
+    }
+
+    /// Returns `false` if the daemon has closed the connection: the next write would be lost.
+    fn is_open(&self) -> bool {
+        let Self::Tcp(stream) = self else { return true };
+        let read = || {
+            stream.set_nonblocking(true)?;
+            // A daemon sends nothing.
+            let read = (&*stream).read(&mut [0; 64]);
+            stream.set_nonblocking(false)?;
+            read
+        };
+        match read() {
+            Ok(count) => count > 0,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
+    }
+
+    /// Sends messages and returns how many bytes they had: all over TCP, since a new connection
+    /// must not begin within a message.
+    fn send(&mut self, messages: &[u8]) -> io::Result<usize> {
+        match self {
+            #[cfg(unix)]
+            Self::Unix(socket) => send_each(messages, |message| socket.send(message)),
+            Self::Udp(socket) => send_each(messages, |message| socket.send(message)),
+            Self::Tcp(stream) => stream.write_all(messages).map(|()| messages.len()),
+        }
+    }
+}
+
+/// Calls `f` with the addresses of a `host:port` until it succeeds.
+fn first_of<R>(address: &str, f: impl FnMut(SocketAddr) -> io::Result<R>) -> io::Result<R> {
+    let mut result = Err(io::Error::other("the host has no address"));
+    for tried in address.to_socket_addrs()?.map(f) {
+        result = tried;
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+/// Sends each message as a datagram. Returns the bytes of those that were sent, if there are any.
+fn send_each(messages: &[u8], send: impl Fn(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
+    let mut rest = messages;
+    while let Some((message, after)) = split(rest) {
+        match send_cut(message, &send) {
+            Ok(()) => rest = after,
+            Err(_) if rest.len() < messages.len() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(messages.len() - rest.len())
+}
+
+/// Sends a message, or its beginning if it is too long for a datagram.
+fn send_cut(message: &[u8], send: impl Fn(&[u8]) -> io::Result<usize>) -> io::Result<()> {
+    let mut next = message;
+    loop {
+        match send(next) {
+            Err(error) if is_too_long(&error) && !next.is_empty() => {
+                next = beginning(next, next.len() / 4 * 3);
+            }
+            Err(error) if is_full(&error) => return Err(io::ErrorKind::WouldBlock.into()),
+            result => return result.map(drop),
+        }
+    }
+}
+
+/// Returns the first whole characters, at most `most` bytes.
+fn beginning(message: &[u8], mut most: usize) -> &[u8] {
+    while message.get(most).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        most = most.saturating_sub(1);
+    }
+    &message[..most]
+}
+
+/// Takes a message without its length.
+fn split(messages: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = messages.iter().position(|&byte| byte == b' ')?;
+    let length = str::from_utf8(&messages[..space]).ok()?.parse().ok()?;
+    messages[space + 1..].split_at_checked(length)
+}
+
+#[cfg(unix)]
+fn is_too_long(error: &io::Error) -> bool {
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MSGSIZE)
+}
+
+/// Some systems report that the daemon's queue is full where others wait.
+#[cfg(unix)]
+fn is_full(error: &io::Error) -> bool {
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::NOBUFS)
+}
+
+#[cfg(not(unix))]
+fn is_too_long(error: &io::Error) -> bool {
+    // WSAEMSGSIZE
+    error.raw_os_error() == Some(10040)
+}
+
+#[cfg(not(unix))]
+fn is_full(_: &io::Error) -> bool {
+    false
+}

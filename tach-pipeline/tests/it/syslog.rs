@@ -1,0 +1,194 @@
+//! syslog, sent to sockets of this test.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process;
+
+use log::{Level, Log as _, Record};
+use tach_core::{ManualClock, UnixTime};
+use tach_log::Json;
+use tach_pipeline::{Facility, Pipeline, Sink, Syslog};
+
+use crate::support::{LONG, info};
+
+/// The first example of RFC 5424, section 6.2.3.1, has this time.
+static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(482_196_050_520_000_000));
+
+fn pipeline(sink: Sink) -> Pipeline {
+    let pipeline = Pipeline::builder().sink(sink).filter("trace").with_clock(&CLOCK);
+    (*pipeline.build().unwrap()).clone()
+}
+
+fn log(pipeline: &Pipeline, level: Level, message: &str) {
+    let fields = [("k", 1)];
+    let mut record = Record::builder();
+    record.level(level).target("app::db").key_values(&fields);
+    pipeline.log(&record.args(format_args!("{message}")).build());
+}
+
+/// Returns the next datagrams as texts.
+fn received<const N: usize>(receive: impl Fn(&mut [u8]) -> std::io::Result<usize>) -> [String; N] {
+    let mut datagram = vec![0; 1 << 20];
+    [(); N].map(|()| {
+        let length = receive(&mut datagram).unwrap();
+        String::from_utf8(datagram[..length].to_vec()).unwrap()
+    })
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::env;
+    use std::fs;
+    use std::os::unix::net::UnixDatagram;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn bind(name: &str) -> (PathBuf, UnixDatagram) {
+        let path = env::temp_dir().join(format!("tach-syslog-{name}-{}", process::id()));
+        let _none_left = fs::remove_file(&path);
+        let daemon = UnixDatagram::bind(&path).unwrap();
+        daemon.set_read_timeout(Some(LONG)).unwrap();
+        (path, daemon)
+    }
+
+    /// Each event is a datagram, as RFC 3164 has it. The time and the host are the daemon's.
+    #[test]
+    fn the_local_daemon_receives_an_event_a_datagram() {
+        let (path, daemon) = bind("local");
+        let syslog = Syslog::unix(&path).app_name("a[b]: c");
+        let pipeline = pipeline(Sink::syslog(syslog.facility(Facility::Daemon)));
+        let levels = [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
+        for level in levels {
+            log(&pipeline, level, "two\nlines");
+        }
+        pipeline.flush(LONG).unwrap();
+        let expected = ["27", "28", "30", "31", "31"].map(|priority| {
+            format!(r"<{priority}>a_b___c[{}]: app::db: two\nlines k=1", process::id())
+        });
+        assert_eq!(received(|to| daemon.recv(to)), expected);
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_long_event_is_cut_between_characters_and_the_next_one_is_whole() {
+        let (path, daemon) = bind("long");
+        let pipeline = pipeline(Sink::syslog(Syslog::unix(&path).app_name("app")));
+        let reader = std::thread::spawn(move || received(|to| daemon.recv(to)));
+        log(&pipeline, Level::Info, &"ß".repeat(400_000));
+        log(&pipeline, Level::Info, "short");
+        pipeline.flush(LONG).unwrap();
+        let [long, short] = reader.join().unwrap();
+        let head = format!("<14>app[{}]: app::db: ", process::id());
+        let text = long.strip_prefix(&head).unwrap();
+        assert!(text.len() > 10_000 && text.len() < 800_000, "{}", text.len());
+        assert!(text.chars().all(|character| character == 'ß'));
+        assert_eq!(short, format!("{head}short k=1"));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_daemon_that_was_started_anew_receives_the_next_event() {
+        let (path, daemon) = bind("anew");
+        let pipeline = pipeline(Sink::syslog(Syslog::unix(&path)));
+        info(&pipeline, "one");
+        pipeline.flush(LONG).unwrap();
+        let [one] = received(|to| daemon.recv(to));
+        drop(daemon);
+        let (path, daemon) = bind("anew");
+        info(&pipeline, "two");
+        pipeline.flush(LONG).unwrap();
+        let [two] = received(|to| daemon.recv(to));
+        assert!(one.ends_with("app: one") && two.ends_with("app: two"), "{one} {two}");
+        // No failure was noticed.
+        assert_eq!(pipeline.stats().sinks()[0].failures(), 0);
+        // Without a daemon the events wait.
+        drop(daemon);
+        fs::remove_file(&path).unwrap();
+        info(&pipeline, "three");
+        pipeline.flush(LONG).unwrap_err();
+        let (path, daemon) = bind("anew");
+        pipeline.flush(LONG).unwrap();
+        let [three] = received(|to| daemon.recv(to));
+        assert!(three.ends_with("app: three"), "{three}");
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn udp_carries_messages_of_rfc_5424() {
+    let daemon = UdpSocket::bind("127.0.0.1:0").unwrap();
+    daemon.set_read_timeout(Some(LONG)).unwrap();
+    let address = daemon.local_addr().unwrap().to_string();
+    let syslog = Syslog::udp(&address).app_name("my app").host_name("a.example.com");
+    let pipeline = pipeline(Sink::syslog(syslog.facility(Facility::Local4)));
+    log(&pipeline, Level::Info, "one");
+    log(&pipeline, Level::Error, "two");
+    pipeline.flush(LONG).unwrap();
+    let head = format!("1 1985-04-12T23:20:50.520000Z a.example.com my_app {} - -", process::id());
+    let expected =
+        [format!("<166>{head} app::db: one k=1"), format!("<163>{head} app::db: two k=1")];
+    assert_eq!(received(|to| daemon.recv(to)), expected);
+}
+
+#[cfg(feature = "slog")]
+#[test]
+fn a_critical_record_has_its_own_severity_and_the_host_is_known() {
+    let daemon = UdpSocket::bind("127.0.0.1:0").unwrap();
+    daemon.set_read_timeout(Some(LONG)).unwrap();
+    let address = daemon.local_addr().unwrap().to_string();
+    let pipeline = pipeline(Sink::syslog(Syslog::udp(&address)));
+    slog::crit!(slog::Logger::root(pipeline.clone(), slog::o!()), "text");
+    pipeline.flush(LONG).unwrap();
+    let [message] = received(|to| daemon.recv(to));
+    assert!(message.starts_with("<10>1 1985-04-12T23:20:50.520000Z "), "{message}");
+    let host = message.split(' ').nth(2).unwrap();
+    assert!(!host.is_empty() && (host != "-" || cfg!(not(unix))), "{message}");
+}
+
+/// Returns the messages of a connection, each after its length, up to the end or a number.
+fn messages(stream: TcpStream, most: usize) -> Vec<String> {
+    let mut stream = BufReader::new(stream);
+    let mut messages = Vec::new();
+    while messages.len() < most {
+        let mut length = Vec::new();
+        stream.read_until(b' ', &mut length).unwrap();
+        let Some(length) = length.strip_suffix(b" ") else { break };
+        let length: usize = core::str::from_utf8(length).unwrap().parse().unwrap();
+        let mut message = vec![0; length];
+        stream.read_exact(&mut message).unwrap();
+        messages.push(String::from_utf8(message).unwrap());
+    }
+    messages
+}
+
+/// Returns the connection that was made before.
+fn connected(daemon: &TcpListener) -> TcpStream {
+    daemon.set_nonblocking(true).unwrap();
+    let (stream, _) = daemon.accept().unwrap();
+    stream.set_nonblocking(false).unwrap();
+    stream
+}
+
+#[test]
+fn tcp_carries_each_message_after_its_length_also_over_a_new_connection() {
+    let daemon = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = daemon.local_addr().unwrap().to_string();
+    let sink = Sink::syslog(Syslog::tcp(&address).app_name("app").host_name("host"));
+    let pipeline = pipeline(sink.format(Json::empty().message("msg")));
+    let head = format!("1 1985-04-12T23:20:50.520000Z host app {} - -", process::id());
+    let expected = |text: &str| format!(r#"<14>{head} {{"msg":"{text}","k":1}}"#);
+
+    log(&pipeline, Level::Info, "one");
+    log(&pipeline, Level::Info, "größe");
+    pipeline.flush(LONG).unwrap();
+    let stream = connected(&daemon);
+    assert_eq!(messages(stream, 2), [expected("one"), expected("größe")]);
+
+    // The connection is closed now, which the next write notices.
+    log(&pipeline, Level::Info, "three");
+    pipeline.flush(LONG).unwrap();
+    let stream = connected(&daemon);
+    drop(pipeline);
+    assert_eq!(messages(stream, 1), [expected("three")]);
+}
