@@ -21,10 +21,10 @@ const TAKEN: [&[u8]; 5] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN", b"SYSLOG
 ///
 /// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, the program's name as `SYSLOG_IDENTIFIER`,
 /// `TARGET`, `MESSAGE`, a `SPAN` for the name of each span, the outermost first, and the event's
-/// fields, with any value as it is. An empty target is left out. A name is in capitals, with `_` for
-/// every character but ASCII's letters and digits, and cut after 62. `F` precedes a name that does
-/// not begin with a letter, since the journal trusts names that begin with `_`; `_` follows the
-/// head's names.
+/// fields, with any value as it is. An empty target is left out. A name is in capitals, with `_`
+/// for every character but ASCII's letters and digits, and cut after 62. `F` precedes a name that
+/// does not begin with a letter, since the journal trusts names that begin with `_`; `_` follows
+/// the head's names.
 ///
 /// # Examples
 ///
