@@ -26,3 +26,19 @@ pub const fn system_time_step_ns() -> u64 {
 pub fn wall_clock() -> UnixTime {
     UnixTime::from_nanos(os::realtime_ns())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn the_wall_clock_is_the_systems_at_its_step() {
+        let system = || {
+            let time = UnixTime::try_from(SystemTime::now()).expect("a clock past 1970");
+            time.as_nanos()
+        };
+        let (before, ours, after) = (system(), wall_clock().as_nanos(), system());
+        assert!(before <= ours && ours <= after, "{before} {ours} {after}");
+    }
+}

@@ -222,3 +222,40 @@ impl fmt::Display for TimelineStatus {
         write!(f, ", {offset:?} {side} the OS clock")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    const CALM: TimelineStatus = TimelineStatus {
+        syncs: 9,
+        forward_steps: 1,
+        backward_steps: 2,
+        rate_changes: 3,
+        offset_ns: 0,
+        uncertainty: Some(Duration::from_nanos(45)),
+    };
+
+    #[test]
+    fn a_timeline_shows_its_bound_its_events_and_its_offset() {
+        let counts = "±45ns, 9 syncs, 1 steps forward, 2 back, 3 changes of rate";
+        let itself = TimelineStatus { uncertainty: Some(Duration::ZERO), ..CALM };
+        let cases = [
+            (TimelineStatus::UNUSED, "not used yet", ""),
+            (itself, "the OS clock itself", ""),
+            (
+                TimelineStatus { offset_ns: 7, ..itself },
+                "the OS clock itself",
+                ", 7ns ahead of the OS clock",
+            ),
+            (CALM, counts, ""),
+            (TimelineStatus { offset_ns: 1_500, ..CALM }, counts, ", 1.5µs ahead of the OS clock"),
+            (TimelineStatus { offset_ns: -3, ..CALM }, counts, ", 3ns behind the OS clock"),
+        ];
+        for (status, shown, offset) in cases {
+            assert_eq!(status.to_string(), [shown, offset].concat());
+        }
+    }
+}

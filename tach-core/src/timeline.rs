@@ -250,10 +250,6 @@ impl Timeline {
 
     /// Makes `record` the line in use up to `until`.
     fn install(&self, record: &Record, until: u64, tick: u64, clocks: &dyn ClockPair) {
-        let main = record.piece.main;
-        if tick < main.start_tick {
-            return;
-        }
         if record.is_identity() {
             // The identity has no end, so the fast path takes it in stretches, but never in a
             // future one: after it, the fast path could not serve the present.
@@ -264,7 +260,7 @@ impl Timeline {
                 self.current().install(stretch, until);
             }
         } else {
-            self.current().install(main, until);
+            self.current().install(record.piece.main, until);
         }
     }
 

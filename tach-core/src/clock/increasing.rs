@@ -151,6 +151,20 @@ mod tests {
     }
 
     #[test]
+    fn all_else_is_the_inner_clocks() {
+        let manual = ManualClock::default();
+        let clock = IncreasingClock::new(&manual, Duration::from_secs(60));
+        let anchor = clock.anchor();
+        manual.advance(MS);
+        let now = clock.now();
+        assert_eq!((now, clock.monotonic_now()), (manual.now(), manual.monotonic_now()));
+        assert_eq!(clock.duration_between(anchor.instant(), now), MS);
+        assert_eq!(clock.elapsed(anchor.instant()), MS);
+        assert_eq!(clock.unix_time_from(anchor, now).as_millis(), 1);
+        assert_eq!(clock.unix_time_at(now).as_millis(), 1);
+    }
+
+    #[test]
     fn any_resolution_will_do() {
         for (resolution, second) in [(Duration::ZERO, 1), (Duration::MAX, u64::MAX)] {
             let clock = IncreasingClock::new(ManualClock::default(), resolution);

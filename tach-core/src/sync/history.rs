@@ -135,10 +135,10 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             slot.mark.keep(after);
         }
         let mut full = Full::Pieces;
-        let first = slot_index(after) + 1;
-        // All slots except `after`'s, and except those whose knowledge would overwrite `after`'s
-        // knowledge.
-        for index in (first..first + SLOTS - 1).map(|index| index % SLOTS) {
+        // All slots, from the next one on, except those whose knowledge would overwrite `after`'s
+        // knowledge. `after`'s own slot is among the exceptions.
+        for ahead in 1..SLOTS {
+            let index = (slot_index(after) + ahead) % SLOTS;
             let slot = &self.slots[index];
             let id = successor(after, index);
             let knowledge_slot = &self.knowledge[index % NEWEST];
@@ -271,6 +271,63 @@ fn first_of_generation(id: Id) -> Id {
 
 fn slot_index(id: Id) -> usize {
     (id & ((1 << SLOT_BITS) - 1)) as usize
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Two slots for pieces share each slot for knowledge.
+    type Small = History<8, 2, 1, 4>;
+
+    /// Returns a history of eight records, all kept, the newest in each slot in turn.
+    fn full(newest_slot: usize) -> Small {
+        let history = Small::new();
+        // A slot for each record but the newest, which is not marked yet.
+        for n in 1.. {
+            let after = history.head();
+            if n > 8 && slot_index(after) == newest_slot {
+                break;
+            }
+            let next = history.slots[(slot_index(after) + 1) % 8].piece.read::<0>().unwrap().0;
+            history.give_up(next);
+            assert_eq!(history.publish(after, &[n, n], &[n]), Ok(()));
+        }
+        history
+    }
+
+    #[test]
+    fn a_full_history_takes_any_slot_but_those_that_share_the_newest_records_knowledge() {
+        for newest in 0..8 {
+            for free in (1..8).map(|ahead| (newest + ahead) % 8) {
+                let history = full(newest);
+                let before = history.newest().unwrap();
+                assert_eq!(history.publish(before.0, &[0, 0], &[0]), Err(Full::Pieces));
+                let (oldest, []) = history.slots[free].piece.read().unwrap();
+                history.give_up(oldest);
+                let published = history.publish(before.0, &[77, 78], &[79]);
+                if free % 4 == newest % 4 {
+                    assert_eq!((published, history.newest()), (Err(Full::Pieces), Some(before)));
+                } else {
+                    let (id, piece, knowledge) = history.newest().unwrap();
+                    assert_eq!((published, piece, knowledge), (Ok(()), [77, 78], [79]));
+                    assert_eq!((slot_index(id), id >> SLOT_BITS), (free, (before.0 >> 8) + 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_begins_without_a_note_though_its_slot_had_one() {
+        let history = full(3);
+        let after = history.head();
+        let (old, []) = history.slots[4].piece.read().unwrap();
+        history.set_note(old, 5);
+        assert_eq!(history.note(old), 5);
+        history.give_up(old);
+        assert_eq!(history.publish(after, &[0, 0], &[0]), Ok(()));
+        assert_eq!((slot_index(history.head()), history.note(history.head())), (4, 0));
+    }
 }
 
 #[cfg(all(test, loom))]

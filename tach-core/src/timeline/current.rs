@@ -1,8 +1,7 @@
 //! The line in use, stored for the fast path, and the range of ticks that needs no look.
 
 use crate::line::{FastRate, Line};
-use crate::sync::Versioned;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Maximum, Versioned};
 
 /// The line in use: start tick, rate, and start ns. Its version is the first tick that it may not
 /// convert, which rises with every line. So comparing a tick with it also checks that a line
@@ -10,13 +9,14 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Current {
     line: Versioned<3>,
-    floor: Floor,
+    /// The tick of the last look, which only rises. A counter that reads less has gone back.
+    floor: Maximum,
 }
 
 impl Current {
     /// Creates a value without a line.
     pub(super) const fn new() -> Self {
-        Self { line: Versioned::new(), floor: Floor(AtomicU64::new(0)) }
+        Self { line: Versioned::new(), floor: Maximum::new() }
     }
 
     /// Returns the time at `tick`, if the line covers it.
@@ -40,14 +40,14 @@ impl Current {
     /// a look is due.
     #[inline]
     pub(crate) fn ns_now(&self, now: u64) -> Option<u64> {
-        if now >= self.floor.tick() { self.ns_at(now) } else { None }
+        if now >= self.floor.get() { self.ns_at(now) } else { None }
     }
 
     /// Returns the time from `earlier` to `now`, a tick that was just read, like
     /// [`ns_between`](Self::ns_between); `None` if a look is due.
     #[inline]
     pub(crate) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
-        if now >= self.floor.tick() { self.ns_between(earlier, now) } else { None }
+        if now >= self.floor.get() { self.ns_between(earlier, now) } else { None }
     }
 
     /// Returns the line, if it covers `tick`.
@@ -69,33 +69,16 @@ impl Current {
     /// The two bounds may come from different looks. Then this may needlessly refuse a tick.
     #[inline]
     pub(crate) fn expects(&self, tick: u64) -> bool {
-        self.floor.tick() <= tick && tick < self.line.version()
+        self.floor.get() <= tick && tick < self.line.version()
     }
 
     /// Returns the tick of the last look. A counter that reads less has gone back.
     pub(crate) fn floor(&self) -> u64 {
-        self.floor.tick()
+        self.floor.get()
     }
 
     pub(super) fn raise_floor(&self, tick: u64) {
         self.floor.raise(tick);
-    }
-}
-
-/// The tick of the last look, which only rises. A counter that reads less has gone back.
-#[derive(Debug)]
-struct Floor(AtomicU64);
-
-impl Floor {
-    #[inline]
-    fn tick(&self) -> u64 {
-        // ORDERING: Relaxed: the tick publishes nothing else.
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn raise(&self, tick: u64) {
-        // ORDERING: Relaxed: the tick publishes nothing else.
-        self.0.fetch_max(tick, Ordering::Relaxed);
     }
 }
 
@@ -104,5 +87,69 @@ impl Current {
     /// Leaves the line as a writer does that was stopped in the middle.
     pub(super) fn stall(&self) {
         self.line.stall();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Rate;
+
+    /// Returns a line of half a nanosecond per tick for the ticks 1000 to 1999, last looked at
+    /// at the tick 1100.
+    fn in_use() -> Current {
+        let current = Current::new();
+        let rate = Rate::from_slope(1, 2);
+        current.install(Line { start_tick: 1_000, start_ns: 70_000, rate }, 2_000);
+        current.raise_floor(1_100);
+        current
+    }
+
+    #[test]
+    fn without_a_line_no_tick_is_covered() {
+        let current = Current::new();
+        for tick in [0, 1, u64::MAX] {
+            assert_eq!((current.ns_at(tick), current.ns_now(tick)), (None, None));
+            assert_eq!((current.ns_between(0, tick), current.line_at(tick)), (None, None));
+            assert!(!current.expects(tick));
+        }
+    }
+
+    #[test]
+    fn a_line_covers_ticks_from_its_start_up_to_its_end() {
+        let current = in_use();
+        for (tick, ns) in [(999, None), (1_000, Some(70_000)), (1_999, Some(70_499)), (2_000, None)]
+        {
+            assert_eq!(current.ns_at(tick), ns, "{tick}");
+            assert_eq!(current.line_at(tick).map(|line| line.ns_at(tick)), ns, "{tick}");
+        }
+    }
+
+    #[test]
+    fn an_interval_needs_a_line_that_covers_both_ends() {
+        let current = in_use();
+        for (earlier, later, ns) in [
+            (1_000, 1_999, Some(499)),
+            (1_998, 1_999, Some(0)),
+            (999, 1_999, None),
+            (1_000, 2_000, None),
+            // Zero ticks may mean that the counter stands still, which is not checked here.
+            (1_500, 1_500, None),
+            (1_500, 1_400, None),
+        ] {
+            assert_eq!(current.ns_between(earlier, later), ns, "{earlier} to {later}");
+        }
+    }
+
+    #[test]
+    fn a_read_before_the_last_look_or_after_the_line_needs_a_look() {
+        let current = in_use();
+        for (now, ns) in
+            [(1_099, None), (1_100, Some(70_050)), (1_999, Some(70_499)), (2_000, None)]
+        {
+            assert_eq!(current.expects(now), ns.is_some(), "{now}");
+            assert_eq!(current.ns_now(now), ns, "{now}");
+            assert_eq!(current.ns_since(1_000, now), ns.map(|ns| ns - 70_000), "{now}");
+        }
     }
 }

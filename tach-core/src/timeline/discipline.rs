@@ -339,12 +339,8 @@ fn gain_q16(error: i64, prior: u64, noise: u64) -> i128 {
     // Limited to 2^47, so that a square and 32 fractional bits fit.
     let square = |error: u64| u128::from(error.min(1 << 47)).pow(2);
     let (prior, noise) = (square(prior), square(noise));
-    let part_q16 = |of: u128| {
-        let part_q32 = (of << 32) / (prior + noise).max(1);
-        i128::from(error) * i128::try_from(part_q32).unwrap_or(1 << 32) / (1 << 16)
-    };
-    // Computes the smaller part, so that a part of nearly one is not rounded.
-    if prior > noise { (i128::from(error) << 16) - part_q16(noise) } else { part_q16(prior) }
+    let part_q32 = (prior << 32) / (prior + noise).max(1);
+    i128::from(error) * i128::try_from(part_q32).unwrap_or(1 << 32) / (1 << 16)
 }
 
 /// Rounds a number with 16 fractional bits to the nearest whole number.
@@ -384,3 +380,6 @@ fn saturated(value: u128) -> u64 {
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -423,6 +423,123 @@ mod tests {
     }
 
     #[test]
+    fn a_slewed_clock_is_counted_from_20_ppm_on() {
+        for (ahead_ns, changes) in [(10_000, 0), (30_000, 1), (-30_000, 1)] {
+            let mut sample = sample(3 * NS_PER_S);
+            sample.ns = sample.ns.checked_add_signed(ahead_ns).unwrap();
+            let next = record(0).next(&end(2 * NS_PER_S + 1000), &sample, FOLLOW);
+            assert_eq!(next.counts.rate_changes, changes, "{ahead_ns} ns in a second");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_went_back_stops_no_elapsed_time_though_its_steps_are_long() {
+        let known = record(0);
+        let back = Sample { ns: 2 * NS_PER_S - 50_000_000, ..sample(3 * NS_PER_S) };
+        let back = Sample { resolution_ns: 1_000_000, ..back };
+        let next = known.next(&end(2 * NS_PER_S + 1000), &back, Policy::Offset);
+        assert!(next.piece.knee().ns.abs_diff(3 * NS_PER_S) < 1_000, "{next:?}");
+    }
+
+    #[test]
+    fn a_record_is_not_used_past_its_end() {
+        let record = record(0);
+        let end_ns = record.piece.end_tick;
+        assert!(record.agrees(&sample(end_ns - 1)) && !record.agrees(&sample(end_ns)));
+    }
+
+    #[test]
+    fn the_narrowest_bracket_is_forgotten_slowly() {
+        for (best_width_ticks, width_ticks, after) in
+            [(40, 30, 30), (40, 60, 41), (640, 900, 651), (640, 645, 645), (40, 1_000, 1_000)]
+        {
+            let wide = Sample { width_ticks, ..sample(3 * NS_PER_S) };
+            let record = Record { best_width_ticks, ..record(0) };
+            assert_eq!(record.width_after(&wide), after, "{best_width_ticks}, {width_ticks}");
+        }
+    }
+
+    #[test]
+    fn a_read_is_slow_if_it_takes_four_times_as_long_and_long_enough_for_a_system_call() {
+        for (best_width_ticks, width_ticks, is_slow) in [
+            (100, 300, false),
+            (100, 403, false),
+            (100, 404, true),
+            (10, 250, false),
+            (10, 251, true),
+            // The first bracket has none to compare with.
+            (0, 10_000, false),
+        ] {
+            let wide = Sample { width_ticks, ..sample(3 * NS_PER_S) };
+            let record = Record { best_width_ticks, ..record(0) };
+            assert_eq!(record.is_slow(&wide), is_slow, "{best_width_ticks}, {width_ticks}");
+        }
+    }
+
+    #[test]
+    fn only_the_os_clock_itself_is_the_identity() {
+        let known = record(0);
+        let endless = Record { piece: Piece { end_tick: u64::MAX, ..known.piece }, ..known };
+        let first = Record::first(&sample(0));
+        assert!(Record::identity(5).is_identity());
+        assert_eq!([known, endless, first].map(|record| record.is_identity()), [false; 3]);
+    }
+
+    #[test]
+    fn cores_may_differ_by_100_us() {
+        let half = |known: Record| Record {
+            estimate: Estimate { rate: Rate::from_slope(1, 2), ..known.estimate },
+            ..known
+        };
+        assert_eq!(half(record(0)).skew_ticks(), 200_000);
+        assert_eq!(Record::first(&sample(0)).skew_ticks(), MAX_SKEW_TICKS);
+    }
+
+    #[test]
+    fn a_wrong_rate_makes_no_endless_record() {
+        assert_eq!(lasting_ticks(LOOK_NS, Rate::ONE, 40), LOOK_NS);
+        // A look every 50 ms by the bracket: 40 ticks last 12 ns or more.
+        let by_bracket = 40 * (LOOK_NS / FASTEST_READ_NS);
+        assert_eq!(lasting_ticks(LOOK_NS, Rate::SLOWEST, 40), by_bracket);
+    }
+
+    #[test]
+    fn a_gap_has_between_half_and_twice_the_rate_unless_the_clock_stepped() {
+        let natural = Line { start_tick: 1_000, start_ns: 5_000, rate: Rate::ONE };
+        for (truth_ns, finding, knee_ns) in [
+            (6_100, Finding::Expected, 6_100),
+            (5_100, Finding::Expected, 5_500),
+            (9_000, Finding::Expected, 7_000),
+            (5_100, Finding::Stepped, 5_100),
+            (4_000, Finding::Stepped, 5_000),
+        ] {
+            let (rate, end_ns) = gap(natural, 2_000, truth_ns, finding);
+            assert!(end_ns.abs_diff(knee_ns) <= 1, "{truth_ns} {finding:?}: {end_ns}");
+            assert_eq!(Line { rate, ..natural }.ns_at(2_000), end_ns);
+        }
+    }
+
+    #[test]
+    fn a_line_leads_to_the_clock_by_500_ppm_or_at_half_rate_from_far_ahead() {
+        let from_ns = 10 * NS_PER_S;
+        for (ahead_ns, slower_ppb) in [
+            (0, 0),
+            (400_000, 400_000),
+            (1_000_000, 500_000),
+            (1_100_000, 1_100_000),
+            (800_000_000, 500_000_000),
+            (-400_000, -400_000),
+            (-800_000_000, -500_000),
+        ] {
+            let to_ns = (from_ns + NS_PER_S).checked_add_signed(-ahead_ns).unwrap();
+            let rate = aimed(Rate::ONE, from_ns, to_ns, NS_PER_S);
+            let lasted_ns = i64::try_from(rate.ns(NS_PER_S)).unwrap();
+            let error_ns = 1_000_000_000 - slower_ppb - lasted_ns;
+            assert!(error_ns.abs() <= 1, "{ahead_ns} ns ahead: {lasted_ns}");
+        }
+    }
+
+    #[test]
     fn a_record_survives_its_words() {
         let all = Record {
             best_width_ticks: 7,

@@ -2,9 +2,14 @@
 
 mod appenders;
 #[cfg(not(tach_same_arithmetic))]
+mod bounds;
+#[cfg(not(tach_same_arithmetic))]
 mod disruptions;
 mod faults;
 mod first_rate;
+mod looks;
+#[cfg(not(tach_same_arithmetic))]
+mod past;
 #[cfg(not(tach_same_arithmetic))]
 mod scenarios;
 #[cfg_attr(tach_same_arithmetic, expect(dead_code, reason = "what uses it is left out"))]

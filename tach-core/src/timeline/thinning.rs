@@ -154,6 +154,44 @@ mod tests {
     }
 
     #[test]
+    fn a_record_is_recent_by_tick_or_by_ns() {
+        let mut all = kept(&[0, 100, 200, 300, 400, 500, 600, 700, 800]);
+        (all[2].error_ns, all[3].error_ns) = (50, 50);
+        let chosen = |tick, ns| choose(&all, Point { tick, ns }).unwrap().0;
+        assert_eq!(chosen(u64::MAX, u64::MAX), 4, "the cheapest of all");
+        // Its successor starts at 500.
+        assert_eq!([chosen(401, 401), chosen(401, u64::MAX), chosen(u64::MAX, 401)], [2; 3]);
+    }
+
+    #[test]
+    fn a_step_within_a_record_counts() {
+        // The clock was set forward by 1000 ns at the tick 290.
+        let mut all = kept(&[0, 100, 200, 1300]);
+        let piece = &mut all[2].piece;
+        piece.gap.rate = Rate::ONE;
+        piece.main = Line { start_tick: 290, start_ns: 1290, rate: Rate::ONE };
+        all[2].end = Point { tick: 300, ns: 1300 };
+        let error = error_without(&all, 2);
+        assert!((899.0..901.0).contains(&error), "{error}");
+    }
+
+    #[test]
+    fn a_distance_has_a_side_and_a_point_is_a_line_too() {
+        let point = |tick, ns| Point { tick, ns };
+        assert!((distance(point(100, 900), point(200, 700), point(150, 750)) - 50.0).abs() < 1e-6);
+        assert!((distance(point(100, 100), point(100, 100), point(100, 105)) - 5.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn old_records_may_be_a_hundred_millionth_off() {
+        let at = |ns| Point { tick: 0, ns };
+        for (age_ns, tolerated) in [(0, 1_000.0), (86_400_000_000_000, 865_000.0)] {
+            let tolerance = tolerance(at(age_ns), at(0));
+            assert!((tolerance - tolerated).abs() < 1e-3, "{tolerance} after {age_ns} ns");
+        }
+    }
+
+    #[test]
     fn the_first_two_and_the_newest_stay() {
         assert!(choose(&kept(&[0, 100, 200]), END).is_none());
         assert_eq!(choose(&kept(&[0, 100, 200, 300]), END).unwrap().0, FIRST);

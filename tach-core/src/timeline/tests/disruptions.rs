@@ -1,6 +1,7 @@
 //! A machine's disruptions: counters that fail, clocks that are set, days that pass.
 
 use super::simulation::{Machine, NS_PER_S, Process};
+use crate::sample::CounterFailure;
 use crate::source::Mode;
 use crate::timeline::*;
 
@@ -107,6 +108,39 @@ fn a_counter_that_stops_is_replaced_at_the_next_sync() {
     seen.extend(run(&process, 60));
     assert_in_order(&seen);
     assert_true(&process);
+}
+
+#[test]
+fn an_interval_of_no_ticks_finds_a_counter_that_stands_still() {
+    let process = busy(15, BackwardStep::Follow);
+    let old = process.read();
+    run(&process, 10);
+    let now = process.read();
+    assert_eq!(process.between(now, now), 0, "the counter has moved on since");
+    process.machine.stopped_at.set(Some(process.machine.counter()));
+    let stopped = process.tick();
+    assert!(process.between(old, stopped) > 9 * NS_PER_S);
+    assert_eq!((process.between(old, old), process.between(stopped, old)), (0, 0));
+    assert!(process.failures.borrow().is_empty(), "{:?}", process.failures);
+    assert_eq!(process.between(stopped, stopped), 0);
+    assert_eq!(process.failures.borrow()[..], [CounterFailure::Stopped]);
+}
+
+#[test]
+fn a_step_of_the_real_time_clock_is_not_taken_for_its_first_rate() {
+    for step_ns in [200_000, -200_000] {
+        let process = Process::new(Machine::new(16), BackwardStep::Follow);
+        process.machine.pass_ns(NS_PER_S / 1000);
+        process.set_realtime(step_ns);
+        for _ in 0..20 {
+            process.ns_at(process.read());
+            process.machine.pass_ns(NS_PER_S / 10);
+            let rates = [&process.monotonic, &process.realtime]
+                .map(|timeline| timeline.newest().unwrap().estimate.rate);
+            let apart_ppb = rates[0].distance_ppb(rates[1]);
+            assert!(apart_ppb < 100_000, "the rates are {apart_ppb} ppb apart");
+        }
+    }
 }
 
 #[test]

@@ -337,6 +337,11 @@ impl Process {
         (monotonic_ns, self.realtime.ns_at(tick, &RealtimeClock(self)))
     }
 
+    /// Returns the monotonic time from `earlier` to `later`.
+    pub(super) fn between(&self, earlier: u64, later: u64) -> u64 {
+        self.monotonic.ns_between(earlier, later, &MonotonicClock(self))
+    }
+
     pub(super) fn sync(&self) {
         self.monotonic.sync(&MonotonicClock(self));
         self.realtime.sync(&RealtimeClock(self));

@@ -122,3 +122,17 @@ fn a_sum_is_no_nearer_than_the_duration() {
         }
     }
 }
+
+#[test]
+fn a_time_leads_back_to_its_tick() {
+    let machine = Machine::new(20);
+    let timeline = timeline(BackwardStep::Hold);
+    for _ in 0..300 {
+        machine.pass_ns(machine.random.magnitude(NS_PER_S));
+        let tick = machine.ticks();
+        let ns = timeline.ns_at(tick, &machine);
+        let back = timeline.tick_at(ns).unwrap();
+        assert!(timeline.ns_at(back, &machine).abs_diff(ns) <= 1);
+        assert!(back.abs_diff(tick) <= 3, "{tick} is at {ns} ns, and so is {back}");
+    }
+}

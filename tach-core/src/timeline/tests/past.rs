@@ -1,0 +1,73 @@
+//! The past, of which some records are kept and the others are chords.
+
+use std::collections::BTreeMap;
+
+use super::simulation::{Driven, Machine, NS_PER_S, timeline};
+use crate::timeline::*;
+
+/// Returns a timeline that has followed a clock of changing rate for an hour, and, for each record
+/// that it had, some ticks with their times.
+fn an_hour() -> (Timeline, BTreeMap<Id, Vec<(u64, u64)>>) {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(41) };
+    let timeline = timeline(BackwardStep::Follow);
+    let mut records = BTreeMap::new();
+    for step in 0..14_400 {
+        machine.set_drift((step / 40 % 97 - 48) * 4_000);
+        machine.pass_ns(NS_PER_S / 4);
+        let tick = machine.ticks();
+        timeline.ns_at(tick, &machine);
+        let (id, newest) = timeline.newest_with_id().unwrap();
+        let seen: &mut Vec<_> = records.entry(id).or_default();
+        if tick >= newest.piece.start().tick {
+            seen.push((tick, timeline.ns_at(tick, &machine)));
+        }
+    }
+    (timeline, records)
+}
+
+/// Returns the ids of the records that are kept, in order.
+fn kept(timeline: &Timeline) -> Vec<Id> {
+    let mut ids: Vec<Id> = timeline.history.kept::<0>().map(|(id, _)| id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn a_record_that_is_kept_still_has_its_times() {
+    let (timeline, records) = an_hour();
+    let newest = timeline.newest().unwrap().piece;
+    let kept = kept(&timeline);
+    let mut checked = 0;
+    for id in &kept {
+        let Some(seen) = records.get(id) else { continue };
+        let has_its_successor =
+            records.range(id + 1..).next().is_none_or(|(next, _)| kept.contains(next));
+        if has_its_successor {
+            continue;
+        }
+        for &(tick, ns) in seen {
+            let line = timeline.older_line(&newest, |point| point.tick <= tick);
+            assert_eq!(line.ns_at(tick), ns, "{tick} of {id}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "only {checked} ticks of such records");
+}
+
+#[test]
+fn the_errors_of_chords_are_known() {
+    let (timeline, records) = an_hour();
+    let newest = timeline.newest().unwrap().piece;
+    let mut worst_ns = 0;
+    for pair in kept(&timeline).windows(2) {
+        let given_up = records.range(pair[0] + 1..pair[1]);
+        for (tick, ns) in given_up.flat_map(|(_, seen)| seen) {
+            let line = timeline.older_line(&newest, |point| point.tick <= *tick);
+            let error_ns = line.ns_at(*tick).abs_diff(*ns);
+            let known_ns = timeline.history.note(pair[1]);
+            assert!(error_ns <= known_ns + 2, "{error_ns} ns, of which {known_ns} are known");
+            worst_ns = worst_ns.max(error_ns);
+        }
+    }
+    assert!(worst_ns > 1_000, "no chord is off by more than {worst_ns} ns");
+}
