@@ -1,8 +1,8 @@
-//! The maximum that all enforced reads raise.
+//! A tick that only rises: the last one that an enforced read returned, or the last look.
 
 use crate::sync::{AtomicU64, Ordering, const_fn};
 
-/// The highest tick that was returned. No later one is lower.
+/// The highest tick so far.
 #[derive(Debug)]
 pub(crate) struct Maximum(AtomicU64);
 
@@ -15,6 +15,7 @@ impl Maximum {
 
     /// Returns the highest tick that [`raise`](Self::raise) has returned, or 0 before its first
     /// call.
+    #[inline]
     pub(crate) fn get(&self) -> u64 {
         // ORDERING: Relaxed. The tick publishes nothing but itself.
         self.0.load(Ordering::Relaxed)
