@@ -92,7 +92,8 @@ impl BackEnd {
                 let may_report = selection.is_waiting()
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(&shared.waker, found > 0 || may_report, || {
-                    inboxes.fall_asleep(&shared.queues) && shared.flush.requested() == *flushed
+                    let wake_up = inboxes.fall_asleep(&shared.queues)?;
+                    (shared.flush.requested() == *flushed).then_some(wake_up)
                 });
             }
         };

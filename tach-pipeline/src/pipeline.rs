@@ -278,6 +278,10 @@ impl Pipeline {
             write(&mut record);
             record.end();
         });
+        if level.of_log() == log::Level::Error {
+            // The process may be about to end.
+            shared.waker.wake();
+        }
     }
 }
 
@@ -295,5 +299,34 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pipeline").field("max_level", &self.max_level()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::filter::Filters;
+    use crate::frame::Wanted;
+    use crate::queue::WhenFull;
+    use crate::shared::wake::Sleep;
+    use crate::stats::Counts;
+
+    /// This thread is in place of the back end.
+    #[test]
+    fn an_error_ends_a_nap() {
+        const LONG: Duration = Duration::from_secs(60);
+        let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
+        let (when_full, counts) = (WhenFull::Block, Counts::default());
+        let shared = Shared::new(filters, None, Wanted::default(), 4096, when_full, None, counts);
+        let pipeline = Pipeline::new(Arc::new(shared));
+        let _sleep = Sleep::new(&pipeline.shared().waker, LONG);
+        let target = MaybeStatic::Static("app");
+        pipeline.log_with(Level::of(log::Level::Error), target, |_| {});
+        let start = Instant::now();
+        thread::park_timeout(LONG);
+        assert!(start.elapsed() < LONG, "it was not woken");
     }
 }

@@ -15,6 +15,7 @@ use std::thread;
 pub(crate) use self::drops::Dropped;
 use self::drops::Drops;
 use self::flag::Flag;
+pub(crate) use self::flag::barrier;
 use self::links::{Link, Links};
 use self::pool::{Ends, Pool};
 use self::ring::{Consumer, Producer};
@@ -239,14 +240,10 @@ impl Queue {
         self.drops.take()
     }
 
-    /// Returns whether the thread will wake the back end at its next record.
-    pub(crate) fn is_asleep(&self) -> bool {
-        self.flag.is_asleep()
-    }
-
-    /// Has the thread wake the back end at its next record.
-    pub(crate) fn fall_asleep(&self) {
-        self.flag.fall_asleep();
+    /// Has the thread wake the back end at its next record. Returns whether that is new, so that a
+    /// call may have missed it: its record is visible after [`barrier::pass`].
+    pub(crate) fn fall_asleep(&self) -> bool {
+        self.flag.fall_asleep()
     }
 
     /// Sets whether the back end reads the queue in each round, and returns whether that is new.

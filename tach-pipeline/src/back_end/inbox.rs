@@ -1,7 +1,9 @@
 //! The bytes that the back end has taken out of a queue.
 
 use core::mem;
+use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tach_core::UnixTime;
 
@@ -9,8 +11,11 @@ use super::buffers::Buffers;
 use crate::frame;
 use crate::queue::{Dropped, Queue};
 
-/// How many rounds a queue is empty before the back end stops looking at it.
+/// How many rounds a queue is empty before its thread is to wake the back end.
 const QUIET: u32 = 16;
+/// How long the back end looks at a queue after that. No record waits as long in a processor's
+/// store buffer, so a call that missed the flag has its record found.
+const SETTLED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inbox {
     queue: Arc<Queue>,
@@ -22,13 +27,23 @@ pub(crate) struct Inbox {
     waited: usize,
     /// The rounds since there were bytes.
     quiet: u32,
+    /// When the queue last fell asleep.
+    asleep: Option<Instant>,
     /// Whether the queue's thread has ended, and everything was taken.
     is_over: bool,
 }
 
 impl Inbox {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
-        Self { queue, bytes: Vec::new(), done: 0, waited: 0, quiet: 0, is_over: false }
+        Self {
+            queue,
+            bytes: Vec::new(),
+            done: 0,
+            waited: 0,
+            quiet: 0,
+            asleep: None,
+            is_over: false,
+        }
     }
 
     /// Moves everything out of the queue and returns the number of bytes.
@@ -47,9 +62,9 @@ impl Inbox {
         found
     }
 
-    /// Returns whether the queue is to be read in the next round too. Gives an empty
-    /// buffer back.
-    pub(crate) fn stays(&mut self, buffers: &mut Buffers) -> bool {
+    /// Returns whether the queue is to be read in the next round too, if this one began at `start`.
+    /// Gives an empty buffer back.
+    pub(crate) fn stays(&mut self, start: Instant, buffers: &mut Buffers) -> bool {
         if self.done < self.bytes.len() {
             self.quiet = 0;
             return true;
@@ -59,12 +74,8 @@ impl Inbox {
         if self.quiet < QUIET || self.is_over {
             return !self.is_over;
         }
-        if self.quiet > QUIET && self.queue.is_asleep() {
-            // The flag was set before this round found nothing, so later records wake the back end.
-            return false;
-        }
         self.fall_asleep();
-        true
+        self.asleep.is_some_and(|since| start.saturating_duration_since(since) < SETTLED)
     }
 
     fn give_back(&mut self, buffers: &mut Buffers) {
@@ -74,10 +85,15 @@ impl Inbox {
         buffers.give_back(mem::take(&mut self.bytes), 2 * self.queue.capacity());
     }
 
-    /// Has the thread wake the back end at its next record.
-    pub(crate) fn fall_asleep(&mut self) {
-        self.quiet = QUIET;
-        self.queue.fall_asleep();
+    /// Has the thread wake the back end at its next record. Returns whether that is new, so that a
+    /// record may be on its way whose call does not.
+    pub(crate) fn fall_asleep(&mut self) -> bool {
+        let is_new = self.queue.fall_asleep();
+        if is_new {
+            self.asleep = Some(Instant::now());
+        }
+        self.quiet = self.quiet.max(QUIET);
+        is_new
     }
 
     /// Marks the queue as one that is not read in each round. Returns whether it is over.

@@ -1,22 +1,17 @@
 //! The queues that the back end reads in each round: those that had records lately.
 
-use core::hint;
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::buffers::Buffers;
 use super::inbox::Inbox;
-use crate::queue::Queue;
 use crate::queue::all::{Changes, Queues};
+use crate::queue::{Queue, barrier};
+use crate::shared::wake::WakeUp;
 
 /// How often memory that was not needed since is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);
-/// How often all queues are looked at, in times of [`TRIMMED_EVERY`]. No record should be found
-/// then, since its thread would have woken the back end.
-const SWEPT_EVERY: u32 = 16;
-/// Longer than a store usually waits in a processor's store buffer.
-const SPINS: u32 = 8;
 
 pub(crate) struct Inboxes {
     awake: Vec<Inbox>,
@@ -26,34 +21,36 @@ pub(crate) struct Inboxes {
     over: usize,
     changes: Changes,
     buffers: Buffers,
+    /// When the round began.
+    start: Instant,
     trimmed_at: Instant,
-    trimmed: u32,
 }
 
 impl Inboxes {
     pub(crate) fn new() -> Self {
+        let start = Instant::now();
         Self {
             awake: Vec::new(),
             all: Vec::new(),
             over: 0,
             changes: Changes::default(),
             buffers: Buffers::default(),
-            trimmed_at: Instant::now(),
-            trimmed: 0,
+            start,
+            trimmed_at: start,
         }
     }
 
     /// Moves everything out of the queues and returns the number of bytes. If `is_asked`, looks at
     /// all queues.
     pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> usize {
+        self.start = Instant::now();
         let Self { awake, all, changes, buffers, .. } = self;
         queues.take_changes(changes);
         all.append(&mut changes.new);
         for queue in changes.woken.drain(..) {
             wake(awake, &queue);
         }
-        if is_asked || self.trimmed >= SWEPT_EVERY {
-            self.trimmed = 0;
+        if is_asked {
             all.iter().filter(|queue| !queue.is_empty()).for_each(|queue| wake(awake, queue));
         }
         awake.iter_mut().map(|inbox| inbox.fill(buffers)).sum()
@@ -66,9 +63,9 @@ impl Inboxes {
     /// Forgets queues that were empty for a while or whose threads have ended, and frees memory
     /// that was not needed.
     pub(crate) fn settle(&mut self, queues: &Queues) {
-        let Self { awake, over, buffers, .. } = self;
+        let Self { awake, over, buffers, start, .. } = self;
         awake.retain_mut(|inbox| {
-            let stays = inbox.stays(buffers);
+            let stays = inbox.stays(*start, buffers);
             if !stays {
                 *over += usize::from(inbox.leave());
             }
@@ -78,24 +75,21 @@ impl Inboxes {
             self.all.retain(|queue| !queue.is_over());
             self.over = 0;
         }
-        if self.trimmed_at.elapsed() >= TRIMMED_EVERY {
-            self.trimmed_at = Instant::now();
-            self.trimmed += 1;
+        if self.start.duration_since(self.trimmed_at) >= TRIMMED_EVERY {
+            self.trimmed_at = self.start;
             self.buffers.trim();
             queues.trim();
         }
     }
 
-    /// Has all threads wake the back end at their next records. Returns false if there are records
+    /// Has all threads wake the back end at their next records. Returns `None` if there are records
     /// already.
-    ///
-    /// A call has no fence between its record and its look at the flag. If it looked just before
-    /// the flag was set, its record arrives while this thread spins. If not even then, the record
-    /// is found after the back end was parked.
-    pub(crate) fn fall_asleep(&mut self, queues: &Queues) -> bool {
-        self.awake.iter_mut().for_each(Inbox::fall_asleep);
-        (0..SPINS).for_each(|_| hint::spin_loop());
-        self.awake.iter().all(Inbox::is_empty) && !queues.has_changes()
+    pub(crate) fn fall_asleep(&mut self, queues: &Queues) -> Option<WakeUp> {
+        let are_new =
+            self.awake.iter_mut().fold(false, |are_new, inbox| inbox.fall_asleep() | are_new);
+        let is_certain = barrier::pass() || !are_new;
+        let is_empty = self.awake.iter().all(Inbox::is_empty) && !queues.has_changes();
+        is_empty.then_some(if is_certain { WakeUp::Certain } else { WakeUp::Uncertain })
     }
 }
 
@@ -172,12 +166,13 @@ mod tests {
         let mut inboxes = Inboxes::new();
         let mut sender = queues.new_queue();
         assert!(push(&queues, &mut sender));
-        assert!(!inboxes.fall_asleep(&queues), "a queue was woken");
+        assert_eq!(inboxes.fall_asleep(&queues), None, "a queue was woken");
         round(&queues, &mut inboxes);
         assert!(!push(&queues, &mut sender));
-        assert!(!inboxes.fall_asleep(&queues), "there is a record");
+        assert_eq!(inboxes.fall_asleep(&queues), None, "there is a record");
         round(&queues, &mut inboxes);
-        assert!(inboxes.fall_asleep(&queues));
+        assert!(inboxes.fall_asleep(&queues).is_some());
+        assert_eq!(inboxes.fall_asleep(&queues), Some(WakeUp::Certain), "all slept before");
         assert!(push(&queues, &mut sender));
     }
 
@@ -210,6 +205,12 @@ mod tests {
         assert_eq!(inboxes.fill(&queues, true), RECORD.len());
         assert!(sender.push(&RECORD));
         inboxes.fall_asleep(&queues);
+        assert_eq!(round(&queues, &mut inboxes), 1);
+        queues.wake(sender.queue());
+        while !sender.is_asleep() {
+            assert_eq!(round(&queues, &mut inboxes), 0);
+        }
+        assert!(sender.push(&RECORD), "its call saw no flag");
         assert_eq!(round(&queues, &mut inboxes), 1);
     }
 }

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
-use crate::queue::WhenFull;
+use crate::queue::{WhenFull, barrier};
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
@@ -175,7 +175,8 @@ impl Builder {
     ///
     /// A record reaches its sinks within that time of its call, unless a sink stalls. A longer
     /// interval takes less CPU time, and larger queues. An idle back end does not nap: it waits
-    /// until a call wakes it. A flush and a queue that is half full end a nap.
+    /// until a call wakes it. A record of level Error, a flush and a queue that is half full end a
+    /// nap.
     ///
     /// # Examples
     ///
@@ -383,6 +384,7 @@ impl Builder {
         let filters = Filters::new(levels, kept, opened.most());
         let limits = self.rate_limit.map(Limits::new);
         texts::set_up();
+        barrier::set_up();
         let counts = opened.counts();
         let wanted = opened.wanted();
         let shared = Shared::new(

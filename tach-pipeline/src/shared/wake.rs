@@ -70,8 +70,27 @@ impl Waker {
     }
 }
 
+/// Whether the next record wakes a back end that is parked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WakeUp {
+    Certain,
+    /// A record may be on its way whose call does not know that the back end is parked.
+    Uncertain,
+}
+
+impl WakeUp {
+    /// Returns how long the back end stays parked before it looks again.
+    fn parked_for(self, interval: Duration) -> Duration {
+        match self {
+            Self::Certain => PARKED,
+            Self::Uncertain => interval,
+        }
+    }
+}
+
 pub(crate) struct Sleep {
     pace: Pace,
+    interval: Duration,
 }
 
 impl Sleep {
@@ -79,28 +98,40 @@ impl Sleep {
     pub(crate) fn new(waker: &Waker, interval: Duration) -> Self {
         let _already_set = waker.back_end.set(thread::current());
         WOKEN_BY.set(waker.address());
-        Self { pace: Pace::new(interval, Instant::now()) }
+        Self { pace: Pace::new(interval, Instant::now()), interval }
     }
 
-    /// Sleeps after a round, which found records or none. Parks only if `may_park`: then a caller
-    /// wakes it.
+    /// Sleeps after a round, which found records or none. Parks only if `fall_asleep` says that a
+    /// caller wakes it.
     pub(crate) fn sleep(
         &mut self,
         waker: &Waker,
         has_found: bool,
-        may_park: impl FnOnce() -> bool,
+        fall_asleep: impl FnOnce() -> Option<WakeUp>,
     ) {
         match self.pace.rest(Instant::now(), has_found) {
             Rest::Nap(time) => thread::park_timeout(time),
             Rest::Park => {
                 // ORDERING: Relaxed, as in `notify`.
                 waker.is_parked.store(true, Ordering::Relaxed);
-                if may_park() {
-                    thread::park_timeout(PARKED);
+                if let Some(wake_up) = fall_asleep() {
+                    thread::park_timeout(wake_up.parked_for(self.interval));
                     self.pace.woke_up(Instant::now());
                 }
                 waker.is_parked.store(false, Ordering::Relaxed);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_wakes_nobody_waits_for_the_interval_at_most() {
+        let interval = Duration::from_millis(5);
+        assert_eq!(WakeUp::Certain.parked_for(interval), PARKED);
+        assert_eq!(WakeUp::Uncertain.parked_for(interval), interval);
     }
 }
