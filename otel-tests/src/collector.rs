@@ -4,37 +4,64 @@ use std::fs;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
 
 use crate::otlp::{Otlp, Protocol, values};
-use crate::process::{Running, folder, ports, program};
+use crate::process::{Folder, Running, folder, ports, program};
 
 /// A running Collector that writes to a file.
 #[derive(Debug)]
 pub struct Collector {
     otlp: Otlp,
+    program: PathBuf,
+    folder: Arc<Folder>,
+    settings: PathBuf,
     received: PathBuf,
-    running: Running,
+    http: u16,
+    running: Option<Running>,
 }
 
 impl Collector {
     /// Starts the program in `OTELCOL_BIN`. Returns `None` if the variable is not set.
     #[must_use]
     pub fn start() -> Option<Self> {
+        let mut collector = Self::stopped()?;
+        collector.run();
+        Some(collector)
+    }
+
+    /// Chooses the ports of a Collector that does not run yet. Returns `None` if the variable is not
+    /// set.
+    #[must_use]
+    pub fn stopped() -> Option<Self> {
         let program = program("OTELCOL_BIN")?;
         let [grpc, http] = ports();
         let folder = folder();
-        let received = folder.join("received.jsonl");
-        let settings = folder.join("settings.yaml");
+        let (received, settings) =
+            (folder.path().join("received.jsonl"), folder.path().join("settings.yaml"));
         fs::write(&settings, configuration(grpc, http, &received.display().to_string()))
             .expect("the settings can be written");
-        let mut command = Command::new(program);
-        let running = Running::start(command.arg("--config").arg(settings), folder);
-        running.wait_for("Collector", || TcpStream::connect(("127.0.0.1", http)).ok());
-        Some(Self { otlp: Otlp::new(grpc, http), received, running })
+        let otlp = Otlp::new(grpc, http);
+        Some(Self { otlp, program, folder, settings, received, http, running: None })
+    }
+
+    /// Starts the Collector, or kills it and starts it again on the same ports.
+    pub fn run(&mut self) {
+        self.kill();
+        let folder = Arc::clone(&self.folder);
+        let mut command = Command::new(&self.program);
+        let running = Running::start(command.arg("--config").arg(&self.settings), folder);
+        running.wait_for("Collector", || TcpStream::connect(("127.0.0.1", self.http)).ok());
+        self.running = Some(running);
+    }
+
+    /// Kills the Collector.
+    pub fn kill(&mut self) {
+        self.running = None;
     }
 
     /// Returns a provider that exports spans to this Collector.
@@ -58,7 +85,8 @@ impl Collector {
     /// Waits for `count` items of the key, `spans` or `logRecords`, and returns all.
     #[must_use]
     pub fn received(&self, key: &str, count: usize) -> Vec<Value> {
-        self.running.wait_for(&format!("{count} {key}"), || {
+        let running = self.running.as_ref().expect("the Collector runs");
+        running.wait_for(&format!("{count} {key}"), || {
             let lists = self.all(key);
             let records: Vec<_> =
                 lists.iter().filter_map(Value::as_array).flatten().cloned().collect();
@@ -88,7 +116,7 @@ receivers:
       grpc: {{endpoint: "127.0.0.1:{grpc}"}}
       http: {{endpoint: "127.0.0.1:{http}"}}
 exporters:
-  file: {{path: "{file}", flush_interval: 50ms}}
+  file: {{path: "{file}", append: true, flush_interval: 50ms}}
 service:
   telemetry: {{metrics: {{level: none}}}}
   pipelines:

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,12 +40,12 @@ pub fn program(variable: &str) -> Option<PathBuf> {
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    folder: PathBuf,
+    folder: Arc<Folder>,
 }
 
 impl Running {
-    pub(crate) fn start(command: &mut Command, folder: PathBuf) -> Self {
-        let log = fs::File::create(folder.join("log")).expect("the log can be made");
+    pub(crate) fn start(command: &mut Command, folder: Arc<Folder>) -> Self {
+        let log = fs::File::create(folder.path().join("log")).expect("the log can be made");
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().expect("the program starts");
         Self { child, folder }
@@ -63,33 +64,49 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        let said = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let said = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         panic!("no {what} after {PATIENCE:?}; the program said:\n{said}")
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The program may have ended by itself. A folder that can't be removed does no harm.
+        // The program may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A folder that is removed when the test has succeeded.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
         if !thread::panicking() {
-            let _ = fs::remove_dir_all(&self.folder);
+            // A folder that can't be removed does no harm.
+            let _ = fs::remove_dir_all(&self.0);
         }
     }
 }
 
 /// Creates a folder below the one for temporary files.
-pub(crate) fn folder() -> PathBuf {
+pub(crate) fn folder() -> Arc<Folder> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = env::temp_dir().join(format!("tach-otel-{}-{number}", std::process::id()));
     fs::create_dir_all(&folder).expect("the folder can be made");
-    folder
+    Arc::new(Folder(folder))
 }
 
 /// Returns loopback ports that were free just now.

@@ -22,6 +22,19 @@ pub const fn is_line(event: &Event<'_>) -> bool {
     event.is_line()
 }
 
+/// Returns whether the event happened within spans.
+#[must_use]
+#[inline]
+pub const fn has_spans(event: &Event<'_>) -> bool {
+    event.has_spans()
+}
+
+/// Returns the number of the event's level in OpenTelemetry's data model for logs.
+#[must_use]
+pub fn severity_number(event: &Event<'_>) -> u64 {
+    event.severity_number()
+}
+
 /// Returns a note to append to a printed text if printing failed or panicked.
 ///
 /// # Errors

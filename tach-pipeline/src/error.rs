@@ -32,6 +32,12 @@ enum Kind {
         fault: String,
     },
     Variable(String),
+    #[cfg(feature = "otlp")]
+    Option {
+        name: String,
+        value: String,
+        fault: String,
+    },
     AlreadySet(&'static str),
     TimedOut(Duration, String),
     Sink(String),
@@ -60,6 +66,13 @@ impl Error {
 
     pub(crate) fn variable(name: &str) -> Self {
         Self { kind: Kind::Variable(name.to_owned()) }
+    }
+
+    /// `value` may be empty, if it must not be printed.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn option(name: &str, value: &str, fault: &str) -> Self {
+        let (name, value, fault) = (name.to_owned(), value.to_owned(), fault.to_owned());
+        Self { kind: Kind::Option { name, value, fault } }
     }
 
     #[cfg(any(feature = "log", feature = "tracing"))]
@@ -116,6 +129,23 @@ impl Error {
     #[must_use]
     pub fn is_filter(&self) -> bool {
         matches!(self.kind, Kind::Filter { .. } | Kind::Variable(_))
+    }
+
+    /// Returns whether an option of [`Otlp`](crate::Otlp), or its variable of the environment, can't
+    /// be used.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    ///
+    /// let sink = Sink::otlp(Otlp::new().endpoint("collector:4318"));
+    /// assert!(Pipeline::builder().sink(sink).build().unwrap_err().is_option());
+    /// ```
+    #[cfg(feature = "otlp")]
+    #[must_use]
+    pub fn is_option(&self) -> bool {
+        matches!(self.kind, Kind::Option { .. })
     }
 
     /// Returns whether `log` had a logger before, or tracing a global subscriber.
@@ -200,6 +230,12 @@ impl fmt::Display for Error {
             Kind::Variable(name) => {
                 write!(f, "can't parse the filter in the variable {name}: it must be Unicode")
             }
+            #[cfg(feature = "otlp")]
+            Kind::Option { name, value, fault } if value.is_empty() => {
+                write!(f, "can't use {name}: {fault}")
+            }
+            #[cfg(feature = "otlp")]
+            Kind::Option { name, value, fault } => write!(f, "can't use {name} {value:?}: {fault}"),
             Kind::AlreadySet(what) => {
                 write!(f, "{what} was set before; a program sets it once, so remove one of the two")
             }

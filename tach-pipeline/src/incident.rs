@@ -42,6 +42,17 @@ pub enum Incident<'a> {
         /// How many bytes wait.
         waiting: usize,
     },
+    /// A receiver refused records for good, or they were too old before it could be reached. They are
+    /// dropped.
+    #[non_exhaustive]
+    Refused {
+        /// The sink's name.
+        sink: &'a str,
+        /// The reason.
+        error: &'a io::Error,
+        /// How many.
+        count: u64,
+    },
     /// A format failed or panicked, so that a record is dropped.
     #[non_exhaustive]
     NotFormatted {
@@ -80,6 +91,9 @@ impl fmt::Display for Incident<'_> {
                 f,
                 "can't write the log to {sink}: {error}; {waiting} bytes wait, trying again"
             ),
+            Self::Refused { sink, error, count } => {
+                write!(f, "{count} records for {sink} were dropped: {error}")
+            }
             Self::NotFormatted { sink, error } => {
                 write!(f, "can't format a record for {sink}: {error}")
             }

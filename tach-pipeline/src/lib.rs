@@ -117,12 +117,19 @@
 //!
 //! [line]: tach_log::Line::without_time
 //!
+//! # OpenTelemetry
+//!
+//! With the feature `otlp`, `Sink::otlp` sends records to a collector on this machine or in this
+//! network: protobuf over HTTP, encoded on the sink's thread without the SDK and without a runtime.
+//! It is configured by OpenTelemetry's variables of the environment or by methods. TLS and gRPC are
+//! the collector's part. A record carries the ids in its fields `trace_id` and `span_id`.
+//!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
 //!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
 //! - Of several [sinks](Sink#guarantees), one that fails or stalls loses only its own records:
-//!   beyond 1 MiB, and if it stalls, after [`Sink::max_wait`]. The sink reports their number when
+//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::max_wait`]. The sink reports their number when
 //!   it works again; [`Pipeline::stats`] counts them at once.
 //! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
@@ -213,6 +220,8 @@ pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
+#[cfg(feature = "otlp")]
+pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink};

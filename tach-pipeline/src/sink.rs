@@ -5,12 +5,16 @@ mod batch;
 mod cut;
 mod file;
 mod formatter;
+mod gathering;
 mod journal;
 #[cfg(all(target_os = "linux", feature = "journald"))]
 mod journald;
 mod new_file;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod output;
 mod program;
+mod refused;
 mod rotation;
 mod severity;
 mod stream;
@@ -31,6 +35,8 @@ use tach_log::{Format, Line};
 use self::file::Options;
 use self::formatter::AnyFormat;
 pub use self::journal::Journal;
+#[cfg(feature = "otlp")]
+pub use self::otlp::Otlp;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
@@ -41,7 +47,7 @@ use crate::unlocked::Unlocked;
 
 /// How many bytes are gathered for one write.
 const BATCH: usize = 64 * 1024;
-/// How many bytes may wait for a sink that fails, or does not keep up with others.
+/// How many bytes may wait by default for a sink that fails, or does not keep up with others.
 const MOST_WAITING: usize = 1024 * 1024;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
@@ -84,6 +90,7 @@ pub struct Sink {
     /// What precedes each event.
     #[cfg(feature = "syslog")]
     header: Option<syslog::Header>,
+    buffer_bytes: usize,
 }
 
 impl Sink {
@@ -181,6 +188,33 @@ impl Sink {
         Self { header, ..sink }.format(Line::new().without_time().without_level())
     }
 
+    /// Sends records to a collector of OpenTelemetry, as OTLP over HTTP without TLS.
+    ///
+    /// The target is the scope, the message is the body, and fields are attributes, as are
+    /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
+    /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
+    /// hexadecimal digits. `err` and `error` are `exception.message`. A [`format`](Self::format) has
+    /// no effect.
+    ///
+    /// The sink has a thread of its own, also if it is alone. While the collector can't be reached,
+    /// records wait and are sent again, with pauses that grow; what it refuses for good, and what
+    /// can't be sent within [`Otlp::retry_for`], is dropped, counted in a record, and reported as
+    /// [`Incident::Refused`](crate::Incident::Refused).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(feature = "otlp")]
+    #[must_use]
+    pub fn otlp(options: Otlp) -> Self {
+        Self { format: Box::new(otlp::Records), ..Self::to(Target::Otlp(options)) }
+    }
+
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
     /// The writer needs no buffer, and is flushed only with the pipeline.
@@ -206,14 +240,13 @@ impl Sink {
     }
 
     fn to(target: Target) -> Self {
-        let format = Box::new(Line::new());
-        let filter = Ok(Levels::all(LevelFilter::Trace));
         Self {
             target,
-            format,
-            filter,
+            format: Box::new(Line::new()),
+            filter: Ok(Levels::all(LevelFilter::Trace)),
             is_colored: false,
             max_wait: None,
+            buffer_bytes: MOST_WAITING,
             #[cfg(feature = "syslog")]
             header: None,
         }
@@ -292,6 +325,22 @@ impl Sink {
         self
     }
 
+    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 1 MiB by
+    /// default. Records beyond are dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Sink;
+    ///
+    /// let sink = Sink::file("app.log").buffer_bytes(16 * 1024 * 1024);
+    /// ```
+    #[must_use]
+    pub fn buffer_bytes(mut self, bytes: usize) -> Self {
+        self.buffer_bytes = bytes;
+        self
+    }
+
     /// Sets the format, by default [`Line`].
     ///
     /// A record is formatted once for all sinks with the same format: formats of `tach-log` and
@@ -329,7 +378,9 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn format(mut self, format: impl Format + Send + 'static) -> Self {
-        self.format = Box::new(format);
+        if self.target.takes_formats() {
+            self.format = Box::new(format);
+        }
         #[cfg(feature = "syslog")]
         if let Some(header) = &self.header {
             self.format = Box::new(syslog::Message::new(header.clone(), self.format));

@@ -23,14 +23,18 @@ pub(crate) struct Dropped {
 impl Dropped {
     /// Counts one more record, which happened at `time`.
     pub(crate) fn add(all: &mut Option<Self>, time: UnixTime) {
-        match all {
-            None => *all = Some(Self { count: 1, from: time, to: time }),
+        Self { count: 1, from: time, to: time }.add_to(all);
+    }
+
+    /// Counts these records in `all` too.
+    pub(crate) fn add_to(self, all: &mut Option<Self>) {
+        let Self { count, from, to } = self;
+        *all = Some(match *all {
+            None => self,
             Some(all) => {
-                all.count += 1;
-                all.from = all.from.min(time);
-                all.to = all.to.max(time);
+                Self { count: all.count + count, from: all.from.min(from), to: all.to.max(to) }
             }
-        }
+        });
     }
 }
 

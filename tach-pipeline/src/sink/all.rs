@@ -29,6 +29,7 @@ struct OpenSink {
     formatter: Formatter,
     levels: Levels,
     max_wait: Duration,
+    buffer_bytes: usize,
     counts: Arc<SinkCounts>,
 }
 
@@ -54,6 +55,7 @@ impl Opened {
                 writer: sink.target.open()?,
                 formatter: Formatter { format: sink.format, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
+                buffer_bytes: sink.buffer_bytes,
             })
         };
         sinks.into_iter().map(open).collect::<Result<_, _>>().map(Self)
@@ -97,11 +99,11 @@ impl Sinks {
         shared: &Arc<Shared>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
-        let is_alone = opened.0.len() == 1;
+        let is_alone = opened.0.len() == 1 && !opened.0[0].writer.is_remote();
         for (index, sink) in opened.0.into_iter().enumerate() {
-            let OpenSink { writer, formatter, levels, max_wait, counts } = sink;
+            let OpenSink { writer, formatter, levels, max_wait, buffer_bytes, counts } = sink;
             let reporter = reporter.of_sink(&counts.name);
-            let output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+            let output = Output::new(writer, buffer_bytes, Arc::clone(&counts), reporter.clone());
             let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
             stream.count_for(Arc::clone(&counts));
             match &mut stream.writers {

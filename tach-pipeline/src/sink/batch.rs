@@ -122,6 +122,14 @@ impl Batch {
         self.done - done
     }
 
+    /// Gives up `length` bytes of [`next`](Self::next), of whose events `count` were refused, or all.
+    /// Returns the refused events, and how many others there were.
+    pub(super) fn refused(&mut self, length: usize, count: Option<u64>) -> (Option<Dropped>, u64) {
+        let events = self.wrote(length) as u64;
+        let count = count.unwrap_or(events).min(events);
+        (self.times.map(|(from, to)| Dropped { count, from, to }), events - count)
+    }
+
     /// Has an event that was written in part be written from its beginning.
     pub(super) fn repeat_part(&mut self) {
         self.written = self.done.checked_sub(1).map_or(0, |last| self.ends[last]);
@@ -138,12 +146,6 @@ impl Batch {
     /// Counts the events, all still unwritten, as dropped.
     pub(super) fn drop_into(&self, dropped: &mut Option<Dropped>) {
         let Some((from, to)) = self.times else { return };
-        let count = self.ends.len() as u64;
-        *dropped = Some(match *dropped {
-            Some(all) => {
-                Dropped { count: all.count + count, from: all.from.min(from), to: all.to.max(to) }
-            }
-            None => Dropped { count, from, to },
-        });
+        Dropped { count: self.ends.len() as u64, from, to }.add_to(dropped);
     }
 }

@@ -11,8 +11,10 @@ use std::thread;
 
 use self::failure::Failure;
 use super::batch::Batch;
+use super::refused::Refused;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter};
+use crate::queue::Dropped;
 use crate::stats::SinkCounts;
 
 /// How long to wait for a writer that would block.
@@ -20,19 +22,43 @@ const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(super) struct Output {
     writer: Writer,
+    buffer_bytes: usize,
     failure: Failure,
+    /// Events that were given up, until they are reported.
+    dropped: Option<Dropped>,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
 
 impl Output {
-    pub(super) fn new(writer: Writer, counts: Arc<SinkCounts>, reporter: Reporter) -> Self {
-        Self { writer, failure: Failure::default(), counts, reporter }
+    pub(super) fn new(
+        writer: Writer,
+        buffer_bytes: usize,
+        counts: Arc<SinkCounts>,
+        reporter: Reporter,
+    ) -> Self {
+        let (failure, dropped) = (Failure::default(), None);
+        Self { writer, buffer_bytes, failure, dropped, counts, reporter }
+    }
+
+    /// Returns how many bytes may wait.
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
     }
 
     /// Returns how long to wait before the next try, if the last one failed.
     pub(super) fn pause(&self) -> Duration {
-        self.failure.pause()
+        self.failure.pause().max(self.writer.pause())
+    }
+
+    /// Returns how long events may wait for others.
+    pub(super) fn max_delay(&self) -> Duration {
+        self.writer.max_delay()
+    }
+
+    /// Takes the number of events that were given up since the last call.
+    pub(super) fn take_dropped(&mut self) -> Option<Dropped> {
+        self.dropped.take()
     }
 
     /// Returns whether the last try failed.
@@ -42,7 +68,7 @@ impl Output {
 
     /// Writes the events, unless the writer failed a moment ago.
     pub(super) fn write(&mut self, batch: &mut Batch) {
-        if !batch.is_empty() && self.failure.pause().is_zero() {
+        if !batch.is_empty() && self.pause().is_zero() {
             let _reported = self.write_now(batch);
         }
     }
@@ -51,8 +77,10 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Returns the reason, which was reported too. The rest of the events stays.
+    /// Returns the reason, which was reported too. The rest of the events stays, except those that
+    /// are refused for good or tried for too long: they are given up, and those after them are written.
     pub(super) fn write_now(&mut self, batch: &mut Batch) -> Result<(), String> {
+        let mut outcome = Ok(());
         while batch.left() > 0 {
             self.follow(batch);
             let next = batch.next();
@@ -66,14 +94,46 @@ impl Output {
                     self.counts.bytes.add(count as u64);
                     self.counts.written.add(batch.wrote(count) as u64);
                 }
-                Err(error) => return Err(self.failed(&error, batch)),
+                Err(error) => {
+                    let length = next.len();
+                    if let Some(refused) = Refused::of(&error) {
+                        outcome = Err(self.give_up(length, refused.count, &error, batch));
+                    } else if self.failure.duration() >= self.writer.retries_for() {
+                        outcome = Err(self.give_up(batch.left(), None, &error, batch));
+                        self.failure.is_over();
+                    } else {
+                        return Err(self.failed(&error, batch));
+                    }
+                }
             }
         }
         batch.clear();
-        if self.failure.is_over() {
+        if self.failure.is_over() && outcome.is_ok() {
             self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
         }
-        Ok(())
+        outcome
+    }
+
+    /// Drops `length` bytes of events, of which the receiver refused `count`, or all.
+    #[cold]
+    fn give_up(
+        &mut self,
+        length: usize,
+        count: Option<u64>,
+        error: &io::Error,
+        batch: &mut Batch,
+    ) -> String {
+        let (dropped, accepted) = batch.refused(length, count);
+        self.counts.written.add(accepted);
+        self.counts.failed(error);
+        let sink = &*self.counts.name;
+        if let Some(dropped) = dropped {
+            self.counts.dropped.add(dropped.count);
+            dropped.add_to(&mut self.dropped);
+            let count = dropped.count;
+            self.reporter.report(&Incident::Refused { sink, error, count });
+        }
+        format!("can't write the log to {sink}: {error}")
     }
 
     /// Flushes the writer.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+use super::BATCH;
 use super::batch::Batch;
 use super::formatter::Formatter;
 use super::output::Output;
 use super::worker::Worker;
-use super::{BATCH, MOST_WAITING};
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
 use crate::queue::Dropped;
@@ -56,7 +56,7 @@ impl Stream {
     pub(super) fn make_room(&mut self, formatter: &Formatter, time: UnixTime) -> bool {
         if self.batch.len() >= BATCH {
             self.pass_on(formatter);
-            if self.batch.len() >= MOST_WAITING {
+            if self.batch.len() >= self.buffer_bytes() {
                 self.drop_one(time);
                 return false;
             }
@@ -65,6 +65,14 @@ impl Stream {
             self.report_dropped(formatter);
         }
         true
+    }
+
+    /// Returns how many bytes may wait here. Threads have buffers of their own.
+    fn buffer_bytes(&self) -> usize {
+        match &self.writers {
+            Writers::Here(output) => output.buffer_bytes(),
+            Writers::Threads(_) => usize::MAX,
+        }
     }
 
     /// Counts a record that can't be formatted.

@@ -1,14 +1,25 @@
 //! A sink's file or writer, before and after it is opened.
 
+use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
 use super::file::{LogFile, Options};
+#[cfg(feature = "otlp")]
+use super::otlp::{Exporter, Otlp};
 use crate::error::Error;
 
 pub(super) enum Target {
-    File { path: PathBuf, options: Options },
-    Writer { name: String, writer: Box<dyn io::Write + Send> },
+    File {
+        path: PathBuf,
+        options: Options,
+    },
+    Writer {
+        name: String,
+        writer: Box<dyn io::Write + Send>,
+    },
+    #[cfg(feature = "otlp")]
+    Otlp(Otlp),
 }
 
 impl Target {
@@ -21,6 +32,17 @@ impl Target {
         match self {
             Self::File { path, .. } => path.display().to_string(),
             Self::Writer { name, .. } => name.clone(),
+            #[cfg(feature = "otlp")]
+            Self::Otlp(options) => options.name(),
+        }
+    }
+
+    /// Returns whether any format may write the events. A collector reads one only.
+    pub(super) fn takes_formats(&self) -> bool {
+        match self {
+            Self::File { .. } | Self::Writer { .. } => true,
+            #[cfg(feature = "otlp")]
+            Self::Otlp(_) => false,
         }
     }
 
@@ -31,14 +53,18 @@ impl Target {
                 Err(error) => Err(Error::open(&path, error)),
             },
             Self::Writer { writer, .. } => Ok(Writer::Other(writer)),
+            #[cfg(feature = "otlp")]
+            Self::Otlp(options) => options.open().map(|exporter| Writer::Otlp(Box::new(exporter))),
         }
     }
 }
 
-/// An open file, or the user's writer.
+/// An open file, the user's writer or a collector.
 pub(super) enum Writer {
     File(Box<LogFile>),
     Other(Box<dyn io::Write + Send>),
+    #[cfg(feature = "otlp")]
+    Otlp(Box<Exporter>),
 }
 
 impl Writer {
@@ -46,6 +72,8 @@ impl Writer {
         match self {
             Self::File(file) => file.write(bytes),
             Self::Other(writer) => writer.write(bytes),
+            #[cfg(feature = "otlp")]
+            Self::Otlp(exporter) => exporter.export(bytes),
         }
     }
 
@@ -54,6 +82,46 @@ impl Writer {
             // It has no buffer.
             Self::File(_) => Ok(()),
             Self::Other(writer) => writer.flush(),
+            // Each write is a whole request.
+            #[cfg(feature = "otlp")]
+            Self::Otlp(_) => Ok(()),
+        }
+    }
+
+    /// Returns whether writing takes as long as an answer from another machine, so that the back
+    /// end must not do it.
+    pub(super) fn is_remote(&self) -> bool {
+        match self {
+            #[cfg(feature = "otlp")]
+            Self::Otlp(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns how long events may wait for others, since each write is costly.
+    pub(super) fn max_delay(&self) -> Duration {
+        match self {
+            #[cfg(feature = "otlp")]
+            Self::Otlp(exporter) => exporter.max_delay(),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Returns how long the writer asks not to be tried.
+    pub(super) fn pause(&self) -> Duration {
+        match self {
+            #[cfg(feature = "otlp")]
+            Self::Otlp(exporter) => exporter.pause(),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Returns how long the same events are tried before they are given up.
+    pub(super) fn retries_for(&self) -> Duration {
+        match self {
+            #[cfg(feature = "otlp")]
+            Self::Otlp(exporter) => exporter.retries_for(),
+            _ => Duration::MAX,
         }
     }
 }

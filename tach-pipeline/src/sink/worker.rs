@@ -9,10 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use super::BATCH;
 use super::batch::Batch;
 use super::formatter::Formatter;
+use super::gathering::Gathering;
 use super::output::Output;
-use super::{BATCH, MOST_WAITING};
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
 use crate::queue::Dropped;
@@ -30,6 +31,8 @@ pub(super) struct Worker {
     /// `None` once it was joined.
     thread: Option<JoinHandle<Option<String>>>,
     max_wait: Duration,
+    /// How many bytes may wait.
+    buffer_bytes: usize,
     /// Whether the sink was found to stall, and has had no room since.
     is_stalled: bool,
     /// Records that the sink had no room for.
@@ -64,6 +67,8 @@ struct State {
     is_ending: bool,
     /// Whether the last try to write failed.
     is_failing: bool,
+    /// Events that the thread gave up, until the back end reports them.
+    dropped: Option<Dropped>,
     /// Whether the thread or the back end waits to be notified.
     waits: bool,
 }
@@ -76,6 +81,7 @@ impl Default for State {
             reopenings: 0,
             is_ending: false,
             is_failing: false,
+            dropped: None,
             waits: false,
         }
     }
@@ -112,6 +118,8 @@ impl Worker {
     /// If that fails.
     pub(super) fn start(plan: Plan, shared: &Arc<Shared>) -> io::Result<Self> {
         let Plan { output, max_wait, counts, reporter, index } = plan;
+        let buffer_bytes = output.buffer_bytes();
+        let gathering = Gathering::new(output.max_delay());
         let link = Arc::new(Link::default());
         let writing = Writing {
             link: Arc::clone(&link),
@@ -121,15 +129,17 @@ impl Worker {
             index,
             flushed: 0,
             reopened: 0,
+            gathering,
         };
         let thread = thread::Builder::new().name("tach-sink".to_owned());
         let thread = Some(thread.spawn(|| writing.run())?);
-        Ok(Self { link, thread, max_wait, is_stalled: false, dropped: None, counts, reporter })
+        let (is_stalled, dropped) = (false, None);
+        Ok(Self { link, thread, max_wait, buffer_bytes, is_stalled, dropped, counts, reporter })
     }
 
     /// Adds the events if there is room for them, and returns whether there is.
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
-        let has_room = self.add_up_to(MOST_WAITING, batch);
+        let has_room = self.add_up_to(self.buffer_bytes, batch);
         if has_room && mem::take(&mut self.is_stalled) {
             self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
         }
@@ -155,7 +165,10 @@ impl Worker {
         formatter: &Formatter,
         levels: &Levels,
     ) {
-        let most = MOST_WAITING + if is_asked { BATCH } else { 0 };
+        if let Some(dropped) = self.link.lock().dropped.take() {
+            dropped.add_to(&mut self.dropped);
+        }
+        let most = self.buffer_bytes + if is_asked { BATCH } else { 0 };
         let Some(dropped) = self.dropped.filter(|_| self.link.lock().pending.len() < most) else {
             return;
         };
@@ -188,7 +201,7 @@ impl Worker {
                 drop(state);
                 return self.drop_all(batch, stalls);
             }
-            if state.pending.len() >= MOST_WAITING {
+            if state.pending.len() >= self.buffer_bytes {
                 drop(self.link.wait(state, left.min(BETWEEN_LOOKS)));
             }
         }
@@ -251,6 +264,7 @@ struct Writing {
     index: usize,
     flushed: u64,
     reopened: u64,
+    gathering: Gathering,
 }
 
 struct Job {
@@ -289,16 +303,18 @@ impl Writing {
         loop {
             let is_asked =
                 state.flush != self.flushed || state.reopenings != self.reopened || state.is_ending;
-            let pause = self.output.pause();
-            if self.batch.is_empty() && !state.pending.is_empty() {
+            let delay = self.gathering.left(state.pending.len());
+            if self.batch.is_empty() && (is_asked || delay.is_zero()) {
                 mem::swap(&mut self.batch, &mut state.pending);
+                self.gathering.end();
             }
+            let pause = if self.batch.is_empty() { delay } else { self.output.pause() };
             if is_asked || !self.batch.is_empty() && pause.is_zero() {
                 let State { flush, reopenings, is_ending, .. } = *state;
                 self.link.notify(state);
                 return Job { flush, reopenings, is_ending };
             }
-            let pause = if self.batch.is_empty() { FOREVER } else { pause };
+            let pause = if pause.is_zero() { FOREVER } else { pause };
             state = self.link.wait(state, pause);
         }
     }
@@ -313,17 +329,23 @@ impl Writing {
         if reopens {
             self.output.reopen(&mut self.batch);
         }
-        let is_failing = self.output.is_failing();
-        self.link.lock().is_failing = is_failing;
+        let mut state = self.link.lock();
+        state.is_failing = self.output.is_failing();
+        if let Some(dropped) = self.output.take_dropped() {
+            dropped.add_to(&mut state.dropped);
+        }
         done
     }
 
     fn flush(&mut self) -> Result<(), String> {
-        self.output.write_now(&mut self.batch)?;
+        let before = self.output.write_now(&mut self.batch);
+        if !self.batch.is_empty() {
+            return before;
+        }
         let mut state = self.link.lock();
         mem::swap(&mut self.batch, &mut state.pending);
         self.link.notify(state);
-        self.output.write_now(&mut self.batch)?;
+        before.and(self.output.write_now(&mut self.batch))?;
         self.output.flush(&self.batch)
     }
 }

@@ -19,6 +19,12 @@ assert_implements!(
     tach_pipeline::Facility, tach_pipeline::Syslog,
 );
 
+#[cfg(feature = "otlp")]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::Otlp,
+);
+
 // Writers and formats need not be `Sync`.
 assert_implements!([Send + Unpin] Sink, Builder);
 

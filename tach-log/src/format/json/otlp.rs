@@ -28,7 +28,7 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
     to.extend_from_slice(b"\",\"observedTimeUnixNano\":\"");
     write_plain(to, Value::U64(event.time().as_nanos()));
     to.extend_from_slice(b"\",\"severityNumber\":");
-    write_plain(to, Value::U64(severity(event)));
+    write_plain(to, Value::U64(event.severity_number()));
     to.extend_from_slice(b",\"severityText\":");
     to.extend_from_slice(layout.level(event).as_bytes());
     if !event.message().is_empty() {
@@ -139,16 +139,4 @@ fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
         value => to.extend_from_slice(Syntax::Json.text_of(value).as_bytes()),
     }
     to.push(b'}');
-}
-
-/// Returns the number of the level in OpenTelemetry's data model for logs.
-fn severity(event: &Event<'_>) -> u64 {
-    match event.level() {
-        log::Level::Error if event.level_name() == "CRITICAL" => 21,
-        log::Level::Error => 17,
-        log::Level::Warn => 13,
-        log::Level::Info => 9,
-        log::Level::Debug => 5,
-        log::Level::Trace => 1,
-    }
 }

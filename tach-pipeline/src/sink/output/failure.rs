@@ -9,20 +9,34 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How a sink fails.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
-    /// When the writer failed last, and the pause from then on; `None` once it has worked again.
-    lasting: Option<(Instant, Duration)>,
+    /// `None` once the writer has worked again.
+    lasting: Option<Lasting>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lasting {
+    /// When the writer failed first.
+    since: Instant,
+    /// When it failed last, and the pause from then on.
+    last: Instant,
+    pause: Duration,
 }
 
 impl Failure {
     /// Returns how long to wait before the next try.
     pub(super) fn pause(&self) -> Duration {
-        self.lasting
-            .map_or(Duration::ZERO, |(failed, pause)| pause.saturating_sub(failed.elapsed()))
+        let left = |it: Lasting| it.pause.saturating_sub(it.last.elapsed());
+        self.lasting.map_or(Duration::ZERO, left)
     }
 
     /// Returns whether the writer failed the last time.
     pub(super) fn is_lasting(&self) -> bool {
         self.lasting.is_some()
+    }
+
+    /// Returns how long the writer has failed.
+    pub(super) fn duration(&self) -> Duration {
+        self.lasting.map_or(Duration::ZERO, |lasting| lasting.since.elapsed())
     }
 
     /// Ends the failure, and returns whether there was one.
@@ -31,7 +45,9 @@ impl Failure {
     }
 
     pub(super) fn happened(&mut self) {
-        let pause = self.lasting.map_or(FIRST_PAUSE, |(_, pause)| (pause * 2).min(LONGEST_PAUSE));
-        self.lasting = Some((Instant::now(), pause));
+        let now = Instant::now();
+        let pause = self.lasting.map_or(FIRST_PAUSE, |it| (it.pause * 2).min(LONGEST_PAUSE));
+        let since = self.lasting.map_or(now, |it| it.since);
+        self.lasting = Some(Lasting { since, last: now, pause });
     }
 }

@@ -8,6 +8,7 @@ use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::level::Level;
+use crate::sink::MOST_WAITING;
 use crate::sink::file::{LogFile, Options};
 use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
@@ -55,6 +56,7 @@ fn after_reopening(
     }
     let mut old = Output::new(
         Writer::Other(Box::new(Full(room))),
+        MOST_WAITING,
         Arc::default(),
         Reporter::new(Some(Arc::new(|_| {}))),
     );

@@ -1,0 +1,298 @@
+//! Records of the pipeline at the real Collector, and at one that refuses or is busy.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use log::{Level, Log as _, Record};
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use otel_tests::{Collector, nanos};
+use prost::Message as _;
+use tach_core::{ManualClock, UnixTime};
+use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Sink};
+
+/// Long enough for any machine: no test fails by being slow.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(20);
+
+fn build(options: Otlp, with: impl FnOnce(Builder) -> Builder) -> Guard {
+    let sink = Sink::otlp(options.max_delay(SHORT)).buffer_bytes(64 * 1024 * 1024);
+    with(Pipeline::builder().sink(sink)).build().unwrap()
+}
+
+fn info(pipeline: &Pipeline, message: &str) {
+    let record = &mut Record::builder();
+    let record = record.level(Level::Info).target("app");
+    pipeline.log(&record.args(format_args!("{message}")).build());
+}
+
+/// Returns the bodies of the records that a Collector has received.
+fn bodies(records: &[serde_json::Value]) -> Vec<String> {
+    let body = |record: &serde_json::Value| record["body"]["stringValue"].as_str().map(Into::into);
+    records.iter().filter_map(body).collect()
+}
+
+#[test]
+fn a_record_arrives_whole() {
+    const TIME: u64 = 1_700_000_000_123_456_789;
+    let trace_id = "0af7651916cd43dd8448eb211c80319c";
+    for compresses in [false, true] {
+        let Some(collector) = Collector::start() else { return };
+        let options = Otlp::new().endpoint(&collector.endpoint()).gzip(compresses);
+        let options = options.service_name("checkout").attribute("service.instance.id", 3);
+        let clock = ManualClock::new(UnixTime::from_nanos(TIME));
+        let pipeline = build(options, |builder| builder.with_clock(clock));
+        let fields: [(&str, log::kv::Value); 5] = [
+            ("number", (-7).into()),
+            ("ratio", 0.5.into()),
+            ("is_new", true.into()),
+            ("trace_id", trace_id.into()),
+            ("span_id", "b7ad6b7169203331".into()),
+        ];
+        let record = &mut Record::builder();
+        let record = record.level(Level::Warn).target("app::db").file(Some("src/db.rs"));
+        let record = record.line(Some(12)).key_values(&fields);
+        pipeline.log(&record.args(format_args!("{}", "slow\nquery")).build());
+        pipeline.flush(LONG).unwrap();
+
+        let record = &collector.received("logRecords", 1)[0];
+        assert_eq!(nanos(record, "timeUnixNano"), TIME);
+        assert_eq!(nanos(record, "observedTimeUnixNano"), TIME);
+        assert_eq!(
+            (&record["severityNumber"], &record["severityText"]),
+            (&13.into(), &"WARN".into())
+        );
+        assert_eq!(record["body"]["stringValue"], "slow\nquery");
+        assert_eq!(
+            (&record["traceId"], &record["spanId"]),
+            (&trace_id.into(), &"b7ad6b7169203331".into())
+        );
+        let attributes = record["attributes"].as_array().unwrap();
+        let attribute = |key: &str| {
+            let found = attributes.iter().find(|attribute| attribute["key"] == key);
+            found.unwrap_or_else(|| panic!("{key} is missing in {record}"))["value"].to_string()
+        };
+        assert_eq!(attribute("number"), r#"{"intValue":"-7"}"#);
+        assert_eq!(attribute("ratio"), r#"{"doubleValue":0.5}"#);
+        assert_eq!(attribute("is_new"), r#"{"boolValue":true}"#);
+        assert_eq!(attribute("code.file.path"), r#"{"stringValue":"src/db.rs"}"#);
+        assert_eq!(attribute("code.line.number"), r#"{"intValue":"12"}"#);
+        assert!(attributes.iter().all(|attribute| attribute["key"] != "trace_id"));
+        assert_eq!(collector.all("scope")[0]["name"], "app::db");
+        let resource = collector.all("resource")[0].to_string();
+        for part in ["service.name", "checkout", r#""intValue":"3""#, "telemetry.sdk.language"] {
+            assert!(resource.contains(part), "{resource}");
+        }
+    }
+}
+
+#[test]
+fn no_record_is_lost_while_the_collector_restarts() {
+    const ROUNDS: usize = 3;
+    const COUNT: usize = 2_000;
+    let Some(mut collector) = Collector::stopped() else { return };
+    let pipeline = build(Otlp::new().endpoint(&collector.endpoint()), |builder| builder);
+    for round in 0..ROUNDS {
+        // The Collector does not run, or was killed in the middle of the last round.
+        (0..COUNT).for_each(|number| info(&pipeline, &format!("{round} {number}")));
+        assert!(pipeline.flush(Duration::from_secs(2)).is_err());
+        collector.run();
+        (0..COUNT).for_each(|number| info(&pipeline, &format!("{round} {number} more")));
+        while pipeline.flush(LONG).is_err() {}
+        // The Collector writes what it has accepted some time later.
+        let _all = collector.received("logRecords", 2 * COUNT * (round + 1));
+        collector.kill();
+    }
+    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    collector.run();
+    let records = collector.received("logRecords", 2 * COUNT * ROUNDS);
+    let mut messages = bodies(&records);
+    messages.sort();
+    // A request whose answer was lost is sent twice.
+    messages.dedup();
+    assert_eq!(messages.len(), 2 * COUNT * ROUNDS);
+}
+
+#[test]
+fn what_the_collector_refuses_is_counted_and_reported() {
+    let Some(collector) = Collector::start() else { return };
+    // No receiver has this path.
+    let endpoint = format!("{}/nowhere", collector.endpoint());
+    let (refused, reports) = channel();
+    let pipeline = build(Otlp::new().endpoint(&endpoint), |builder| {
+        builder.on_incident(move |incident| refused.send(incident.to_string()).unwrap())
+    });
+    (0..100).for_each(|number| info(&pipeline, &number.to_string()));
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.to_string().contains("HTTP 404"), "{error}");
+    let stats = pipeline.stats();
+    assert_eq!((stats.sinks()[0].dropped(), stats.sinks()[0].written()), (100, 0));
+    assert!(reports.try_iter().any(|report| report.contains("HTTP 404")));
+}
+
+/// Serves requests with these answers, the last one for all further ones. Sends each request.
+fn serve(answers: Vec<Vec<u8>>) -> (String, Receiver<ExportLogsServiceRequest>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, requests) = channel();
+    thread::spawn(move || {
+        let mut number = 0;
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            while let Some(body) = body(&mut stream) {
+                let request = ExportLogsServiceRequest::decode(&*body).unwrap();
+                let _the_test_has_ended = sender.send(request);
+                let answer = answers.get(number).unwrap_or(&answers[answers.len() - 1]);
+                stream.get_mut().write_all(answer).unwrap();
+                number += 1;
+            }
+        }
+    });
+    (endpoint, requests)
+}
+
+/// Reads a request and returns its body, or `None` at the end.
+fn body(stream: &mut BufReader<std::net::TcpStream>) -> Option<Vec<u8>> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).unwrap_or(0) == 0 {
+            return None;
+        }
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.trim().parse().unwrap();
+        } else if line == "\r\n" {
+            let mut body = vec![0; length];
+            return stream.read_exact(&mut body).ok().map(|()| body);
+        }
+    }
+}
+
+fn answer(head: &str, body: &[u8]) -> Vec<u8> {
+    [format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
+}
+
+fn ok() -> Vec<u8> {
+    answer("200 OK", b"")
+}
+
+fn records(request: &ExportLogsServiceRequest) -> Vec<&LogRecord> {
+    let scopes = request.resource_logs.iter().flat_map(|logs| &logs.scope_logs);
+    scopes.flat_map(|scope| &scope.log_records).collect()
+}
+
+fn messages(request: &ExportLogsServiceRequest) -> Vec<String> {
+    let text = |record: &&LogRecord| match record.body.as_ref()?.value.as_ref()? {
+        Value::StringValue(text) => Some(text.clone()),
+        other => panic!("{other:?}"),
+    };
+    records(request).iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_busy_collector_gets_the_same_records_later() {
+    let busy = answer("503 Busy\r\nretry-after: 0", b"");
+    let (endpoint, requests) = serve(vec![busy.clone(), busy, ok()]);
+    let pipeline = build(Otlp::new().endpoint(&endpoint), |builder| builder);
+    info(&pipeline, "once");
+    let sent: Vec<_> = requests.iter().take(3).map(|request| messages(&request)).collect();
+    assert_eq!(sent, [["once"], ["once"], ["once"]]);
+    while pipeline.stats().sinks()[0].written() == 0 {}
+    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+}
+
+#[test]
+fn a_partial_success_counts_what_was_rejected() {
+    let partial = ExportLogsServiceResponse {
+        partial_success: Some(ExportLogsPartialSuccess {
+            rejected_log_records: 3,
+            error_message: "too large".to_owned(),
+        }),
+    };
+    let (endpoint, requests) = serve(vec![answer("200 OK", &partial.encode_to_vec()), ok()]);
+    let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG), |builder| builder);
+    (0..10).for_each(|number| info(&pipeline, &number.to_string()));
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.to_string().contains("too large"), "{error}");
+    let stats = pipeline.stats();
+    assert_eq!((stats.sinks()[0].dropped(), stats.sinks()[0].written()), (3, 7));
+    // The loss is in the log.
+    info(&pipeline, "next");
+    pipeline.flush(LONG).unwrap();
+    let (first, second) = (requests.recv().unwrap(), requests.recv().unwrap());
+    assert_eq!(records(&first).len(), 10);
+    let report = records(&second)[0];
+    assert!(messages(&second).contains(&"next".to_owned()));
+    let count = report.attributes.iter().find(|attribute| attribute.key == "count").unwrap();
+    let three = AnyValue { value: Some(Value::IntValue(3)) };
+    assert_eq!(count.value.as_ref(), Some(&three));
+}
+
+#[test]
+fn records_are_dropped_once_the_collector_was_away_for_too_long() {
+    let endpoint = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let options = Otlp::new().endpoint(&endpoint).retry_for(Duration::from_millis(100));
+    let pipeline = build(options, |builder| builder);
+    info(&pipeline, "lost");
+    while pipeline.stats().sinks()[0].dropped() == 0 {
+        let _fails = pipeline.flush(SHORT);
+        thread::sleep(SHORT);
+    }
+    assert_eq!(pipeline.stats().sinks()[0].dropped(), 1);
+}
+
+/// Each value, and scopes that change and that stay, by the official schema's generated code.
+#[test]
+fn any_event_is_read_by_the_generated_code() {
+    use tracing::subscriber::with_default;
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    let (endpoint, requests) = serve(vec![ok()]);
+    let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG), |builder| builder);
+    let long = "é".repeat(70_000);
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        let _span = tracing::error_span!("outer", tenant = 1).entered();
+        let _inner = tracing::error_span!("inner").entered();
+        tracing::info!(target: "a", max = u64::MAX, min = i64::MIN, big = u128::MAX, nan = f64::NAN);
+        tracing::info!(target: "a", empty = "", error = "no", trace_id = "short", "{}", long);
+        tracing::error!(target: "b", "last");
+    });
+    pipeline.flush(LONG).unwrap();
+    let requests: Vec<_> = requests.try_iter().collect();
+    let logs: Vec<_> = requests.iter().flat_map(|request| &request.resource_logs).collect();
+    let scopes: Vec<_> = logs.iter().flat_map(|logs| &logs.scope_logs).collect();
+    let name = |index: usize| &scopes[index].scope.as_ref().unwrap().name;
+    let records: Vec<_> = scopes.iter().flat_map(|scope| &scope.log_records).collect();
+    assert_eq!(records.len(), 3);
+    assert_eq!((name(0), name(scopes.len() - 1)), (&"a".to_owned(), &"b".to_owned()));
+    let value = |record: usize, key: &str| {
+        let mut found = records[record].attributes.iter().filter(|attribute| attribute.key == key);
+        let KeyValue { value, .. } = found.next().unwrap_or_else(|| panic!("{key} is missing"));
+        assert_eq!(found.next(), None, "{key} stands twice");
+        value.clone().unwrap().value.unwrap()
+    };
+    assert_eq!(value(0, "max"), Value::StringValue(u64::MAX.to_string()));
+    assert_eq!(value(0, "min"), Value::IntValue(i64::MIN));
+    assert_eq!(value(0, "big"), Value::StringValue(u128::MAX.to_string()));
+    assert!(matches!(value(0, "nan"), Value::DoubleValue(nan) if nan.is_nan()));
+    assert_eq!(value(0, "span"), Value::StringValue("outer:inner".to_owned()));
+    assert_eq!(value(0, "tenant"), Value::IntValue(1));
+    assert_eq!(records[0].body, None);
+    assert_eq!(value(1, "empty"), Value::StringValue(String::new()));
+    assert_eq!(value(1, "exception.message"), Value::StringValue("no".to_owned()));
+    assert_eq!(value(1, "trace_id"), Value::StringValue("short".to_owned()));
+    assert!(records[1].trace_id.is_empty());
+    let body = records[1].body.clone().unwrap().value;
+    assert_eq!(body, Some(Value::StringValue(long)));
+    assert_eq!((records[2].severity_number, &*records[2].severity_text), (17, "ERROR"));
+}

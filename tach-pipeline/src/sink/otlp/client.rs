@@ -1,0 +1,395 @@
+//! One request after another to an HTTP/1.1 server (RFC 9112), on a connection that is kept.
+
+use core::str;
+use core::time::Duration;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Instant;
+
+use httparse::{EMPTY_HEADER, Response, Status};
+
+/// The most headers of an answer.
+const MOST_HEADERS: usize = 64;
+/// The most bytes of an answer. A server has little to say.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// The server and the fixed part of each request.
+pub(super) struct Client {
+    /// The host, without the brackets of an IPv6 address, and the port.
+    pub(super) address: (String, u16),
+    /// The request line and all headers but the length, each with its line end.
+    pub(super) head: String,
+    /// The time for a request and its answer.
+    pub(super) timeout: Duration,
+    /// The connection of the last request, if the server kept it.
+    pub(super) connection: Option<Connection>,
+}
+
+/// The parts of an answer that say whether the request was accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// The pause that the server asks for before the next try.
+    pub(super) retry_after: Option<Duration>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Client {
+    /// Posts `body`, and returns the answer.
+    ///
+    /// # Errors
+    ///
+    /// If the server can't be reached, or does not answer in time or as HTTP has it.
+    pub(super) fn post(&mut self, body: &[u8]) -> io::Result<Answer> {
+        let deadline = Instant::now() + self.timeout;
+        if let Some(mut kept) = self.connection.take() {
+            let answer = kept.exchange(&self.head, body, deadline);
+            // A server closes a connection that is idle, maybe while the request is on its way.
+            if answer.is_ok() || kept.has_answered || Instant::now() >= deadline {
+                return self.answered(kept, answer);
+            }
+        }
+        let mut connection = Connection::open(&self.address, deadline)?;
+        let answer = connection.exchange(&self.head, body, deadline);
+        self.answered(connection, answer)
+    }
+
+    fn answered(
+        &mut self,
+        connection: Connection,
+        answer: io::Result<(Answer, bool)>,
+    ) -> io::Result<Answer> {
+        let (answer, is_kept) = answer?;
+        if is_kept {
+            self.connection = Some(connection);
+        }
+        Ok(answer)
+    }
+}
+
+pub(super) struct Connection {
+    stream: TcpStream,
+    /// The bytes of the answer that have arrived and were not read yet.
+    received: Vec<u8>,
+    /// Whether any byte has arrived since the last request.
+    has_answered: bool,
+}
+
+impl Connection {
+    fn open(address: &(String, u16), deadline: Instant) -> io::Result<Self> {
+        let mut last = None;
+        for address in (address.0.as_str(), address.1).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, left(deadline)?) {
+                Ok(stream) => {
+                    // The whole request is there, so there is nothing to gather.
+                    stream.set_nodelay(true)?;
+                    return Ok(Self { stream, received: Vec::new(), has_answered: false });
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
+    }
+
+    /// Sends a request, and returns the answer and whether the connection may be used again.
+    fn exchange(
+        &mut self,
+        head: &str,
+        body: &[u8],
+        deadline: Instant,
+    ) -> io::Result<(Answer, bool)> {
+        self.received.clear();
+        self.has_answered = false;
+        let mut request = Vec::with_capacity(head.len() + body.len() + 64);
+        write!(request, "{head}content-length: {}\r\n\r\n", body.len())?;
+        request.extend_from_slice(body);
+        let mut rest = &*request;
+        while !rest.is_empty() {
+            self.stream.set_write_timeout(Some(left(deadline)?))?;
+            let sent = interrupted_again(|| self.stream.write(rest))?;
+            rest = &rest[sent..];
+        }
+        let head = loop {
+            let head = self.head(deadline)?;
+            // An interim answer, such as "100 Continue", precedes the final one.
+            if head.status >= 200 {
+                break head;
+            }
+        };
+        let (body, is_whole) = match head.body {
+            _ if head.status == 204 => (Vec::new(), true),
+            Body::Length(length) => self.take(length, deadline)?,
+            Body::Chunks => self.chunks(deadline)?,
+            Body::Rest => (self.rest(deadline)?, false),
+        };
+        let answer = Answer { status: head.status, retry_after: head.retry_after, body };
+        Ok((answer, is_whole && !head.closes))
+    }
+
+    /// Reads the head of an answer.
+    fn head(&mut self, deadline: Instant) -> io::Result<Head> {
+        loop {
+            let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+            let mut response = Response::new(&mut headers);
+            match response.parse(&self.received).map_err(invalid)? {
+                Status::Complete(length) => {
+                    let head = Head::of(&response)?;
+                    self.received.drain(..length);
+                    return Ok(head);
+                }
+                Status::Partial if self.received.len() > MOST_BYTES => {
+                    return Err(invalid("the head is too long"));
+                }
+                Status::Partial => self.receive_more(deadline)?,
+            }
+        }
+    }
+
+    /// Reads a body of that length, or as much as an answer may have, and whether that is all.
+    fn take(&mut self, length: usize, deadline: Instant) -> io::Result<(Vec<u8>, bool)> {
+        let read = length.min(MOST_BYTES);
+        while self.received.len() < read {
+            self.receive_more(deadline)?;
+        }
+        let is_whole = read == length;
+        Ok((self.received.drain(..read).collect(), is_whole))
+    }
+
+    /// Reads a body in chunks, or as much of it as an answer may have, and whether that is all.
+    fn chunks(&mut self, deadline: Instant) -> io::Result<(Vec<u8>, bool)> {
+        let mut body = Vec::new();
+        loop {
+            let found = httparse::parse_chunk_size(&self.received);
+            let (start, length) = match found.map_err(|_| invalid("a chunk has no length"))? {
+                Status::Complete(found) => found,
+                Status::Partial => {
+                    self.receive_more(deadline)?;
+                    continue;
+                }
+            };
+            self.received.drain(..start);
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            if length == 0 {
+                return Ok((body, self.skip_trailers(deadline)?));
+            }
+            let (chunk, is_whole) = self.take(length, deadline)?;
+            body.extend_from_slice(&chunk);
+            if !is_whole || body.len() > MOST_BYTES {
+                return Ok((body, false));
+            }
+            // The line end after the chunk.
+            self.take(2, deadline)?;
+        }
+    }
+
+    /// Skips the trailers after the last chunk. Returns `false` if there are any: they are rare, so
+    /// the connection is given up.
+    fn skip_trailers(&mut self, deadline: Instant) -> io::Result<bool> {
+        Ok(self.take(2, deadline)?.0 == b"\r\n")
+    }
+
+    /// Reads a body that ends with the connection, or as much of it as an answer may have.
+    fn rest(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
+        while self.received.len() < MOST_BYTES {
+            match self.receive_more(deadline) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                received => received?,
+            }
+        }
+        Ok(core::mem::take(&mut self.received))
+    }
+
+    fn receive_more(&mut self, deadline: Instant) -> io::Result<()> {
+        let mut bytes = [0; 4096];
+        self.stream.set_read_timeout(Some(left(deadline)?))?;
+        let count = interrupted_again(|| self.stream.read(&mut bytes))?;
+        self.received.extend_from_slice(&bytes[..count]);
+        self.has_answered |= count > 0;
+        if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    }
+}
+
+struct Head {
+    status: u16,
+    body: Body,
+    retry_after: Option<Duration>,
+    closes: bool,
+}
+
+/// How a body ends (RFC 9112, section 6.3).
+enum Body {
+    Length(usize),
+    Chunks,
+    Rest,
+}
+
+impl Head {
+    fn of(response: &Response<'_, '_>) -> io::Result<Self> {
+        let find = |name: &str| {
+            let header = response.headers.iter().find(|it| it.name.eq_ignore_ascii_case(name));
+            header.and_then(|header| str::from_utf8(header.value).ok())
+        };
+        let has = |name, word| find(name).is_some_and(|value| has_word(value, word));
+        let body = match find("content-length") {
+            _ if has("transfer-encoding", "chunked") => Body::Chunks,
+            Some(length) => Body::Length(length.trim().parse().map_err(invalid)?),
+            None => Body::Rest,
+        };
+        // Its other form, a date, is left to the usual pauses.
+        let retry_after = find("retry-after").and_then(|value| value.trim().parse().ok());
+        Ok(Self {
+            status: response.code.unwrap_or(0),
+            body,
+            retry_after: retry_after.map(Duration::from_secs),
+            closes: has("connection", "close") || response.version == Some(0),
+        })
+    }
+}
+
+/// Returns whether a header's list has this word.
+fn has_word(list: &str, word: &str) -> bool {
+    list.split(',').any(|item| item.trim().eq_ignore_ascii_case(word))
+}
+
+/// Returns the time to the deadline.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Calls `f` until it is not interrupted. A timeout of the socket is an error, and no reason to
+/// wait longer.
+fn interrupted_again<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            result => return result,
+        }
+    }
+}
+
+fn invalid(error: impl Into<Box<dyn core::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::net::TcpListener;
+    use std::thread::{self, JoinHandle};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn client(listener: &TcpListener, timeout: Duration) -> Client {
+        let address = ("127.0.0.1".to_owned(), listener.local_addr().unwrap().port());
+        let head = "POST / HTTP/1.1\r\nhost: test\r\n".to_owned();
+        Client { address, head, timeout, connection: None }
+    }
+
+    /// Answers requests: on each connection with these texts, one after another.
+    fn serve(connections: Vec<Vec<&'static str>>) -> (Client, JoinHandle<Vec<Vec<u8>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = client(&listener, LONG);
+        let server = thread::spawn(move || {
+            let mut bodies = Vec::new();
+            for answers in connections {
+                let mut stream = BufReader::new(listener.accept().unwrap().0);
+                for answer in answers {
+                    let mut length = 0;
+                    loop {
+                        let mut line = String::new();
+                        stream.read_line(&mut line).unwrap();
+                        match line.trim().split_once(": ") {
+                            Some(("content-length", value)) => length = value.parse().unwrap(),
+                            None if line == "\r\n" => break,
+                            _ => {}
+                        }
+                    }
+                    let mut body = vec![0; length];
+                    stream.read_exact(&mut body).unwrap();
+                    bodies.push(body);
+                    stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                }
+            }
+            bodies
+        });
+        (client, server)
+    }
+
+    fn answer(status: u16, body: &[u8]) -> Answer {
+        Answer { status, retry_after: None, body: body.to_owned() }
+    }
+
+    #[test]
+    fn a_connection_serves_many_requests_in_all_forms_of_an_answer() {
+        let (mut client, server) = serve(vec![vec![
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 429 Slow\r\nretry-after: 7\r\n\
+             content-length: 0\r\n\r\n",
+            "HTTP/1.1 400 Bad\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+            "HTTP/1.1 204 None\r\n\r\n",
+            "HTTP/1.0 200 OK\r\n\r\nuntil the end",
+        ]]);
+        assert_eq!(client.post(b"first").unwrap(), answer(200, b"ab"));
+        let busy = Answer { retry_after: Some(Duration::from_secs(7)), ..answer(429, b"") };
+        assert_eq!(client.post(b"").unwrap(), busy);
+        assert_eq!(client.post(b"third").unwrap(), answer(400, b"abcde"));
+        assert_eq!(client.post(b"fourth").unwrap(), answer(204, b""));
+        assert_eq!(client.post(b"fifth").unwrap(), answer(200, b"until the end"));
+        assert!(client.connection.is_none(), "the server closed it");
+        let bodies: [&[u8]; 5] = [b"first", b"", b"third", b"fourth", b"fifth"];
+        assert_eq!(server.join().unwrap(), bodies);
+    }
+
+    #[test]
+    fn a_connection_that_the_server_closed_is_replaced() {
+        let ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        let closes = "HTTP/1.1 200 OK\r\nConnection: close\r\ncontent-length: 0\r\n\r\n";
+        let (mut client, server) = serve(vec![vec![ok], vec![closes], vec![ok]]);
+        for body in [b"1", b"2", b"3"] {
+            assert_eq!(client.post(body).unwrap(), answer(200, b""));
+        }
+        assert_eq!(server.join().unwrap(), [b"1", b"2", b"3"]);
+    }
+
+    #[test]
+    fn an_answer_that_never_comes_ends_at_the_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = client(&listener, Duration::from_millis(50));
+        let error = client.post(b"body").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        // Longer than the buffers of both ends, so that sending waits too.
+        let error = client.post(&vec![0; 64 * 1024 * 1024]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(listener);
+        let error = client.post(b"body").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_http_or_too_long_is_an_error() {
+        let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "x".repeat(2 * MOST_BYTES));
+        let endless = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(2 * MOST_BYTES));
+        for (text, is_error) in [
+            ("SSH-2.0\r\n\r\n", true),
+            ("HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n", true),
+            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", true),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort", true),
+            (long.leak(), true),
+            (endless.leak(), false),
+        ] {
+            let (mut client, server) = serve(vec![vec![text]]);
+            let answer = client.post(b"");
+            assert_eq!(answer.is_err(), is_error, "{answer:?}");
+            assert!(client.connection.is_none());
+            assert!(answer.is_err() || answer.unwrap().body.len() < 2 * MOST_BYTES);
+            drop(client);
+            let _broken_pipe = server.join();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Protobuf's wire format (<https://protobuf.dev/programming-guides/encoding/>).
+
+/// The wire types that OTLP's messages use.
+const VARINT: u32 = 0;
+const FIXED_64: u32 = 1;
+const LENGTH_DELIMITED: u32 = 2;
+
+/// The most bytes of a varint.
+const LONGEST_VARINT: usize = 10;
+
+fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
+    varint(to, u64::from(field << 3 | wire_type));
+}
+
+/// Appends a number in groups of seven bits.
+pub(super) fn varint(to: &mut Vec<u8>, value: u64) {
+    to.extend(groups(value));
+}
+
+/// Returns the bytes of a number: groups of seven bits, the lowest first, all but the last with the
+/// highest bit set.
+fn groups(value: u64) -> impl Iterator<Item = u8> {
+    let mut left = Some(value);
+    core::iter::from_fn(move || {
+        let value = left?;
+        left = (value >= 0x80).then_some(value >> 7);
+        let more = if left.is_some() { 0x80 } else { 0 };
+        Some(value.to_le_bytes()[0] & 0x7f | more)
+    })
+}
+
+/// Splits a number off the front of `from`. Returns `None` if `from` does not begin with one.
+pub(super) fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0;
+    for (index, &byte) in from.iter().enumerate().take(LONGEST_VARINT) {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            return Some((value, &from[index + 1..]));
+        }
+    }
+    None
+}
+
+/// Splits the next field off the front of `from`: its number and its value. Returns `None` at the
+/// end, and if `from` is not well formed.
+pub(super) fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
+    let (tag, rest) = split_varint(from)?;
+    let (value, rest) = match tag & 7 {
+        0 => {
+            let (value, rest) = split_varint(rest)?;
+            (Field::Number(value), rest)
+        }
+        1 => (Field::Bytes(rest.get(..8)?), &rest[8..]),
+        2 => {
+            let (length, rest) = split_varint(rest)?;
+            let (value, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            (Field::Bytes(value), rest)
+        }
+        5 => (Field::Bytes(rest.get(..4)?), &rest[4..]),
+        _ => return None,
+    };
+    Some((tag >> 3, value, rest))
+}
+
+/// A field's value as it was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// Appends a field of an integer, a boolean or an enumeration.
+pub(super) fn number(to: &mut Vec<u8>, field: u32, value: u64) {
+    tag(to, field, VARINT);
+    varint(to, value);
+}
+
+/// Appends a field of 64 bits.
+pub(super) fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
+    tag(to, field, FIXED_64);
+    to.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a field of bytes or text.
+pub(super) fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
+    tag(to, field, LENGTH_DELIMITED);
+    varint(to, value.len() as u64);
+    to.extend_from_slice(value);
+}
+
+/// Appends a field whose message `write` appends.
+pub(super) fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    tag(to, field, LENGTH_DELIMITED);
+    // Most messages are shorter than 128 bytes. The rest of a longer one is moved.
+    let start = to.len();
+    to.push(0);
+    let result = write(to);
+    let length = to.len() - start - 1;
+    to.splice(start..=start, groups(length as u64));
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_the_specification_has_them() {
+        for (value, expected) in [
+            (0, &[0][..]),
+            (1, &[1]),
+            (127, &[0x7f]),
+            (128, &[0x80, 1]),
+            (150, &[0x96, 1]),
+            (u64::MAX, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
+        ] {
+            let mut to = Vec::new();
+            varint(&mut to, value);
+            assert_eq!(to, expected);
+            assert_eq!(split_varint(&to), Some((value, &[][..])));
+            assert_eq!(split_varint(&to[..to.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn fields_come_back() {
+        let mut to = Vec::new();
+        number(&mut to, 1, 300);
+        fixed_64(&mut to, 2, 7);
+        bytes(&mut to, 3, b"text");
+        message(&mut to, 4, |to| bytes(to, 1, &[b'x'; 200]));
+        let (field, value, rest) = split_field(&to).unwrap();
+        assert_eq!((field, value), (1, Field::Number(300)));
+        let (field, value, rest) = split_field(rest).unwrap();
+        assert_eq!((field, value), (2, Field::Bytes(&[7, 0, 0, 0, 0, 0, 0, 0])));
+        let (field, value, rest) = split_field(rest).unwrap();
+        assert_eq!((field, value), (3, Field::Bytes(b"text")));
+        let (field, value, rest) = split_field(rest).unwrap();
+        let Field::Bytes(inner) = value else { panic!("{value:?}") };
+        assert_eq!((field, rest), (4, &[][..]));
+        assert_eq!(split_field(inner), Some((1, Field::Bytes(&[b'x'; 200]), &[][..])));
+        for end in 0..to.len() {
+            // No part of it makes the reader panic.
+            let mut rest = &to[..end];
+            while let Some((_, _, after)) = split_field(rest) {
+                rest = after;
+            }
+        }
+    }
+}
