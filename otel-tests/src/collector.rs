@@ -34,8 +34,8 @@ impl Collector {
         Some(collector)
     }
 
-    /// Chooses the ports of a Collector that does not run yet. Returns `None` if the variable is not
-    /// set.
+    /// Chooses the ports of a Collector that does not run yet. Returns `None` if the variable is
+    /// not set.
     #[must_use]
     pub fn stopped() -> Option<Self> {
         let program = program("OTELCOL_BIN")?;

@@ -121,7 +121,7 @@ fn no_record_is_lost_while_the_collector_restarts() {
 }
 
 #[test]
-fn what_the_collector_refuses_is_counted_and_reported() {
+fn records_that_the_collector_refuses_are_counted_and_reported() {
     let Some(collector) = Collector::start() else { return };
     // No receiver has this path.
     let endpoint = format!("{}/nowhere", collector.endpoint());

@@ -131,8 +131,8 @@ impl Error {
         matches!(self.kind, Kind::Filter { .. } | Kind::Variable(_))
     }
 
-    /// Returns whether an option of [`Otlp`](crate::Otlp), or its variable of the environment, can't
-    /// be used.
+    /// Returns whether an option of [`Otlp`](crate::Otlp), or its variable of the environment,
+    /// can't be used.
     ///
     /// # Examples
     ///

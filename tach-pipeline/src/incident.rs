@@ -42,8 +42,8 @@ pub enum Incident<'a> {
         /// How many bytes wait.
         waiting: usize,
     },
-    /// A receiver refused records for good, or they were too old before it could be reached. They are
-    /// dropped.
+    /// A receiver refused records for good, or they were too old before it could be reached. They
+    /// are dropped.
     #[non_exhaustive]
     Refused {
         /// The sink's name.

@@ -58,8 +58,9 @@ const MOST_WAITING: usize = 1024 * 1024;
 /// no event in two.
 ///
 /// If writing fails or panics, stderr reports it, at most every ten seconds, or
-/// [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink tries again. Up to
-/// 1 MiB waits meanwhile; records beyond are dropped, and counted in a record later.
+/// [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink tries again. A
+/// buffer of [`buffer_bytes`](Self::buffer_bytes) waits meanwhile; records beyond are dropped, and
+/// counted in a record later.
 ///
 /// Each of several sinks has a thread and a buffer of its own. One that fails or stalls holds up no
 /// other, except that a full buffer is waited for as long as [`max_wait`](Self::max_wait) allows.
@@ -193,13 +194,13 @@ impl Sink {
     /// The target is the scope, the message is the body, and fields are attributes, as are
     /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
     /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. `err` and `error` are `exception.message`. A [`format`](Self::format) has
-    /// no effect.
+    /// hexadecimal digits. `err` and `error` are `exception.message`. A [`format`](Self::format)
+    /// has no effect.
     ///
     /// The sink has a thread of its own, also if it is alone. While the collector can't be reached,
-    /// records wait and are sent again, with pauses that grow; what it refuses for good, and what
-    /// can't be sent within [`Otlp::retry_for`], is dropped, counted in a record, and reported as
-    /// [`Incident::Refused`](crate::Incident::Refused).
+    /// records wait and are sent again, with pauses that grow. Records that it refuses for good,
+    /// and those that can't be sent within [`Otlp::retry_for`], are dropped, counted in a record,
+    /// and reported as [`Incident::Refused`](crate::Incident::Refused).
     ///
     /// # Examples
     ///
@@ -212,7 +213,8 @@ impl Sink {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn otlp(options: Otlp) -> Self {
-        Self { format: Box::new(otlp::Records), ..Self::to(Target::Otlp(options)) }
+        let (format, buffer_bytes) = (Box::new(otlp::Records), otlp::BUFFER_BYTES);
+        Self { format, buffer_bytes, ..Self::to(Target::Otlp(options)) }
     }
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
@@ -295,14 +297,15 @@ impl Sink {
         self
     }
 
-    /// Sets how long the pipeline waits for this sink while 1 MiB waits for it and it makes no
+    /// Sets how long the pipeline waits for this sink while its buffer is full and it makes no
     /// progress. Afterwards the sink's records are dropped until it has room again.
     ///
     /// By default that is five seconds under [`WhenFull::Block`](crate::WhenFull::Block), and zero
     /// under the other policies. Zero drops as soon as the sink is slower than the records come.
     /// [`Duration::MAX`] drops nothing, and may stop all calls.
     ///
-    /// A pipeline's only sink has no such time: there, [`WhenFull`](crate::WhenFull) decides alone.
+    /// A pipeline's only sink, unless it is a collector, has no such time: there,
+    /// [`WhenFull`](crate::WhenFull) decides alone.
     ///
     /// # Examples
     ///
@@ -325,8 +328,8 @@ impl Sink {
         self
     }
 
-    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 1 MiB by
-    /// default. Records beyond are dropped.
+    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 1 MiB
+    /// by default, and 16 MiB for a collector. Records beyond are dropped.
     ///
     /// # Examples
     ///

@@ -122,8 +122,8 @@ impl Batch {
         self.done - done
     }
 
-    /// Gives up `length` bytes of [`next`](Self::next), of whose events `count` were refused, or all.
-    /// Returns the refused events, and how many others there were.
+    /// Gives up `length` bytes of [`next`](Self::next), of whose events `count` were refused, or
+    /// all. Returns the refused events, and how many others there were.
     pub(super) fn refused(&mut self, length: usize, count: Option<u64>) -> (Option<Dropped>, u64) {
         let events = self.wrote(length) as u64;
         let count = count.unwrap_or(events).min(events);

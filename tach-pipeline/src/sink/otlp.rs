@@ -28,6 +28,8 @@ const ENDPOINT: &str = "http://localhost:4318";
 const LOGS_PATH: &str = "/v1/logs";
 const PORT: u16 = 80;
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Records of some seconds: a collector that is started again must not cost any.
+pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
 const MAX_DELAY: Duration = Duration::from_secs(1);
 const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
 
@@ -109,8 +111,8 @@ impl Otlp {
         environment::apply(Self::new(), |name| env::var_os(name))
     }
 
-    /// Sets the collector's address, without a path: `/v1/logs` is appended, after the path if there
-    /// is one. By default it is `http://localhost:4318`.
+    /// Sets the collector's address, without a path: `/v1/logs` is appended, after the path if
+    /// there is one. By default it is `http://localhost:4318`.
     ///
     /// # Examples
     ///

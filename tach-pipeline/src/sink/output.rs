@@ -78,7 +78,8 @@ impl Output {
     /// # Errors
     ///
     /// Returns the reason, which was reported too. The rest of the events stays, except those that
-    /// are refused for good or tried for too long: they are given up, and those after them are written.
+    /// are refused for good or tried for too long: they are given up, and those after them are
+    /// written.
     pub(super) fn write_now(&mut self, batch: &mut Batch) -> Result<(), String> {
         let mut outcome = Ok(());
         while batch.left() > 0 {
