@@ -335,3 +335,46 @@ impl_clock_for_pointer!(&C);
 impl_clock_for_pointer!(std::sync::Arc<C>);
 #[cfg(feature = "std")]
 impl_clock_for_pointer!(std::boxed::Box<C>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_clock_measures_from_instants_of_the_system() {
+        let second = Duration::from_secs(1);
+        let (start, unix_time) = (Instant::now() - second, UnixTime::now());
+        let pointer: &dyn Clock = &SystemClock;
+        for clock in [&SystemClock, pointer] {
+            assert!(clock.elapsed(start) >= second);
+            assert_eq!(clock.unix_time_at(start), start.unix_time());
+            assert!(clock.unix_time().as_secs().abs_diff(unix_time.as_secs()) < 60);
+        }
+    }
+
+    #[test]
+    fn what_a_clock_leaves_out_follows_from_what_it_says() {
+        struct Least;
+
+        impl Clock for Least {
+            fn monotonic_now(&self) -> MonotonicInstant {
+                MonotonicInstant::from_ticks(70)
+            }
+
+            fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+                Duration::from_secs(later.as_ticks() - earlier.as_ticks())
+            }
+
+            fn unix_time_at(&self, instant: Instant) -> UnixTime {
+                UnixTime::from_secs(1_000 + instant.as_ticks()).expect("an early time")
+            }
+        }
+
+        let (since, second) = (Instant::from_ticks(67), Duration::from_secs(1));
+        assert_eq!((Least.now(), Least.early_now()), (Instant::from_ticks(70), Least.now()));
+        assert_eq!((Least.elapsed(since), Least.unix_time().as_secs()), (3 * second, 1_070));
+        let anchor = Least.anchor();
+        assert_eq!((anchor.instant(), anchor.unix_time().as_secs()), (Least.now(), 1_070));
+        assert_eq!(Least.unix_time_from(anchor, since).as_secs(), 1_067);
+    }
+}

@@ -69,23 +69,7 @@ impl Anchor {
     #[must_use]
     #[inline]
     pub fn now() -> Self {
-        Self::at(Instant::now())
-    }
-
-    /// Returns `instant` and its Unix time, converted now.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{Anchor, Instant};
-    ///
-    /// let start = Instant::now();
-    /// assert_eq!(Anchor::at(start).instant(), start);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub fn at(instant: impl Into<Instant>) -> Self {
-        let instant = instant.into();
+        let instant = Instant::now();
         Self { instant, unix_time: instant.unix_time() }
     }
 

@@ -36,3 +36,17 @@ pub fn uptime() -> Duration {
 pub fn uptime_at(instant: impl Into<Instant>) -> Duration {
     system::uptime_at(instant.into().as_ticks())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_advances_with_the_clock() {
+        let (start, before) = (Instant::now(), uptime());
+        while start.elapsed() < Duration::from_millis(2) {}
+        assert!(uptime() - before >= Duration::from_millis(1));
+        let (before, now, after) = (uptime(), uptime_at(Instant::now()), uptime());
+        assert!(before <= now && now <= after, "{before:?} {now:?} {after:?}");
+    }
+}
