@@ -1,12 +1,12 @@
 //! The trait of all timers.
 
+pub(crate) mod increasing;
 mod with_clock;
 
 use tach_core::{Clock, IncreasingClock};
 use tracing_subscriber::fmt::time::FormatTime;
 
 pub use self::with_clock::WithClock;
-use crate::timers::increasing;
 
 /// A timer of this crate, whose clock can be replaced.
 ///

@@ -1,7 +1,6 @@
 //! The timers.
 
 mod current;
-pub(crate) mod increasing;
 #[cfg(feature = "jiff")]
 mod local;
 mod offset;

@@ -142,6 +142,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_reason_has_a_line_of_its_own_and_debug_shows_the_code() {
+        let lines: BTreeSet<_> = Cause::ALL.map(|cause| Reason(cause).to_string()).into();
+        assert_eq!(lines.len(), Cause::ALL.len());
+        assert!(lines.iter().all(|line| line.contains(' ') && !line.contains('\n')), "{lines:?}");
+        let reason = Reason(Cause::KernelUsesCounter);
+        assert_eq!(format!("{reason:?}"), format!("Reason({:?})", reason.as_str()));
+    }
+
+    #[test]
     fn the_codes_are_distinct_and_fit_a_label() {
         let codes: BTreeSet<_> = Cause::ALL.map(|cause| Reason(cause).as_str()).into();
         assert_eq!(codes.len(), Cause::ALL.len());

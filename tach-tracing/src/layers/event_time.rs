@@ -10,7 +10,7 @@ use tracing_subscriber::layer::Context;
 
 use self::callback::Callback;
 use super::forward::forward_to;
-use crate::timers::increasing;
+use crate::timer::increasing;
 
 /// A layer that gives each event one time, which all layers inside it print.
 ///

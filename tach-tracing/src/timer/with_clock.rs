@@ -7,8 +7,6 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
 use super::Timer;
-use crate::tick_scale::TickScale;
-use crate::timers::Ticks;
 
 /// A timer with a clock of its own, from [`Timer::with_clock`] or [`Timer::strictly_increasing`].
 ///
@@ -33,24 +31,9 @@ impl<T: Timer, C: Clock> WithClock<T, C> {
     pub(crate) const fn new(timer: T, clock: C) -> Self {
         Self { timer, clock }
     }
-}
 
-impl<C: Clock> WithClock<Ticks, C> {
-    /// Returns the scale of the clock's ticks, like [`Ticks::scale`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{ManualClock, UnixTime};
-    /// use tach_tracing::{Ticks, Timer as _};
-    ///
-    /// let timer = Ticks.with_clock(ManualClock::new(UnixTime::EPOCH));
-    /// let scale = timer.scale().to_string();
-    /// assert_eq!(scale, "tick=0 time=1970-01-01T00:00:00.000000000Z ns_per_tick=1");
-    /// ```
-    #[must_use]
-    pub fn scale(&self) -> TickScale {
-        TickScale::now(&self.clock)
+    pub(crate) const fn clock(&self) -> &C {
+        &self.clock
     }
 }
 

@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::format::Writer;
 use super::{current, write};
 use crate::tick_scale::TickScale;
 use crate::timer::sealed::Print;
-use crate::timer::{Timer, impl_format_time};
+use crate::timer::{Timer, WithClock, impl_format_time};
 
 /// A timer that prints the tick of the CPU's counter: `81234567890`.
 ///
@@ -59,6 +59,25 @@ impl Ticks {
     #[must_use]
     pub fn scale(self) -> TickScale {
         TickScale::now(&SystemClock)
+    }
+}
+
+impl<C: Clock> WithClock<Ticks, C> {
+    /// Returns the scale of the clock's ticks, like [`Ticks::scale`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_tracing::{Ticks, Timer as _};
+    ///
+    /// let timer = Ticks.with_clock(ManualClock::new(UnixTime::EPOCH));
+    /// let scale = timer.scale().to_string();
+    /// assert_eq!(scale, "tick=0 time=1970-01-01T00:00:00.000000000Z ns_per_tick=1");
+    /// ```
+    #[must_use]
+    pub fn scale(&self) -> TickScale {
+        TickScale::now(self.clock())
     }
 }
 
