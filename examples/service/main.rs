@@ -19,7 +19,7 @@ use core::error::Error;
 use core::future::{IntoFuture as _, pending};
 use std::process::ExitCode;
 
-use tach_tower::BudgetLayer;
+use tach_tower::{BudgetLayer, Syntax};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -65,7 +65,7 @@ async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
     let address = listener.local_addr()?;
     log::info!("listening on http://{address}");
 
-    let budgets = BudgetLayer::new(app::BUDGET).with_header(tach_tower::GRPC_TIMEOUT);
+    let budgets = BudgetLayer::new(app::BUDGET).with_header(tach_tower::GRPC_TIMEOUT, Syntax::Grpc);
     let stats = budgets.stats();
     let (stop, stopped) = oneshot::channel::<()>();
     let server = axum::serve(listener, app::router(budgets)).with_graceful_shutdown(async {

@@ -1,5 +1,8 @@
 //! For tach's own adapter crates. Nothing here is stable.
 
+use core::time::Duration;
+
+use crate::error::Error;
 #[cfg(feature = "std")]
 pub use crate::event_time::pinned::{depth, unpinned};
 pub use crate::instants::uptime_at;
@@ -11,6 +14,12 @@ use crate::unix_time::UnixTime;
 #[cfg(feature = "std")]
 pub mod rfc3339 {
     pub use crate::unix_time::rfc3339::cached::{with_offset_text, with_text, with_text_digits};
+}
+
+/// Returns the error of an exhausted budget of `total`.
+#[must_use]
+pub const fn exhausted(total: Duration) -> Error {
+    Error::exhausted(total)
 }
 
 /// Returns the step of a `std::time::SystemTime`, in nanoseconds.

@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
-use crate::instants::MonotonicInstant;
+use crate::instants::{Instant, MonotonicInstant};
 
-/// A time limit for a task, counted from the budget's creation.
+/// A time limit for a task, counted from the budget's creation or from an earlier start.
 ///
 /// Copies share the start. So every part of a task can carry one, and all copies run out together,
 /// on any threads.
@@ -41,7 +41,7 @@ use crate::instants::MonotonicInstant;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget {
-    start: MonotonicInstant,
+    start: Instant,
     total: Duration,
     /// A clock other than the system's, which needs no call through a pointer.
     clock: Option<&'static dyn Clock>,
@@ -60,7 +60,27 @@ impl Budget {
     #[must_use]
     #[inline]
     pub fn new(total: Duration) -> Self {
-        Self { start: MonotonicInstant::now(), total, clock: None }
+        Self { start: SystemClock.early_now(), total, clock: None }
+    }
+
+    /// Creates a budget of `total` that began at `start`, an instant of the system's clock. The
+    /// time that a task has waited in a queue counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Budget, Instant};
+    ///
+    /// let accepted = Instant::now();
+    /// // Here the task waits for a worker.
+    /// let budget = Budget::since(accepted, Duration::from_millis(250));
+    /// assert!(budget.elapsed() >= accepted.elapsed() / 2);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn since(start: impl Into<Instant>, total: Duration) -> Self {
+        Self { start: start.into(), total, clock: None }
     }
 
     /// Restarts the budget now, by `clock` instead of the system's clock.
@@ -82,7 +102,27 @@ impl Budget {
     /// ```
     #[must_use]
     pub fn with_clock(self, clock: &'static dyn Clock) -> Self {
-        Self { start: clock.monotonic_now(), clock: Some(clock), ..self }
+        self.with_clock_since(clock, clock.early_now())
+    }
+
+    /// Counts the budget from `start`, an instant of `clock`, instead of the system's clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Budget, Clock, ManualClock, UnixTime};
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let accepted = CLOCK.now();
+    /// CLOCK.advance(Duration::from_millis(100));
+    /// let budget = Budget::new(Duration::from_secs(2)).with_clock_since(&CLOCK, accepted);
+    /// assert_eq!(budget.remaining(), Duration::from_millis(1_900));
+    /// ```
+    #[must_use]
+    pub fn with_clock_since(self, clock: &'static dyn Clock, start: impl Into<Instant>) -> Self {
+        Self { start: start.into(), clock: Some(clock), ..self }
     }
 
     /// Returns the time that the budget had at its start.
@@ -171,8 +211,9 @@ impl Budget {
         if self.is_exhausted() { Err(Error::exhausted(self.total)) } else { Ok(()) }
     }
 
-    /// Creates a budget for a part of the task. It begins now, and its total is `limit`, or the
-    /// remaining time if that is less.
+    /// Creates a budget for a part of the task. It begins now, and its total is `cap`, or the
+    /// remaining time less `reserve` if that is less. The task keeps `reserve` for its own work
+    /// after the part has ended.
     ///
     /// # Examples
     ///
@@ -181,15 +222,25 @@ impl Budget {
     /// use tach_core::Budget;
     ///
     /// let request = Budget::new(Duration::from_secs(60));
-    /// let query = request.child(Duration::from_secs(2));
+    /// let query = request.child(Duration::from_secs(2), Duration::ZERO);
     /// assert_eq!(query.total(), Duration::from_secs(2));
-    /// assert!(request.child(Duration::MAX).total() <= request.total());
+    /// let call = request.child(Duration::MAX, Duration::from_secs(5));
+    /// assert!(call.total() <= Duration::from_secs(55));
     /// ```
     #[must_use]
-    pub fn child(&self, limit: Duration) -> Self {
+    pub fn child(&self, cap: Duration, reserve: Duration) -> Self {
         // One reading serves both, so that no time is lost or counted twice between two readings.
         let start = self.now();
-        Self { start, total: limit.min(self.remaining_at(start)), clock: self.clock }
+        let left = self.remaining_at(start).saturating_sub(reserve);
+        Self { start: start.into(), total: cap.min(left), clock: self.clock }
+    }
+
+    /// Returns the start, and the clock that it belongs to if that is not the system's.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> (Instant, Option<&'static dyn Clock>) {
+        (self.start, self.clock)
     }
 
     #[inline]
@@ -202,7 +253,7 @@ impl Budget {
 
     #[inline]
     fn elapsed_at(&self, now: MonotonicInstant) -> Duration {
-        let (start, now) = (self.start.into(), now.into());
+        let (start, now) = (self.start, now.into());
         match self.clock {
             None => SystemClock.duration_between(start, now),
             Some(clock) => clock.duration_between(start, now),
@@ -279,7 +330,7 @@ mod tests {
             assert!(budget.is_exhausted());
             assert_eq!(budget.remaining(), Duration::ZERO);
             assert_eq!(budget.check(), Err(Error::exhausted(SECOND)));
-            assert!(budget.child(Duration::MAX).is_exhausted());
+            assert!(budget.child(Duration::MAX, Duration::ZERO).is_exhausted());
         }
         assert_eq!(budget.elapsed(), 2 * SECOND, "elapsed goes on past the total");
     }
@@ -287,12 +338,43 @@ mod tests {
     #[test]
     fn a_child_gets_the_lesser_of_limit_and_rest() {
         let (parent, clock) = begun(SECOND, 3600 * SECOND);
-        assert_eq!(parent.child(60 * SECOND).total(), 60 * SECOND);
-        let child = parent.child(Duration::MAX);
+        assert_eq!(parent.child(60 * SECOND, Duration::ZERO).total(), 60 * SECOND);
+        let child = parent.child(Duration::MAX, Duration::ZERO);
         assert_eq!(child.total(), 3599 * SECOND);
-        assert!(parent.child(Duration::ZERO).is_exhausted());
+        assert!(parent.child(Duration::ZERO, Duration::ZERO).is_exhausted());
         clock.advance(3599 * SECOND);
         assert!(child.is_exhausted() && parent.is_exhausted(), "they run out together");
+    }
+
+    #[test]
+    fn a_child_leaves_its_parent_the_reserve() {
+        let (parent, clock) = begun(SECOND, 10 * SECOND);
+        let cases = [
+            (Duration::MAX, SECOND, 8 * SECOND),
+            (7 * SECOND, SECOND, 7 * SECOND),
+            (Duration::MAX, 9 * SECOND, Duration::ZERO),
+            (Duration::MAX, Duration::MAX, Duration::ZERO),
+        ];
+        for (cap, reserve, total) in cases {
+            assert_eq!(parent.child(cap, reserve).total(), total, "{cap:?} less {reserve:?}");
+        }
+        let child = parent.child(Duration::MAX, SECOND);
+        clock.advance(child.total());
+        assert!(child.is_exhausted());
+        assert_eq!(parent.remaining(), SECOND);
+    }
+
+    #[test]
+    fn a_budget_can_begin_in_the_past() {
+        let clock: &ManualClock = Box::leak(Box::default());
+        let start = clock.now();
+        clock.advance(SECOND);
+        let budget = Budget::new(3 * SECOND).with_clock_since(clock, start);
+        assert_eq!((budget.total(), budget.elapsed()), (3 * SECOND, SECOND));
+        assert_eq!(budget.remaining(), 2 * SECOND);
+        assert_eq!(budget.start().0, start);
+        let system = Budget::since(MonotonicInstant::now() - SECOND, 60 * SECOND);
+        assert!(system.elapsed() >= SECOND && system.remaining() <= 59 * SECOND);
     }
 
     #[test]
@@ -300,7 +382,7 @@ mod tests {
         let (budget, clock) = begun(SECOND, Duration::MAX);
         clock.advance(Duration::MAX);
         assert_eq!(budget.check(), Ok(()));
-        assert!(!budget.child(Duration::MAX).is_exhausted());
+        assert!(!budget.child(Duration::MAX, Duration::ZERO).is_exhausted());
     }
 
     #[test]
@@ -308,9 +390,8 @@ mod tests {
         let budget = Budget::new(60 * SECOND);
         assert!(budget.remaining() > 30 * SECOND);
         assert!(budget.elapsed() < 30 * SECOND);
-        assert!(!budget.child(SECOND).is_exhausted());
-        let past = Budget { start: MonotonicInstant::now() - SECOND, ..Budget::new(SECOND) };
-        assert!(past.is_exhausted());
+        assert!(!budget.child(SECOND, Duration::ZERO).is_exhausted());
+        assert!(Budget::since(MonotonicInstant::now() - SECOND, SECOND).is_exhausted());
     }
 
     #[test]

@@ -1,74 +1,212 @@
-//! A request's timeout header, in gRPC's syntax.
+//! The value of a header with a time limit: parsed and written to the letter of its syntax.
+
+mod absolute;
+mod decimal;
+mod grpc;
+mod text;
 
 use core::time::Duration;
 
-use http::HeaderName;
+use http::{HeaderName, HeaderValue};
+use tach_core::UnixTime;
 
-/// The header with the timeout of a gRPC request.
+use self::text::Text;
+
+/// The header with the timeout of a gRPC request, in [`Syntax::Grpc`].
 ///
 /// # Examples
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_tower::{BudgetLayer, GRPC_TIMEOUT};
+/// use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
 ///
-/// let layer = BudgetLayer::new(Duration::from_secs(30)).with_header(GRPC_TIMEOUT);
+/// let layer = BudgetLayer::new(Duration::from_secs(30)).with_header(GRPC_TIMEOUT, Syntax::Grpc);
 /// ```
 pub const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The most digits that gRPC allows. So many hours fit into a `Duration`.
-const MAX_DIGITS: usize = 8;
-
-/// Parses a header's value: one to eight digits and a unit (gRPC's `PROTOCOL-HTTP2.md`).
+/// The header with the time that Envoy waits, in [`Syntax::Millis`].
 ///
-/// gRPC demands a positive integer. Zero is accepted too: no time is left.
-pub(crate) fn parse(value: &[u8]) -> Option<Duration> {
-    let (unit, digits) = value.split_last()?;
-    if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::{BudgetLayer, ENVOY_TIMEOUT, Syntax};
+///
+/// let layer =
+///     BudgetLayer::new(Duration::from_secs(30)).with_header(ENVOY_TIMEOUT, Syntax::Millis);
+/// ```
+pub const ENVOY_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+
+/// The syntax of a header that limits the time of a request.
+///
+/// No syntax allows whitespace, a sign, an exponent or a list. A value outside its syntax is
+/// invalid.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::Syntax;
+/// use tach_core::UnixTime;
+///
+/// let now = UnixTime::now();
+/// assert_eq!(Syntax::Grpc.parse(b"250m", now), Some(Duration::from_millis(250)));
+/// assert_eq!(Syntax::Seconds.parse(b"1.5", now), Some(Duration::from_millis(1_500)));
+/// assert_eq!(Syntax::Seconds.parse(b"soon", now), None);
+/// assert_eq!(Syntax::Millis.write(Duration::from_micros(1_999), now), "1");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Syntax {
+    /// One to eight digits and a unit: `H`, `M`, `S`, `m` (ms), `u` (µs) or `n` (ns), as in `250m`.
+    ///
+    /// gRPC (`PROTOCOL-HTTP2.md`) demands a positive number. Zero is accepted too: no time is left.
+    Grpc,
+    /// Whole milliseconds, as in `250`.
+    Millis,
+    /// Seconds with or without a fraction, as in `30` or `0.25`.
+    Seconds,
+    /// The time at which the request ends, by RFC 3339, as in `2026-11-23T09:30:00.25Z`.
+    ///
+    /// An absolute time is exact only if the clocks of client and server agree.
+    Rfc3339,
+    /// The time at which the request ends, in seconds since 1970 with or without a fraction.
+    UnixSeconds,
+    /// The time at which the request ends, in whole milliseconds since 1970.
+    UnixMillis,
+}
+
+impl Syntax {
+    /// Parses a header's value. Returns the time that it allows at the time `now`, or `None` if it
+    /// is invalid.
+    ///
+    /// An absolute time that has passed leaves no time. Digits beyond nanoseconds are cut off. A
+    /// number that is too large for the type is the type's largest.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::UnixTime;
+    /// use tach_tower::Syntax;
+    ///
+    /// let now = UnixTime::from_secs(1_000).unwrap();
+    /// assert_eq!(Syntax::UnixSeconds.parse(b"1000.5", now), Some(Duration::from_millis(500)));
+    /// assert_eq!(Syntax::UnixSeconds.parse(b"900", now), Some(Duration::ZERO));
+    /// assert_eq!(Syntax::UnixSeconds.parse(b"-1", now), None);
+    /// ```
+    #[must_use]
+    pub fn parse(self, value: &[u8], now: UnixTime) -> Option<Duration> {
+        match self {
+            Self::Grpc => grpc::parse(value),
+            Self::Millis => decimal::millis(value),
+            Self::Seconds => decimal::seconds(value),
+            Self::Rfc3339 => absolute::rfc3339(value).map(|end| absolute::until(end, now)),
+            Self::UnixSeconds => decimal::seconds(value).map(|end| absolute::since_epoch(end, now)),
+            Self::UnixMillis => decimal::millis(value).map(|end| absolute::since_epoch(end, now)),
+        }
     }
-    let count = digits.iter().fold(0, |count, digit| count * 10 + u64::from(digit - b'0'));
-    match unit {
-        b'H' => Some(Duration::from_secs(count * 3600)),
-        b'M' => Some(Duration::from_secs(count * 60)),
-        b'S' => Some(Duration::from_secs(count)),
-        b'm' => Some(Duration::from_millis(count)),
-        b'u' => Some(Duration::from_micros(count)),
-        b'n' => Some(Duration::from_nanos(count)),
-        _ => None,
+
+    /// Returns the header's value for a request that has the time `left` at the time `now`.
+    ///
+    /// Rounds down to the precision of the syntax, so that a budget never grows on its way: gRPC
+    /// has six digits at least, the others have milliseconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::UnixTime;
+    /// use tach_tower::Syntax;
+    ///
+    /// let left = Duration::from_nanos(1_234_567_890);
+    /// let now = UnixTime::from_secs(1_000).unwrap();
+    /// assert_eq!(Syntax::Grpc.write(left, now), "1234567u");
+    /// assert_eq!(Syntax::Seconds.write(left, now), "1.234");
+    /// assert_eq!(Syntax::Rfc3339.write(left, now), "1970-01-01T00:16:41.234Z");
+    /// ```
+    #[must_use]
+    pub fn write(self, left: Duration, now: UnixTime) -> HeaderValue {
+        let mut text = Text::default();
+        match self {
+            Self::Grpc => grpc::write(left, &mut text),
+            Self::Millis => decimal::write_millis(left, &mut text),
+            Self::Seconds => decimal::write_seconds(left, &mut text),
+            Self::Rfc3339 => absolute::write_rfc3339(left, now, &mut text),
+            Self::UnixSeconds => decimal::write_seconds(absolute::end(left, now), &mut text),
+            Self::UnixMillis => decimal::write_millis(absolute::end(left, now), &mut text),
+        }
+        text.into_value()
+    }
+
+    /// Returns whether the value is a point in time.
+    pub(crate) const fn is_absolute(self) -> bool {
+        matches!(self, Self::Rfc3339 | Self::UnixSeconds | Self::UnixMillis)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
+    const ALL: [Syntax; 6] = [
+        Syntax::Grpc,
+        Syntax::Millis,
+        Syntax::Seconds,
+        Syntax::Rfc3339,
+        Syntax::UnixSeconds,
+        Syntax::UnixMillis,
+    ];
+
     #[test]
-    fn known_values() {
-        let cases = [
-            ("1H", Some(Duration::from_secs(3_600))),
-            ("2M", Some(Duration::from_secs(120))),
-            ("3S", Some(Duration::from_secs(3))),
-            ("4m", Some(Duration::from_millis(4))),
-            ("5u", Some(Duration::from_micros(5))),
-            ("6n", Some(Duration::from_nanos(6))),
-            ("0S", Some(Duration::ZERO)),
-            ("007m", Some(Duration::from_millis(7))),
-            ("99999999H", Some(Duration::from_secs(359_999_996_400))),
-            ("000000001S", None),
-            ("", None),
-            ("S", None),
-            ("5", None),
-            ("5s", None),
-            ("-5S", None),
-            ("+5S", None),
-            (" 5S", None),
-            ("5S ", None),
-            ("5 S", None),
-            ("1.5S", None),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(parse(value.as_bytes()), expected, "{value:?}");
+    fn what_no_syntax_allows() {
+        for syntax in ALL {
+            for value in
+                ["", " ", "-1", "+1", "1 ", " 1", "1,2", "1e3", "0x1", "\u{661}", "NaN", "inf", "."]
+            {
+                let parsed = syntax.parse(value.as_bytes(), UnixTime::EPOCH);
+                assert_eq!(parsed, None, "{syntax:?} of {value:?}");
+            }
+            assert_eq!(syntax.parse(b"\xff", UnixTime::EPOCH), None);
+            assert_eq!(syntax.parse(b"\x00", UnixTime::EPOCH), None);
+        }
+    }
+
+    #[test]
+    fn the_longest_value_fits() {
+        for syntax in ALL {
+            let value = syntax.write(Duration::MAX, UnixTime::MAX);
+            assert!(syntax.parse(value.as_bytes(), UnixTime::EPOCH).is_some(), "{value:?}");
+        }
+    }
+
+    proptest! {
+        /// The time that is read again is never longer, and shorter by less than the precision.
+        #[test]
+        fn a_written_value_never_grows(left_ns: u64, shift in 0_u32..64, now_ns in 0..u64::MAX / 2) {
+            let left = Duration::from_nanos(left_ns >> shift);
+            let now = UnixTime::from_nanos(now_ns);
+            for syntax in ALL {
+                let value = syntax.write(left, now);
+                let read = syntax.parse(value.as_bytes(), now).unwrap();
+                prop_assert!(read <= left, "{:?} of {:?}", value, left);
+                let lost = match syntax {
+                    Syntax::Grpc => left / 100_000 + Duration::from_nanos(1),
+                    // The end lies beyond the last time that can be written.
+                    Syntax::Rfc3339 if now.checked_add(left).is_none() => left,
+                    _ => Duration::from_millis(1),
+                };
+                prop_assert!(left.saturating_sub(read) <= lost, "{:?} of {:?}", value, left);
+            }
+        }
+
+        #[test]
+        fn no_value_panics(value: Vec<u8>, now_ns: u64) {
+            for syntax in ALL {
+                let _ = syntax.parse(&value, UnixTime::from_nanos(now_ns));
+            }
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Time budgets for tower services.
 //!
-//! [`BudgetLayer`] gives each HTTP request a [`Budget`]. Handlers find it in the request's
-//! extensions, and read how much time is left. When it is exhausted, the request is answered with
-//! 504.
+//! A request knows how much time it has left, on every hop. On a server, [`BudgetLayer`] gives each
+//! HTTP request a [`Budget`]: the least of a limit and of the headers that the caller sent. Around
+//! a client, [`PropagateBudgetLayer`] writes the time that is left into the next request. When the
+//! budget is exhausted, the server answers 504, or gRPC's `DEADLINE_EXCEEDED`, the client's call
+//! fails, and bodies end.
 //!
 //! ```
 //! use std::convert::Infallible;
 //! use std::time::Duration;
 //!
 //! use http::{Request, Response, StatusCode};
-//! use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT};
+//! use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT, Syntax};
 //! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
 //! async fn handle(request: Request<()>) -> Result<Response<String>, Infallible> {
@@ -19,7 +21,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Infallible> {
-//! let layer = BudgetLayer::new(Duration::from_secs(30)).with_header(GRPC_TIMEOUT);
+//! let layer = BudgetLayer::new(Duration::from_secs(30)).with_header(GRPC_TIMEOUT, Syntax::Grpc);
 //! let service = ServiceBuilder::new().layer(layer).service(service_fn(handle));
 //!
 //! let mut request = Request::new(());
@@ -30,28 +32,70 @@
 //! # }
 //! ```
 //!
+//! # Where the budget is
+//!
+//! | code | finds it by |
+//! |---|---|
+//! | a handler with a request | `request.extensions().get::<Budget>()` |
+//! | a handler of axum | `RequestBudget`, an extractor (feature `axum`) |
+//! | any code that the handler calls | [`current()`](current()) |
+//! | a spawned task | [`within`], with the budget of the task that spawns it |
+//!
+//! # gRPC
+//!
+//! The layers work with tonic's servers and channels, and need none of its types. tonic's own
+//! server also enforces `grpc-timeout`, and answers `CANCELLED`. Its timer begins after the
+//! layer's, so the layer answers first, unless the handler has taken the time for itself.
+//!
 //! # Clocks
 //!
 //! Tach's clock decides whether a budget is exhausted, for the handler and for the layer. A timer
-//! of tokio wakes the task at that time, so tokio is a required dependency. `tokio::time::pause`
-//! stops only the timer. A test controls the clock with [`BudgetLayer::with_clock`].
+//! of tokio wakes the task at that time: all requests of a runtime share it, and it ticks in
+//! milliseconds. `tokio::time::pause` stops only the timer. A test controls the clock with
+//! [`BudgetLayer::with_clock`].
+//!
+//! # Features
+//!
+//! - `tokio` (default): the timer that ends a request which nothing wakes. Without it a budget is
+//!   checked only when the request is polled, on any executor.
+//! - `axum`: `RequestBudget`, an argument of handlers.
+//! - `reqwest`: [`PropagateBudget`] around a client of reqwest.
+//! - `retry`: `RetryBudget`, for `tower::retry`.
+//! - `tracing`, `opentelemetry`: the budget as fields of spans; `opentelemetry` also has the counts
+//!   as an instrument.
+//! - `metrics`: the counts by the recorder of `metrics`: `tach_budget_outcomes_total`, with the
+//!   label `outcome`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod future;
+mod body;
+mod call;
+mod client;
+mod current;
+#[cfg(feature = "axum")]
+mod extract;
+mod grpc;
 mod header;
-mod layer;
-mod service;
-mod stats;
+mod observe;
+mod server;
+mod settings;
+mod timer;
 
-pub use tach_core::Budget;
+pub use tach_core::{Budget, Error};
 
-pub use crate::future::ResponseFuture;
-pub use crate::header::GRPC_TIMEOUT;
-pub use crate::layer::BudgetLayer;
-pub use crate::service::BudgetService;
-pub use crate::stats::Stats;
+pub use crate::body::BudgetBody;
+#[cfg(feature = "reqwest")]
+pub use crate::client::ReqwestFuture;
+#[cfg(feature = "retry")]
+pub use crate::client::RetryBudget;
+pub use crate::client::{PropagateBudget, PropagateBudgetLayer, PropagateFuture};
+pub use crate::current::{Within, current, within};
+#[cfg(feature = "axum")]
+pub use crate::extract::RequestBudget;
+pub use crate::header::{ENVOY_TIMEOUT, GRPC_TIMEOUT, Syntax};
+pub use crate::observe::{Stage, Stages, Stats};
+pub use crate::server::{BudgetLayer, BudgetService, ResponseFuture};
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -30,6 +30,7 @@ const STEPS: &[Step] = &[
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-pipeline", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-otel", "--all-features"]))?;
+        run(&mut cargo(&["test", "--package", "tach-tower", "--all-features"]))?;
         // Its features are off here. The workspace's tests have them on, for the examples.
         run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
         run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))

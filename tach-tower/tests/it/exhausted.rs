@@ -6,7 +6,7 @@ use core::pin::pin;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::Poll;
 use core::time::Duration;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use http::{Request, Response, StatusCode};
 use tach_tower::{Budget, BudgetLayer};
@@ -48,9 +48,9 @@ async fn an_exhausted_outer_budget_is_the_end_too() {
 async fn the_inner_future_is_dropped_before_the_answer() {
     let held = Arc::new(());
     let watched: Weak<()> = Arc::downgrade(&held);
-    let mut held = Some(held);
+    let held = Arc::new(Mutex::new(Some(held)));
     let inner = service_fn(move |_: Request<()>| {
-        let held = held.take();
+        let held = held.lock().unwrap().take();
         async move {
             let never = pending::<Result<Response<String>, Infallible>>().await;
             drop(held);
@@ -58,7 +58,7 @@ async fn the_inner_future_is_dropped_before_the_answer() {
         }
     });
     let mut service = BudgetLayer::new(SHORT).layer(inner);
-    let mut future = pin!(service.call(request()));
+    let mut future = pin!(service.ready().await.unwrap().call(request()));
     assert!(watched.upgrade().is_some());
     assert_eq!(future.as_mut().await.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
     assert!(watched.upgrade().is_none(), "the future still holds the inner one");

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use http::{HeaderName, HeaderValue, Request};
 use proptest::prelude::*;
-use tach_core::MonotonicInstant;
-use tach_tower::{BudgetLayer, GRPC_TIMEOUT};
+use tach_core::{ManualClock, MonotonicInstant, UnixTime};
+use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
 
 use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, request_with};
 
@@ -14,7 +14,7 @@ const CUSTOM: HeaderName = HeaderName::from_static("x-request-budget");
 #[tokio::test]
 async fn a_header_shortens_the_budget() {
     for name in [GRPC_TIMEOUT, CUSTOM] {
-        let layer = BudgetLayer::new(PLENTY).with_header(name.clone());
+        let layer = BudgetLayer::new(PLENTY).with_header(name.clone(), Syntax::Grpc);
         assert_times_out(&layer, request_with(&name, b"20m"), SHORT).await;
         assert_eq!(layer.stats().exhausted(), 1);
     }
@@ -22,21 +22,21 @@ async fn a_header_shortens_the_budget() {
 
 #[tokio::test]
 async fn a_header_cannot_lengthen_the_budget() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
     let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"99999999H")).await.unwrap();
     assert_eq!(budget.total(), PLENTY);
 }
 
 #[tokio::test]
 async fn a_header_can_say_that_no_time_is_left() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
     assert!(budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"0m")).await.is_none());
     assert_eq!(layer.stats().exhausted(), 1);
 }
 
 #[tokio::test]
 async fn garbage_is_counted_and_ignored() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
     for garbage in [&b""[..], b"soon", b"1.5S", b"123456789S", b"\xff\xff"] {
         let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, garbage)).await.unwrap();
         assert_eq!(budget.total(), PLENTY, "{garbage:?}");
@@ -46,17 +46,72 @@ async fn garbage_is_counted_and_ignored() {
 }
 
 #[tokio::test]
-async fn the_first_of_several_headers_counts() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+async fn the_least_of_several_headers_counts() {
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
     let mut request = request_with(&GRPC_TIMEOUT, b"60S");
     request.headers_mut().append(GRPC_TIMEOUT, HeaderValue::from_static("1H"));
+    request.headers_mut().append(GRPC_TIMEOUT, HeaderValue::from_static("30S"));
+    request.headers_mut().append(GRPC_TIMEOUT, HeaderValue::from_static("1S, 2S"));
     let budget = budget_seen(&layer, request).await.unwrap();
-    assert_eq!(budget.total(), Duration::from_secs(60));
+    assert_eq!(budget.total(), Duration::from_secs(30));
+    assert_eq!(layer.stats().unparsable_headers(), 1, "a list is no value");
+}
+
+/// Every syntax has a header of its own. Absolute times are by the layer's clock.
+#[tokio::test]
+async fn the_least_of_all_headers_counts() {
+    let clock: &ManualClock =
+        Box::leak(Box::new(ManualClock::new(UnixTime::from_secs(1_000).unwrap())));
+    let values = [
+        (Syntax::Grpc, "50S"),
+        (Syntax::Millis, "50000"),
+        (Syntax::Seconds, "50.000"),
+        (Syntax::Rfc3339, "1970-01-01T00:17:30Z"),
+        (Syntax::UnixSeconds, "1050"),
+        (Syntax::UnixMillis, "1050000"),
+    ];
+    let name = |at: usize| HeaderName::try_from(format!("x-limit-{at}")).unwrap();
+    let layer = BudgetLayer::new(PLENTY).with_clock(clock);
+    let layer =
+        (0..values.len()).fold(layer, |layer, at| layer.with_header(name(at), values[at].0));
+    for (least, (_, value)) in values.iter().enumerate() {
+        let mut request = request_with(&name(least), value.as_bytes());
+        for other in (0..values.len()).filter(|&other| other != least) {
+            let long = values[other].1.replace("50", "59").replace("17:30", "17:59");
+            request.headers_mut().insert(name(other), long.try_into().unwrap());
+        }
+        let budget = budget_seen(&layer, request).await.unwrap();
+        assert_eq!(budget.total(), Duration::from_secs(50), "{value}");
+    }
+    assert_eq!(layer.stats().unparsable_headers(), 0);
+}
+
+#[tokio::test]
+async fn a_second_syntax_for_a_header_replaces_the_first() {
+    let layer = BudgetLayer::new(PLENTY)
+        .with_header(CUSTOM, Syntax::Grpc)
+        .with_header(CUSTOM, Syntax::Seconds);
+    let budget = budget_seen(&layer, request_with(&CUSTOM, b"7")).await.unwrap();
+    assert_eq!(budget.total(), Duration::from_secs(7));
+    assert_eq!(layer.stats().unparsable_headers(), 0);
+}
+
+#[tokio::test]
+async fn a_reserve_shortens_the_caller_s_time_and_not_the_layer_s() {
+    let layer = BudgetLayer::new(PLENTY)
+        .with_header(GRPC_TIMEOUT, Syntax::Grpc)
+        .with_reserve(Duration::from_secs(1));
+    for (value, total) in [(&b"10S"[..], Duration::from_secs(9)), (b"99999999H", PLENTY)] {
+        let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, value)).await.unwrap();
+        assert_eq!(budget.total(), total);
+    }
+    assert_eq!(budget_seen(&layer, crate::kit::request()).await.unwrap().total(), PLENTY);
+    assert!(budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"1S")).await.is_none());
 }
 
 #[tokio::test]
 async fn no_header_is_not_garbage() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT);
+    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
     let budget = budget_seen(&layer, crate::kit::request()).await.unwrap();
     assert_eq!(budget.total(), PLENTY);
     assert_eq!(layer.stats().unparsable_headers(), 0);
@@ -64,7 +119,9 @@ async fn no_header_is_not_garbage() {
 
 #[tokio::test]
 async fn a_header_is_not_read_unless_asked_for() {
-    for layer in [BudgetLayer::new(PLENTY), BudgetLayer::new(PLENTY).with_header(CUSTOM)] {
+    for layer in
+        [BudgetLayer::new(PLENTY), BudgetLayer::new(PLENTY).with_header(CUSTOM, Syntax::Grpc)]
+    {
         for value in [&b"1m"[..], b"garbage"] {
             let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, value)).await.unwrap();
             assert_eq!(budget.total(), PLENTY);
@@ -100,7 +157,7 @@ proptest! {
     /// The total is longer than any header, so the header's value is the budget.
     #[test]
     fn a_header_means_what_grpc_says(value in values()) {
-        let layer = BudgetLayer::new(Duration::MAX).with_header(GRPC_TIMEOUT);
+        let layer = BudgetLayer::new(Duration::MAX).with_header(GRPC_TIMEOUT, Syntax::Grpc);
         let request: Request<()> = request_with(&GRPC_TIMEOUT, value.as_bytes());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let start = MonotonicInstant::now();

@@ -1,10 +1,13 @@
 //! Requests and services for all tests.
 
 use core::convert::Infallible;
-use core::future::pending;
+use core::future::{pending, ready};
 use core::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use http::{HeaderName, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::BodyExt as _;
 use tach_tower::{Budget, BudgetLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -24,11 +27,23 @@ pub(crate) fn request_with(name: &HeaderName, value: &[u8]) -> Request<()> {
 
 /// Returns the budget that a handler behind `layer` finds; `None` if it was not called.
 pub(crate) async fn budget_seen(layer: &BudgetLayer, request: Request<()>) -> Option<Budget> {
-    let inner = service_fn(|request: Request<()>| async move {
-        let budget = *request.extensions().get::<Budget>().unwrap();
-        Ok::<_, Infallible>(Response::new(Some(budget)))
+    let seen = Arc::new(Mutex::new(None));
+    let inside = seen.clone();
+    let inner = service_fn(move |request: Request<()>| {
+        *inside.lock().unwrap() = request.extensions().get::<Budget>().copied();
+        ready(Ok::<_, Infallible>(Response::new(String::new())))
     });
-    layer.layer(inner).oneshot(request).await.unwrap().into_body()
+    layer.layer(inner).oneshot(request).await.unwrap();
+    *seen.lock().unwrap()
+}
+
+/// Returns the whole body of a response.
+pub(crate) async fn text<B>(response: Response<B>) -> String
+where
+    B: Body<Error: core::fmt::Debug>,
+{
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Returns a service that never answers.
@@ -51,5 +66,5 @@ pub(crate) async fn assert_times_out(
     let response = layer.layer(never()).oneshot(request).await.unwrap();
     assert!(start.elapsed() >= at_least, "after {:?}", start.elapsed());
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
-    assert_eq!(response.body(), "");
+    assert_eq!(text(response).await, "");
 }

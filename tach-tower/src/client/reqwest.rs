@@ -1,0 +1,111 @@
+//! Calls of reqwest.
+
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+use std::sync::Arc;
+
+use pin_project_lite::pin_project;
+use reqwest::{Request, Response};
+use tach_core::adapter;
+use tower_service::Service;
+
+use super::future::BoxError;
+use super::layer::Settings;
+use crate::PropagateBudget;
+use crate::call::Call;
+use crate::observe::Unanswered;
+
+/// The request finds its budget by [`current`](crate::current), since reqwest hides extensions. The
+/// response's body ends with the request's own timeout, which is set to the time left.
+impl<S> Service<Request> for PropagateBudget<S>
+where
+    S: Service<Request, Response = Response> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Response = Response;
+    type Error = BoxError;
+    type Future = ReqwestFuture<S>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let settings = &self.settings;
+        let budget = settings.budget(None, request.headers());
+        let call = if settings.refuses(&budget) {
+            settings.stats.count_refused();
+            self.inner.refuse(budget)
+        } else {
+            settings.write(&budget, request.headers_mut());
+            let timeout = request.timeout_mut();
+            if !settings.has_endless_bodies && budget.total() < Duration::MAX {
+                let asked = timeout.unwrap_or(Duration::MAX);
+                *timeout = Some(asked.min(budget.total()));
+            }
+            self.inner.call(request, budget)
+        };
+        let unanswered = Unanswered(Some(settings.stats.clone()));
+        ReqwestFuture { call, settings: settings.clone(), unanswered }
+    }
+}
+
+pin_project! {
+    /// The response future of a [`PropagateBudget`] around a client of reqwest.
+    ///
+    /// # Panics
+    ///
+    /// If it must wait outside a tokio runtime with time enabled, and the call has a budget.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use reqwest::{Client, Request};
+    /// use tach_tower::{PropagateBudget, ReqwestFuture};
+    /// use tower::Service;
+    ///
+    /// fn send(client: &mut PropagateBudget<Client>, request: Request) -> ReqwestFuture<Client> {
+    ///     client.call(request)
+    /// }
+    /// ```
+    pub struct ReqwestFuture<S>
+    where
+        S: Service<Request>,
+    {
+        #[pin]
+        call: Call<S, Request>,
+        settings: Arc<Settings>,
+        unanswered: Unanswered,
+    }
+}
+
+impl<S> Future for ReqwestFuture<S>
+where
+    S: Service<Request, Response = Response>,
+    S::Error: Into<BoxError>,
+{
+    type Output = Result<Response, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let result = ready!(this.call.as_mut().poll(cx));
+        this.unanswered.0 = None;
+        let budget = this.call.budget();
+        // Reqwest's own timeout may fire first, by a moment.
+        let result = result.filter(|result| result.is_ok() || !budget.is_exhausted());
+        let Some(result) = result else {
+            this.settings.stats.count_exhausted();
+            return Poll::Ready(Err(adapter::exhausted(budget.total()).into()));
+        };
+        this.settings.stats.count_answered();
+        Poll::Ready(result.map_err(Into::into))
+    }
+}
+
+impl<S: Service<Request>> fmt::Debug for ReqwestFuture<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReqwestFuture").field("budget", &self.call.budget()).finish_non_exhaustive()
+    }
+}

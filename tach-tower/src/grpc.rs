@@ -1,0 +1,76 @@
+//! gRPC's answer to a request whose budget is exhausted (`PROTOCOL-HTTP2.md`).
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, Version};
+use tach_core::Error;
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
+const CONTENT: &[u8] = b"application/grpc";
+
+/// Returns whether a request speaks gRPC. gRPC-Web doesn't: it has its trailers in the body.
+pub(crate) fn is_spoken(version: Version, headers: &HeaderMap) -> bool {
+    // Spares requests of HTTP/1 the look for a header.
+    version >= Version::HTTP_2
+        && headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes()))
+}
+
+/// The content's type, a suffix such as `+proto`, or parameters after a semicolon.
+fn is_grpc(content_type: &[u8]) -> bool {
+    let Some((name, rest)) = content_type.split_at_checked(CONTENT.len()) else { return false };
+    name.eq_ignore_ascii_case(CONTENT) && matches!(rest.first(), None | Some(b'+' | b';'))
+}
+
+/// Returns a response without messages.
+pub(crate) fn response(error: &Error) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.headers_mut() = trailers(error);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    response
+}
+
+pub(crate) fn trailers(error: &Error) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(3);
+    trailers.insert(STATUS, DEADLINE_EXCEEDED);
+    // The message has no byte that percent-encoding would change: durations are written in ASCII,
+    // except for microseconds.
+    let message = error.to_string().replace('\u{b5}', "u");
+    if let Ok(message) = HeaderValue::try_from(message) {
+        trailers.insert(MESSAGE, message);
+    }
+    trailers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grpc_is_told_from_its_relatives() {
+        let cases = [
+            ("application/grpc", true),
+            ("application/grpc+proto", true),
+            ("Application/gRPC;charset=x", true),
+            ("application/grpc-web", false),
+            ("application/grpc-web+proto", false),
+            ("application/json", false),
+            ("application/grp", false),
+            ("", false),
+        ];
+        for (value, expected) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
+            assert_eq!(is_spoken(Version::HTTP_2, &headers), expected, "{value}");
+            assert!(!is_spoken(Version::HTTP_11, &headers));
+        }
+        assert!(!is_spoken(Version::HTTP_2, &HeaderMap::new()));
+    }
+
+    #[test]
+    fn the_message_is_ascii() {
+        let error = tach_core::adapter::exhausted(core::time::Duration::from_micros(5));
+        assert_eq!(trailers(&error).get(MESSAGE).unwrap(), "the time budget of 5us is exhausted");
+    }
+}

@@ -1,0 +1,86 @@
+//! Wakes a task when its budget ends.
+
+#[cfg(feature = "tokio")]
+mod driver;
+#[cfg(feature = "tokio")]
+mod shared;
+#[cfg(feature = "tokio")]
+mod wheel;
+
+#[cfg(feature = "tokio")]
+use core::pin::Pin;
+use core::task::{Context, Poll};
+#[cfg(feature = "tokio")]
+use core::time::Duration;
+
+use tach_core::Budget;
+#[cfg(feature = "tokio")]
+use tokio::time::{Sleep, sleep};
+
+#[cfg(feature = "tokio")]
+use self::shared::Place;
+
+/// The shortest sleep. Tokio's timer ticks in milliseconds, so a shorter sleep could spin.
+#[cfg(feature = "tokio")]
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// The wake-up of one future at the end of its budget.
+///
+/// The requests of a runtime share one timer. A budget by another clock has a sleep of its own,
+/// since the shared timer reads the system's clock.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    #[cfg(feature = "tokio")]
+    place: Option<Place>,
+    #[cfg(feature = "tokio")]
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    /// Returns `Ready` if the budget is exhausted by its clock. Nothing wakes the task.
+    #[cfg(not(feature = "tokio"))]
+    #[expect(clippy::unused_self, reason = "there is no timer")]
+    pub(crate) fn poll_end(&mut self, budget: &Budget, _: &mut Context<'_>) -> Poll<()> {
+        if budget.is_exhausted() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Returns `Ready` if the budget is exhausted by its clock. Otherwise sees to it that the task
+    /// is woken then.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_end(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {
+        if budget.total() == Duration::MAX {
+            return Poll::Pending;
+        }
+        match budget.start() {
+            (start, None) => {
+                // The first time needs no look at the clock: the timer sees a time that is past.
+                if let Some(place) = &self.place {
+                    if budget.is_exhausted() {
+                        return Poll::Ready(());
+                    }
+                    if place.renew(cx.waker()) {
+                        return Poll::Pending;
+                    }
+                }
+                self.place = Some(Place::take(start, budget.total(), cx.waker()));
+                Poll::Pending
+            }
+            (_, Some(_)) => self.poll_sleep(budget, cx),
+        }
+    }
+
+    /// Sleeps by tokio's time, and again if the sleep ends too early by the budget's clock.
+    #[cfg(feature = "tokio")]
+    fn poll_sleep(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let remaining = budget.remaining();
+            if remaining.is_zero() {
+                return Poll::Ready(());
+            }
+            if let Some(armed) = &mut self.sleep {
+                core::task::ready!(armed.as_mut().poll(cx));
+            }
+            self.sleep = Some(Box::pin(sleep(remaining.max(SHORTEST_SLEEP))));
+        }
+    }
+}

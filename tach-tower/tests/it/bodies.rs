@@ -1,0 +1,186 @@
+//! Bodies and the end of the budget.
+
+use core::convert::Infallible;
+use core::future::{poll_fn, ready};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
+use tach_core::{ManualClock, MonotonicInstant};
+use tach_tower::{Budget, BudgetBody, BudgetLayer, Error};
+use tokio::time::{Interval, interval};
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, SHORT, request, text};
+
+/// A body without end, with a byte each millisecond.
+struct Trickle {
+    interval: Interval,
+    /// Gone as soon as the body is.
+    _held: Arc<()>,
+}
+
+impl Trickle {
+    fn new() -> (Self, Weak<()>) {
+        let held = Arc::new(());
+        let watched = Arc::downgrade(&held);
+        (Self { interval: interval(Duration::from_millis(1)), _held: held }, watched)
+    }
+}
+
+impl Body for Trickle {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.interval.poll_tick(cx).map(|_| Some(Ok(Frame::data(Bytes::from_static(b".")))))
+    }
+}
+
+/// Reads until the end. Returns the number of frames and the error.
+async fn read(
+    body: impl Body<Data = Bytes, Error = Box<dyn core::error::Error + Send + Sync>>,
+) -> (u32, Error) {
+    let mut body = pin!(body);
+    let mut frames = 0;
+    loop {
+        match body.frame().await.unwrap() {
+            Ok(_) => frames += 1,
+            Err(error) => {
+                assert!(body.frame().await.is_none(), "nothing comes after the error");
+                assert!(body.is_end_stream());
+                return (frames, *error.downcast::<Error>().unwrap());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_response_s_body_ends_with_the_budget() {
+    let layer = BudgetLayer::new(2 * SHORT);
+    let start = MonotonicInstant::now();
+    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Trickle::new().0))));
+    let response = layer.layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let (frames, error) = read(response.into_body()).await;
+    assert!(start.elapsed() >= 2 * SHORT, "{:?}", start.elapsed());
+    assert!(frames >= 1);
+    assert!(error.is_exhausted());
+    let stats = layer.stats();
+    assert_eq!((stats.answered(), stats.exhausted(), stats.ended_bodies()), (1, 0, 1));
+}
+
+#[tokio::test]
+async fn a_body_that_nothing_wakes_ends_too_and_is_dropped() {
+    struct Silent {
+        _held: Arc<()>,
+    }
+    impl Body for Silent {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Pending
+        }
+    }
+    let held = Arc::new(());
+    let watched = Arc::downgrade(&held);
+    let mut body = BudgetBody::new(Silent { _held: held }, Budget::new(SHORT));
+    let error = body.frame().await.unwrap().unwrap_err();
+    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    assert!(watched.upgrade().is_none(), "the inner body is dropped with the error");
+}
+
+/// No frame is pending, so no timer is asked.
+#[tokio::test]
+async fn a_body_that_is_always_ready_ends_too() {
+    struct Flood(&'static ManualClock);
+    impl Body for Flood {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            self.0.advance(Duration::from_secs(1));
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b".")))))
+        }
+    }
+    let clock: &ManualClock = Box::leak(Box::default());
+    let budget = Budget::new(Duration::from_secs(10)).with_clock(clock);
+    let (frames, error) = read(BudgetBody::new(Flood(clock), budget)).await;
+    assert_eq!(frames, 10);
+    assert!(error.is_exhausted());
+}
+
+#[tokio::test]
+async fn endless_bodies_outlive_the_budget() {
+    let layer = BudgetLayer::new(SHORT).with_endless_bodies();
+    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Trickle::new().0))));
+    let body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
+    let mut body = pin!(body);
+    let start = MonotonicInstant::now();
+    while start.elapsed() < 2 * SHORT {
+        body.frame().await.unwrap().unwrap();
+    }
+    assert_eq!(layer.stats().ended_bodies(), 0);
+}
+
+#[tokio::test]
+async fn a_body_in_time_is_passed_on_as_it_is() {
+    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new("whole".to_owned()))));
+    let response = BudgetLayer::new(PLENTY).layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(response.body().size_hint().exact(), Some(5));
+    assert!(!response.body().is_end_stream());
+    assert_eq!(text(response).await, "whole");
+}
+
+/// The handler waits for a request body that trickles, and is dropped with it.
+#[tokio::test]
+async fn a_request_s_body_that_trickles_counts() {
+    let (body, watched) = Trickle::new();
+    let inner = service_fn(|request: Request<Trickle>| async move {
+        let bytes = request.into_body().collect().await.unwrap().to_bytes();
+        Ok::<_, Infallible>(Response::new(format!("{bytes:?}")))
+    });
+    let service = BudgetLayer::new(SHORT).layer(inner);
+    let response = service.oneshot(Request::new(body)).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(watched.upgrade().is_none());
+}
+
+#[tokio::test]
+async fn a_request_s_body_can_end_with_the_budget() {
+    let (body, _) = Trickle::new();
+    let (_, error) = read(BudgetBody::new(body, Budget::new(SHORT))).await;
+    assert!(error.is_exhausted());
+}
+
+#[tokio::test]
+async fn waiting_for_a_frame_does_not_spin() {
+    let mut polls = 0;
+    let mut body = pin!(BudgetBody::new(Trickle::new().0, Budget::new(5 * SHORT)));
+    poll_fn(|cx| {
+        polls += 1;
+        loop {
+            match core::task::ready!(body.as_mut().poll_frame(cx)) {
+                Some(Ok(_)) => {}
+                _ => return Poll::Ready(()),
+            }
+        }
+    })
+    .await;
+    assert!(polls <= 300, "{polls} polls for a hundred frames");
+}

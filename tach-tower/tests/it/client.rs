@@ -1,0 +1,221 @@
+//! Outgoing calls.
+
+use core::convert::Infallible;
+use core::future::{Ready, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, Request, Response, Version};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
+use tach_core::{ManualClock, MonotonicInstant, UnixTime};
+use tach_tower::{
+    Budget, BudgetLayer, Error, GRPC_TIMEOUT, PropagateBudgetLayer, Syntax, current, within,
+};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, SHORT, never, request, request_with};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A client that keeps the headers of each call.
+#[derive(Debug, Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<HeaderMap>>>);
+
+impl Recorder {
+    fn client(
+        &self,
+    ) -> impl Service<
+        Request<()>,
+        Response = Response<String>,
+        Error = Infallible,
+        Future = Ready<Result<Response<String>, Infallible>>,
+    > + Clone {
+        let seen = self.0.clone();
+        service_fn(move |request: Request<()>| {
+            assert_eq!(request.extensions().get::<Budget>().copied(), current());
+            seen.lock().unwrap().push(request.headers().clone());
+            ready(Ok(Response::new(String::new())))
+        })
+    }
+
+    fn last(&self, name: &HeaderName) -> Option<String> {
+        let seen = self.0.lock().unwrap();
+        let value = seen.last().unwrap().get(name)?;
+        Some(value.to_str().unwrap().to_owned())
+    }
+}
+
+fn clock() -> &'static ManualClock {
+    Box::leak(Box::new(ManualClock::new(UnixTime::from_secs(1_000).unwrap())))
+}
+
+/// Returns a request whose budget has eight of ten seconds left.
+fn with_eight_seconds() -> Request<()> {
+    let clock = clock();
+    let budget = Budget::new(10 * SECOND).with_clock(clock);
+    clock.advance(2 * SECOND);
+    let mut request = request();
+    request.extensions_mut().insert(budget);
+    request
+}
+
+#[tokio::test]
+async fn the_rest_is_announced_less_the_reserve() {
+    let recorder = Recorder::default();
+    let layer = PropagateBudgetLayer::new().with_reserve(3 * SECOND);
+    layer.layer(recorder.client()).oneshot(with_eight_seconds()).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
+    let layer = layer.with_cap(4 * SECOND);
+    layer.layer(recorder.client()).oneshot(with_eight_seconds()).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "4000000u");
+    assert_eq!(layer.stats().answered(), 2, "changed layers share their counts");
+}
+
+#[tokio::test]
+async fn a_budget_is_announced_in_every_header() {
+    let recorder = Recorder::default();
+    let names = ["x-ms", "x-end"].map(HeaderName::from_static);
+    let layer = PropagateBudgetLayer::new()
+        .with_header(names[0].clone(), Syntax::Millis)
+        .with_header(names[1].clone(), Syntax::UnixSeconds)
+        .with_clock(clock());
+    layer.layer(recorder.client()).oneshot(with_eight_seconds()).await.unwrap();
+    assert_eq!(recorder.last(&names[0]).unwrap(), "8000");
+    assert_eq!(recorder.last(&names[1]).unwrap(), "1008");
+    assert_eq!(recorder.last(&GRPC_TIMEOUT), None, "other headers replace the default");
+}
+
+#[tokio::test]
+async fn a_request_s_own_header_counts_if_it_is_less() {
+    let recorder = Recorder::default();
+    for (own, written) in [("3S", "3000000u"), ("9S", "8000000u"), ("soon", "8000000u")] {
+        let mut request = with_eight_seconds();
+        request.headers_mut().insert(GRPC_TIMEOUT, own.parse().unwrap());
+        PropagateBudgetLayer::new().layer(recorder.client()).oneshot(request).await.unwrap();
+        assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), written);
+    }
+}
+
+#[tokio::test]
+async fn the_budget_is_the_request_s_or_the_task_s_or_the_default() {
+    let recorder = Recorder::default();
+    let client = || {
+        PropagateBudgetLayer::new()
+            .with_default(7 * SECOND)
+            .with_clock(clock())
+            .layer(recorder.client())
+    };
+    client().oneshot(request()).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "7000000u");
+    let task = Budget::new(5 * SECOND).with_clock(clock());
+    within(task, client().oneshot(request())).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
+    within(task, client().oneshot(with_eight_seconds())).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "8000000u");
+}
+
+#[tokio::test]
+async fn a_call_without_any_budget_is_passed_on() {
+    let recorder = Recorder::default();
+    let client = PropagateBudgetLayer::new().layer(recorder.client());
+    client.oneshot(request()).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT), None);
+}
+
+#[tokio::test]
+async fn a_call_ends_with_its_budget() {
+    let layer = PropagateBudgetLayer::new().with_default(SHORT);
+    let start = MonotonicInstant::now();
+    let error = layer.layer(never()).oneshot(request()).await.unwrap_err();
+    assert!(start.elapsed() >= SHORT);
+    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    assert_eq!(layer.stats().exhausted(), 1);
+}
+
+#[tokio::test]
+async fn a_call_of_grpc_ends_with_its_status() {
+    let mut call = Request::builder().version(Version::HTTP_2).body(()).unwrap();
+    call.headers_mut().insert(CONTENT_TYPE, "application/grpc".parse().unwrap());
+    let client = PropagateBudgetLayer::new().with_default(SHORT).layer(never());
+    let response = client.oneshot(call).await.unwrap();
+    assert_eq!(response.headers()["grpc-status"], "4");
+}
+
+#[tokio::test]
+async fn a_call_with_less_than_the_floor_or_the_reserve_is_not_made() {
+    let recorder = Recorder::default();
+    for layer in [
+        PropagateBudgetLayer::new().with_floor(9 * SECOND),
+        PropagateBudgetLayer::new().with_reserve(8 * SECOND),
+    ] {
+        let call = layer.layer(recorder.client()).oneshot(with_eight_seconds());
+        assert!(call.await.unwrap_err().downcast::<Error>().unwrap().is_exhausted());
+        assert_eq!(layer.stats().refused(), 1);
+    }
+    assert!(recorder.0.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_client_s_error_passes_through() {
+    let inner = service_fn(|_: Request<()>| ready(Err::<Response<String>, _>("reset")));
+    let client = PropagateBudgetLayer::new().with_default(PLENTY).layer(inner);
+    assert_eq!(client.oneshot(request()).await.unwrap_err().to_string(), "reset");
+}
+
+#[tokio::test]
+async fn the_response_s_body_ends_with_the_call() {
+    let silent = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Silent))));
+    let layer = PropagateBudgetLayer::new().with_default(SHORT);
+    let response = layer.layer(silent).oneshot(request()).await.unwrap();
+    let error = response.into_body().collect().await.unwrap_err();
+    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    assert_eq!(layer.stats().ended_bodies(), 1);
+}
+
+/// A body that never has a frame.
+struct Silent;
+
+impl Body for Silent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Pending
+    }
+}
+
+/// Three services in a row.
+#[tokio::test]
+async fn a_budget_shrinks_on_every_hop() {
+    let recorder = Recorder::default();
+    let server = || BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let client = || PropagateBudgetLayer::new().with_reserve(SECOND);
+    let service = ServiceBuilder::new()
+        .layer(server())
+        .layer(client())
+        .map_request(without_extensions)
+        .layer(server())
+        .layer(client())
+        .map_request(without_extensions)
+        .layer(server())
+        .layer(client())
+        .service(recorder.client());
+    service.oneshot(request_with(&GRPC_TIMEOUT, b"10S")).await.unwrap();
+    let last = recorder.last(&GRPC_TIMEOUT).unwrap();
+    let left = Syntax::Grpc.parse(last.as_bytes(), UnixTime::EPOCH).unwrap();
+    assert!(left <= 7 * SECOND && left > SECOND, "{last}");
+}
+
+/// A hop is another process.
+fn without_extensions(mut request: Request<()>) -> Request<()> {
+    request.extensions_mut().clear();
+    request
+}

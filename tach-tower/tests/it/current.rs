@@ -1,0 +1,86 @@
+//! The budget of code that has no request.
+
+use core::convert::Infallible;
+use core::time::Duration;
+
+use http::{Request, Response};
+use tach_tower::{Budget, BudgetLayer, current, within};
+use tokio::task::yield_now;
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, request, text};
+
+async fn seen_after_a_wait() -> Option<Budget> {
+    yield_now().await;
+    current()
+}
+
+#[tokio::test]
+async fn code_without_a_request_finds_the_budget() {
+    let inner = service_fn(|request: Request<()>| {
+        let at_the_call = current();
+        async move {
+            let own = request.extensions().get::<Budget>().copied();
+            assert!(own.is_some());
+            assert_eq!((at_the_call, seen_after_a_wait().await), (own, own));
+            Ok::<_, Infallible>(Response::new(String::new()))
+        }
+    });
+    BudgetLayer::new(PLENTY).layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(current(), None, "it does not leak");
+}
+
+#[tokio::test]
+async fn without_the_extension_it_is_the_only_place() {
+    let inner = service_fn(|request: Request<()>| async move {
+        assert!(request.extensions().is_empty());
+        let total = current().unwrap().total();
+        Ok::<_, Infallible>(Response::new(format!("{total:?}")))
+    });
+    let layer = BudgetLayer::new(PLENTY).without_extension();
+    assert_eq!(text(layer.layer(inner).oneshot(request()).await.unwrap()).await, "3600s");
+}
+
+/// Two requests take turns on one thread.
+#[tokio::test]
+async fn each_request_has_its_own() {
+    let inner = service_fn(|_: Request<()>| async {
+        let first = current().unwrap();
+        for _ in 0..10 {
+            assert_eq!(seen_after_a_wait().await, Some(first));
+        }
+        Ok::<_, Infallible>(Response::new(String::new()))
+    });
+    let [one, other] = [1, 2].map(|hours| {
+        BudgetLayer::new(hours * Duration::from_secs(3600)).layer(inner).oneshot(request())
+    });
+    let (one, other) = tokio::join!(one, other);
+    one.unwrap();
+    other.unwrap();
+}
+
+#[tokio::test]
+async fn budgets_nest() {
+    let (outer, inner) = (Budget::new(PLENTY), Budget::new(PLENTY / 2));
+    within(outer, async {
+        assert_eq!(within(inner, seen_after_a_wait()).await, Some(inner));
+        assert_eq!(current(), Some(outer));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_panic_restores_the_outer_budget() {
+    let outer = Budget::new(PLENTY);
+    let task = within(outer, async {
+        let inner = Box::pin(within(Budget::new(PLENTY / 2), async { panic!("on purpose") }));
+        let caught = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            let mut inner = inner;
+            let mut cx = core::task::Context::from_waker(core::task::Waker::noop());
+            let _: core::task::Poll<()> = inner.as_mut().poll(&mut cx);
+        }));
+        assert!(caught.is_err());
+        current()
+    });
+    assert_eq!(task.await, Some(outer));
+}

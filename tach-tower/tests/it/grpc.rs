@@ -1,0 +1,90 @@
+//! Requests that speak gRPC.
+
+use core::convert::Infallible;
+use core::future::{pending, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
+use tach_tower::BudgetLayer;
+use tower::{Layer, ServiceExt, service_fn};
+
+use crate::kit::{SHORT, never};
+
+fn grpc_request() -> Request<()> {
+    let request = Request::builder().version(Version::HTTP_2);
+    request.header(CONTENT_TYPE, "application/grpc").body(()).unwrap()
+}
+
+#[tokio::test]
+async fn an_exhausted_request_gets_the_status_4() {
+    for total in [SHORT, core::time::Duration::ZERO] {
+        let service = BudgetLayer::new(total).layer(never());
+        let response = service.oneshot(grpc_request()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let expected = [("content-type", "application/grpc"), ("grpc-status", "4")];
+        for (name, value) in expected {
+            assert_eq!(response.headers()[name], value);
+        }
+        let message = format!("the time budget of {total:?} is exhausted");
+        assert_eq!(response.headers()["grpc-message"], message);
+        assert!(response.body().is_end_stream(), "trailers only");
+    }
+}
+
+#[tokio::test]
+async fn the_hook_is_not_for_grpc() {
+    let layer =
+        BudgetLayer::new(SHORT).with_response(|_| Response::new(Bytes::from_static(b"late")));
+    let response = layer.layer(never()).oneshot(grpc_request()).await.unwrap();
+    assert_eq!(response.headers()["grpc-status"], "4");
+}
+
+/// One message, then silence.
+struct Stream(bool);
+
+impl Body for Stream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if core::mem::replace(&mut self.0, true) {
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"message")))))
+    }
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_trailers() {
+    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Stream(false)))));
+    let layer = BudgetLayer::new(SHORT);
+    let response = layer.layer(inner).oneshot(grpc_request()).await.unwrap();
+    let collected = response.into_body().collect().await.unwrap();
+    assert_eq!(collected.trailers().unwrap()["grpc-status"], "4");
+    assert_eq!(collected.to_bytes(), "message");
+    assert_eq!(layer.stats().ended_bodies(), 1);
+}
+
+#[tokio::test]
+async fn other_requests_are_answered_by_the_hook() {
+    let layer = BudgetLayer::new(SHORT).with_response(|budget| {
+        let mut response = Response::new(Bytes::from(format!("no answer in {:?}", budget.total())));
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        response.headers_mut().insert("retry-after", HeaderValue::from_static("1"));
+        response
+    });
+    let inner = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
+    let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["retry-after"], "1");
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(body, "no answer in 20ms");
+}

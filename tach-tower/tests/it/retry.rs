@@ -1,0 +1,152 @@
+//! Retries and hedges within a budget.
+
+use core::convert::Infallible;
+use core::future::{Future, pending, ready};
+use core::pin::Pin;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use tach_core::MonotonicInstant;
+use tach_core::UnixTime;
+use tach_tower::{Budget, Error, GRPC_TIMEOUT, PropagateBudgetLayer, RetryBudget, Syntax, within};
+use tokio::time::sleep;
+use tower::hedge;
+use tower::retry::budget::{Budget as _, TpsBudget};
+use tower::retry::{Policy, RetryLayer};
+use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, SHORT, request};
+
+/// Retries each failure after a wait, if the budget of retries allows it.
+#[derive(Clone)]
+struct Always {
+    wait: Duration,
+    retries: Arc<RetryBudget<TpsBudget>>,
+}
+
+impl Always {
+    fn new(wait: Duration, needed: Duration) -> Self {
+        // Ten retries for each request.
+        let retries = TpsBudget::new(Duration::from_secs(10), 1_000, 100.0);
+        Self { wait, retries: Arc::new(RetryBudget::new(retries, needed)) }
+    }
+}
+
+impl<B> Policy<Request<()>, Response<B>, BoxError> for Always {
+    type Future = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    fn retry(
+        &mut self,
+        _: &mut Request<()>,
+        result: &mut Result<Response<B>, BoxError>,
+    ) -> Option<Self::Future> {
+        if result.is_ok() || !self.retries.withdraw() {
+            return None;
+        }
+        Some(Box::pin(sleep(self.wait)))
+    }
+
+    fn clone_request(&mut self, request: &Request<()>) -> Option<Request<()>> {
+        self.retries.deposit();
+        Some(request.clone())
+    }
+}
+
+fn budget_of(request: &Request<()>) -> Duration {
+    let value = request.headers()[GRPC_TIMEOUT].as_bytes();
+    Syntax::Grpc.parse(value, UnixTime::EPOCH).unwrap()
+}
+
+#[tokio::test]
+async fn each_retry_gets_what_is_left_and_the_last_one_ends_in_time() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let inside = seen.clone();
+    let failing = service_fn(move |request: Request<()>| {
+        inside.lock().unwrap().push(budget_of(&request));
+        ready(Err::<Response<String>, BoxError>("refused".into()))
+    });
+    let layer = PropagateBudgetLayer::new();
+    let client = ServiceBuilder::new()
+        .layer(layer.clone())
+        .layer(RetryLayer::new(Always::new(SHORT / 4, Duration::ZERO)))
+        .layer(layer)
+        .service(failing);
+    let start = MonotonicInstant::now();
+    let error = within(Budget::new(2 * SHORT), client.oneshot(request())).await.unwrap_err();
+    assert!(start.elapsed() >= 2 * SHORT, "the outer layer ends the wait between retries");
+    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() >= 2, "{seen:?}");
+    assert!(seen.windows(2).all(|pair| pair[1] + SHORT / 4 <= pair[0]), "{seen:?}");
+}
+
+#[tokio::test]
+async fn no_retry_without_time_to_succeed() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let inside = calls.clone();
+    let failing = service_fn(move |_: Request<()>| {
+        inside.fetch_add(1, Ordering::Relaxed);
+        ready(Err::<Response<String>, BoxError>("refused".into()))
+    });
+    // Each retry needs more than the budget has left after the first failure.
+    let policy = Always::new(Duration::ZERO, PLENTY);
+    let client = ServiceBuilder::new()
+        .layer(PropagateBudgetLayer::new())
+        .layer(RetryLayer::new(policy))
+        .service(failing);
+    let error = within(Budget::new(PLENTY), client.oneshot(request())).await.unwrap_err();
+    assert_eq!(error.to_string(), "refused", "the failure itself");
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_retry_budget_is_a_budget_of_retries_too() {
+    let retries = RetryBudget::new(TpsBudget::new(Duration::from_secs(10), 0, 1.0), SHORT);
+    let left = Budget::new(PLENTY);
+    within(left, async {
+        assert!(!retries.withdraw(), "nothing was deposited");
+        retries.deposit();
+        assert!(retries.withdraw());
+    })
+    .await;
+    retries.deposit();
+    assert!(!within(Budget::new(Duration::ZERO), async { retries.withdraw() }).await);
+    assert!(retries.withdraw(), "a refusal withdraws nothing");
+}
+
+/// Hedges every request.
+#[derive(Clone)]
+struct Hedge;
+
+impl hedge::Policy<Request<()>> for Hedge {
+    fn clone_request(&self, request: &Request<()>) -> Option<Request<()>> {
+        Some(request.clone())
+    }
+
+    fn can_retry(&self, _: &Request<()>) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_hedge_gets_less_than_the_first_attempt_and_both_end_in_time() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let inside = seen.clone();
+    let silent = service_fn(move |request: Request<()>| {
+        inside.lock().unwrap().push(budget_of(&request));
+        pending::<Result<Response<String>, Infallible>>()
+    });
+    let layer = PropagateBudgetLayer::new();
+    // Without latencies to go by, the hedge is sent at once.
+    let hedged = hedge::Hedge::new(layer.layer(silent), Hedge, 0, 0.9, Duration::from_secs(10));
+    let client = layer.layer(tower::buffer::Buffer::new(hedged, 8));
+    let start = MonotonicInstant::now();
+    let error = within(Budget::new(SHORT), client.oneshot(request())).await.unwrap_err();
+    assert!(start.elapsed() >= SHORT);
+    assert!(error.downcast::<Error>().unwrap().is_exhausted(), "by the inner or the outer layer");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert!(seen[1] <= seen[0] && seen[0] <= SHORT, "{seen:?}");
+}

@@ -1,0 +1,164 @@
+//! The budget in spans, and the counts as instruments.
+#![cfg(all(feature = "tracing", feature = "opentelemetry", feature = "metrics"))]
+
+use core::convert::Infallible;
+use core::future::ready;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use http::{Request, Response};
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use opentelemetry::metrics::MeterProvider as _;
+use opentelemetry::trace::{
+    FutureExt as _, TraceContextExt as _, Tracer as _, TracerProvider as _,
+};
+use opentelemetry::{Context, Value};
+use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+use tach_core::ManualClock;
+use tach_tower::BudgetLayer;
+use tower::{Layer, ServiceExt, service_fn};
+use tracing::field::{Empty, Field, Visit};
+use tracing::span::{Id, Record};
+use tracing_subscriber::layer::{Context as LayerContext, SubscriberExt as _};
+
+use crate::kit::{never, request};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn layer() -> (BudgetLayer, &'static ManualClock) {
+    let clock: &ManualClock = Box::leak(Box::default());
+    (BudgetLayer::new(SECOND).with_clock(clock), clock)
+}
+
+/// Asks `layer` for a response that takes a quarter of a second.
+async fn answer(layer: &BudgetLayer, clock: &'static ManualClock) {
+    let inner = service_fn(move |_: Request<()>| {
+        clock.advance(SECOND / 4);
+        ready(Ok::<_, Infallible>(Response::new(String::new())))
+    });
+    layer.layer(inner).oneshot(request()).await.unwrap();
+}
+
+/// Keeps the numbers that are recorded in spans.
+#[derive(Clone, Default)]
+struct Fields(Arc<Mutex<Vec<(&'static str, f64)>>>);
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.0.lock().unwrap().push((field.name(), value));
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn core::fmt::Debug) {}
+}
+
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Fields {
+    fn on_record(&self, _: &Id, values: &Record<'_>, _: LayerContext<'_, S>) {
+        values.record(&mut self.clone());
+    }
+}
+
+#[tokio::test]
+async fn the_span_around_the_layer_gets_the_budget() {
+    let fields = Fields::default();
+    let subscriber = tracing_subscriber::registry().with(fields.clone());
+    let _default = tracing::subscriber::set_default(subscriber);
+    let span = tracing::info_span!("request", budget.total_ms = Empty, budget.remaining_ms = Empty);
+    let (layer, clock) = layer();
+    answer(&layer, clock).await;
+    let _entered = span.enter();
+    answer(&layer, clock).await;
+    assert!(fields.0.lock().unwrap().is_empty(), "only if asked for");
+    answer(&layer.with_tracing_fields(), clock).await;
+    let expected = [("budget.total_ms", 1_000.0), ("budget.remaining_ms", 750.0)];
+    assert_eq!(*fields.0.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn the_active_span_of_opentelemetry_gets_the_budget() {
+    let exporter = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let context = Context::current_with_span(provider.tracer("test").start("request"));
+    let (layer, clock) = layer();
+    let layer = layer.with_opentelemetry_attributes();
+    answer(&layer, clock).with_context(context.clone()).await;
+    context.span().end();
+    let spans = exporter.get_finished_spans().unwrap();
+    let attributes: Vec<_> = spans[0]
+        .attributes
+        .iter()
+        .map(|attribute| (attribute.key.as_str(), attribute.value.clone()))
+        .collect();
+    let expected = [("budget.total_ms", 1_000.0), ("budget.remaining_ms", 750.0)];
+    assert_eq!(attributes, expected.map(|(key, ms)| (key, Value::F64(ms))));
+}
+
+#[tokio::test]
+async fn opentelemetry_collects_the_counts() {
+    let exporter = InMemoryMetricExporter::default();
+    let reader = PeriodicReader::builder(exporter.clone()).build();
+    let provider = SdkMeterProvider::builder().with_reader(reader).build();
+    let (layer, clock) = layer();
+    layer.stats().observe(&provider.meter("test"));
+    answer(&layer, clock).await;
+    answer(&layer, clock).await;
+    provider.force_flush().unwrap();
+    let collected = exporter.get_finished_metrics().unwrap();
+    let metric = collected[0].scope_metrics().next().unwrap().metrics().next().unwrap();
+    assert_eq!(metric.name(), "tach.budget.outcomes");
+    let AggregatedMetrics::U64(MetricData::Sum(sum)) = metric.data() else {
+        panic!("it is no counter: {metric:?}")
+    };
+    let answered = sum
+        .data_points()
+        .find(|point| point.attributes().any(|attribute| attribute.value.as_str() == "answered"));
+    assert_eq!(answered.unwrap().value(), 2);
+    assert_eq!(sum.data_points().count(), 6);
+}
+
+/// Counters by the values of their labels.
+#[derive(Default)]
+struct Counters(Mutex<BTreeMap<String, Arc<AtomicU64>>>);
+
+impl Recorder for Counters {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        let labels: Vec<_> = key.labels().map(metrics::Label::value).collect();
+        let name = format!("{} {}", key.name(), labels.join(" "));
+        Counter::from_arc(self.0.lock().unwrap().entry(name).or_default().clone())
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+#[tokio::test]
+async fn a_recorder_of_metrics_gets_each_outcome() {
+    let counters = Counters::default();
+    let _installed = metrics::set_default_local_recorder(&counters);
+    let (layer, clock) = layer();
+    answer(&layer, clock).await;
+    let refusing = BudgetLayer::new(Duration::ZERO).layer(never());
+    refusing.oneshot(request()).await.unwrap();
+    let counted = counters.0.lock().unwrap();
+    let counted: Vec<_> = counted
+        .iter()
+        .map(|(name, count)| (name.as_str(), count.load(Ordering::Relaxed)))
+        .collect();
+    let name = |outcome: &str| format!("tach_budget_outcomes_total {outcome}");
+    let expected = ["answered", "exhausted", "refused"].map(name);
+    assert_eq!(counted, expected.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>());
+}
