@@ -12,6 +12,7 @@ use crate::otel;
 use crate::prose;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
 use crate::run::{cargo, program, root, run};
+use crate::tower;
 use crate::workflow;
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
@@ -57,6 +58,7 @@ const STEPS: &[Step] = &[
     ("loom models", loom::check),
     ("systemd's journal", journal::check),
     ("OpenTelemetry's back ends", otel::check),
+    ("budgets on real hops", tower::check),
     ("order across threads", || {
         run(&mut cargo(&["bench", "--bench", "order", "--", "--seconds", "1"]))
     }),

@@ -13,6 +13,7 @@ mod prose;
 mod release;
 mod run;
 mod tools;
+mod tower;
 mod workflow;
 mod workspace;
 
@@ -68,6 +69,7 @@ const TASKS: &[Task] = &[
         "set up a real OpenTelemetry Collector and Jaeger and run the tests with them",
         |_| otel::check(),
     ),
+    Task("tower", "run the tests of budgets with axum, tonic and reqwest", |_| tower::check()),
     Task(
         "mutants NAME",
         "change each function of a package or file, and list changes that pass the tests",

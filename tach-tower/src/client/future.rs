@@ -4,7 +4,6 @@ use core::error::Error as StdError;
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use std::sync::Arc;
 
 use http::Response;
 use pin_project_lite::pin_project;
@@ -46,16 +45,16 @@ pin_project! {
     {
         #[pin]
         call: Call<S, R>,
-        settings: Arc<Settings>,
+        has_endless_body: bool,
         is_grpc: bool,
         unanswered: Unanswered,
     }
 }
 
 impl<S: Service<R>, R> PropagateFuture<S, R> {
-    pub(super) fn new(call: Call<S, R>, settings: Arc<Settings>, is_grpc: bool) -> Self {
+    pub(super) fn new(call: Call<S, R>, settings: &Settings, is_grpc: bool) -> Self {
         let unanswered = Unanswered(Some(settings.stats.clone()));
-        Self { call, settings, is_grpc, unanswered }
+        Self { call, has_endless_body: settings.has_endless_bodies, is_grpc, unanswered }
     }
 }
 
@@ -73,7 +72,7 @@ where
         // A client that reads the header, such as tonic's, may end the call by the same moment.
         let result = result.filter(|result| result.is_ok() || !budget.is_exhausted());
         let Some(result) = result else {
-            this.settings.stats.count_exhausted();
+            stats.as_ref().inspect(|stats| stats.count_exhausted());
             let error = adapter::exhausted(budget.total());
             return Poll::Ready(if *this.is_grpc {
                 Ok(grpc::response(&error).map(BudgetBody::own))
@@ -81,11 +80,10 @@ where
                 Err(error.into())
             });
         };
-        this.settings.stats.count_answered();
-        let is_endless = this.settings.has_endless_bodies;
+        stats.as_ref().inspect(|stats| stats.count_answered());
         Poll::Ready(result.map_err(Into::into).map(|response| {
             response.map(|body| {
-                if is_endless {
+                if *this.has_endless_body {
                     BudgetBody::endless(body)
                 } else {
                     BudgetBody::of_response(body, budget, *this.is_grpc, stats)

@@ -4,7 +4,6 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use std::sync::Arc;
 
 use pin_project_lite::pin_project;
 use reqwest::{Request, Response};
@@ -12,10 +11,9 @@ use tach_core::adapter;
 use tower_service::Service;
 
 use super::future::BoxError;
-use super::layer::Settings;
 use crate::PropagateBudget;
 use crate::call::Call;
-use crate::observe::Unanswered;
+use crate::observe::{Stats, Unanswered};
 
 /// The request finds its budget by [`current`](crate::current), since reqwest hides extensions. The
 /// response's body ends with the request's own timeout, which is set to the time left.
@@ -47,8 +45,7 @@ where
             }
             self.inner.call(request, budget)
         };
-        let unanswered = Unanswered(Some(settings.stats.clone()));
-        ReqwestFuture { call, settings: settings.clone(), unanswered }
+        ReqwestFuture { call, unanswered: Unanswered(Some(settings.stats.clone())) }
     }
 }
 
@@ -76,7 +73,6 @@ pin_project! {
     {
         #[pin]
         call: Call<S, Request>,
-        settings: Arc<Settings>,
         unanswered: Unanswered,
     }
 }
@@ -91,15 +87,14 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let result = ready!(this.call.as_mut().poll(cx));
-        this.unanswered.0 = None;
-        let budget = this.call.budget();
+        let (budget, stats) = (this.call.budget(), this.unanswered.0.take());
         // Reqwest's own timeout may fire first, by a moment.
         let result = result.filter(|result| result.is_ok() || !budget.is_exhausted());
         let Some(result) = result else {
-            this.settings.stats.count_exhausted();
+            stats.inspect(Stats::count_exhausted);
             return Poll::Ready(Err(adapter::exhausted(budget.total()).into()));
         };
-        this.settings.stats.count_answered();
+        stats.inspect(Stats::count_answered);
         Poll::Ready(result.map_err(Into::into))
     }
 }

@@ -74,6 +74,6 @@ where
             request.extensions_mut().insert(budget);
             self.inner.call(request, budget)
         };
-        PropagateFuture::new(call, settings.clone(), is_grpc)
+        PropagateFuture::new(call, settings, is_grpc)
     }
 }

@@ -3,13 +3,12 @@
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use std::sync::Arc;
 
 use http::Response;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::layer::Settings;
+use super::layer::{Ending, Settings};
 use crate::BudgetBody;
 use crate::call::Call;
 use crate::observe::{EnteredStages, Stages, Unanswered};
@@ -46,7 +45,7 @@ pin_project! {
     {
         #[pin]
         call: Call<S, R>,
-        settings: Arc<Settings>,
+        ending: Ending,
         stages: Option<Stages>,
         is_grpc: bool,
         unanswered: Unanswered,
@@ -56,12 +55,12 @@ pin_project! {
 impl<S: Service<R>, R> ResponseFuture<S, R> {
     pub(super) fn new(
         call: Call<S, R>,
-        settings: Arc<Settings>,
+        settings: &Settings,
         stages: Option<Stages>,
         is_grpc: bool,
     ) -> Self {
         let unanswered = Unanswered(Some(settings.stats.clone()));
-        Self { call, settings, stages, is_grpc, unanswered }
+        Self { call, ending: settings.ending.clone(), stages, is_grpc, unanswered }
     }
 }
 
@@ -76,20 +75,20 @@ where
         let entered = this.stages.as_ref().map(EnteredStages::new);
         let result = ready!(this.call.as_mut().poll(cx));
         drop(entered);
-        let (settings, budget) = (&**this.settings, this.call.budget());
+        let (ending, budget) = (&*this.ending, this.call.budget());
         let stats = this.unanswered.0.take();
-        settings.attributes.record(&budget);
+        ending.attributes.record(&budget);
         let mut response = if let Some(result) = result {
-            settings.stats.count_answered();
+            stats.as_ref().inspect(|stats| stats.count_answered());
             result?.map(|body| {
-                if settings.has_endless_bodies {
+                if ending.has_endless_bodies {
                     return BudgetBody::endless(body);
                 }
                 BudgetBody::of_response(body, budget, *this.is_grpc, stats)
             })
         } else {
-            settings.stats.count_exhausted();
-            settings.answer(&budget, *this.is_grpc)
+            stats.as_ref().inspect(|stats| stats.count_exhausted());
+            ending.answer(&budget, *this.is_grpc)
         };
         if let Some(stages) = this.stages {
             stages.write(response.headers_mut());

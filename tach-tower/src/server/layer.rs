@@ -52,12 +52,19 @@ pub(super) struct Settings {
     floor: Duration,
     /// A clock other than the system's.
     clock: Option<&'static dyn Clock>,
-    answer: Option<Arc<Answer>>,
-    pub(super) has_endless_bodies: bool,
+    pub(super) ending: Ending,
     pub(super) has_server_timing: bool,
     pub(super) has_extension: bool,
-    pub(super) attributes: Attributes,
     pub(super) stats: Stats,
+}
+
+/// The settings that a request needs at its end. Its future keeps a copy, since that is cheaper than
+/// to share all settings.
+#[derive(Clone, Default)]
+pub(super) struct Ending {
+    answer: Option<Arc<Answer>>,
+    pub(super) has_endless_bodies: bool,
+    pub(super) attributes: Attributes,
 }
 
 impl BudgetLayer {
@@ -78,11 +85,9 @@ impl BudgetLayer {
             reserve: Duration::ZERO,
             floor: Duration::ZERO,
             clock: None,
-            answer: None,
-            has_endless_bodies: false,
+            ending: Ending::default(),
             has_server_timing: false,
             has_extension: true,
-            attributes: Attributes::default(),
             stats: Stats::default(),
         };
         Self { settings: Arc::new(settings) }
@@ -164,7 +169,7 @@ impl BudgetLayer {
     where
         F: Fn(&Budget) -> Response<Bytes> + Send + Sync + core::panic::RefUnwindSafe + 'static,
     {
-        self.with(|settings| settings.answer = Some(Arc::new(response)))
+        self.with(|settings| settings.ending.answer = Some(Arc::new(response)))
     }
 
     /// Lets the bodies of responses outlive the budget: for downloads and for streams of events.
@@ -179,7 +184,7 @@ impl BudgetLayer {
     /// ```
     #[must_use]
     pub fn with_endless_bodies(self) -> Self {
-        self.with(|settings| settings.has_endless_bodies = true)
+        self.with(|settings| settings.ending.has_endless_bodies = true)
     }
 
     /// Leaves the budget out of the requests' extensions, which costs an allocation for each
@@ -228,7 +233,7 @@ impl BudgetLayer {
     #[cfg(feature = "tracing")]
     #[must_use]
     pub fn with_tracing_fields(self) -> Self {
-        self.with(|settings| settings.attributes.tracing = true)
+        self.with(|settings| settings.ending.attributes.tracing = true)
     }
 
     /// Sets the attributes `budget.total_ms` and `budget.remaining_ms` of OpenTelemetry's active
@@ -245,7 +250,7 @@ impl BudgetLayer {
     #[cfg(feature = "opentelemetry")]
     #[must_use]
     pub fn with_opentelemetry_attributes(self) -> Self {
-        self.with(|settings| settings.attributes.opentelemetry = true)
+        self.with(|settings| settings.ending.attributes.opentelemetry = true)
     }
 
     /// Uses `clock` instead of the system clock: for tests of services and handlers. It is never
@@ -316,7 +321,9 @@ impl Settings {
     pub(super) fn refuses(&self, budget: &Budget) -> bool {
         budget.total().is_zero() || budget.total() < self.floor
     }
+}
 
+impl Ending {
     /// Returns the response to a request whose budget is exhausted.
     #[cold]
     pub(super) fn answer<B>(&self, budget: &Budget, is_grpc: bool) -> Response<BudgetBody<B>> {

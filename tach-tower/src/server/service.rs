@@ -77,6 +77,6 @@ where
             }
             self.inner.call(request, budget)
         };
-        ResponseFuture::new(call, settings.clone(), stages, is_grpc)
+        ResponseFuture::new(call, settings, stages, is_grpc)
     }
 }
