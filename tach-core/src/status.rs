@@ -210,8 +210,8 @@ impl fmt::Display for TimelineStatus {
             Some(Duration::ZERO) => f.write_str("the OS clock itself")?,
             Some(uncertainty) => {
                 let Self { syncs, forward_steps, backward_steps, rate_changes, .. } = self;
-                write!(f, "±{uncertainty:?}, {syncs} syncs, {forward_steps} steps forward, ")?;
-                write!(f, "{backward_steps} back, {rate_changes} changes of rate")?;
+                write!(f, "±{uncertainty:?}, syncs: {syncs}, steps forward: {forward_steps}, ")?;
+                write!(f, "steps back: {backward_steps}, changes of rate: {rate_changes}")?;
             }
         }
         if self.offset_ns == 0 {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_timeline_shows_its_bound_its_events_and_its_offset() {
-        let counts = "±45ns, 9 syncs, 1 steps forward, 2 back, 3 changes of rate";
+        let counts = "±45ns, syncs: 9, steps forward: 1, steps back: 2, changes of rate: 3";
         let itself = TimelineStatus { uncertainty: Some(Duration::ZERO), ..CALM };
         let cases = [
             (TimelineStatus::UNUSED, "not used yet", ""),

@@ -9,7 +9,6 @@
 //! cargo run --release -p benches --bin whole_process -- [ROUNDS]
 //! ```
 
-#![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "prints a table")]
 
 use core::time::Duration;

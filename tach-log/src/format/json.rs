@@ -36,7 +36,7 @@ use crate::value::{Value, write_plain};
 ///
 /// # Guarantees
 ///
-/// As [`Line`](crate::Line)'s, and every event is valid JSON.
+/// The [guarantees of `Line`](crate::Line#guarantees), and every event is valid JSON.
 ///
 /// Each key stands once, with its innermost value: the event's own before a span's, an inner span's
 /// or logger's before an outer one's, and otherwise the last.

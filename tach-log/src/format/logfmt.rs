@@ -25,8 +25,8 @@ use crate::value::Value;
 ///
 /// # Guarantees
 ///
-/// As [`Line`](crate::Line)'s. A reader that knows JSON's escapes between quotes reads the message
-/// and every value as they were.
+/// The [guarantees of `Line`](crate::Line#guarantees). A reader that knows JSON's escapes between
+/// quotes reads the message and every value as they were.
 ///
 /// # Examples
 ///
