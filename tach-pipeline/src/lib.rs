@@ -172,8 +172,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor allocate,
-//! and the thread that would write may be the one that crashed.
+//! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
+//! allocate, and the thread that would write may be the one that crashed.
 //!
 //! # Memory
 //!
@@ -188,8 +188,8 @@
 //!
 //! # Static texts
 //!
-//! Targets, keys and messages that are `&'static str` are recorded by number, and read by address as
-//! long as the process lives. A library that logs must not be unloaded.
+//! Targets, keys and messages that are `&'static str` are recorded by number, and read by address
+//! as long as the process lives. A library that logs must not be unloaded.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

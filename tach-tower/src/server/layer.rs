@@ -58,8 +58,8 @@ pub(super) struct Settings {
     pub(super) stats: Stats,
 }
 
-/// The settings that a request needs at its end. Its future keeps a copy, since that is cheaper than
-/// to share all settings.
+/// The settings that a request needs at its end. Its future keeps a copy, since that is cheaper
+/// than to share all settings.
 #[derive(Clone, Default)]
 pub(super) struct Ending {
     answer: Option<Arc<Answer>>,
