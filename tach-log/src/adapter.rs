@@ -1,18 +1,43 @@
 //! For tach's own crates: events made of other records than `log`'s. Nothing here is stable.
 
 use core::fmt;
+use std::borrow::Cow;
 use std::thread;
 
 use crate::event::Event;
 pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
-pub use crate::record::{VisitFields, visit_fields};
-pub use crate::value::write_plain;
+pub use crate::format::nested;
+#[cfg(feature = "serde")]
+pub use crate::nested::{Nested, is_nested};
+pub use crate::record::{Printed, VisitFields, visit_fields};
+use crate::value::Chain;
+pub use crate::value::{Messages, write_plain};
 
 /// Creates an event.
 #[must_use]
 #[inline]
 pub const fn event(parts: Parts<'_>) -> Event<'_> {
     Event::new(parts)
+}
+
+/// Returns the chain of an error that [`Messages`] printed.
+#[must_use]
+#[inline]
+pub const fn chain(text: &str) -> Chain<'_> {
+    Chain::of(text)
+}
+
+/// Returns the text that [`Messages`] printed.
+#[must_use]
+#[inline]
+pub const fn chain_text(chain: Chain<'_>) -> &str {
+    chain.as_text()
+}
+
+/// Returns the messages of a chain as one text, with `: ` between them.
+#[must_use]
+pub fn joined(chain: Chain<'_>) -> Cow<'_, str> {
+    chain.joined()
 }
 
 /// Returns whether the message is a line that another formatter has made.

@@ -7,6 +7,7 @@ mod keys;
 mod layout;
 mod line;
 mod logfmt;
+pub mod nested;
 mod time;
 
 use core::mem;

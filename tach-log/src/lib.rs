@@ -48,6 +48,8 @@
 //!
 //! # Features
 //!
+//! - `serde`: values of `log`'s features `kv_serde` and `kv_sval` as objects and lists in [`Json`],
+//!   and errors among `log`'s values with their sources.
 //! - `slog`: [`EventTime`] as a drain of slog, also for `slog-async`, and [`Timestamp`] as a value.
 
 #![forbid(unsafe_code)]
@@ -58,6 +60,8 @@ pub mod adapter;
 mod event;
 mod event_time;
 mod format;
+#[cfg(feature = "serde")]
+mod nested;
 mod record;
 mod timestamp;
 mod value;
@@ -67,7 +71,7 @@ pub use crate::event::{Event, Span};
 pub use crate::event_time::EventTime;
 pub use crate::format::{Format, Json, Line, Logfmt};
 pub use crate::timestamp::Timestamp;
-pub use crate::value::Value;
+pub use crate::value::{Chain, Value};
 pub use crate::write::{display, write};
 
 /// The example in the README.

@@ -3,6 +3,7 @@
 mod keys;
 
 use core::cell::Cell;
+use core::error::Error;
 use core::fmt;
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -15,7 +16,9 @@ use tach_core::UnixTime;
 use self::keys::Keys;
 use crate::adapter::{EachField, Fields, Parts, Site, outcome};
 use crate::event::Event;
-use crate::value::Value;
+#[cfg(feature = "serde")]
+use crate::nested;
+use crate::value::{Chain, Messages, Value};
 
 /// Calls `f` with `record`, which happened at `time`, as an event. `scratch` holds the texts that
 /// are printed.
@@ -31,7 +34,7 @@ pub(crate) fn with_event<R>(
         text
     } else {
         scratch.message.clear();
-        print(&mut scratch.message, *record.args());
+        let _noted = print(&mut scratch.message, *record.args());
         &scratch.message
     };
     f(&Event::new(Parts {
@@ -72,13 +75,16 @@ const fn name(level: Level) -> &'static str {
     }
 }
 
-/// Appends what `value` prints. If that fails or panics, a note follows the part before.
-fn print(to: &mut String, value: fmt::Arguments<'_>) {
+/// Appends what `value` prints, and returns whether that is all. If it fails or panics, a note
+/// follows the part before.
+fn print(to: &mut String, value: fmt::Arguments<'_>) -> bool {
     let print = AssertUnwindSafe(|| fmt::Write::write_fmt(to, value));
     let printed = panic::catch_unwind(print);
-    if let Err(note) = outcome(&printed) {
+    let outcome = outcome(&printed);
+    if let Err(note) = outcome {
         to.push_str(note);
     }
+    outcome.is_ok()
 }
 
 struct RecordFields<'a> {
@@ -147,17 +153,47 @@ impl VisitFields for ForFormat<'_> {
         if self.counts() { self.pass(key, value) } else { Ok(()) }
     }
 
-    fn printed(&mut self, key: &kv::Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result {
+    fn printed(
+        &mut self,
+        key: &kv::Key<'_>,
+        value: fmt::Arguments<'_>,
+        kind: Printed,
+    ) -> fmt::Result {
         if !self.counts() {
             return Ok(());
         }
         let mut printed = mem::take(&mut self.printed);
         printed.clear();
-        print(&mut printed, value);
-        let result = self.pass(key, Value::Str(&printed));
+        let is_whole = print(&mut printed, value);
+        let value = match kind {
+            Printed::Json if is_whole => Value::Json(&printed),
+            Printed::Json | Printed::Str => Value::Str(&printed),
+        };
+        let result = self.pass(key, value);
         self.printed = printed;
         result
     }
+
+    fn error(&mut self, key: &kv::Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result {
+        if !self.counts() {
+            return Ok(());
+        }
+        let mut printed = mem::take(&mut self.printed);
+        printed.clear();
+        let _noted = print(&mut printed, format_args!("{}", Messages(error)));
+        let result = self.pass(key, Value::Error(Chain::of(&printed)));
+        self.printed = printed;
+        result
+    }
+}
+
+/// The kind of a value that prints itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    /// A text.
+    Str,
+    /// An object or a list, if it does not fail.
+    Json,
 }
 
 /// A visitor of the fields of a record.
@@ -176,7 +212,19 @@ pub trait VisitFields {
     /// # Errors
     ///
     /// To visit no further field.
-    fn printed(&mut self, key: &kv::Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result;
+    fn printed(
+        &mut self,
+        key: &kv::Key<'_>,
+        value: fmt::Arguments<'_>,
+        kind: Printed,
+    ) -> fmt::Result;
+
+    /// Visits a field with an error.
+    ///
+    /// # Errors
+    ///
+    /// To visit no further field.
+    fn error(&mut self, key: &kv::Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result;
 }
 
 /// Visits the fields of `record`.
@@ -215,7 +263,22 @@ impl<V: VisitFields> Pair<'_, V> {
 
 impl<V: VisitFields> VisitValue<'_> for Pair<'_, V> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
-        Ok(self.to.printed(self.key, format_args!("{value}"))?)
+        #[cfg(feature = "serde")]
+        if nested::is_nested(&value) {
+            let value = nested::Nested(&value);
+            return Ok(self.to.printed(self.key, format_args!("{value}"), Printed::Json)?);
+        }
+        Ok(self.to.printed(self.key, format_args!("{value}"), Printed::Str)?)
+    }
+
+    #[cfg(feature = "serde")]
+    fn visit_error(&mut self, error: &(dyn Error + 'static)) -> Result<(), kv::Error> {
+        Ok(self.to.error(self.key, error)?)
+    }
+
+    #[cfg(feature = "serde")]
+    fn visit_borrowed_error(&mut self, error: &(dyn Error + 'static)) -> Result<(), kv::Error> {
+        self.visit_error(error)
     }
 
     fn visit_null(&mut self) -> Result<(), kv::Error> {

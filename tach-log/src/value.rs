@@ -1,14 +1,17 @@
 //! The value of a field.
 
-use core::fmt;
+use core::error::Error;
+use core::fmt::{self, Write as _};
+use core::iter;
+use std::borrow::Cow;
 
 use crate::format::escape;
 
 /// A field's value.
 ///
 /// [`Display`](fmt::Display) prints a text with its control characters escaped, so that it can't
-/// end a line or drive a terminal. It prints any other value as JSON does, and `NaN`, `inf` and
-/// `-inf`.
+/// end a line or drive a terminal, and an error with `: ` before each of its sources. It prints any
+/// other value as JSON does, and `NaN`, `inf` and `-inf`.
 ///
 /// # Examples
 ///
@@ -37,6 +40,101 @@ pub enum Value<'a> {
     F64(f64),
     /// A text, or the text of any other value.
     Str(&'a str),
+    /// An object or a list as JSON, in one line and without spaces between its parts.
+    Json(&'a str),
+    /// An error with its sources.
+    Error(Chain<'a>),
+}
+
+/// The messages of an error and of its sources.
+///
+/// [`Display`](fmt::Display) prints them with `: ` between them, escaped as [`Value`] is.
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::Value;
+///
+/// fn short(value: Value<'_>) -> String {
+///     match value {
+///         Value::Error(chain) => chain.messages().next().unwrap_or_default().to_owned(),
+///         value => value.to_string(),
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chain<'a> {
+    /// With [`BETWEEN`] between the messages.
+    text: &'a str,
+}
+
+/// Stands between the messages of a chain. The messages themselves have none.
+const BETWEEN: char = '\0';
+
+impl<'a> Chain<'a> {
+    pub(crate) const fn of(text: &'a str) -> Self {
+        Self { text }
+    }
+
+    /// Returns the messages: the error's, its source's, and so on.
+    ///
+    /// # Examples
+    ///
+    /// See [`Chain`].
+    pub fn messages(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.text.split(BETWEEN)
+    }
+
+    pub(crate) const fn as_text(self) -> &'a str {
+        self.text
+    }
+
+    /// Returns the messages as one text, with `: ` between them.
+    pub(crate) fn joined(self) -> Cow<'a, str> {
+        if self.text.contains(BETWEEN) {
+            self.text.replace(BETWEEN, ": ").into()
+        } else {
+            self.text.into()
+        }
+    }
+}
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Value::Str(&self.joined()), f)
+    }
+}
+
+/// Prints the messages of an error and its sources as a [`Chain`] has them.
+#[derive(Debug)]
+pub struct Messages<'a>(pub &'a (dyn Error + 'static));
+
+/// A chain that is longer leads back to its beginning.
+const MOST_SOURCES: usize = 64;
+
+impl fmt::Display for Messages<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct WithoutBetween<'a, 'b>(&'a mut fmt::Formatter<'b>);
+        impl fmt::Write for WithoutBetween<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                for (index, part) in text.split(BETWEEN).enumerate() {
+                    if index > 0 {
+                        self.0.write_char(char::REPLACEMENT_CHARACTER)?;
+                    }
+                    self.0.write_str(part)?;
+                }
+                Ok(())
+            }
+        }
+        let errors = iter::successors(Some(self.0), |&error| error.source());
+        for (index, error) in errors.take(MOST_SOURCES).enumerate() {
+            if index > 0 {
+                f.write_char(BETWEEN)?;
+            }
+            write!(WithoutBetween(f), "{error}")?;
+        }
+        Ok(())
+    }
 }
 
 impl<'a> From<&'a str> for Value<'a> {
@@ -64,6 +162,7 @@ impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Str(text) if escape::is_clean::<false>(text) => f.pad(text),
+            Self::Error(chain) => fmt::Display::fmt(&chain, f),
             Self::Str(text) => {
                 let mut escaped = Vec::with_capacity(text.len() + 16);
                 escape::write::<false>(&mut escaped, text);
@@ -74,17 +173,18 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// Appends a number, a boolean or null; a text is appended as it is.
+/// Appends a number, a boolean, null or JSON. A text is appended as it is.
 #[inline]
 pub fn write_plain(to: &mut Vec<u8>, value: Value<'_>) {
     with_text(value, |text| to.extend_from_slice(text.as_bytes()));
 }
 
-/// Calls `f` with the text of a number, a boolean or null, or with a text itself.
+/// Calls `f` with the text of any other value, or with a text itself.
 #[inline]
 fn with_text<R>(value: Value<'_>, f: impl FnOnce(&str) -> R) -> R {
     let mut integer = itoa::Buffer::new();
     let mut float = zmij::Buffer::new();
+    let joined;
     f(match value {
         Value::Null => "null",
         Value::Bool(true) => "true",
@@ -94,6 +194,10 @@ fn with_text<R>(value: Value<'_>, f: impl FnOnce(&str) -> R) -> R {
         Value::I128(value) => integer.format(value),
         Value::U128(value) => integer.format(value),
         Value::F64(value) => float.format(value),
-        Value::Str(text) => text,
+        Value::Str(text) | Value::Json(text) => text,
+        Value::Error(chain) => {
+            joined = chain.joined();
+            &joined
+        }
     })
 }

@@ -3,6 +3,7 @@
 mod otlp;
 mod presets;
 
+use core::iter;
 use std::io;
 
 use tach_core::rfc3339::Offset;
@@ -12,7 +13,7 @@ use super::layout::{DEFAULT, Layout, SITE, Syntax, THREAD, What};
 use super::time::Time;
 use super::{Format, escape, keys, made_line, quoted, span_names, time};
 use crate::event::Event;
-use crate::value::{Value, write_plain};
+use crate::value::{Chain, Value, write_plain};
 
 /// An object of JSON (RFC 8259) for each event:
 ///
@@ -23,8 +24,10 @@ use crate::value::{Value, write_plain};
 /// - Integers are numbers, also in 128 bits. Some readers round beyond 2^53.
 /// - Floats are the shortest text that reads back as the same `f64`. `NaN` and the infinities,
 ///   which JSON lacks, are `null`.
-/// - A value that prints itself (`Display`, `Debug`, an error, a `serde` or `sval` value) is a
-///   string.
+/// - A value that prints itself (`Display`, `Debug`) is a string.
+/// - An object or a list of `serde`, `sval` or slog's nested values is one, if the feature `serde`
+///   is enabled, and otherwise a string.
+/// - An error is its message. If it has sources, `KEY.sources` is the list of their messages.
 /// - An empty target or message is left out.
 /// - Within spans of `tracing`, `span` has their names from the outermost to the innermost, with
 ///   `:` between them, and the spans' fields follow the event's own.
@@ -90,6 +93,18 @@ impl Json {
     pub fn spans(self, key: &str) -> Self {
         self.set(key, &What::Spans)
     }
+
+    /// Writes an error's sources within its text, with `: ` before each, and not as a list.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let json = tach_log::Json::new().join_sources();
+    /// ```
+    #[must_use]
+    pub fn join_sources(self) -> Self {
+        self.change(|layout| layout.lists_sources = false)
+    }
 }
 
 /// Returns [`Json::new`].
@@ -118,7 +133,10 @@ impl Format for Json {
                 to.resize(to.len() + count, b'_');
             }
             to.extend_from_slice(b"\":");
-            write_value(to, value);
+            match value {
+                Value::Error(chain) => write_error(to, key, chain, |taken| event.has_key(taken)),
+                value => write_value(to, value),
+            }
             Ok(())
         })?;
         to.extend_from_slice(b"}\n");
@@ -182,6 +200,37 @@ pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
         Value::Str(text) => quoted(to, text),
         // A text would make an index of numbers reject the record.
         Value::F64(value) if !value.is_finite() => to.extend_from_slice(b"null"),
+        Value::Error(chain) => quoted(to, &chain.joined()),
         value => write_plain(to, value),
+    }
+}
+
+/// Writes an error's own message, and its sources as a list with the key `KEY.sources`.
+#[cold]
+pub(super) fn write_error(
+    to: &mut Vec<u8>,
+    key: &str,
+    chain: Chain<'_>,
+    any_taken: impl Fn(&dyn Fn(&str) -> bool) -> bool,
+) {
+    let mut messages = chain.messages();
+    quoted(to, messages.next().unwrap_or_default());
+    let mut key = format!("{key}.sources");
+    for (index, source) in messages.enumerate() {
+        if index == 0 {
+            if any_taken(&|taken| taken == key) {
+                let count = keys::underscores(&key, |is| is(&key), &any_taken);
+                key.extend(iter::repeat_n('_', count));
+            }
+            to.extend_from_slice(b",\"");
+            escape::write::<true>(to, &key);
+            to.extend_from_slice(b"\":[");
+        } else {
+            to.push(b',');
+        }
+        quoted(to, source);
+    }
+    if chain.messages().nth(1).is_some() {
+        to.push(b']');
     }
 }

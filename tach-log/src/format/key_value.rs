@@ -43,7 +43,8 @@ pub(super) fn write_span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Resul
 /// Writes a value: a word as it is, any other text between quotes and escaped as in JSON.
 pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
-        Value::Str(text) => write_text(to, text),
+        Value::Str(text) | Value::Json(text) => write_text(to, text),
+        Value::Error(chain) => write_text(to, &chain.joined()),
         value => write_plain(to, value),
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 
 pub(super) use self::syntax::Syntax;
 use super::time::Time;
-use super::{keys, quoted};
+use super::{json, keys, quoted};
 use crate::event::{Event, Span};
 use crate::value::{Value, write_plain};
 
@@ -40,6 +40,8 @@ pub(super) struct Layout {
     pub(super) levels: [String; LEVELS],
     /// The keys of fields, and the keys that they get.
     pub(super) renamed: Vec<(String, String)>,
+    /// An error's sources are a list beside its message, not part of its text.
+    pub(super) lists_sources: bool,
 }
 
 /// A part of an event that is no field.
@@ -80,6 +82,7 @@ impl Layout {
             time: Time::DEFAULT,
             levels: levels.map(|level| syntax.text_of(Value::Str(level))),
             renamed: Vec::new(),
+            lists_sources: syntax == Syntax::Json,
         }
     }
 
@@ -125,9 +128,7 @@ impl Layout {
         event: &Event<'_>,
         mut each: impl FnMut(&str, usize, Value<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let any_taken = |is: &dyn Fn(&str) -> bool| {
-            self.parts.iter().any(|part| is(&part.key)) || self.renamed.iter().any(|(_, to)| is(to))
-        };
+        let any_taken = |is: &dyn Fn(&str) -> bool| self.any_key(is);
         let each = |key: &str, value: Value<'_>| {
             if let Some(key) = self.renamed(event, key) {
                 return each(key, 0, value);
@@ -159,9 +160,22 @@ impl Layout {
         }
         self.fields(event, |key, underscores, value| {
             self.syntax.begin(to, key, underscores);
-            self.syntax.value(to, value);
+            match value {
+                Value::Error(chain) if self.lists_sources => {
+                    let key = key.to_owned() + &"_".repeat(underscores);
+                    let any_taken =
+                        |is: &dyn Fn(&str) -> bool| self.any_key(is) || event.has_key(is);
+                    json::write_error(to, &key, chain, any_taken);
+                }
+                value => self.syntax.value(to, value),
+            }
             Ok(())
         })
+    }
+
+    /// Returns whether any key of a part or a renamed field is as `is` says.
+    fn any_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.parts.iter().any(|part| is(&part.key)) || self.renamed.iter().any(|(_, to)| is(to))
     }
 
     /// Writes the value of a part that the event has.

@@ -8,6 +8,7 @@ use tach_core::rfc3339::Offset;
 use super::time::Time;
 use super::{Format, escape, key_value, keys, made_line, span_names};
 use crate::event::Event;
+use crate::value::Value;
 
 /// The width of `ERROR` and `DEBUG`.
 const LEVEL_WIDTH: &[u8] = b"     ";
@@ -25,9 +26,9 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// 2026-11-21T09:30:00.123456Z INFO  app::db: connected peer=10.0.0.7:5432 query="select 1"
 /// ```
 ///
-/// A value is bare if it is a word or a number, and otherwise quoted and escaped as in JSON. The
-/// message has no quotes, so a program can't find its end: for programs take
-/// [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
+/// A value is bare if it is a word, a number, an object or a list, and otherwise quoted and escaped
+/// as in JSON. An error's sources follow it after `: `. The message has no quotes, so a program
+/// can't find its end: for programs take [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
 ///
 /// On a terminal, if it is a standard stream of `tach-pipeline`, the level has a color, and time,
 /// target and keys are faint.
@@ -193,7 +194,11 @@ impl Line {
                 }
                 to.push(b'=');
             });
-            key_value::write_value(to, value);
+            match value {
+                // Each text in it has quotes.
+                Value::Json(json) => to.extend_from_slice(json.as_bytes()),
+                value => key_value::write_value(to, value),
+            }
             Ok(())
         })?;
         if self.is_compact && (!event.target().is_empty() || event.has_spans()) {

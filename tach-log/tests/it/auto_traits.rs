@@ -2,12 +2,12 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_log::{Event, EventTime, Json, Line, Logfmt, Span, Timestamp, Value};
+use tach_log::{Chain, Event, EventTime, Json, Line, Logfmt, Span, Timestamp, Value};
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    Line, Timestamp, Value<'static>, EventTime<()>,
+    Chain<'static>, Line, Timestamp, Value<'static>, EventTime<()>,
 );
 
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Json, Logfmt);

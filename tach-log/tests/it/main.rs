@@ -11,6 +11,8 @@ mod faults;
 mod formats;
 mod layouts;
 mod manual;
+#[cfg(feature = "serde")]
+mod nested;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "slog")]

@@ -4,12 +4,13 @@ pub(crate) mod site;
 #[cfg(feature = "tracing")]
 mod tracing;
 
+use core::error::Error;
 use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::panic;
 
 use tach_log::Value;
-use tach_log::adapter::outcome;
+use tach_log::adapter::{Messages, outcome};
 
 #[cfg(feature = "slog")]
 use super::FIRST_COUNTS;
@@ -54,7 +55,7 @@ impl<'a> Writer<'a> {
 
     #[inline]
     pub(crate) fn printed_message(&mut self, message: fmt::Arguments<'_>) {
-        self.printed(message, KIND_AT, TEXT_SHIFT);
+        let _noted = self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
     /// A static message may get a number now.
@@ -105,7 +106,26 @@ impl<'a> Writer<'a> {
     pub(crate) fn printed_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
         let at = self.to.buffer.len();
         self.text([Tag::Str as u64], key);
-        self.printed(value, at, TAG_BITS);
+        let _noted = self.printed(value, at, TAG_BITS);
+    }
+
+    /// Writes a field whose value prints itself as JSON. If it fails, the field is a text.
+    #[cfg(any(feature = "log", feature = "slog"))]
+    #[cold]
+    pub(crate) fn nested_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
+        let at = self.to.buffer.len();
+        self.text([Tag::Str as u64], key);
+        if self.printed(value, at, TAG_BITS) {
+            self.to.buffer.add(at, Tag::Json as u64 - Tag::Str as u64);
+        }
+    }
+
+    /// Writes an error with its sources.
+    #[cold]
+    pub(crate) fn error_field(&mut self, key: MaybeStatic<'_>, error: &(dyn Error + 'static)) {
+        let at = self.to.buffer.len();
+        self.text([Tag::Error as u64], key);
+        let _noted = self.printed(format_args!("{}", Messages(error)), at, TAG_BITS);
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
@@ -184,20 +204,22 @@ impl<'a> Writer<'a> {
     }
 
     /// Prints `value` and adds its length, `shift` bits up, to the word at `at`. If that fails or
-    /// panics, a note follows.
+    /// panics, a note follows, and the result is `false`.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) {
+    fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) -> bool {
         let buffer = &mut self.to.buffer;
         let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
         let printed = panic::catch_unwind(print);
-        if let Err(note) = outcome(&printed) {
+        let outcome = outcome(&printed);
+        if let Err(note) = outcome {
             buffer.push(note.as_bytes());
         }
         // Before the panic's payload is dropped, which may panic too.
         buffer.add(at, length(buffer.len() - start, shift));
         buffer.pad();
+        outcome.is_ok()
     }
 }
 

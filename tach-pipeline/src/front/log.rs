@@ -1,5 +1,6 @@
 //! `log`: records with their fields.
 
+use core::error::Error;
 use core::{fmt, ptr};
 
 use log::kv::Key;
@@ -10,7 +11,7 @@ use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
-use tach_log::adapter::{self, VisitFields};
+use tach_log::adapter::{self, Printed, VisitFields};
 
 /// The macros pass the module as the target unless the call names another one. At another address
 /// the target would be copied.
@@ -53,8 +54,16 @@ impl VisitFields for Writer<'_> {
 
     #[expect(clippy::inline_always, reason = "it is called in one place")]
     #[inline(always)]
-    fn printed(&mut self, key: &Key<'_>, value: fmt::Arguments<'_>) -> fmt::Result {
-        self.printed_field(name(key), value);
+    fn printed(&mut self, key: &Key<'_>, value: fmt::Arguments<'_>, kind: Printed) -> fmt::Result {
+        match kind {
+            Printed::Str => self.printed_field(name(key), value),
+            Printed::Json => self.nested_field(name(key), value),
+        }
+        Ok(())
+    }
+
+    fn error(&mut self, key: &Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result {
+        self.error_field(name(key), error);
         Ok(())
     }
 }

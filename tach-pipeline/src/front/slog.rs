@@ -1,6 +1,7 @@
 //! `slog`: records with their values, then the logger's values.
 
 use core::any::Any;
+use core::error::Error;
 use core::fmt;
 
 use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
@@ -11,6 +12,8 @@ use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
+#[cfg(feature = "serde")]
+use tach_log::adapter;
 
 const fn level(level: slog::Level) -> Level {
     match level {
@@ -171,6 +174,18 @@ impl Serializer for Fields<'_> {
     #[inline]
     fn emit_arguments(&mut self, key: Key, value: &fmt::Arguments<'_>) -> slog::Result {
         self.to.printed_field(name(&key), *value);
+        Ok(())
+    }
+
+    fn emit_error(&mut self, key: Key, error: &(dyn Error + 'static)) -> slog::Result {
+        self.to.error_field(name(&key), error);
+        Ok(())
+    }
+
+    #[cfg(feature = "serde")]
+    fn emit_serde(&mut self, key: Key, value: &dyn slog::SerdeValue) -> slog::Result {
+        let value = adapter::Nested(value.as_serde());
+        self.to.nested_field(name(&key), format_args!("{value}"));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use core::{fmt, mem};
 
 use tach_log::Value;
+use tach_log::adapter::{self, Messages};
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
@@ -27,7 +28,7 @@ const FORWARDED: &str = "log";
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
 /// `tach-log` write the spans' names from the outermost to the innermost. A `message` that is not
 /// the event's first field is a field. A value of the type `&dyn Error` is written with its
-/// sources, with `: ` between them.
+/// sources.
 ///
 /// The pipeline's filter applies to all layers of the subscriber, to events and spans: a
 /// refusal costs a load. Through [`Pipeline::layer`] it applies to the pipeline alone. A span's
@@ -342,22 +343,13 @@ impl Visit for Visitor<'_, '_> {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
-        self.printed(field, format_args!("{}", Chain(value)));
-    }
-}
-
-/// An error and its sources, as slog prints them.
-struct Chain<'a>(&'a (dyn core::error::Error + 'static));
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
+        if self.is_message(field) {
+            let chain = format_args!("{}", Messages(value)).to_string();
+            return self
+                .to
+                .printed_message(format_args!("{}", adapter::joined(adapter::chain(&chain))));
         }
-        Ok(())
+        self.to.error_field(MaybeStatic::Static(key(field)), value);
     }
 }
 

@@ -250,9 +250,10 @@ impl Builder {
     /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
     /// the keys have.
     ///
-    /// It applies to the fields of records, of loggers and of spans, not to messages or to lines of
-    /// `tracing_subscriber::fmt`, and not within a value that prints a whole structure. Until it is
-    /// written, a value is in the memory of the process.
+    /// It applies to the fields of records, of loggers and of spans, and to the keys within nested
+    /// values of serde and sval. It applies neither to messages nor to lines of
+    /// `tracing_subscriber::fmt`, nor within a value that prints a whole structure as text. Until
+    /// it is written, a value is in the memory of the process.
     ///
     /// # Examples
     ///

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use std::io;
 
 use tach_log::Value;
-use tach_log::adapter::{EachField, EachSpan, Fields};
+use tach_log::adapter::{self, EachField, EachSpan, Fields};
 
 /// The key of the number of bytes that a record lacks.
 const KEY: &str = "truncated_bytes";
@@ -45,42 +45,93 @@ impl<'a> Cut<'a> {
 
 impl Fields for Cut<'_> {
     fn visit(&self, each: EachField<'_>) -> io::Result<()> {
-        let (room, lost) = (Cell::new(self.room), Cell::new(self.lost));
-        self.fields.visit(&mut |key, value| {
-            let length = if let Value::Str(text) = value { text.len() } else { NUMBER };
-            let Some(left) = room.get().checked_sub(key.len()) else {
-                lost.set(lost.get() + key.len() + length);
-                return Ok(());
-            };
-            let value = match value {
-                Value::Str(text) => {
-                    let kept = beginning(text, left / 2);
-                    lost.set(lost.get() + length - kept.len());
-                    room.set(left - kept.len());
-                    Value::Str(kept)
-                }
-                value => {
-                    room.set(left.saturating_sub(NUMBER));
-                    value
-                }
-            };
-            each(key, value)
-        })?;
-        match lost.get() {
-            0 => Ok(()),
-            lost => each(KEY, Value::U64(lost as u64)),
-        }
+        let budget = Budget::new(self.room);
+        self.fields.visit(&mut |key, value| budget.pass(key, value, each))?;
+        pass_lost(self.lost + budget.lost.get(), each)
     }
 
-    /// Visits the names alone. The spans' fields are among those of the event.
+    /// Visits the event's own fields, which have half of the room. The spans' fields have the other
+    /// half. The count is the event's, and includes the spans' loss.
+    fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
+        let budget = Budget::new(self.room / 2);
+        self.fields.visit_own(&mut |key, value| budget.pass(key, value, each))?;
+        let of_spans = Budget::new(self.room / 2);
+        self.fields.visit_spans(&mut |_, fields| {
+            fields.visit(&mut |key, value| of_spans.pass(key, value, &mut |_, _| Ok(())))
+        })?;
+        pass_lost(self.lost + budget.lost.get() + of_spans.lost.get(), each)
+    }
+
     fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
-        struct None;
-        impl Fields for None {
-            fn visit(&self, _: EachField<'_>) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        self.fields.visit_spans(&mut |name, _| each(name, &None))
+        let budget = Budget::new(self.room / 2);
+        self.fields.visit_spans(&mut |name, fields| each(name, &OfSpan { fields, budget: &budget }))
+    }
+}
+
+/// The fields of a span, as far as there is room.
+struct OfSpan<'a> {
+    fields: &'a dyn Fields,
+    budget: &'a Budget,
+}
+
+impl Fields for OfSpan<'_> {
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        self.fields.visit(&mut |key, value| self.budget.pass(key, value, each))
+    }
+
+    fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.fields.has_key(is)
+    }
+}
+
+/// How many bytes may still be written, and how many were not.
+struct Budget {
+    room: Cell<usize>,
+    lost: Cell<usize>,
+}
+
+impl Budget {
+    const fn new(room: usize) -> Self {
+        Self { room: Cell::new(room), lost: Cell::new(0) }
+    }
+
+    /// Passes a field, as far as there is room.
+    fn pass(&self, key: &str, value: Value<'_>, each: EachField<'_>) -> io::Result<()> {
+        let length = text_of(value).map_or(NUMBER, str::len);
+        let Some(left) = self.room.get().checked_sub(key.len()) else {
+            self.lost.set(self.lost.get() + key.len() + length);
+            return Ok(());
+        };
+        let Some(text) = text_of(value) else {
+            self.room.set(left.saturating_sub(NUMBER));
+            return each(key, value);
+        };
+        let kept = beginning(text, left / 2);
+        self.lost.set(self.lost.get() + length - kept.len());
+        self.room.set(left - kept.len());
+        each(
+            key,
+            match value {
+                Value::Error(_) => Value::Error(adapter::chain(kept)),
+                // A part of JSON is none.
+                Value::Json(_) if kept.len() == length => value,
+                _ => Value::Str(kept),
+            },
+        )
+    }
+}
+
+/// Passes the number of bytes that a record lacks, if it lacks any.
+fn pass_lost(lost: usize, each: EachField<'_>) -> io::Result<()> {
+    if lost == 0 { Ok(()) } else { each(KEY, Value::U64(lost as u64)) }
+}
+
+/// Returns the text of a value that may be cut.
+fn text_of(value: Value<'_>) -> Option<&str> {
+    match value {
+        Value::Str(text) | Value::Json(text) => Some(text),
+        Value::Error(chain) => Some(adapter::chain_text(chain)),
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use tach_log::adapter::write_plain;
+use tach_log::adapter::{self, write_plain};
 use tach_log::{Event, Format, Value};
 
 use super::{program, severity};
@@ -74,6 +74,7 @@ impl Format for Journal {
             name(to, key);
             match value {
                 Value::Str(value) => text(to, value),
+                Value::Error(chain) => text(to, &adapter::joined(chain)),
                 value => {
                     to.push(b'=');
                     write_plain(to, value);

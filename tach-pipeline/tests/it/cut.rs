@@ -87,3 +87,41 @@ fn a_line_that_is_too_long_is_cut() {
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.text(), format!("{} truncated_bytes=172\n", &line[..128]));
 }
+
+/// Spans keep their fields if a format lists them.
+#[cfg(feature = "tracing")]
+#[test]
+fn the_spans_of_a_long_record_keep_what_has_room() {
+    use tach_log::Json;
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    let (flat, nested) = (Memory::default(), Memory::default());
+    let builder = Pipeline::builder()
+        .sink(flat.json())
+        .sink(nested.json().format(Json::new().without("span").spans("spans")));
+    let pipeline = builder.max_record_bytes(MOST).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    let long = "x".repeat(MOST);
+    tracing::subscriber::with_default(subscriber, || {
+        let _outer = tracing::info_span!("outer", a = long, number = 1).entered();
+        let _inner = tracing::info_span!("inner", b = long, c = "short").entered();
+        tracing::info!(d = long, "said");
+    });
+    pipeline.flush(LONG).unwrap();
+    let lost = |record: &serde_json::Value| record["truncated_bytes"].as_u64().unwrap();
+    let length = |text: &serde_json::Value| text.as_str().unwrap().len() as u64;
+    let record = &flat.records()[0];
+    let kept: u64 = ["a", "b", "d"].map(|key| length(&record[key])).iter().sum();
+    assert_eq!(lost(record) + kept, 3 * MOST as u64);
+    assert_eq!((&record["number"], &record["c"]), (&1.into(), &"short".into()));
+
+    let record = &nested.records()[0];
+    let [outer, inner] = [0, 1].map(|index| &record["spans"][index]);
+    assert_eq!((&outer["name"], &inner["name"]), (&"outer".into(), &"inner".into()));
+    assert_eq!((&outer["number"], &inner["c"]), (&1.into(), &"short".into()));
+    let kept = [&outer["a"], &inner["b"], &record["d"]].map(length);
+    assert!(kept.into_iter().all(|kept| kept > 100), "{kept:?}");
+    assert_eq!(lost(record) + kept.iter().sum::<u64>(), 3 * MOST as u64);
+    assert!(["a", "b", "c", "number"].iter().all(|key| record.get(key).is_none()), "{record}");
+    assert!((outer.get("truncated_bytes"), inner.get("truncated_bytes")) == (None, None));
+}

@@ -24,3 +24,5 @@ mod sites;
 mod support;
 #[cfg(feature = "syslog")]
 mod syslog;
+#[cfg(any(feature = "serde", feature = "slog", feature = "tracing"))]
+mod values;

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::event::Event;
 use crate::format::layout::{Layout, Syntax, What};
+use crate::format::nested::{self, DEEPEST};
 use crate::format::quoted;
 use crate::value::{Value, write_plain};
 
@@ -100,28 +101,15 @@ fn begin(to: &mut Vec<u8>, is_first: &mut bool, key: &str, underscores: usize) {
 
 /// Ends an attribute whose value is known as JSON.
 fn fixed(to: &mut Vec<u8>, value: &str) {
-    let kind = match value.as_bytes().first() {
-        Some(b'n') => return to.extend_from_slice(b"{}}"),
-        Some(b'"') => "stringValue",
-        Some(b't' | b'f') => "boolValue",
-        _ if value.contains(['.', 'e']) => "doubleValue",
-        _ => "intValue",
-    };
-    to.extend_from_slice(b"{\"");
-    to.extend_from_slice(kind.as_bytes());
-    to.extend_from_slice(b"\":");
-    if kind == "intValue" {
-        quoted(to, value);
-    } else {
-        to.extend_from_slice(value.as_bytes());
-    }
-    to.extend_from_slice(b"}}");
+    any_nested(to, value, DEEPEST);
+    to.push(b'}');
 }
 
 /// Writes a value as `AnyValue`. Integers are texts, as protobuf's JSON has them.
 fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
     let (kind, is_quoted) = match value {
         Value::Null => return to.extend_from_slice(b"{}"),
+        Value::Json(json) => return any_nested(to, json, DEEPEST),
         Value::Bool(_) => ("boolValue", false),
         Value::I64(_) => ("intValue", true),
         Value::U64(value) if i64::try_from(value).is_ok() => ("intValue", true),
@@ -135,8 +123,58 @@ fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
     to.extend_from_slice(b"\":");
     match value {
         Value::Str(text) => quoted(to, text),
+        Value::Error(chain) => quoted(to, &chain.joined()),
         value if is_quoted => quoted(to, &value.to_string()),
         value => to.extend_from_slice(Syntax::Json.text_of(value).as_bytes()),
+    }
+    to.push(b'}');
+}
+
+/// Writes JSON as `AnyValue`, or as a text if it is too deep.
+fn any_nested(to: &mut Vec<u8>, json: &str, depth: usize) {
+    if !nested::has_items(json) {
+        return any_plain(to, json);
+    }
+    let Some(depth) = depth.checked_sub(1) else { return any_value(to, Value::Str(json)) };
+    let kind = if json.starts_with('{') { "kvlistValue" } else { "arrayValue" };
+    to.extend_from_slice(format!("{{\"{kind}\":{{\"values\":[").as_bytes());
+    for (index, (key, value)) in nested::items(json).enumerate() {
+        if index > 0 {
+            to.push(b',');
+        }
+        if let Some(key) = key {
+            to.extend_from_slice(b"{\"key\":");
+            to.extend_from_slice(key.as_bytes());
+            to.extend_from_slice(b",\"value\":");
+        }
+        any_nested(to, value, depth);
+        if key.is_some() {
+            to.push(b'}');
+        }
+    }
+    to.extend_from_slice(b"]}}");
+}
+
+/// Writes JSON that has no items as `AnyValue`.
+fn any_plain(to: &mut Vec<u8>, json: &str) {
+    let kind = match json.as_bytes().first() {
+        None | Some(b'n') => return to.extend_from_slice(b"{}"),
+        Some(b'"') => "stringValue",
+        Some(b't' | b'f') => "boolValue",
+        _ if json.contains(['.', 'e', 'E']) => "doubleValue",
+        _ if json.parse::<i64>().is_ok() => "intValue",
+        // A number of more bits.
+        _ => "",
+    };
+    let is_quoted = matches!(kind, "intValue" | "");
+    let kind = if kind.is_empty() { "stringValue" } else { kind };
+    to.extend_from_slice(b"{\"");
+    to.extend_from_slice(kind.as_bytes());
+    to.extend_from_slice(b"\":");
+    if is_quoted {
+        quoted(to, json);
+    } else {
+        to.extend_from_slice(json.as_bytes());
     }
     to.push(b'}');
 }

@@ -35,6 +35,7 @@ impl Json {
             ],
         ))
         .with("ecs.version", "8.11.0")
+        .join_sources()
         .rename("err", "error.message")
         .rename("error", "error.message")
     }
@@ -93,6 +94,7 @@ impl Json {
         ))
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .digits(3)
+        .join_sources()
         .rename("err", "error.message")
         .rename("error", "error.message")
     }

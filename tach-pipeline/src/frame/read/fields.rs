@@ -62,19 +62,35 @@ impl<'a> Fields<'a> {
     fn visit_once(&self, each: EachField<'_>) -> io::Result<()> {
         for (rank, key, value) in self.ranked() {
             if !self.ranked().any(|(other, name, _)| other > rank && name == key) {
-                each(key, self.shown(key, value))?;
+                self.show(key, value, each)?;
             }
         }
         Ok(())
     }
 
-    /// Returns the value, unless its key is redacted.
+    /// Passes a field, without the values of redacted keys.
     #[inline]
-    fn shown(&self, key: &str, value: Value<'a>) -> Value<'a> {
-        if self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key)) {
-            return Value::Str(REDACTED);
+    fn show(&self, key: &str, value: Value<'a>, each: EachField<'_>) -> io::Result<()> {
+        if self.redacted.is_empty() {
+            each(key, value)
+        } else {
+            self.show_redacted(key, value, each)
         }
-        value
+    }
+
+    #[inline(never)]
+    fn show_redacted(&self, key: &str, value: Value<'a>, each: EachField<'_>) -> io::Result<()> {
+        let is_redacted =
+            |key: &str| self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key));
+        match value {
+            _ if is_redacted(key) => each(key, Value::Str(REDACTED)),
+            Value::Json(json) => {
+                let mut shown = Vec::new();
+                adapter::nested::redact(&mut shown, json, &is_redacted, REDACTED);
+                each(key, Value::Json(&String::from_utf8_lossy(&shown)))
+            }
+            value => each(key, value),
+        }
     }
 
     /// Returns the fields with their ranks: of equal keys, the field with the highest rank counts.
@@ -104,7 +120,7 @@ impl adapter::Fields for Fields<'_> {
         let mut reader = Reader(self.bytes);
         while let Some((key, value)) = reader.part() {
             if let Some(value) = value {
-                each(key, self.shown(key, value))?;
+                self.show(key, value, each)?;
             }
         }
         Ok(())
@@ -142,14 +158,16 @@ impl<'a> Reader<'a> {
             Tag::I128 => Some(Value::I128(i128::from_le_bytes(reader.array()?))),
             Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
             Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
-            Tag::Str | Tag::Span => None,
+            Tag::Str | Tag::Json | Tag::Error | Tag::Span => None,
             // These follow the fields.
             Tag::File | Tag::Module | Tag::Thread => return None,
         };
         let key = reader.text(key)?;
-        let value = match value {
-            None if tag == Tag::Str => Some(Value::Str(reader.copied(kind >> TAG_BITS)?)),
-            value => value,
+        let value = match tag {
+            Tag::Str => Some(Value::Str(reader.copied(kind >> TAG_BITS)?)),
+            Tag::Json => Some(Value::Json(reader.copied(kind >> TAG_BITS)?)),
+            Tag::Error => Some(Value::Error(adapter::chain(reader.copied(kind >> TAG_BITS)?))),
+            _ => value,
         };
         self.0 = reader.0;
         Some((key, value))

@@ -1,0 +1,177 @@
+//! Nested values and errors.
+
+use core::error::Error;
+use core::fmt;
+use std::io;
+
+use log::kv::Value;
+use log::{Level, Record};
+use serde_json::json;
+use tach_core::UnixTime;
+use tach_log::{Format, Json, Line, Logfmt};
+
+use crate::written::at;
+
+fn written(format: &dyn Format, fields: &[(&str, Value<'_>)]) -> String {
+    let mut record = Record::builder();
+    record.level(Level::Warn).target("t").key_values(&fields);
+    at(UnixTime::EPOCH, || {
+        let mut line = Vec::new();
+        tach_log::write(format)(&mut line, &record.args(format_args!("m")).build()).unwrap();
+        String::from_utf8(line).unwrap()
+    })
+}
+
+/// The fields alone.
+fn fields(format: &Json, fields: &[(&str, Value<'_>)]) -> serde_json::Value {
+    let line = written(format, fields);
+    assert_eq!(line.lines().count(), 1);
+    let mut event: serde_json::Value = serde_json::from_str(&line).unwrap();
+    event
+        .as_object_mut()
+        .unwrap()
+        .retain(|key, _| !matches!(&**key, "ts" | "level" | "target" | "msg"));
+    event
+}
+
+#[test]
+fn serde_s_objects_and_lists_are_json() {
+    let user =
+        json!({ "name": "a \"b\"\n\u{85}\u{202e}", "roles": ["x", "y"], "age": 7, "f": 0.5 });
+    let list = json!([1, [true, null], {}]);
+    let values = [("user", Value::from_serde(&user)), ("list", Value::from_serde(&list))];
+    assert_eq!(fields(&Json::new(), &values), json!({ "user": user, "list": list }));
+    assert_eq!(fields(&Json::new().level("level"), &values), json!({ "user": user, "list": list }));
+    let name = r#"{"age":7,"f":0.5,"name":"a \"b\"\n\u0085\u202e","roles":["x","y"]}"#;
+    let line = written(&Line::new().without_time(), &values);
+    assert_eq!(line, format!("WARN  t: m user={name} list=[1,[true,null],{{}}]\n"));
+    // A reader finds the same text between the quotes.
+    let line = written(&Logfmt::empty(), &values[..1]);
+    let quoted = line.strip_prefix("msg=\"m\" ").unwrap_or(&line).strip_prefix("user=").unwrap();
+    let text: String = serde_json::from_str(quoted).unwrap();
+    assert_eq!(text, name);
+    let line = written(&Logfmt::empty(), &values[1..]);
+    assert_eq!(line, "list=[1,[true,null],{}]\n");
+}
+
+#[test]
+fn serde_s_other_values_are_plain() {
+    let (number, text, none) = (json!(7), json!("a\n"), json!(null));
+    let values = [
+        ("number", Value::from_serde(&number)),
+        ("text", Value::from_serde(&text)),
+        ("none", Value::from_serde(&none)),
+        ("display", Value::from_display(&"{}")),
+        ("debug", Value::from_debug(&[1])),
+    ];
+    let expected =
+        json!({ "number": 7, "text": "a\n", "none": null, "display": "{}", "debug": "[1]" });
+    assert_eq!(fields(&Json::new(), &values), expected);
+}
+
+/// Its keys are no texts, which JSON lacks.
+#[test]
+fn a_value_that_fails_is_a_text_with_a_note() {
+    let map = std::collections::BTreeMap::from([([1, 2], 3)]);
+    let values = [("map", Value::from_serde(&map)), ("k", 1.into())];
+    assert_eq!(fields(&Json::new(), &values), json!({ "map": "{<failed to format>", "k": 1 }));
+}
+
+#[derive(Debug)]
+struct Failed(Option<Box<Failed>>, &'static str);
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+}
+
+impl Error for Failed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.as_deref().map(|source| source as _)
+    }
+}
+
+/// An error with two sources.
+fn failed() -> Failed {
+    let cause = Failed(None, "disk\0full");
+    Failed(Some(Box::new(Failed(Some(Box::new(cause)), "write\nfailed"))), "not saved")
+}
+
+#[test]
+fn an_error_s_sources_are_a_list_in_json_and_follow_it_elsewhere() {
+    let error = failed();
+    let error: &(dyn Error + 'static) = &error;
+    let alone = io::Error::other("alone");
+    let alone: &(dyn Error + 'static) = &alone;
+    let values = [
+        ("err", Value::from_dyn_error(error)),
+        ("alone", Value::from_dyn_error(alone)),
+        ("err.sources_", 1.into()),
+    ];
+    let sources = json!(["write\nfailed", "disk\u{fffd}full"]);
+    let expected =
+        json!({ "err": "not saved", "err.sources": sources, "alone": "alone", "err.sources_": 1 });
+    assert_eq!(fields(&Json::new(), &values), expected);
+    assert_eq!(fields(&Json::new().level("level"), &values), expected);
+    let taken = [values[0].clone(), ("err.sources", 2.into()), values[2].clone()];
+    let expected = json!({ "err": "not saved", "err.sources__": sources, "err.sources": 2, "err.sources_": 1 });
+    assert_eq!(fields(&Json::new(), &taken), expected);
+    assert_eq!(fields(&Json::new().level("level"), &taken), expected);
+
+    let joined = "not saved: write\nfailed: disk\u{fffd}full";
+    let expected = json!({ "err": joined, "alone": "alone", "err.sources_": 1 });
+    assert_eq!(fields(&Json::new().join_sources(), &values), expected);
+    let quoted = "\"not saved: write\\nfailed: disk\u{fffd}full\"";
+    let expected = format!("WARN  t: m err={quoted} alone=alone\n");
+    assert_eq!(written(&Line::new().without_time(), &values[..2]), expected);
+    assert_eq!(written(&Logfmt::empty(), &values[..2]), format!("err={quoted} alone=alone\n"));
+    for preset in [Json::ecs(), Json::datadog()] {
+        let event: serde_json::Value =
+            serde_json::from_str(&written(&preset, &values[..1])).unwrap();
+        assert_eq!(event["error.message"], joined);
+    }
+}
+
+/// An error whose source is itself.
+#[derive(Debug)]
+struct Circle;
+
+impl fmt::Display for Circle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("circle")
+    }
+}
+
+impl Error for Circle {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self)
+    }
+}
+
+#[test]
+fn a_circle_of_sources_ends() {
+    let error: &(dyn Error + 'static) = &Circle;
+    let line = written(&Logfmt::empty(), &[("e", Value::from_dyn_error(error))]);
+    assert_eq!(line.matches("circle").count(), 64);
+}
+
+/// `KeyValueList`, `ArrayValue` and `AnyValue` of opentelemetry-proto's `common.proto`.
+#[test]
+fn opentelemetry_has_lists_and_objects_of_its_own() {
+    let value = json!({ "a": [1, "two", 0.5, null, true], "b\"": {}, "c": u64::MAX });
+    let line = written(&Json::opentelemetry(), &[("v", Value::from_serde(&value))]);
+    let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let record = &event["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
+    let attributes = record["attributes"].as_array().unwrap();
+    let list = json!({ "arrayValue": { "values": [
+        { "intValue": "1" }, { "stringValue": "two" }, { "doubleValue": 0.5 }, {},
+        { "boolValue": true },
+    ] } });
+    let expected = json!({ "key": "v", "value": { "kvlistValue": { "values": [
+        { "key": "a", "value": list },
+        { "key": "b\"", "value": { "kvlistValue": { "values": [] } } },
+        { "key": "c", "value": { "stringValue": u64::MAX.to_string() } },
+    ] } } });
+    assert_eq!(*attributes.last().unwrap(), expected);
+}
