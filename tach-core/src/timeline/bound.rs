@@ -86,3 +86,26 @@ fn distance_ns(line: &Line, rate: Rate, sample: &Sample) -> u64 {
         .saturating_add(sample.resolution_ns)
         .saturating_add(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_holds_wherever_in_its_bracket_the_clock_was_read() {
+        let line = Line { start_tick: 1_000, start_ns: 5_000, rate: Rate::ONE };
+        let read =
+            Sample { tick: 2_000, ns: 6_000, width_ticks: 0, excess_ticks: 0, resolution_ns: 1 };
+        // Two ticks and two ns are added for what was rounded.
+        for (sample, rate, bound_ns) in [
+            (read, Rate::ONE, 4),
+            (Sample { ns: 6_300, ..read }, Rate::ONE, 304),
+            (Sample { ns: 5_700, ..read }, Rate::ONE, 304),
+            (Sample { width_ticks: 100, ..read }, Rate::ONE, 54),
+            (Sample { width_ticks: 100, ..read }, Rate::from_slope(3, 1), 158),
+            (Sample { resolution_ns: 1_000, ..read }, Rate::ONE, 1_003),
+        ] {
+            assert_eq!(distance_ns(&line, rate, &sample), bound_ns, "{sample:?}");
+        }
+    }
+}

@@ -44,6 +44,19 @@ fn unix_time_is_that_of_the_os_clock() {
     }
 }
 
+#[test]
+fn the_os_clock_is_within_the_bounds_of_a_time() {
+    let system = || UnixTime::from_system_time(SystemTime::now());
+    for _ in 0..100 {
+        let (before, bounded, after) = (system(), UnixTime::now_with_uncertainty(), system());
+        // The clock's own steps.
+        let allowed = Duration::from_micros(1);
+        assert!(bounded.latest().saturating_add(allowed) >= before, "{bounded:?}, {before}");
+        assert!(bounded.earliest() <= after.saturating_add(allowed), "{bounded:?}, {after}");
+        assert!(!bounded.uncertainty().is_zero(), "no clock is read in no time");
+    }
+}
+
 /// Runs more threads than CPUs, so that some are interrupted during a sample.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]

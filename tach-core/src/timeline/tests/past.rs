@@ -5,24 +5,27 @@ use std::collections::BTreeMap;
 use super::simulation::{Driven, Machine, NS_PER_S, timeline};
 use crate::timeline::*;
 
-/// Returns a timeline that has followed a clock of changing rate for an hour, and, for each record
-/// that it had, some ticks with their times.
-fn an_hour() -> (Timeline, BTreeMap<Id, Vec<(u64, u64)>>) {
-    let machine = Machine { interrupted_one_in: 0, ..Machine::new(41) };
-    let timeline = timeline(BackwardStep::Follow);
+/// Lets `timeline` follow a clock of changing rate for an hour. Returns, for each record that it
+/// had, some ticks with their times.
+fn an_hour(timeline: &Timeline, machine: &Machine) -> BTreeMap<Id, Vec<(u64, u64)>> {
     let mut records = BTreeMap::new();
     for step in 0..14_400 {
         machine.set_drift((step / 40 % 97 - 48) * 4_000);
         machine.pass_ns(NS_PER_S / 4);
         let tick = machine.ticks();
-        timeline.ns_at(tick, &machine);
+        timeline.ns_at(tick, machine);
         let (id, newest) = timeline.newest_with_id().unwrap();
         let seen: &mut Vec<_> = records.entry(id).or_default();
         if tick >= newest.piece.start().tick {
-            seen.push((tick, timeline.ns_at(tick, &machine)));
+            seen.push((tick, timeline.ns_at(tick, machine)));
         }
     }
-    (timeline, records)
+    records
+}
+
+fn new() -> (Timeline, Machine) {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(41) };
+    (timeline(BackwardStep::Follow), machine)
 }
 
 /// Returns the ids of the records that are kept, in order.
@@ -34,7 +37,8 @@ fn kept(timeline: &Timeline) -> Vec<Id> {
 
 #[test]
 fn a_record_that_is_kept_still_has_its_times() {
-    let (timeline, records) = an_hour();
+    let (timeline, machine) = new();
+    let records = an_hour(&timeline, &machine);
     let newest = timeline.newest().unwrap().piece;
     let kept = kept(&timeline);
     let mut checked = 0;
@@ -56,7 +60,8 @@ fn a_record_that_is_kept_still_has_its_times() {
 
 #[test]
 fn the_errors_of_chords_are_known() {
-    let (timeline, records) = an_hour();
+    let (timeline, machine) = new();
+    let records = an_hour(&timeline, &machine);
     let newest = timeline.newest().unwrap().piece;
     let mut worst_ns = 0;
     for pair in kept(&timeline).windows(2) {
@@ -70,4 +75,15 @@ fn the_errors_of_chords_are_known() {
         }
     }
     assert!(worst_ns > 1_000, "no chord is off by more than {worst_ns} ns");
+}
+
+#[test]
+fn the_beginning_and_what_was_before_it_stay() {
+    let (timeline, machine) = new();
+    let first = machine.ticks();
+    timeline.ns_at(first, &machine);
+    let beginning = || (timeline.origin_ns(), timeline.ns_at(first - NS_PER_S, &machine));
+    let before = beginning();
+    an_hour(&timeline, &machine);
+    assert_eq!(beginning(), before);
 }
