@@ -38,10 +38,10 @@ const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 18 * 1024);
 /// The events of the machine so far.
 pub(crate) static HOST: Host = Host::new();
 
-/// Replaces a counter that failed by another source of ticks. Returns whether it did.
+/// Replaces a counter that failed by another source of ticks, if the failure is confirmed.
 #[cold]
 #[inline(never)]
-fn counter_failed(failure: CounterFailure) -> bool {
+fn counter_failed(failure: CounterFailure) {
     let chosen = source::choose();
     let cause = match failure {
         CounterFailure::Regressed if !chosen.verdict.mode.reads_counter() => {
@@ -50,9 +50,9 @@ fn counter_failed(failure: CounterFailure) -> bool {
         CounterFailure::Regressed => Cause::CounterRegressed,
         CounterFailure::Stopped => Cause::CounterStopped,
         CounterFailure::Untrusted if kernel_left_counter(chosen) => Cause::KernelLeftCounter,
-        CounterFailure::Untrusted => return false,
+        CounterFailure::Untrusted => return,
     };
-    replace_counter(chosen, failure, cause)
+    replace_counter(chosen, failure, cause);
 }
 
 /// The raw counter beside one of the OS's clocks.
@@ -78,14 +78,13 @@ fn kernel_left_counter(chosen: Chosen) -> bool {
     has_left
 }
 
-/// Replaces the counter, unless the source is no longer as in `seen`. Returns whether ticks are now
-/// read differently than in `seen`.
-fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool {
+/// Replaces the counter, unless the source is no longer as in `seen`.
+fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     if !seen.verdict.mode.reads_counter() {
-        return false;
+        return;
     }
     let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter(os::monotonic_ns), 0);
-    let Some(expected) = MONOTONIC.expected(os_ns) else { return false };
+    let Some(expected) = MONOTONIC.expected(os_ns) else { return };
     // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
     // the only evidence.
     let floor = MONOTONIC.current().floor();
@@ -95,7 +94,7 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool 
     let present = raw::tick_by(seen, || raw);
     // Another thread may already have corrected the counter.
     if failure == CounterFailure::Regressed && present >= expected.tick {
-        return true;
+        return;
     }
     // Ticks continue neither before this read nor before a tick that enforced order has returned.
     // (`after_failure` also moves the line ahead for reads on other cores.)
@@ -103,7 +102,6 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) -> bool 
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, cause }, line);
     HOST.event_at(expected.tick);
-    source::choose() != seen
 }
 
 /// Returns whether the ticks were the OS clock's own nanoseconds at first.
@@ -124,17 +122,15 @@ pub(crate) fn offset_ns() -> i64 {
 }
 
 /// Continues the ticks after the OS's monotonic clock went back, as it does in another time
-/// namespace. Unix time shows where they should be. Returns whether ticks are now read differently
-/// than in `seen`.
-fn move_os_clock(seen: Chosen) -> bool {
-    let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return false };
+/// namespace. Unix time shows where they should be.
+fn move_os_clock(seen: Chosen) {
+    let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return };
     let tick = expected.tick.max(MONOTONIC.current().floor()).max(read::last());
     let (start_tick, start_ns) = (os::monotonic_ns(), tick);
     let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
     let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };
     source::replace(seen, verdict, Line { start_tick, start_ns, rate });
     HOST.event_at(start_ns);
-    source::choose() != seen
 }
 
 /// Asks the hypervisor's device whether this machine was restored or moved, and the kernel's files

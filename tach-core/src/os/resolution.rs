@@ -41,3 +41,22 @@ fn resolution(clock: clockid_t) -> u64 {
     let _ = unsafe { libc::clock_getres(clock, &raw mut step) };
     ns(step).unwrap_or(0).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clocks_step_is_requested_once() {
+        let known = Known(AtomicU64::new(0));
+        assert_eq!((known.get_or(|| 5), known.get_or(|| 7)), (5, 5));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_coarse_clocks_step_is_the_kernels_tick() {
+        // 1000 to 24 Hz.
+        assert!((1_000_000..42_000_000).contains(&resolution(libc::CLOCK_MONOTONIC_COARSE)));
+        assert_eq!(resolution(-1), 1, "a step of an unknown clock");
+    }
+}

@@ -138,3 +138,32 @@ fn strict_elsewhere() -> u64 {
 pub(super) fn last() -> u64 {
     LAST.0.get()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks that each way to read returns the present tick.
+    fn check<R: Read>() {
+        const A_MINUTE_NS: u64 = 60_000_000_000;
+        ticks::<R>();
+        let ways: [(bool, fn() -> u64); 2] =
+            [(R::is_instruction(), R::instruction), (true, R::otherwise)];
+        for (_, read) in ways.into_iter().filter(|(is_there, _)| *is_there) {
+            let (before, tick, after) = (ticks::<Strict>(), read(), ticks::<Strict>());
+            // Without order, a read may come a little before or after where it stands.
+            for (earlier, later) in [(before, tick), (tick, before), (tick, after), (after, tick)] {
+                let apart_ns = MONOTONIC.ns_between(earlier, later);
+                assert!(apart_ns < A_MINUTE_NS, "{tick}, between {before} and {after}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_way_to_read_returns_the_present_tick() {
+        check::<Bare>();
+        check::<Ordered>();
+        check::<Strict>();
+        check::<Early>();
+    }
+}

@@ -118,5 +118,5 @@ pub fn sync() {
 #[must_use]
 pub fn epoch() -> u64 {
     let events = |timeline: &Timeline| timeline.newest().map_or(0, |record| record.counts.events());
-    events(&MONOTONIC) + events(&REALTIME) + HOST.events() + u64::from(source::moves())
+    [events(&MONOTONIC), events(&REALTIME), HOST.events(), source::moves().into()].iter().sum()
 }

@@ -1,10 +1,13 @@
 //! The cases and their expectations.
 
+use core::time::Duration;
 use std::env;
 use std::process::Output;
+use std::thread;
 
 use tach_core::{
-    Instant, MonotonicInstant, Order, Source, Status, UnixTime, enforce_order, force_source, status,
+    Instant, MonotonicInstant, Order, Source, Status, UnixTime, enforce_order, force_source,
+    status, uptime,
 };
 use test_support::this_program;
 
@@ -42,6 +45,7 @@ const CASES: &[Case] = &[
     case("enforce_call", enforce_call),
     case("enforce_call_too_late", enforce_call_too_late),
     case("both_calls", both_calls),
+    case("uptime", uptime_counts_from_the_first_use),
 ];
 
 pub(crate) fn main() {
@@ -70,6 +74,14 @@ fn child(case: &Case) -> Output {
         };
     }
     command.output().expect("this program starts again")
+}
+
+fn uptime_counts_from_the_first_use() {
+    let _first = Instant::now();
+    // Not by tach, whose conversions begin the timeline as well.
+    thread::sleep(Duration::from_millis(5));
+    let uptime = uptime();
+    assert!(uptime >= Duration::from_millis(4), "{uptime:?}");
 }
 
 /// Checks that the clock runs and is in order, for any source.

@@ -81,6 +81,22 @@ fn appenders_that_were_all_stopped_do_not_stop_the_next() {
 }
 
 #[test]
+fn appenders_that_were_stopped_before_the_first_record_leave_a_line_to_each_conversion() {
+    let machine = Machine::new(18);
+    let timeline = timeline(BackwardStep::Hold);
+    for index in 0..SLOTS {
+        timeline.history.stall(index);
+    }
+    for _ in 0..10 {
+        machine.pass_ns(NS_PER_S);
+        let tick = machine.ticks();
+        let error = timeline.ns_at(tick, &machine).abs_diff(machine.os_ns_at(tick));
+        assert!(error <= 1_000, "off by {error} ns");
+    }
+    assert_eq!(timeline.newest(), None, "there was a slot to publish in");
+}
+
+#[test]
 fn an_appender_that_was_stopped_costs_one_slot() {
     let machine = Machine::new(14);
     let timeline = timeline(BackwardStep::Hold);

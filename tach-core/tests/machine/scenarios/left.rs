@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::fs::File;
 
-use tach_core::{Source, status};
+use tach_core::{Source, epoch, status};
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -40,11 +40,13 @@ fn leaves(reads: Reads, leave: impl Fn(), report: &mut Report) {
     let mut watch = Watch::<Tach>::begin(reads);
     watch.busy(2 * SECOND).check_claims("before", report);
     leave();
+    let before = epoch();
     machine::slow_os_reads(20);
     let first = watch.busy(FOUND);
     let status = status();
     let found = (status.source, status.reason.as_str()) == (Source::Os, "kernel-left-counter");
     report.holds(found, format!("after 100 ms: {:?}, {}", status.source, status.reason));
+    report.holds(epoch() != before, "the epoch shows it".to_owned());
     let after = watch.busy(2 * SECOND);
     for (phase, figures) in [("at first", first), ("after 100 ms", after)] {
         report.at_most_ns(&format!("unix time off {phase}"), figures.unix_ns, BAR_NS);

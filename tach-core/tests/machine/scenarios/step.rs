@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::epoch;
+use tach_core::{BackwardStep, UnixTime, epoch, set_backward_step};
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -27,7 +27,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             move |report| step::<Anchored>(ms, reads, report),
         )
     };
-    each.map(scenario).collect()
+    let held = Scenario::new(
+        "step/held".to_owned(),
+        |report| never_back(BackwardStep::Hold, report),
+        |report| never_back(BackwardStep::Follow, report),
+    );
+    each.map(scenario).chain([held]).collect()
 }
 
 fn step<S: Subject>(ms: i64, reads: Reads, report: &mut Report) {
@@ -45,4 +50,26 @@ fn step<S: Subject>(ms: i64, reads: Reads, report: &mut Report) {
         figures.check_claims(phase, report);
     }
     calls.check_none_since(report);
+}
+
+/// Checks that Unix time never goes back when the wall clock is set back by ten seconds, and that
+/// the clock has caught up half a minute later.
+fn never_back(backward: BackwardStep, report: &mut Report) {
+    settle();
+    set_backward_step(backward);
+    let (mut last_ns, mut worst_ns) = (0, 0);
+    let mut busy = |seconds: u32| {
+        for _ in 0..seconds * 100 {
+            machine::pass(SECOND / 100);
+            let now_ns = UnixTime::now().as_nanos();
+            worst_ns = worst_ns.max(last_ns.max(now_ns) - now_ns);
+            last_ns = now_ns;
+        }
+    };
+    busy(2);
+    machine::REALTIME.shift(-10_000_000_000);
+    busy(30);
+    report.at_most_ns("goes back by", worst_ns, 0);
+    let off_ns = UnixTime::now().as_nanos().abs_diff(machine::REALTIME.value());
+    report.at_most_ns("off after half a minute", off_ns, BAR_NS);
 }
