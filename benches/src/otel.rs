@@ -4,12 +4,15 @@ use core::hint::black_box;
 use core::time::Duration;
 use std::sync::LazyLock;
 
+use opentelemetry::global::BoxedTracer;
 use opentelemetry::logs::{AnyValue, LogRecord, Logger, LoggerProvider, Severity};
 use opentelemetry::trace::{Span as _, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLogger, SdkLoggerProvider};
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, Span, SpanData, SpanProcessor};
+use opentelemetry_sdk::trace::{
+    Sampler, SdkTracer, SdkTracerProvider, Span, SpanData, SpanProcessor,
+};
 use tach_otel::{Align, Clocked, EventTime};
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -70,8 +73,39 @@ static EVENT_TIME_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
     builder.with_log_processor(Discard).build().logger("benches")
 });
 
+static GLOBAL_PLAIN: LazyLock<BoxedTracer> = LazyLock::new(|| boxed(&provider(Discard)));
+static GLOBAL_CLOCKED: LazyLock<BoxedTracer> =
+    LazyLock::new(|| boxed(&Clocked::new(provider(Discard))));
+static UNSAMPLED: LazyLock<SdkTracer> = LazyLock::new(|| unsampled().tracer("benches"));
+static UNSAMPLED_CLOCKED: LazyLock<Clocked<SdkTracer>> =
+    LazyLock::new(|| Clocked::new(unsampled()).tracer("benches"));
+
+/// Returns the tracer that `global::tracer` returns if `provider` is the global one.
+fn boxed<P>(provider: &P) -> BoxedTracer
+where
+    P: TracerProvider<Tracer: Tracer<Span: Send + Sync> + Send + Sync + 'static>,
+{
+    BoxedTracer::new(Box::new(provider.tracer("benches")))
+}
+
+fn unsampled() -> SdkTracerProvider {
+    let builder = SdkTracerProvider::builder().with_sampler(Sampler::AlwaysOff);
+    builder.with_span_processor(Discard).build()
+}
+
+/// Returns the roads of services. `cargo xtask bench otel` runs those whose names contain "otel".
 pub(crate) fn groups() -> Vec<Group> {
-    vec![roots(), children(), events(), records(), layers()]
+    vec![
+        roots(),
+        global(),
+        pairs(),
+        closures(),
+        layers(),
+        unsampled_pairs(),
+        children(),
+        events(),
+        records(),
+    ]
 }
 
 fn roots() -> Group {
@@ -82,11 +116,72 @@ fn roots() -> Group {
         }
     }
     Group {
-        name: "OTel span, start and end",
+        name: "otel: provider.tracer()",
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |spans| run(&*PLAIN, spans) },
             Subject { name: "tach Clocked", run: |spans| run(&*CLOCKED, spans) },
             Subject { name: "tach Align", run: |spans| run(&*ALIGNED, spans) },
+        ],
+    }
+}
+
+fn global() -> Group {
+    fn run(tracer: &BoxedTracer, spans: u64) {
+        for _ in 0..spans {
+            tracer.start("work").end();
+        }
+    }
+    Group {
+        name: "otel: global::tracer()",
+        subjects: vec![
+            Subject { name: "opentelemetry_sdk", run: |spans| run(&GLOBAL_PLAIN, spans) },
+            Subject { name: "tach Clocked", run: |spans| run(&GLOBAL_CLOCKED, spans) },
+        ],
+    }
+}
+
+/// Runs a root and a child, each in a context.
+fn pair<T: Tracer<Span: Send + Sync + 'static>>(tracer: &T, pairs: u64) {
+    for _ in 0..pairs {
+        let root = tracer.start_with_context("root", black_box(&Context::new()));
+        let root = Context::new().with_span(root);
+        let child = root.with_span(tracer.start_with_context("child", &root));
+        child.span().end();
+        root.span().end();
+    }
+}
+
+fn pairs() -> Group {
+    Group {
+        name: "otel: root and child, Context",
+        subjects: vec![
+            Subject { name: "opentelemetry_sdk", run: |pairs| pair(&*PLAIN, pairs) },
+            Subject { name: "tach Clocked", run: |pairs| pair(&*CLOCKED, pairs) },
+        ],
+    }
+}
+
+fn unsampled_pairs() -> Group {
+    Group {
+        name: "otel: sampled out, Context",
+        subjects: vec![
+            Subject { name: "opentelemetry_sdk", run: |pairs| pair(&*UNSAMPLED, pairs) },
+            Subject { name: "tach Clocked", run: |pairs| pair(&*UNSAMPLED_CLOCKED, pairs) },
+        ],
+    }
+}
+
+fn closures() -> Group {
+    fn run<T: Tracer<Span: Send + Sync + 'static>>(tracer: &T, pairs: u64) {
+        for _ in 0..pairs {
+            tracer.in_span("outer", |_| tracer.in_span("inner", drop));
+        }
+    }
+    Group {
+        name: "otel: in_span in in_span",
+        subjects: vec![
+            Subject { name: "opentelemetry_sdk", run: |pairs| run(&*PLAIN, pairs) },
+            Subject { name: "tach Clocked", run: |pairs| run(&*CLOCKED, pairs) },
         ],
     }
 }
@@ -99,7 +194,7 @@ fn children() -> Group {
         }
     }
     Group {
-        name: "OTel span with a parent",
+        name: "otel: span with a parent",
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |spans| run(&*PLAIN, spans) },
             Subject { name: "tach Clocked", run: |spans| run(&*CLOCKED, spans) },
@@ -120,7 +215,7 @@ fn events() -> Group {
         }
     }
     Group {
-        name: "OTel span with four events",
+        name: "otel: span with four events",
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |spans| run(&*PLAIN, spans) },
             Subject { name: "tach Clocked", run: |spans| run(&*CLOCKED, spans) },
@@ -138,7 +233,7 @@ fn records() -> Group {
         }
     }
     Group {
-        name: "OTel log record",
+        name: "otel: log record",
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |records| run(&*PLAIN_LOGS, records) },
             Subject { name: "tach Clocked", run: |records| run(&*CLOCKED_LOGS, records) },
@@ -155,12 +250,12 @@ fn layers() -> Group {
         let layer = tracing_opentelemetry::layer().with_tracer(tracer);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             for _ in 0..spans {
-                tracing::info_span!("work").in_scope(|| black_box(()));
+                tracing::info_span!("work").in_scope(|| tracing::info!("event"));
             }
         });
     }
     Group {
-        name: "tracing-opentelemetry span",
+        name: "otel: tracing-opentelemetry",
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |spans| run(PLAIN.clone(), spans) },
             Subject { name: "tach Clocked", run: |spans| run(CLOCKED.clone(), spans) },

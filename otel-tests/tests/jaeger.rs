@@ -9,7 +9,7 @@ use opentelemetry::Context;
 use opentelemetry::trace::{Span as _, TraceContextExt, TraceId, Tracer, TracerProvider};
 use otel_tests::{Jaeger, Span, program};
 use tach_core::{ManualClock, UnixTime};
-use tach_otel::{Clocked, Incoming};
+use tach_otel::Clocked;
 
 /// Returns the spans that don't lie within their parents, or end before they start.
 fn bent(spans: &[Span]) -> Vec<&Span> {
@@ -32,8 +32,7 @@ fn a_trace_of_several_threads_is_whole_by_a_clock_that_is_stepped() {
     let Some(jaeger) = Jaeger::start() else { return };
     let provider = jaeger.tracer_provider();
     let clock = Arc::new(ManualClock::new(UnixTime::from_nanos(1_700_000_000_123_456_789)));
-    let clocked = Clocked::new(provider.clone()).with_incoming(Incoming::Restamp);
-    let tracer = clocked.with_clock(clock.clone()).tracer("jaeger");
+    let tracer = Clocked::new(provider.clone()).with_clock(clock.clone()).tracer("jaeger");
 
     let root = Context::new().with_span(tracer.start("root"));
     let trace = root.span().span_context().trace_id();

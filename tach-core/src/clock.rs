@@ -156,6 +156,27 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         self.monotonic_now().into()
     }
 
+    /// Returns the nanoseconds that have elapsed at `instant`, counted from a point that the clock
+    /// may choose instead of `origin`, and then chooses always.
+    ///
+    /// The system's clock does, because an origin of long ago is costly to convert.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{Clock, Instant, SystemClock};
+    ///
+    /// let origin = Instant::from_ticks(0);
+    /// let [earlier, later] = [SystemClock.now(), SystemClock.now()];
+    /// assert!(SystemClock.elapsed_ns(origin, earlier) <= SystemClock.elapsed_ns(origin, later));
+    /// ```
+    #[doc(hidden)]
+    #[inline]
+    fn elapsed_ns(&self, origin: Instant, instant: Instant) -> u64 {
+        let elapsed = self.duration_between(origin, instant);
+        u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// Reads the Unix time.
     ///
     /// # Examples
@@ -262,6 +283,11 @@ impl Clock for SystemClock {
     }
 
     #[inline]
+    fn elapsed_ns(&self, _: Instant, instant: Instant) -> u64 {
+        system::monotonic_ns_at(instant.as_ticks())
+    }
+
+    #[inline]
     fn unix_time(&self) -> UnixTime {
         UnixTime::from_nanos(unix_nanos())
     }
@@ -305,6 +331,11 @@ macro_rules! impl_clock_for_pointer {
             #[inline]
             fn early_now(&self) -> Instant {
                 (**self).early_now()
+            }
+
+            #[inline]
+            fn elapsed_ns(&self, origin: Instant, instant: Instant) -> u64 {
+                (**self).elapsed_ns(origin, instant)
             }
 
             #[inline]

@@ -12,7 +12,8 @@ mod settle;
 mod upkeep;
 
 pub(crate) use self::convert::{
-    after, before, between, elapsed, unix_ns_now, unix_ns_with_uncertainty, uptime_at,
+    after, before, between, elapsed, monotonic_ns_at, unix_ns_now, unix_ns_with_uncertainty,
+    uptime_at,
 };
 #[allow(
     unused_imports,

@@ -8,15 +8,11 @@ use opentelemetry::trace::Span as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
-use tach_core::{Anchor, Clock, SystemClock, adapter};
+use tach_core::{Clock, Instant, SystemClock, adapter};
 
-use crate::clock_id::ClockId;
+use crate::lines::{Line, Lines};
 use crate::repair::{ClockPair, repair};
-use crate::table::Table;
-use crate::trace_anchor::{self, TraceAnchor};
-
-/// The clocks at the start of the spans that started after a step of the wall clock: few.
-static STARTS: Table<64> = Table::new();
+use crate::table::{Entry, Table};
 
 /// The longest time between the reads of two clocks that count as one moment, and the number of
 /// tries.
@@ -27,27 +23,27 @@ const TRIES: usize = 4;
 ///
 /// It serves code that creates its own tracers, whose spans start and end by the wall clock.
 /// [`Clocked`](crate::Clocked) around the provider is more precise and costs less. Both may work on
-/// one trace: they share its anchor.
+/// one trace.
 ///
 /// # Guarantees
 ///
 /// No span is passed on that ends before it starts, or that has an event outside it.
 ///
-/// Unless the wall clock is set, nothing else is changed. If it was set by a millisecond or more
-/// since the trace's first local span started, times that were read from it just before the span's
-/// start or end are moved onto the trace's anchor: durations are correct, and a child lies within
-/// its parent.
+/// Unless the wall clock is set, nothing else is changed. If it was set by a millisecond or more,
+/// times that were read from it just before the span's start or end are moved onto the
+/// [line](crate::ClockedSpan#steps) that the span would count on if it were clocked: durations are
+/// correct, and a child lies within its parent.
 ///
 /// *Not* promised:
 ///
 /// - The time of an event near the step. It lies within the span, and is off by at most the step.
-/// - More than the order of a span's times, if its slot was reused: the tables hold 4,096 active
-///   spans, and 256 that started after a step.
+/// - More than the order of a span's times, if its slot was reused: a table holds 8,192 active
+///   spans.
 ///
 /// # Cost
 ///
 /// Two reads of tach's clock and one of the wall clock, at the start and at the end of a span. No
-/// allocation, no lock.
+/// allocation, except for the table at the first span.
 ///
 /// # Examples
 ///
@@ -68,7 +64,7 @@ const TRIES: usize = 4;
 pub struct Align<P, C = SystemClock> {
     inner: P,
     clock: C,
-    clock_id: ClockId,
+    lines: Lines,
 }
 
 impl<P> Align<P> {
@@ -85,7 +81,7 @@ impl<P> Align<P> {
     /// ```
     #[must_use]
     pub fn new(inner: P) -> Self {
-        Self { inner, clock: SystemClock, clock_id: ClockId::SYSTEM }
+        Self { inner, clock: SystemClock, lines: Lines::of_system() }
     }
 
     /// Uses `clock` instead of the system clock.
@@ -104,23 +100,20 @@ impl<P> Align<P> {
     /// ```
     #[must_use]
     pub fn with_clock<D: Clock>(self, clock: D) -> Align<P, D> {
-        Align { inner: self.inner, clock, clock_id: ClockId::new() }
+        Align { inner: self.inner, lines: Lines::new(&clock), clock }
     }
 }
 
 impl<P, C: Clock> Align<P, C> {
-    /// Reads both clocks at one moment, as far as the tries suffice.
-    fn clocks(&self, anchor: &Anchor) -> ClockPair {
+    /// Returns an instant and the wall clock's time at one moment, as far as the tries suffice.
+    fn clocks(&self) -> (Instant, u64) {
         let mut tries = 1;
         loop {
             let before = self.clock.monotonic_now().into();
             let wall = adapter::wall_clock();
             let took = self.clock.duration_between(before, self.clock.monotonic_now().into());
             if took <= BRACKET || tries == TRIES {
-                return ClockPair {
-                    anchored_ns: self.clock.unix_time_from(*anchor, before).as_nanos(),
-                    wall_ns: wall.as_nanos(),
-                };
+                return (before, wall.as_nanos());
             }
             tries += 1;
         }
@@ -136,27 +129,25 @@ impl<P: fmt::Debug, C> fmt::Debug for Align<P, C> {
 
 impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
     fn on_start(&self, span: &mut Span, parent: &Context) {
-        let context = span.span_context();
-        let of_trace =
-            TraceAnchor::find(&self.clock, self.clock_id, parent, || self.clock.early_now());
-        of_trace.remember(context, true);
-        let clocks = self.clocks(&of_trace.anchor());
-        if clocks.is_apart() {
-            let key = trace_anchor::key(self.clock_id, context);
-            STARTS.put(key, [clocks.anchored_ns, clocks.wall_ns]);
-        }
+        let (instant, wall_ns) = self.clocks();
+        let moment = self.lines.moment(&self.clock, instant);
+        let (line, _) = self.lines.of_span(moment, parent);
+        let elapsed_ns = moment.elapsed_ns;
+        let wall = Line(wall_ns.wrapping_sub(elapsed_ns));
+        self.lines.list(span.span_context(), Entry { line, wall, elapsed_ns });
         self.inner.on_start(span, parent);
     }
 
     fn on_end(&self, mut span: SpanData) {
-        let key = trace_anchor::key(self.clock_id, &span.span_context);
-        let at_start = STARTS.find(key);
-        let at_start =
-            at_start.map(|(_, [anchored_ns, wall_ns])| ClockPair { anchored_ns, wall_ns });
-        STARTS.release(key);
-        let anchor = trace_anchor::known(key);
-        trace_anchor::release(key);
-        repair(&mut span, at_start, anchor.map(|anchor| self.clocks(&anchor)));
+        let entry = self.lines.find(&span.span_context);
+        self.lines.release(Table::key(&span.span_context));
+        let clocks = entry.map(|Entry { line, wall, elapsed_ns }| {
+            let pair = |elapsed_ns, wall_ns| ClockPair { line_ns: line.ns_at(elapsed_ns), wall_ns };
+            let (instant, wall_ns) = self.clocks();
+            let end_ns = self.lines.elapsed_ns(&self.clock, instant);
+            [pair(elapsed_ns, wall.ns_at(elapsed_ns)), pair(end_ns, wall_ns)]
+        });
+        repair(&mut span, clocks);
         self.inner.on_end(span);
     }
 
@@ -176,70 +167,32 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread;
 
     use super::*;
-    use opentelemetry::trace::{
-        SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState, Tracer,
-        TracerProvider,
-    };
+    use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
-    use tach_core::{Instant, ManualClock, MonotonicInstant, UnixTime};
-
-    /// The system clock as it was before the wall clock was set back by a minute.
-    struct BeforeTheStep;
-
-    impl Clock for BeforeTheStep {
-        fn monotonic_now(&self) -> MonotonicInstant {
-            SystemClock.monotonic_now()
-        }
-
-        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
-            SystemClock.duration_between(earlier, later)
-        }
-
-        fn unix_time_at(&self, instant: Instant) -> UnixTime {
-            SystemClock.unix_time_at(instant).saturating_add(Duration::from_secs(60))
-        }
-    }
+    use tach_core::{ManualClock, MonotonicInstant, UnixTime};
 
     #[test]
     fn two_of_one_provider_leave_no_slot_in_use() {
-        let _alone = trace_anchor::tests::alone();
-        let used = || trace_anchor::tests::used() + STARTS.used();
-        let used_before = used();
+        static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
         let exporter = InMemorySpanExporter::default();
-        let provider = SdkTracerProvider::builder()
-            .with_span_processor(Align::new(SimpleSpanProcessor::new(exporter.clone())))
-            .with_span_processor(Align::new(SimpleSpanProcessor::new(exporter.clone())))
-            .build();
-        let parent = SpanContext::new(
-            TraceId::from(1),
-            SpanId::from(1),
-            TraceFlags::SAMPLED,
-            false,
-            TraceState::NONE,
-        );
-        let (clock, id) = (BeforeTheStep, ClockId::SYSTEM);
-        let mut of_parent = TraceAnchor::find(&clock, id, &Context::new(), || clock.now());
-        of_parent.remember(&parent, true);
-
-        let parent = Context::new().with_remote_span_context(parent);
-        let wall_time = adapter::wall_clock().into();
-        let span = provider.tracer("work").start_with_context("child", &parent);
-        assert_eq!(STARTS.used(), 2, "the positive control: each has recorded the step");
-        thread::sleep(Duration::from_millis(2));
-        drop(span);
-        of_parent.release();
-        assert_eq!(used(), used_before);
+        let align = |_| Align::new(SimpleSpanProcessor::new(exporter.clone())).with_clock(&CLOCK);
+        let [one, mut other] = [0, 1].map(align);
+        other.lines = one.lines;
+        let lines = one.lines;
+        let provider = SdkTracerProvider::builder();
+        let provider = provider.with_span_processor(one).with_span_processor(other).build();
+        let tracer = provider.tracer("work");
+        let parent = Context::new().with_span(tracer.start("parent"));
+        CLOCK.step_forward(Duration::from_secs(60));
+        let child = tracer.start_with_context("child", &parent);
+        assert_eq!(lines.used(), 2, "the positive control");
+        CLOCK.advance(Duration::from_millis(2));
+        drop((child, parent));
+        assert_eq!(lines.used(), 0);
         let spans = exporter.get_finished_spans().unwrap();
-        assert_eq!(spans.len(), 2, "each hands it on");
-        for span in spans {
-            let ahead = span.start_time.duration_since(wall_time).unwrap();
-            assert!(ahead > Duration::from_secs(50), "it keeps to its trace's anchor");
-            let lasted = span.end_time.duration_since(span.start_time).unwrap();
-            assert!(lasted >= Duration::from_millis(1), "so does its end: {lasted:?}");
-        }
+        assert_eq!(spans.len(), 4, "each hands both on");
     }
 
     /// A clock by which each of the first `wide` brackets takes a second, and each later one no
@@ -272,13 +225,13 @@ mod tests {
     fn a_wide_bracket_is_repeated_a_few_times() {
         for (wide, tries) in [(0, 1), (1, 2), (3, 4), (4, 4), (100, 4)] {
             let clock = ManualClock::new(UnixTime::from_nanos(1));
-            let anchor = clock.anchor();
+            let align = Align::new(());
             let held = Held { clock, wide, reads: AtomicUsize::new(0) };
-            let align = Align::new(()).with_clock(held);
-            let clocks = align.clocks(&anchor);
+            let align = Align { inner: align.inner, clock: held, lines: align.lines };
+            let (instant, _) = align.clocks();
             assert_eq!(align.clock.reads.load(Ordering::Relaxed), 2 * tries, "{wide} are wide");
-            // The anchor's time is from before the last bracket.
-            assert_eq!(clocks.anchored_ns, 1 + (tries as u64 - 1) * 1_000_000_000);
+            // The instant is from before the last bracket.
+            assert_eq!(instant.as_ticks(), (tries as u64 - 1) * 1_000_000_000);
         }
     }
 

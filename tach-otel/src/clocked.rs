@@ -2,8 +2,8 @@
 
 use tach_core::{Clock, SystemClock};
 
-use crate::Incoming;
-use crate::clock_id::ClockId;
+#[cfg(feature = "trace")]
+use crate::lines::Lines;
 
 /// A provider, tracer or logger that takes its times from tach.
 ///
@@ -17,14 +17,12 @@ use crate::clock_id::ClockId;
 /// unchanged.
 ///
 /// A log record has the time of its creation or, if an [event time](tach_core::event_time) is
-/// current on the thread, that time. It follows the wall clock, as lines of text do. Only
-/// spans follow their trace's anchor. A time that a caller sets later replaces it.
+/// current on the thread, that time. It follows the wall clock, as lines of text do. A time that a
+/// caller sets later replaces it. `ClockedSpan` has the guarantees of spans.
 ///
 /// # Cost
 ///
-/// A span reads tach's clock at its start, for each event and at its end. [`Incoming`] has the cost
-/// of given times. A span that the sampler drops reads it at its start only. A log record reads it
-/// once. No allocation, no lock.
+/// A log record reads tach's clock once. `ClockedSpan` has the cost of spans. No allocation.
 ///
 /// # Examples
 ///
@@ -46,13 +44,13 @@ use crate::clock_id::ClockId;
 #[derive(Debug, Clone)]
 pub struct Clocked<T, C = SystemClock> {
     pub(crate) inner: T,
-    pub(crate) incoming: Incoming,
     pub(crate) clock: C,
-    pub(crate) clock_id: ClockId,
+    #[cfg(feature = "trace")]
+    pub(crate) lines: Lines,
 }
 
 impl<T> Clocked<T> {
-    /// Wraps a provider, a tracer or a logger. Given times are [rebased](Incoming::Rebase).
+    /// Wraps a provider, a tracer or a logger.
     ///
     /// # Examples
     ///
@@ -64,7 +62,12 @@ impl<T> Clocked<T> {
     /// ```
     #[must_use]
     pub fn new(inner: T) -> Self {
-        Self { inner, incoming: Incoming::default(), clock: SystemClock, clock_id: ClockId::SYSTEM }
+        Self {
+            inner,
+            clock: SystemClock,
+            #[cfg(feature = "trace")]
+            lines: Lines::of_system(),
+        }
     }
 }
 
@@ -72,8 +75,9 @@ impl<T, C> Clocked<T, C> {
     /// Uses `clock` instead of the system clock, such as a [`ManualClock`](tach_core::ManualClock)
     /// in a test. Tracers and spans that exist keep their clock.
     ///
-    /// [`Incoming::Rebase`] still takes given times for the OS's wall clock's, as OpenTelemetry's
-    /// own are. Give times of `clock` with [`Incoming::Keep`].
+    /// Times that callers give are still compared with the OS's wall clock, because OpenTelemetry's
+    /// own are read from it. One that was read just now becomes the clock's current time. The
+    /// hundred bytes that the clock's spans share are never freed.
     ///
     /// # Examples
     ///
@@ -101,23 +105,12 @@ impl<T, C> Clocked<T, C> {
     /// ```
     #[must_use]
     pub fn with_clock<D: Clock>(self, clock: D) -> Clocked<T, D> {
-        Clocked { inner: self.inner, incoming: self.incoming, clock, clock_id: ClockId::new() }
-    }
-
-    /// Sets the treatment of times that callers give. Tracers and spans that exist keep theirs.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use opentelemetry_sdk::trace::SdkTracerProvider;
-    /// use tach_otel::{Clocked, Incoming};
-    ///
-    /// let provider = Clocked::new(SdkTracerProvider::default()).with_incoming(Incoming::Keep);
-    /// ```
-    #[must_use]
-    pub fn with_incoming(mut self, incoming: Incoming) -> Self {
-        self.incoming = incoming;
-        self
+        Clocked {
+            inner: self.inner,
+            #[cfg(feature = "trace")]
+            lines: Lines::new(&clock),
+            clock,
+        }
     }
 }
 
@@ -126,9 +119,9 @@ impl<T, C: Clone> Clocked<T, C> {
     pub(crate) fn around<U>(&self, inner: U) -> Clocked<U, C> {
         Clocked {
             inner,
-            incoming: self.incoming,
             clock: self.clock.clone(),
-            clock_id: self.clock_id,
+            #[cfg(feature = "trace")]
+            lines: self.lines,
         }
     }
 }

@@ -57,8 +57,14 @@
 //! # Given times
 //!
 //! `global::tracer`, `SpanRef` (the span in a `Context`) and tracing-opentelemetry read the wall
-//! clock and give its time with a start, event or end. [`Incoming`] sets the treatment of given
-//! times. By default they are moved onto tach's timeline.
+//! clock and give its time with an event or an end. A time that was read just now is moved onto
+//! tach's clock; every other time is the caller's, and kept. [`ClockedSpan`] has the rule.
+//!
+//! # Steps of the wall clock
+//!
+//! All spans of a process count on one line, which no step bends. After a step, new requests follow
+//! the wall clock at once, and spans below a span that stays open after ten seconds.
+//! [`ClockedSpan`] has the promise.
 //!
 //! # Code that can't be wrapped
 //!
@@ -95,21 +101,17 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "trace")]
-mod age;
 #[cfg(all(feature = "sdk", feature = "trace"))]
 mod align;
 mod clock_attributes;
 #[cfg(any(feature = "trace", feature = "logs"))]
-mod clock_id;
-#[cfg(any(feature = "trace", feature = "logs"))]
 mod clocked;
 #[cfg(feature = "logs")]
 mod event_time;
-#[cfg(any(feature = "trace", feature = "logs"))]
-mod hash;
-#[cfg(any(feature = "trace", feature = "logs"))]
-mod incoming;
+#[cfg(feature = "trace")]
+mod given;
+#[cfg(feature = "trace")]
+mod lines;
 #[cfg(feature = "logs")]
 mod logger;
 #[cfg(all(feature = "sdk", feature = "trace"))]
@@ -118,8 +120,6 @@ mod repair;
 mod span;
 #[cfg(feature = "trace")]
 mod table;
-#[cfg(feature = "trace")]
-mod trace_anchor;
 #[cfg(feature = "trace")]
 mod tracer;
 
@@ -130,8 +130,6 @@ pub use crate::clock_attributes::clock_attributes;
 pub use crate::clocked::Clocked;
 #[cfg(all(feature = "sdk", feature = "logs"))]
 pub use crate::event_time::EventTime;
-#[cfg(any(feature = "trace", feature = "logs"))]
-pub use crate::incoming::Incoming;
 #[cfg(feature = "trace")]
 pub use crate::span::ClockedSpan;
 

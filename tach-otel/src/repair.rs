@@ -5,57 +5,54 @@ use std::time::SystemTime;
 use opentelemetry_sdk::trace::SpanData;
 use tach_core::UnixTime;
 
-/// The smallest difference of the two clocks that counts as a step: longer than a thread is usually
-/// held up between the two reads, shorter than the steps of clocks that are set.
-const APART_NS: u64 = 1_000_000;
+use crate::lines::STEP_NS;
 
-/// The times of a trace's anchor and of the wall clock at one moment.
+/// The times of a span's line and of the wall clock at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockPair {
-    pub(crate) anchored_ns: u64,
+    pub(crate) line_ns: u64,
     pub(crate) wall_ns: u64,
 }
 
 impl ClockPair {
-    /// Returns whether the wall clock was set since the trace began.
+    /// Returns whether the wall clock was set since the line began.
     pub(crate) fn is_apart(self) -> bool {
-        self.anchored_ns.abs_diff(self.wall_ns) >= APART_NS
+        self.line_ns.abs_diff(self.wall_ns) >= STEP_NS
     }
 
-    /// Converts `time` from the wall clock to the anchor.
+    /// Converts `time` from the wall clock to the line.
     fn moved(self, time: SystemTime) -> SystemTime {
         let ns = UnixTime::from_system_time(time).as_nanos();
-        let ns = if self.wall_ns > self.anchored_ns {
-            ns.saturating_sub(self.wall_ns - self.anchored_ns)
+        let ns = if self.wall_ns > self.line_ns {
+            ns.saturating_sub(self.wall_ns - self.line_ns)
         } else {
-            ns.saturating_add(self.anchored_ns - self.wall_ns)
+            ns.saturating_add(self.line_ns - self.wall_ns)
         };
         UnixTime::from_nanos(ns).into()
     }
 
-    /// Converts `time` to the anchor if it is nearer to the wall clock's time than to the anchor's.
-    /// A clocked span's times are the anchor's already.
+    /// Converts `time` to the line if it is nearer to the wall clock's time than to the line's. A
+    /// clocked span's times are the line's already.
     fn settled(self, time: SystemTime) -> SystemTime {
         let ns = UnixTime::from_system_time(time).as_nanos();
-        let is_wall_time = ns.abs_diff(self.wall_ns) < ns.abs_diff(self.anchored_ns);
+        let is_wall_time = ns.abs_diff(self.wall_ns) < ns.abs_diff(self.line_ns);
         if self.is_apart() && is_wall_time { self.moved(time) } else { time }
     }
 }
 
-/// Moves the times of a finished span onto its trace's anchor.
-///
-/// `at_start` are the clocks at the span's start, if they were apart then. `at_end` are the clocks
-/// at its end, unless the table has lost the anchor.
-pub(crate) fn repair(span: &mut SpanData, at_start: Option<ClockPair>, at_end: Option<ClockPair>) {
-    let settle = |clocks: Option<ClockPair>, time| clocks.map_or(time, |it| it.settled(time));
-    let start = settle(at_start, span.start_time);
-    let end = settle(at_end, span.end_time).max(start);
+/// Moves the times of a finished span onto its line. `clocks` are those at its start and at its
+/// end, unless the table has lost the span.
+pub(crate) fn repair(span: &mut SpanData, clocks: Option<[ClockPair; 2]>) {
+    let [mut start, mut end] = [span.start_time, span.end_time];
+    if let Some([at_start, at_end]) = clocks {
+        (start, end) = (at_start.settled(start), at_end.settled(end));
+    }
+    end = end.max(start);
     for event in &mut span.events.events {
         let time = event.timestamp;
         // The wall clock may have been set before or after the event.
-        let moved = [at_start, at_end].map(|clocks| clocks.map_or(time, |it| it.moved(time)));
-        let may_be = [time, moved[0], moved[1]];
-        let within = may_be.into_iter().find(|time| (start..=end).contains(time));
+        let moved = clocks.into_iter().flatten().map(|clocks| clocks.moved(time));
+        let within = [time].into_iter().chain(moved).find(|time| (start..=end).contains(time));
         event.timestamp = within.unwrap_or_else(|| time.clamp(start, end));
     }
     (span.start_time, span.end_time) = (start, end);
@@ -74,13 +71,13 @@ mod tests {
         UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    /// Returns the clocks when the anchor's time is `anchored` and the wall clock's is `wall`.
-    fn clocks(anchored: u64, wall: u64) -> ClockPair {
-        ClockPair { anchored_ns: anchored * 1_000_000_000, wall_ns: wall * 1_000_000_000 }
+    /// Returns the clocks when the line's time is `line` and the wall clock's is `wall`.
+    fn clocks(line: u64, wall: u64) -> ClockPair {
+        ClockPair { line_ns: line * 1_000_000_000, wall_ns: wall * 1_000_000_000 }
     }
 
     /// Returns the start, events and end in seconds after the repair.
-    fn repaired(times: &[u64], at_start: Option<ClockPair>, at_end: Option<ClockPair>) -> Vec<u64> {
+    fn repaired(times: &[u64], clocks: Option<[ClockPair; 2]>) -> Vec<u64> {
         let [start, events @ .., end] = times else { panic!("a span has a start and an end") };
         let mut span = SpanData {
             span_context: SpanContext::NONE,
@@ -99,7 +96,7 @@ mod tests {
         };
         span.events.events =
             events.iter().map(|time| Event::new("event", at(*time), vec![], 0)).collect();
-        repair(&mut span, at_start, at_end);
+        repair(&mut span, clocks);
         let times = span.events.events.iter().map(|event| event.timestamp);
         [span.start_time].into_iter().chain(times).chain([span.end_time]).map(seconds).collect()
     }
@@ -110,82 +107,22 @@ mod tests {
 
     #[test]
     fn times_are_moved_by_the_difference_of_the_clocks() {
-        let forgotten = None;
-        for (times, at_start, at_end, result, why) in [
-            (
-                vec![100, 105, 110],
-                forgotten,
-                Some(clocks(110, 110)),
-                vec![100, 105, 110],
-                "no step",
-            ),
-            (
-                vec![100, 105, 40],
-                forgotten,
-                Some(clocks(110, 40)),
-                vec![100, 105, 110],
-                "back by 70 s",
-            ),
-            (
-                vec![100, 35, 40],
-                forgotten,
-                Some(clocks(110, 40)),
-                vec![100, 105, 110],
-                "event after it",
-            ),
-            (
-                vec![100, 300, 310],
-                forgotten,
-                Some(clocks(110, 310)),
-                vec![100, 100, 110],
-                "forward",
-            ),
-            (
-                vec![500, 505, 510],
-                Some(clocks(100, 500)),
-                Some(clocks(110, 510)),
-                vec![100, 105, 110],
-                "before",
-            ),
-            (
-                vec![500, 505, 930],
-                Some(clocks(100, 500)),
-                Some(clocks(110, 930)),
-                vec![100, 105, 110],
-                "and in it",
-            ),
-            (
-                vec![500, 925, 930],
-                Some(clocks(100, 500)),
-                Some(clocks(110, 930)),
-                vec![100, 105, 110],
-                "both",
-            ),
-            (
-                vec![100, 105, 110],
-                Some(clocks(100, 500)),
-                Some(clocks(110, 930)),
-                vec![100, 105, 110],
-                "clocked",
-            ),
-            (
-                vec![490, 505, 510],
-                Some(clocks(100, 500)),
-                Some(clocks(110, 510)),
-                vec![90, 105, 110],
-                "an age",
-            ),
-            (vec![100, 105, 40], forgotten, forgotten, vec![100, 100, 100], "no anchor"),
-            (
-                vec![100, 7, 110],
-                forgotten,
-                Some(clocks(110, 110)),
-                vec![100, 100, 110],
-                "event outside",
-            ),
+        for (times, clocks, result, why) in [
+            ([100, 105, 110], [(100, 100), (110, 110)], [100, 105, 110], "no step"),
+            ([100, 105, 40], [(100, 100), (110, 40)], [100, 105, 110], "back by 70 s"),
+            ([100, 35, 40], [(100, 100), (110, 40)], [100, 105, 110], "event after it"),
+            ([100, 300, 310], [(100, 100), (110, 310)], [100, 100, 110], "forward"),
+            ([500, 505, 510], [(100, 500), (110, 510)], [100, 105, 110], "before"),
+            ([500, 505, 930], [(100, 500), (110, 930)], [100, 105, 110], "and in it"),
+            ([500, 925, 930], [(100, 500), (110, 930)], [100, 105, 110], "both"),
+            ([100, 105, 110], [(100, 500), (110, 930)], [100, 105, 110], "clocked"),
+            ([490, 505, 510], [(100, 500), (110, 510)], [90, 105, 110], "an age"),
+            ([100, 7, 110], [(100, 100), (110, 110)], [100, 100, 110], "event outside"),
         ] {
-            assert_eq!(repaired(&times, at_start, at_end), result, "{why}");
+            let clocks = clocks.map(|(line, wall)| super::tests::clocks(line, wall));
+            assert_eq!(repaired(&times, Some(clocks)), result, "{why}");
         }
+        assert_eq!(repaired(&[100, 105, 40], None), [100, 100, 100], "forgotten");
     }
 
     #[test]
@@ -196,8 +133,8 @@ mod tests {
 
     #[test]
     fn a_millisecond_makes_a_step() {
-        let apart = |ns| ClockPair { anchored_ns: 5_000_000_000, wall_ns: 5_000_000_000 + ns };
-        assert!(!apart(APART_NS - 1).is_apart());
-        assert!(apart(APART_NS).is_apart());
+        let apart = |ns| ClockPair { line_ns: 5_000_000_000, wall_ns: 5_000_000_000 + ns };
+        assert!(!apart(STEP_NS - 1).is_apart());
+        assert!(apart(STEP_NS).is_apart());
     }
 }

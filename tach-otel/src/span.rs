@@ -1,15 +1,17 @@
 //! Wrapped spans.
 
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::borrow::Cow;
 use std::time::SystemTime;
 
-use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, Tracer};
+use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
-use tach_core::{Clock, SystemClock, UnixTime};
+use tach_core::{Anchor, Clock, Instant, SystemClock, UnixTime, adapter, event_time};
 
-use crate::age::age_beside_ns;
-use crate::trace_anchor::TraceAnchor;
-use crate::{Clocked, Incoming};
+use crate::Clocked;
+use crate::given::{self, MOMENT, Present, system_time};
+use crate::lines::{Line, Lines};
+use crate::table::Entry;
 
 /// A span of a [`Clocked`](crate::Clocked) tracer, whose times come from tach's clock.
 ///
@@ -17,33 +19,55 @@ use crate::{Clocked, Incoming};
 ///
 /// # Guarantees
 ///
-/// The first local span of a trace reads tach's Unix time once and keeps it in an
-/// [`Anchor`](tach_core::Anchor). All later times of the trace are the anchor plus elapsed time.
-/// However the wall clock is set:
+/// All spans of a clock count on one line: Unix time that goes on as time elapses, whatever happens
+/// to the wall clock. So
 ///
 /// - The duration of a span is correct.
 /// - A span's end and events are not before its start.
 /// - A child that starts and ends within its parent does so in its times, on all threads.
 ///
-/// Each span counts from its own start, so its times may be early by one step of `SystemTime` (1
-/// ns, on Windows 100 ns) for each of its ancestors. [`Incoming`] has the guarantees for given
-/// times.
+/// ## Steps
 ///
-/// A child finds the anchor in a table by its parent's ids. The parent stays in the table while it
-/// is active, and afterwards until its slot is reused. *Not* promised: that the child finds the
-/// anchor while more than about 1,000 parents are active. A child that doesn't find it takes an
-/// anchor of its own, and agrees with its parent unless the wall clock was set between their
-/// starts. The same applies to the child of another clock's span, and of a remote span unless that
-/// is an active span of this process.
+/// If the wall clock is stepped, by a millisecond or more, another line begins. It is for roots and
+/// for children of remote parents at once, and ten seconds later for all spans. Until then children
+/// follow their local parents, so that requests are whole. A span keeps its line as long as it
+/// lasts. If that is no longer the current line when it ends, it has the attribute
+/// `tach.clock.step_ns`: the nanoseconds that later spans are ahead of it. (Tach notices a step
+/// at most a tenth of a second late.)
 ///
-/// A span that is not recording, because it was sampled out or has ended, ignores events and ends
-/// without a clock read.
+/// A span from before the step needs no memory to be found by its children, however many there are.
+/// The parents of these ten seconds are found by their ids in a table of 256 KiB, which is
+/// allocated at the first step. Measured, it forgets 1 of 3,000 parents if 1,000 are active, 3 % if
+/// 4,000 are, and 19 % if 8,000 are. The children of a forgotten one take the line from before the
+/// step.
+///
+/// ## Given times
+///
+/// A time that was read from the wall clock at most 10 ms before it is given (10 s, if the clock
+/// has been stepped since the span's line began) is moved onto that line, and every other time that
+/// is given is kept to the nanosecond.
+///
+/// `global::tracer`, `SpanRef` (the span in a `Context`) and tracing-opentelemetry read the wall
+/// clock and give its time, so their spans are as correct as the others. A time of your own, which
+/// is older or ahead, is yours. An end or event of either kind becomes the span's start if it is
+/// before it. A time that is moved keeps its age, to a microsecond, and is not after the call.
+///
+/// *Not* promised: the treatment of a time that is read just before a step and given just after it,
+/// if there was another step in the tenth of a second before. It may be kept, and off by that step.
+///
+/// ## Event time
+///
+/// While an [event time](tach_core::event_time) of the last 10 ms is current, an event that is
+/// added without a time, or with one that was read just now, has the event time, as the log lines
+/// have.
 ///
 /// # Cost
 ///
-/// One read of tach's clock for each event and for the end; [`Incoming`] has the cost of given
-/// times. No allocation, no lock. The first request for the span's context, which precedes its
-/// children, writes to the table.
+/// One read of tach's clock for the start, each event and the end. A given start costs a read of
+/// the wall clock as well. So does another given time, with a second read of tach's clock, unless
+/// it was read in the last microsecond. A span that is not recording, because it was sampled out or
+/// has ended, ignores events and ends without a clock read. No allocation. No lock, except at the
+/// start of the first spans after a step.
 ///
 /// # Examples
 ///
@@ -68,131 +92,194 @@ use crate::{Clocked, Incoming};
 pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     inner: S,
     clock: C,
-    anchor: TraceAnchor,
+    lines: Lines,
+    line: Line,
     start: SystemTime,
-    incoming: Incoming,
-    has_events: bool,
+    /// The key that this span must release; 0 if there is none.
+    key: AtomicU64,
+    /// Whether the span started while children follow their parents.
+    is_near_step: bool,
+    /// Whether the span has published a time that its end must not precede.
+    is_seen: AtomicBool,
     has_ended: bool,
 }
 
-impl<S: Span, C: Clock> ClockedSpan<S, C> {
-    /// Starts a span now: `make` creates the wrapped span with that time.
+/// The line of a span, whether it must be listed, and its start.
+pub(crate) struct Start(Line, bool, pub(crate) SystemTime);
+
+impl Start {
+    /// Reads the clock for a span below `parent`.
+    ///
+    /// It may be read early, because the start is published afterwards, unless the parent is a span
+    /// of this process that is exported: the start must not be before the parent's.
     #[inline]
-    pub(crate) fn start_now<T>(
-        tracer: &Clocked<T, C>,
-        parent: &Context,
-        make: impl FnOnce(SystemTime) -> S,
-    ) -> Self
-    where
-        C: Clone,
-    {
-        let clock = tracer.clock.clone();
-        let anchor = TraceAnchor::find(&clock, tracer.clock_id, parent, || clock.early_now());
-        let start = anchor.start();
-        Self::new(tracer, clock, anchor, start, false, make)
+    pub(crate) fn now<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context) -> Self {
+        let span = parent.span();
+        let parent_context = span.span_context();
+        if parent_context.is_sampled() && !parent_context.is_remote() {
+            return Self::at(tracer, parent, tracer.clock.monotonic_now().into());
+        }
+        Self::at(tracer, parent, tracer.clock.early_now())
     }
 
+    #[inline]
+    fn at<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context, instant: Instant) -> Self {
+        let moment = tracer.lines.moment(&tracer.clock, instant);
+        let (line, is_near_step) = tracer.lines.of_span(moment, parent);
+        Self(line, is_near_step, system_time(line.ns_at(moment.elapsed_ns)))
+    }
+}
+
+impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
     /// Starts a span from `builder`, and replaces its times.
-    pub(crate) fn start<T>(
+    #[inline]
+    pub(crate) fn from_builder<T>(
         tracer: &Clocked<T, C>,
         mut builder: SpanBuilder,
         parent: &Context,
     ) -> Self
     where
         T: Tracer<Span = S>,
-        C: Clone,
     {
-        let (clock, id, incoming) = (tracer.clock.clone(), tracer.clock_id, tracer.incoming);
         let has_events = builder.events.is_some();
-        let mut given = None;
-        let anchor = TraceAnchor::find(&clock, id, parent, || match builder.start_time {
-            Some(time) => {
-                let (now, age_ns) = incoming.age(&clock, time);
-                given = Some((time, age_ns));
-                now
-            }
-            // The times of the events must not precede times that were published before.
-            None if has_events => clock.monotonic_now().into(),
-            None => clock.early_now(),
-        });
-        let start = match (incoming, given) {
-            (Incoming::Keep, Some((time, _))) => time,
-            (_, Some((_, age_ns))) => anchor.before_start(age_ns),
-            (_, None) => anchor.start(),
+        let start = if has_events || builder.start_time.is_some() {
+            given_start(tracer, &mut builder, parent)
+        } else {
+            Start::now(tracer, parent)
         };
-        if has_events {
-            settle_events(&mut builder, incoming, given, &anchor, start);
-        }
-        Self::new(tracer, clock, anchor, start, has_events, |start| {
-            builder.start_time = Some(start);
-            tracer.inner.build_with_context(builder, parent)
-        })
+        builder.start_time.get_or_insert(start.2);
+        Self::new(tracer, start, has_events, || tracer.inner.build_with_context(builder, parent))
     }
 
     #[inline]
-    fn new<T>(
+    pub(crate) fn new<T>(
         tracer: &Clocked<T, C>,
-        clock: C,
-        anchor: TraceAnchor,
-        start: SystemTime,
-        has_events: bool,
-        make: impl FnOnce(SystemTime) -> S,
+        Start(line, is_near_step, start): Start,
+        is_seen: bool,
+        make: impl FnOnce() -> S,
     ) -> Self {
-        // One expression, so that the wrapped span of 300 bytes is created in its place.
+        let (clock, lines) = (tracer.clock.clone(), tracer.lines);
+        // After all that may panic, so that the wrapped span of 300 bytes is created in its place.
         Self {
-            inner: make(start),
+            inner: make(),
             clock,
-            anchor,
+            lines,
+            line,
             start,
-            incoming: tracer.incoming,
-            has_events,
+            key: AtomicU64::new(0),
+            is_near_step,
+            is_seen: AtomicBool::new(is_seen),
             has_ended: false,
         }
     }
-
-    /// Returns `time`, or the start if that is later. (A start that was kept may lie in the
-    /// future.)
-    fn not_before_start(&self, time: SystemTime) -> SystemTime {
-        time.max(self.start)
-    }
-
-    fn end_at(&mut self, time: SystemTime) {
-        self.has_ended = true;
-        self.inner.end_with_timestamp(time);
-        self.anchor.release();
-    }
-
-    /// Returns the time to record for `given`.
-    fn settled(&self, given: SystemTime) -> SystemTime {
-        if self.incoming == Incoming::Keep {
-            return given;
-        }
-        let (now, age_ns) = self.incoming.age(&self.clock, given);
-        self.not_before_start(self.anchor.time_before(&self.clock, now, age_ns))
-    }
 }
 
-/// Replaces the times of the events in `builder`. `given` is the start that the caller gave, and
-/// its age in nanoseconds.
+/// Returns the start of a span whose builder has times, and replaces these.
 #[cold]
-fn settle_events(
+fn given_start<T, C: Clock>(
+    tracer: &Clocked<T, C>,
     builder: &mut SpanBuilder,
-    incoming: Incoming,
-    given: Option<(SystemTime, u64)>,
-    anchor: &TraceAnchor,
-    start: SystemTime,
-) {
-    for event in builder.events.iter_mut().flatten() {
-        let age_ns = match (incoming, given) {
-            (Incoming::Keep, _) => return,
-            (Incoming::Rebase, Some((given, age_ns))) => {
-                let [given, event] = [given, event.timestamp].map(UnixTime::from_system_time);
-                age_beside_ns(given, age_ns, event)
+    parent: &Context,
+) -> Start {
+    // The wall clock is read first: an age may come out too short, never negative.
+    let wall_ns = adapter::wall_clock().as_nanos();
+    let Start(line, is_near_step, now) =
+        Start::at(tracer, parent, tracer.clock.monotonic_now().into());
+    let now_ns = UnixTime::from_system_time(now).as_nanos();
+    let present = Present { now_ns, wall_ns, has_ages: tracer.lines.is_system() };
+    Start(line, is_near_step, present.settle(builder))
+}
+
+impl<S: Span, C: Clock> ClockedSpan<S, C> {
+    /// Returns the current time, which is not before any read that happened before this one.
+    #[inline]
+    fn now(&self) -> SystemTime {
+        self.time_at(self.clock.monotonic_now().into())
+    }
+
+    #[inline]
+    fn time_at(&self, instant: Instant) -> SystemTime {
+        system_time(self.line.ns_at(self.lines.elapsed_ns(&self.clock, instant))).max(self.start)
+    }
+
+    /// Returns the span's time for `given`, or `None` if the caller chose it.
+    ///
+    /// An early read is enough if it is not before the given time, since a read of the wall clock
+    /// is not before any read that happened before it.
+    #[inline]
+    fn moved(&self, given: SystemTime) -> Option<SystemTime> {
+        let now = self.time_at(self.clock.early_now());
+        if given::is_now(given, now) { Some(now) } else { self.moved_by_age(given) }
+    }
+
+    #[cold]
+    fn moved_by_age(&self, given: SystemTime) -> Option<SystemTime> {
+        // The order matters: see `given_start`.
+        let wall_ns = adapter::wall_clock().as_nanos();
+        let now_ns = UnixTime::from_system_time(self.now()).as_nanos();
+        let present = Present { now_ns, wall_ns, has_ages: self.lines.is_system() };
+        present.moved(given).map(|ns| system_time(ns).max(self.start))
+    }
+
+    /// Adds an event of `now`, or of the event time if that is just before.
+    #[inline]
+    fn add_event_now(
+        &mut self,
+        name: Cow<'static, str>,
+        now: SystemTime,
+        attributes: Vec<KeyValue>,
+    ) {
+        *self.is_seen.get_mut() = true;
+        let time = event_time::current().map_or(now, |anchor| self.event_time(anchor, now));
+        self.inner.add_event_with_timestamp(name, time, attributes);
+    }
+
+    fn event_time(&self, anchor: Anchor, now: SystemTime) -> SystemTime {
+        let time = SystemTime::from(anchor.unix_time());
+        let is_just_before = now.duration_since(time).is_ok_and(|age| age <= MOMENT);
+        if is_just_before { time.max(self.start) } else { now }
+    }
+
+    #[inline]
+    fn end_at(&mut self, time: SystemTime) {
+        self.has_ended = true;
+        let current = self.lines.current();
+        if current != self.line {
+            self.tell_step(current);
+        }
+        self.inner.end_with_timestamp(time);
+        self.release();
+    }
+
+    /// Adds the distance of the span's line from the current one.
+    #[cold]
+    fn tell_step(&mut self, current: Line) {
+        let step_ns = current.0.wrapping_sub(self.line.0);
+        let step_ns = i64::from_ne_bytes(step_ns.to_ne_bytes());
+        self.inner.set_attribute(KeyValue::new("tach.clock.step_ns", step_ns));
+    }
+
+    /// Lists a span that started near a step, for its children.
+    #[cold]
+    fn list(&self, context: &SpanContext) {
+        let elapsed_ns = self.lines.elapsed_ns(&self.clock, self.clock.now());
+        let entry = Entry { line: self.line, wall: self.line, elapsed_ns };
+        if let Some(key) = self.lines.list(context, entry) {
+            if self.has_ended {
+                self.lines.release(key);
+            } else {
+                // ORDERING: Relaxed, because `release` has exclusive access.
+                self.key.store(key, Ordering::Relaxed);
             }
-            // The span starts now, so its events are not earlier.
-            _ => 0,
-        };
-        event.timestamp = anchor.before_start(age_ns).max(start);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        let key = self.key.get_mut();
+        if *key != 0 {
+            self.lines.release(core::mem::take(key));
+        }
     }
 }
 
@@ -204,9 +291,7 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         T: Into<Cow<'static, str>>,
     {
         if self.inner.is_recording() {
-            let now = self.not_before_start(self.anchor.now(&self.clock));
-            self.has_events = true;
-            self.inner.add_event_with_timestamp(name, now, attributes);
+            self.add_event_now(name.into(), self.now(), attributes);
         }
     }
 
@@ -219,24 +304,23 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         T: Into<Cow<'static, str>>,
     {
         if self.inner.is_recording() {
-            let settled = self.settled(timestamp);
-            self.has_events = true;
-            self.inner.add_event_with_timestamp(name, settled, attributes);
+            if let Some(time) = self.moved(timestamp) {
+                self.add_event_now(name.into(), time, attributes);
+            } else {
+                let time = timestamp.max(self.start);
+                self.inner.add_event_with_timestamp(name, time, attributes);
+            }
         }
     }
 
-    /// Puts the anchor into the table: a child needs this context before it can start. A span that
-    /// the sampler dropped only passes a shared anchor on.
+    /// The context shows the start to children, and they need the context before they can start.
+    #[inline]
     fn span_context(&self) -> &SpanContext {
+        // ORDERING: Relaxed, because `end` has exclusive access.
+        self.is_seen.store(true, Ordering::Relaxed);
         let context = self.inner.span_context();
-        if self.has_ended {
-            self.anchor.remember_late(context);
-        } else {
-            // Without an SDK a span has its parent's ids, and must not replace the parent's anchor.
-            let is_recording = self.inner.is_recording();
-            if is_recording || self.anchor.is_shared() {
-                self.anchor.remember(context, is_recording);
-            }
+        if self.is_near_step {
+            self.list(context);
         }
         context
     }
@@ -271,19 +355,16 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
     /// Reads the clock early if the span has published no time that the end must not precede.
     fn end(&mut self) {
         if self.inner.is_recording() {
-            let now = if self.has_events || self.anchor.is_remembered() {
-                self.anchor.now(&self.clock)
-            } else {
-                self.anchor.early_now(&self.clock)
-            };
-            self.end_at(self.not_before_start(now));
+            let is_seen = *self.is_seen.get_mut();
+            let time = if is_seen { self.now() } else { self.time_at(self.clock.early_now()) };
+            self.end_at(time);
         }
     }
 
     fn end_with_timestamp(&mut self, timestamp: SystemTime) {
         if self.inner.is_recording() {
-            let settled = self.settled(timestamp);
-            self.end_at(settled);
+            let time = self.moved(timestamp).unwrap_or_else(|| timestamp.max(self.start));
+            self.end_at(time);
         }
     }
 }
@@ -293,7 +374,7 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
-            self.anchor.release();
+            self.release();
         }
     }
 }

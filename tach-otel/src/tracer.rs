@@ -6,6 +6,7 @@ use opentelemetry::trace::{SpanBuilder, Tracer, TracerProvider};
 use opentelemetry::{Context, InstrumentationScope};
 use tach_core::Clock;
 
+use crate::span::Start;
 use crate::{Clocked, ClockedSpan};
 
 impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
@@ -36,13 +37,12 @@ impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
     where
         N: Into<Cow<'static, str>>,
     {
-        ClockedSpan::start_now(self, parent_cx, |start| {
-            let builder = SpanBuilder::from_name(name).with_start_time(start);
-            self.inner.build_with_context(builder, parent_cx)
-        })
+        let start = Start::now(self, parent_cx);
+        let builder = SpanBuilder::from_name(name).with_start_time(start.2);
+        ClockedSpan::new(self, start, false, || self.inner.build_with_context(builder, parent_cx))
     }
 
     fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {
-        ClockedSpan::start(self, builder, parent_cx)
+        ClockedSpan::from_builder(self, builder, parent_cx)
     }
 }

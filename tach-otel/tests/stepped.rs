@@ -6,19 +6,22 @@
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use core::time::Duration;
+use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::SystemTime;
 
 use opentelemetry::Context;
-use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
+use opentelemetry::global::BoxedTracer;
+use opentelemetry::trace::{Span, SpanId, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     InMemorySpanExporter, SdkTracerProvider, Span as SdkSpan, SpanData, SpanProcessor,
 };
 use tach_core::UnixTime;
 use tach_otel::Clocked;
+use tracing_subscriber::layer::SubscriberExt;
 
 const HOUR_S: i64 = 3600;
 
@@ -62,13 +65,15 @@ fn step(seconds: i64) {
     STEPPED_S.fetch_add(seconds, Ordering::Relaxed);
 }
 
+/// Returns whether tach has yet to notice a step.
+fn is_apart() -> bool {
+    let (tach, wall) = (UnixTime::now(), UnixTime::from_system_time(SystemTime::now()));
+    tach.as_nanos().abs_diff(wall.as_nanos()) > 500_000
+}
+
 /// Locks the wall clock, and waits until tach has followed the steps of the previous test.
 fn alone() -> MutexGuard<'static, ()> {
     let guard = WALL_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_apart = || {
-        let (tach, wall) = (UnixTime::now(), UnixTime::from_system_time(SystemTime::now()));
-        tach.as_nanos().abs_diff(wall.as_nanos()) > 500_000
-    };
     while is_apart() {
         thread::yield_now();
     }
@@ -201,6 +206,147 @@ fn no_clocked_span_of_a_million_is_negative_under_random_steps() {
     writeln!(io::stderr(), "{told}").unwrap();
     assert_eq!(clocked, 0);
     assert!(plain > 0);
+}
+
+/// Counts bent spans: negative, too long, with an event outside, or outside their parents. Each
+/// root has one child.
+#[derive(Debug, Clone, Default)]
+struct Bent {
+    spans: Arc<AtomicU64>,
+    wrong: Arc<AtomicU64>,
+    /// The times of children, by their parents.
+    children: Arc<Mutex<HashMap<SpanId, (SystemTime, SystemTime)>>>,
+}
+
+impl SpanProcessor for Bent {
+    fn on_start(&self, _: &mut SdkSpan, _: &Context) {}
+
+    fn on_end(&self, span: SpanData) {
+        let (start, end) = (span.start_time, span.end_time);
+        let lasted = end.duration_since(start);
+        let mut is_bent = lasted.is_err() || lasted.is_ok_and(|it| it > Duration::from_secs(1));
+        is_bent |= span.events.iter().any(|event| !(start..=end).contains(&event.timestamp));
+        let mut children = self.children.lock().unwrap();
+        if let Some(child) = children.remove(&span.span_context.span_id()) {
+            is_bent |= child.0 < start || child.1 > end;
+        }
+        if span.parent_span_id != SpanId::INVALID {
+            children.insert(span.parent_span_id, (start, end));
+        }
+        // ORDERING: Relaxed, because the threads that end spans are joined before the reads.
+        self.spans.fetch_add(1, Ordering::Relaxed);
+        self.wrong.fetch_add(u64::from(is_bent), Ordering::Relaxed);
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+/// Steps the wall clock by hours until `stop` is set, and counts the steps. Before each next one,
+/// tach has noticed it, and spans have started since.
+fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
+    let (mut random, mut stepped) = (0x9E37_79B9_7F4A_7C15_u64, 0);
+    // ORDERING: Relaxed, because it may stop at any time.
+    while !stop.load(Ordering::Relaxed) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        while is_apart() {
+            thread::yield_now();
+        }
+        let ended = bent.spans.load(Ordering::Relaxed);
+        while bent.spans.load(Ordering::Relaxed) < ended + 10 && !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_micros(random % 1000));
+        }
+        let next = (stepped / HOUR_S + 1 + i64::try_from(random % 8).unwrap_or(0)) % 9 * HOUR_S;
+        step(next - stepped);
+        stepped = next;
+        steps.fetch_add(1, Ordering::Relaxed);
+    }
+    step(-stepped);
+}
+
+/// Runs a root and a child with an event by each road that services take.
+fn take_road<T>(road: u32, tracer: &T, boxed: &BoxedTracer)
+where
+    T: Tracer<Span: Send + Sync + 'static>,
+{
+    let root = Context::new();
+    match road {
+        0 => {
+            let root = root.with_span(tracer.start_with_context("direct", &root));
+            let mut child = tracer.start_with_context("child", &root);
+            child.add_event("event", vec![]);
+            child.end();
+        }
+        1 => {
+            let root = root.with_span(boxed.start_with_context("global", &root));
+            let mut child = boxed.start_with_context("child", &root);
+            child.add_event("event", vec![]);
+            child.end();
+            root.span().end();
+        }
+        2 => {
+            let root = root.with_span(tracer.start_with_context("context", &root));
+            let child = root.with_span(tracer.start_with_context("child", &root));
+            child.span().add_event("event", vec![]);
+            child.span().end();
+            root.span().end();
+        }
+        3 => tracer.in_span("in_span", |_| {
+            tracer.in_span("child", |context| context.span().add_event("event", vec![]));
+        }),
+        _ => tracing::info_span!("layer")
+            .in_scope(|| tracing::info_span!("child").in_scope(|| tracing::info!("event"))),
+    }
+}
+
+/// Returns how many spans there are on each road, and how many are bent, while the wall clock is
+/// stepped ten times or more.
+fn bent_on_roads<P, T>(least: u64, wrap: impl Fn(Bent) -> P) -> [(u64, u64); 5]
+where
+    P: TracerProvider<Tracer = T>,
+    T: Tracer<Span: Send + Sync + 'static> + Send + Sync + 'static,
+{
+    [0, 1, 2, 3, 4].map(|road| {
+        let bent = Bent::default();
+        let provider = wrap(bent.clone());
+        let boxed = BoxedTracer::new(Box::new(provider.tracer("boxed")));
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("layer"));
+        let subscriber = tracing_subscriber::registry().with(layer);
+        let tracer = provider.tracer("stepped");
+        let (stop, steps) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| step_now_and_then(&stop, &steps, &bent));
+            tracing::subscriber::with_default(subscriber, || {
+                while steps.load(Ordering::Relaxed) < 20
+                    || bent.spans.load(Ordering::Relaxed) < least
+                {
+                    take_road(road, &tracer, &boxed);
+                }
+            });
+            stop.store(true, Ordering::Relaxed);
+        });
+        (bent.wrong.load(Ordering::Relaxed), bent.spans.load(Ordering::Relaxed))
+    })
+}
+
+/// `TACH_SPANS` is the least number of spans on each road.
+#[test]
+fn no_clocked_span_is_bent_on_any_road() {
+    let _alone = alone();
+    let least = std::env::var("TACH_SPANS").map_or(0, |number| number.parse().unwrap());
+    let clocked = bent_on_roads(least, |bent| Clocked::new(provider(bent)));
+    // The positive control.
+    let plain = bent_on_roads(0, provider);
+    writeln!(io::stderr(), "bent, of spans: clocked {clocked:?}, plain {plain:?}").unwrap();
+    assert!(clocked.iter().all(|(bent, _)| *bent == 0));
+    assert!(plain.iter().all(|(bent, _)| *bent > 0));
 }
 
 #[cfg(feature = "sdk")]

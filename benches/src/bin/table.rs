@@ -69,31 +69,35 @@ fn print_enforced(arguments: &[String]) {
     assert!(status.expect("this program starts again").success(), "its group is not printed");
 }
 
-/// Prints the cost of a call, in time of a core, on one, two and eight threads at once.
+/// Prints the cost of a call, in time of a core, on one, two and eight threads at once. The ratios
+/// are to the first clock on as many threads, and all clocks run in turn here too.
 fn print_threads(group: &Group, rounds: u32, iterations: u64) {
+    const THREADS: [usize; 3] = [1, 2, 8];
     println!(
-        "{:32} {:>8} {:>8} {:>8} {:>7} {:>7}",
+        "{:32} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7}",
         format!("{}, ns of a core", group.name),
         "1 thread",
         "2",
         "8",
-        "2 / 1",
-        "8 / 1"
+        "ratio 1",
+        "2",
+        "8"
     );
-    for subject in &group.subjects {
-        let mut best = [f64::INFINITY; 3];
-        // Long enough to make the end, when some threads are done already, negligible.
-        for _ in 0..rounds / 10 {
-            for (best, threads) in best.iter_mut().zip([1, 2, 8]) {
-                *best = best.min(on_threads(threads, *subject, 20 * iterations));
+    let mut best = vec![[f64::INFINITY; 3]; group.subjects.len()];
+    // Long enough to make the end, when some threads are done already, negligible.
+    for _ in 0..rounds / 10 {
+        for (best, subject) in best.iter_mut().zip(&group.subjects) {
+            for (best, threads) in best.iter_mut().zip(THREADS) {
+                *best = best.min(on_threads(threads, *subject, 4 * iterations));
             }
         }
-        let [alone, two, eight] = best;
+    }
+    for (subject, ns) in group.subjects.iter().zip(&best) {
+        let [one, two, eight] = ns;
+        let [by_one, by_two, by_eight] = [0, 1, 2].map(|at: usize| ns[at] / best[0][at]);
         println!(
-            "  {:30} {alone:>8.2} {two:>8.2} {eight:>8.2} {:>7.3} {:>7.3}",
+            "  {:30} {one:>8.2} {two:>8.2} {eight:>8.2} {by_one:>7.3} {by_two:>7.3} {by_eight:>7.3}",
             subject.name,
-            two / alone,
-            eight / alone
         );
     }
     println!();

@@ -65,7 +65,7 @@ pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
 
 /// Returns the elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.
 #[inline]
-fn monotonic_ns_at(tick: u64) -> u64 {
+pub(crate) fn monotonic_ns_at(tick: u64) -> u64 {
     MONOTONIC.ns_at(tick)
 }
 

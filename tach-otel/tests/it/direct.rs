@@ -3,14 +3,13 @@
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, get_active_span, mark_span_as_active};
 use tach_core::MonotonicInstant;
-use tach_otel::Incoming;
 
 use crate::support::{Sdk, assert_in_order, tach_now, tolerance};
 
 #[test]
 fn a_span_has_tach_s_times() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
 
     let (before, first) = (tach_now(), MonotonicInstant::now());
     let mut span = tracer.start("work");
@@ -30,7 +29,7 @@ fn a_span_has_tach_s_times() {
 #[test]
 fn events_come_in_order_between_start_and_end() {
     let sdk = Sdk::new();
-    let mut span = sdk.clocked(Incoming::Rebase).start("work");
+    let mut span = sdk.clocked().start("work");
     for _ in 0..100 {
         span.add_event("step", vec![]);
     }
@@ -47,7 +46,7 @@ fn events_come_in_order_between_start_and_end() {
 #[test]
 fn a_dropped_span_ends_at_its_drop() {
     let sdk = Sdk::new();
-    let span = sdk.clocked(Incoming::Rebase).start("work");
+    let span = sdk.clocked().start("work");
     let started = MonotonicInstant::now();
     while started.elapsed().is_zero() {}
     let least = started.elapsed();
@@ -61,7 +60,7 @@ fn a_dropped_span_ends_at_its_drop() {
 #[test]
 fn what_comes_after_the_end_is_ignored() {
     let sdk = Sdk::new();
-    let mut span = sdk.clocked(Incoming::Rebase).start("work");
+    let mut span = sdk.clocked().start("work");
     span.end();
     let exported = sdk.span("work");
 
@@ -77,10 +76,10 @@ fn what_comes_after_the_end_is_ignored() {
 #[test]
 fn a_provider_that_was_shut_down_is_no_harm() {
     let sdk = Sdk::new();
-    let mut early = sdk.clocked(Incoming::Rebase).start("early");
+    let mut early = sdk.clocked().start("early");
     sdk.provider.shutdown().unwrap();
     early.end();
-    sdk.clocked(Incoming::Rebase).start("late").end();
+    sdk.clocked().start("late").end();
     assert_eq!(sdk.exported(), []);
 }
 
@@ -89,7 +88,7 @@ fn a_provider_that_was_shut_down_is_no_harm() {
 #[test]
 fn a_child_lies_within_its_parent() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     {
         let _parent = mark_span_as_active(tracer.start("parent"));
         let _child = mark_span_as_active(tracer.start("child"));
@@ -108,7 +107,7 @@ fn a_child_lies_within_its_parent() {
 #[test]
 fn in_span_ends_its_span() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     tracer.in_span("outer", |outer| {
         outer.span().add_event("in the outer", vec![]);
         tracer.in_span("inner", |_| get_active_span(|span| span.add_event("in the inner", vec![])));
@@ -125,7 +124,7 @@ fn in_span_ends_its_span() {
 #[test]
 fn a_span_in_a_context_is_ended_through_it() {
     let sdk = Sdk::new();
-    let span = sdk.clocked(Incoming::Rebase).start("work");
+    let span = sdk.clocked().start("work");
     let context = Context::new().with_span(span);
     context.span().add_event("first", vec![]);
     context.span().record_error(&core::fmt::Error);

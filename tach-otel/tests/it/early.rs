@@ -75,7 +75,7 @@ fn a_child_does_not_start_before_its_parent_nor_end_after_it() {
 
     let [root, parent, child, built, late] =
         ["root", "parent", "child", "built child", "late child"].map(|name| sdk.span(name));
-    assert_eq!([child.start_time, built.start_time], [parent.start_time; 2]);
+    assert!(child.start_time > parent.start_time && built.start_time > parent.start_time);
     assert!(late.start_time > parent.start_time + Duration::from_nanos(300));
     for inner in [&parent, &child, &built, &late] {
         assert_in_order(inner);
@@ -91,13 +91,11 @@ fn an_end_does_not_precede_the_start_nor_an_event() {
     let start = || tracer.start_with_context("span", &Context::new());
     let mut short = start();
     let [mut noted, mut given] = [start(), start()];
-    // A time in the future becomes the current time, which is after the start.
-    let ahead = SystemTime::now() + Duration::from_secs(3600);
-    let built = Vec::from([Event::new("built", ahead, vec![], 0)]);
+    let built = Vec::from([Event::new("built", SystemTime::now(), vec![], 0)]);
     let mut built = tracer.span_builder("span").with_events(built).start(&tracer);
     clock.clock.advance(Duration::from_nanos(300));
     noted.add_event("event", vec![]);
-    given.add_event_with_timestamp("event", ahead, vec![]);
+    given.add_event_with_timestamp("event", SystemTime::now(), vec![]);
     clock.lag(1000);
     for span in [&mut short, &mut noted, &mut given, &mut built] {
         span.end();
@@ -114,8 +112,7 @@ fn a_start_with_events_is_not_early() {
     let (clock, tracer) = clocked(&sdk);
     tracer.start("published").end();
     clock.lag(1000);
-    let ahead = SystemTime::now() + Duration::from_secs(3600);
-    let events = Vec::from([Event::new("built", ahead, vec![], 0)]);
+    let events = Vec::from([Event::new("built", SystemTime::now(), vec![], 0)]);
     tracer.span_builder("with events").with_events(events).start(&tracer).end();
     tracer.start("without").end();
     let [published, with, without] = ["published", "with events", "without"].map(|it| sdk.span(it));

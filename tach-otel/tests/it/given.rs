@@ -1,23 +1,25 @@
-//! Each treatment of given times.
+//! Times that callers give: those that were read just now are moved, others are kept.
 
 use core::time::Duration;
+use std::sync::Arc;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::Context;
-use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer};
+use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::SpanData;
 use tach_core::adapter::system_time_step_ns;
-use tach_otel::Incoming;
+use tach_core::{ManualClock, UnixTime};
+use tach_otel::Clocked;
 
-use crate::support::{Sdk, assert_in_order, tach_now, tolerance};
+use crate::support::{Sdk, tach_now, tolerance};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Returns a span with these times. The builder already holds one of its two events.
-fn record(incoming: Incoming, start: SystemTime, event: SystemTime, end: SystemTime) -> SpanData {
+fn record(start: SystemTime, event: SystemTime, end: SystemTime) -> SpanData {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(incoming);
+    let tracer = sdk.clocked();
     let built = Event::new("built", event, vec![], 0);
     let mut span =
         tracer.span_builder("given").with_start_time(start).with_events(vec![built]).start(&tracer);
@@ -31,21 +33,66 @@ fn times(span: &SpanData) -> [SystemTime; 4] {
 }
 
 #[test]
-fn keep_passes_every_time_on() {
+fn what_a_caller_chose_is_kept_to_the_nanosecond() {
+    let now = SystemTime::now();
+    let nanosecond = Duration::from_nanos(system_time_step_ns());
     let [early, late] = [1, 2].map(|hours| UNIX_EPOCH + hours * HOUR);
-    let before_the_epoch = UNIX_EPOCH - HOUR;
-    for [start, event, end] in
-        [[early, early, late], [late, early, early], [late, before_the_epoch, UNIX_EPOCH]]
-    {
-        let span = record(Incoming::Keep, start, event, end);
-        assert_eq!(times(&span), [start, event, event, end]);
+    let [before, recent] = [30, 1].map(|seconds| now - Duration::from_secs(seconds));
+    let ahead = now + HOUR;
+    for [start, event, end] in [
+        [early, early, late],
+        [early, late, late],
+        [early, early + nanosecond, early + 2 * nanosecond],
+        [before, recent, recent + nanosecond],
+        [before, before, before],
+        [before, ahead, recent],
+        [recent, ahead, ahead + nanosecond],
+        [ahead, ahead, ahead],
+    ] {
+        assert_eq!(times(&record(start, event, end)), [start, event, event, end]);
     }
 }
 
 #[test]
-fn keep_reads_tach_s_clock_where_no_time_is_given() {
+fn nothing_is_before_the_start() {
+    for start in [UNIX_EPOCH + HOUR, SystemTime::now() + HOUR] {
+        let span = record(start, start - HOUR, UNIX_EPOCH);
+        assert_eq!(times(&span), [start; 4]);
+        let span = record(start, UNIX_EPOCH - HOUR, UNIX_EPOCH - HOUR);
+        assert_eq!(times(&span), [start; 4]);
+    }
+}
+
+/// Replays a parent and a child with the same start and end.
+#[test]
+fn a_replayed_child_is_where_its_parent_is() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Keep);
+    let tracer = sdk.clocked();
+    for number in 0..2_000 {
+        let start = SystemTime::now() - Duration::from_secs(30) + Duration::from_nanos(number);
+        let end = start + Duration::from_micros(7);
+        let begin = |context: &Context| {
+            let builder = tracer.span_builder("replayed").with_start_time(start);
+            builder.start_with_context(&tracer, context)
+        };
+        let parent = Context::new().with_span(begin(&Context::new()));
+        let child = parent.with_span(begin(&parent));
+        child.span().end_with_timestamp(end);
+        parent.span().end_with_timestamp(end);
+    }
+    let spans = sdk.exported();
+    assert_eq!(spans.len(), 4_000);
+    for pair in spans.chunks(2) {
+        assert_eq!(pair[0].start_time, pair[1].start_time);
+        let took = pair[0].end_time.duration_since(pair[0].start_time).unwrap();
+        assert_eq!((pair[0].end_time, took), (pair[1].end_time, Duration::from_micros(7)));
+    }
+}
+
+#[test]
+fn times_that_are_not_given_are_tach_s_and_not_before_a_start_that_is() {
+    let sdk = Sdk::new();
+    let tracer = sdk.clocked();
     let start = UNIX_EPOCH + HOUR;
     let before = tach_now();
     drop(tracer.span_builder("old").with_start_time(start).start(&tracer));
@@ -59,73 +106,48 @@ fn keep_reads_tach_s_clock_where_no_time_is_given() {
     assert_eq!((ahead_of_now.start_time, ahead_of_now.end_time), (ahead, ahead));
 }
 
+/// The slack is opposite slews of the OS's clock and tach's, a step of 1 us of the OS's clock, and
+/// the microsecond within which a time is now.
 #[test]
-fn restamp_replaces_every_time_by_now() {
-    for given in [UNIX_EPOCH, UNIX_EPOCH - HOUR, tach_now() + HOUR] {
-        let before = tach_now();
-        let span = record(Incoming::Restamp, given, given, given);
-        let after = tach_now();
-        let slack = tolerance(after.duration_since(before).unwrap());
-        for time in times(&span) {
-            assert!(before <= time && time <= after + slack, "{given:?} became {time:?}");
-        }
-        assert_in_order(&span);
-    }
-}
-
-/// The slack is opposite slews of the OS's clock and tach's, and a step of 1 us of the OS's clock.
-#[test]
-fn rebase_keeps_the_age_of_a_time() {
+fn what_was_read_just_now_keeps_its_age() {
     let before = tach_now();
     let given = SystemTime::now();
-    let span = record(Incoming::Rebase, given - 2 * HOUR, given - HOUR, given);
+    let [two, one] = [2, 1].map(Duration::from_millis);
+    let span = record(given - two, given - one, given);
     let after = tach_now();
 
-    let slack = Duration::from_micros(1) + 2 * tolerance(after.duration_since(before).unwrap());
-    for (time, age) in times(&span).into_iter().zip([2, 1, 1, 0]) {
-        let age = age * HOUR;
+    let slack = Duration::from_micros(2) + 2 * tolerance(after.duration_since(before).unwrap());
+    for (time, age) in times(&span).into_iter().zip([two, one, one, Duration::ZERO]) {
         assert!(before - age <= time + slack, "{time:?} is older than {age:?}");
         assert!(time <= after - age + slack, "{time:?} is younger than {age:?}");
     }
 }
 
+/// A clock far from the wall clock shows that a time was moved. By it, 10 s are just now.
 #[test]
-fn rebase_lets_nothing_come_before_the_start() {
-    let now = SystemTime::now();
-    let span = record(Incoming::Rebase, now, now - HOUR, now - HOUR);
-    assert_eq!(times(&span), [span.start_time; 4]);
-
-    let early = record(Incoming::Rebase, now, now - HOUR, now);
-    assert_eq!(early.events[1].timestamp, early.start_time);
+fn only_times_of_just_now_are_moved() {
+    const START: Duration = Duration::from_secs(1_700_000_000);
+    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(START)));
+    for (age_ms, is_moved) in [(0, true), (5_000, true), (10_100, false), (30_000, false)] {
+        let sdk = Sdk::new();
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+        let given = SystemTime::now() - Duration::from_millis(age_ms);
+        tracer.start("given").end_with_timestamp(given);
+        let end = sdk.span("given").end_time;
+        // A thread that is held up gives an older time.
+        let was_held_up = SystemTime::now() > given + Duration::from_secs(10);
+        assert!(end == given || is_moved, "{age_ms} ms");
+        assert!(end == UNIX_EPOCH + START || !is_moved || was_held_up, "{age_ms} ms");
+    }
 }
 
-/// Times from before the wall clock was set back lie ahead by an hour.
 #[test]
-fn rebase_lets_nothing_come_after_now() {
+fn events_of_a_span_that_starts_now_are_not_before_it() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
-    let before = tach_now();
+    let tracer = sdk.clocked();
     let ahead = SystemTime::now() + HOUR;
-    let start = tracer.span_builder("parent").with_start_time(ahead).start(&tracer);
-    let parent = Context::new().with_span(start);
-    tracer.start_with_context("child", &parent).end();
-    parent.span().add_event_with_timestamp("event", ahead, vec![]);
-    parent.span().end_with_timestamp(ahead);
-    let after = tach_now();
-
-    let [parent, child] = ["parent", "child"].map(|name| sdk.span(name));
-    assert_in_order(&parent);
-    assert!(parent.start_time <= child.start_time && child.end_time <= parent.end_time);
-    let slack = tolerance(after.duration_since(before).unwrap());
-    assert!(before <= parent.start_time && parent.end_time <= after + slack);
-}
-
-#[test]
-fn rebase_holds_for_events_of_a_span_that_starts_now() {
-    let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
     let early = Event::new("early", SystemTime::now() - HOUR, vec![], 0);
-    let late = Event::new("late", SystemTime::now() + HOUR, vec![], 0);
+    let late = Event::new("late", ahead, vec![], 0);
     let before = tach_now();
     tracer.span_builder("work").with_events(vec![early, late]).start(&tracer).end();
     let after = tach_now();
@@ -133,7 +155,7 @@ fn rebase_holds_for_events_of_a_span_that_starts_now() {
     let span = sdk.span("work");
     assert!(before <= span.start_time && span.start_time <= after);
     assert_eq!(span.events[0].timestamp, span.start_time);
-    assert_eq!(span.events[1].timestamp, span.start_time);
+    assert_eq!(span.events[1].timestamp, ahead);
 }
 
 #[test]
@@ -142,13 +164,9 @@ fn no_time_is_too_far_off() {
     for bit in (0..63).rev() {
         latest = latest.checked_add(Duration::from_secs(1 << bit)).unwrap_or(latest);
     }
-    for incoming in [Incoming::Keep, Incoming::Rebase, Incoming::Restamp] {
-        for [start, other] in [[latest, UNIX_EPOCH], [UNIX_EPOCH, latest], [latest, latest]] {
-            let span = record(incoming, start, other, other);
-            if incoming != Incoming::Keep {
-                assert!(span.start_time <= span.end_time, "{incoming:?}");
-            }
-        }
+    for [start, other] in [[latest, UNIX_EPOCH], [UNIX_EPOCH, latest], [latest, latest]] {
+        let span = record(start, other, other);
+        assert!(span.start_time <= span.end_time);
     }
 }
 
@@ -168,9 +186,9 @@ fn a_little_after(time: SystemTime) -> SystemTime {
 /// If the thread is held up for that long between the two clock reads, the child comes out too
 /// young: fewer than one in 10,000, even on a host with more threads than cores.
 #[test]
-fn rebase_keeps_what_is_a_little_older_than_the_parent() {
+fn what_is_a_little_older_than_the_parent_stays_so() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     for _ in 0..300 {
         let early = SystemTime::now();
         a_little_after(early);
@@ -185,9 +203,9 @@ fn rebase_keeps_what_is_a_little_older_than_the_parent() {
 }
 
 #[test]
-fn rebase_keeps_the_distance_of_events_from_the_start() {
+fn events_keep_their_distance_from_the_start() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     for _ in 0..300 {
         let start = SystemTime::now();
         let event = Event::new("event", a_little_after(start), vec![], 0);
@@ -201,9 +219,9 @@ fn rebase_keeps_the_distance_of_events_from_the_start() {
 
 /// Given times alternate with others, on one thread and on two.
 #[test]
-fn rebase_keeps_the_order_of_what_is_given_and_what_is_not() {
+fn times_that_are_given_and_others_keep_their_order() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     for number in 0..3_000 {
         let start = tracer.span_builder("parent").with_start_time(SystemTime::now());
         let mut parent = start.start(&tracer);

@@ -1,10 +1,12 @@
 //! Spans of tracing-opentelemetry, which gives a time with every start, event and end.
 
 use core::time::Duration;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::trace::{Tracer, TracerProvider};
-use tach_core::MonotonicInstant;
-use tach_otel::Incoming;
+use tach_core::{ManualClock, UnixTime};
+use tach_otel::Clocked;
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::support::{Sdk, assert_in_order, assert_start_first, tach_now, tolerance};
@@ -31,7 +33,7 @@ fn spans_are_in_order_and_within_tach_s_time() {
     for lazily in [false, true] {
         let sdk = Sdk::new();
         let before = tach_now();
-        traced(sdk.clocked(Incoming::Rebase), lazily, parent_and_child);
+        traced(sdk.clocked(), lazily, parent_and_child);
         let after = tach_now();
 
         let (parent, child) = (sdk.span("parent"), sdk.span("child"));
@@ -53,27 +55,25 @@ fn spans_are_in_order_and_within_tach_s_time() {
     }
 }
 
-/// Shows that the layer uses the wrapper: a restamped span that is started late starts late.
+/// A clock of 2023 shows that the layer uses the wrapper.
 #[test]
-fn a_restamped_span_starts_when_the_layer_starts_it() {
-    let starts_after_the_work = |clocked: bool| {
+fn the_layer_s_spans_have_the_clock_s_time() {
+    const START: Duration = Duration::from_secs(1_700_000_000);
+    let years = |clocked: bool| {
         let sdk = Sdk::new();
-        let mut done = tach_now();
-        let body = || {
-            let span = tracing::info_span!("work");
-            let created = MonotonicInstant::now();
-            while created.elapsed() < Duration::from_millis(2) {}
-            done = tach_now();
-            drop(span);
-        };
+        let clock = Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(START)));
         if clocked {
-            traced(sdk.clocked(Incoming::Restamp), true, body);
+            let provider = Clocked::new(sdk.provider.clone()).with_clock(clock);
+            traced(provider.tracer("it"), false, parent_and_child);
         } else {
-            traced(sdk.provider.tracer("it"), true, body);
+            traced(sdk.provider.tracer("it"), false, parent_and_child);
         }
-        done <= sdk.span("work").start_time
+        let span = sdk.span("parent");
+        let since =
+            |time: SystemTime| time.duration_since(UNIX_EPOCH + START).map_or(0, |it| it.as_secs());
+        [span.start_time, span.events[0].timestamp, span.end_time].map(since)
     };
-    assert!(starts_after_the_work(true));
-    // The positive control: without the wrapper, the same span starts when it was created.
-    assert!(!starts_after_the_work(false));
+    assert_eq!(years(true), [0; 3]);
+    // The positive control.
+    assert!(years(false).into_iter().all(|seconds| seconds > 0));
 }

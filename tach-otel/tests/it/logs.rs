@@ -132,11 +132,10 @@ fn a_record_in_a_span_has_its_context_and_a_time_within_it() {
     use crate::support::{Sdk, tolerance};
     use opentelemetry::Context;
     use opentelemetry::trace::{TraceContextExt, Tracer};
-    use tach_otel::Incoming;
 
     let (sdk, logs) = (Sdk::new(), Logs::new());
     let clocked = Clocked::new(logs.provider.clone());
-    let context = Context::new().with_span(sdk.clocked(Incoming::Rebase).start("work"));
+    let context = Context::new().with_span(sdk.clocked().start("work"));
     let guard = context.clone().attach();
     emit(&clocked);
     drop(guard);

@@ -8,7 +8,7 @@ use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::SpanData;
 use tach_core::{ManualClock, UnixTime};
-use tach_otel::{Clocked, Incoming};
+use tach_otel::Clocked;
 
 use crate::support::Sdk;
 
@@ -49,8 +49,7 @@ fn a_span_is_as_long_as_the_clock_went_on_whatever_the_wall_clock_did() {
 #[test]
 fn a_span_in_a_context_and_a_dropped_one_end_by_the_clock() {
     let (sdk, clock) = (Sdk::new(), clock());
-    let provider = Clocked::new(sdk.provider.clone()).with_incoming(Incoming::Restamp);
-    let tracer = provider.with_clock(clock.clone()).tracer("it");
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
     let parent = Context::new().with_span(tracer.start("parent"));
     clock.advance(SECOND);
     let child = tracer.start_with_context("child", &parent);

@@ -5,7 +5,7 @@ use opentelemetry_sdk::trace::{
     InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, ShouldSample, SimpleSpanProcessor,
     SpanData,
 };
-use tach_otel::{Clocked, Incoming};
+use tach_otel::Clocked;
 
 pub(crate) use crate::times::{tach_now, tolerance};
 
@@ -29,8 +29,8 @@ impl Sdk {
         Self { provider, exporter }
     }
 
-    pub(crate) fn clocked(&self, incoming: Incoming) -> Clocked<SdkTracer> {
-        Clocked::new(self.provider.clone()).with_incoming(incoming).tracer("it")
+    pub(crate) fn clocked(&self) -> Clocked<SdkTracer> {
+        Clocked::new(self.provider.clone()).tracer("it")
     }
 
     pub(crate) fn exported(&self) -> Vec<SpanData> {

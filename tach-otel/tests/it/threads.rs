@@ -5,7 +5,6 @@ use std::thread;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer};
-use tach_otel::Incoming;
 
 use crate::support::{Sdk, assert_in_order};
 
@@ -13,7 +12,7 @@ use crate::support::{Sdk, assert_in_order};
 fn two_threads_share_a_tracer() {
     const SPANS: usize = 500;
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     let work = || {
         for _ in 0..SPANS {
             let mut span = tracer.start("work");
@@ -34,7 +33,7 @@ fn two_threads_share_a_tracer() {
 #[test]
 fn a_span_may_end_on_another_thread_than_it_started_on() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     for _ in 0..100 {
         let mut span = tracer.start("moved");
         thread::scope(|scope| {
@@ -52,7 +51,7 @@ fn a_span_may_end_on_another_thread_than_it_started_on() {
 #[test]
 fn two_threads_share_a_span() {
     let sdk = Sdk::new();
-    let tracer = sdk.clocked(Incoming::Rebase);
+    let tracer = sdk.clocked();
     let context = Context::new().with_span(tracer.start("parent"));
     let added = AtomicUsize::new(0);
     let work = || {

@@ -9,12 +9,12 @@ use opentelemetry::trace::{
     Link, Span, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
     TraceState, Tracer, TracerProvider,
 };
-use opentelemetry::{Context, KeyValue};
+use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_sdk::trace::{
     SamplingDecision, SamplingResult, SdkTracer, ShouldSample, SpanData,
 };
-use tach_core::{Clock, ManualClock, UnixTime};
-use tach_otel::{Clocked, Incoming};
+use tach_core::{ManualClock, UnixTime};
+use tach_otel::Clocked;
 
 use crate::support::Sdk;
 
@@ -23,9 +23,7 @@ const STEPS: [fn(&ManualClock, Duration); 2] = [ManualClock::step_back, ManualCl
 
 fn clocked(sdk: &Sdk) -> (Arc<ManualClock>, Clocked<SdkTracer, Arc<ManualClock>>) {
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND)));
-    // A span that ends through a context is given a time of the OS's clock.
-    let provider = Clocked::new(sdk.provider.clone()).with_incoming(Incoming::Restamp);
-    let tracer = provider.with_clock(clock.clone()).tracer("it");
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
     (clock, tracer)
 }
 
@@ -70,7 +68,7 @@ fn children_lie_within_their_parent_whatever_the_wall_clock_does() {
 }
 
 #[test]
-fn a_child_finds_the_anchor_when_its_parent_and_the_root_are_over() {
+fn a_child_finds_the_line_when_its_parent_and_the_root_are_over() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let root = Context::new().with_span(tracer.start("root"));
@@ -88,7 +86,7 @@ fn a_child_finds_the_anchor_when_its_parent_and_the_root_are_over() {
 }
 
 #[test]
-fn in_span_shares_the_anchor_and_a_link_does_not() {
+fn in_span_shares_the_line_and_a_link_does_not() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     tracer.in_span("outer", |outer| {
@@ -103,9 +101,9 @@ fn in_span_shares_the_anchor_and_a_link_does_not() {
     assert_eq!(sdk.span("linked").start_time, start + 3600 * SECOND);
 }
 
-/// A service that calls itself: the remote parent is a span of this process.
+/// A request to this service from elsewhere follows the wall clock, whoever sent it.
 #[test]
-fn a_remote_parent_shares_the_anchor_while_the_trace_goes_on_here() {
+fn a_child_of_a_remote_parent_follows_the_wall_clock() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let client = Context::new().with_span(tracer.start("client"));
@@ -113,10 +111,10 @@ fn a_remote_parent_shares_the_anchor_while_the_trace_goes_on_here() {
     let (trace, span, flags) = (sent.trace_id(), sent.span_id(), sent.trace_flags());
     let received = SpanContext::new(trace, span, flags, true, sent.trace_state().clone());
     let remote = Context::new().with_remote_span_context(received);
-    clock.step_forward(3600 * SECOND);
     tracer.start_with_context("server", &remote).end();
-    client.span().end();
+    clock.step_forward(3600 * SECOND);
     tracer.start_with_context("afterwards", &remote).end();
+    client.span().end();
 
     let start = sdk.span("client").start_time;
     assert_eq!(sdk.span("server").start_time, start);
@@ -139,7 +137,7 @@ fn assert_within(sdk: &Sdk, child: &str, parent: &str) {
 
 /// A trace has two requests, and a third after the end of the first and a step.
 #[test]
-fn requests_of_one_trace_keep_their_own_anchors() {
+fn requests_of_one_trace_keep_their_own_lines() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let caller = remote(0xABCD_EF12_3456);
@@ -159,9 +157,9 @@ fn requests_of_one_trace_keep_their_own_anchors() {
     assert!(sdk.span("third").start_time < sdk.span("second").start_time);
 }
 
-/// Both have an anchor before the table has either.
+/// Both have a line before the table has either.
 #[test]
-fn requests_that_start_at_once_keep_their_own_anchors() {
+fn requests_that_start_at_once_keep_their_own_lines() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let caller = remote(0xABCD_EF12_3457);
@@ -182,7 +180,7 @@ fn requests_that_start_at_once_keep_their_own_anchors() {
 
 /// Work continues after the root, and a remote span of the trace calls back.
 #[test]
-fn detached_work_keeps_its_anchor() {
+fn detached_work_keeps_its_line() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let root = Context::new().with_span(tracer.start("root"));
@@ -238,23 +236,7 @@ impl ShouldSample for AllBut {
 }
 
 #[test]
-fn a_span_that_is_not_sampled_leaves_no_anchor() {
-    let sdk = Sdk::with_sampler(AllBut("root"));
-    let (clock, tracer) = clocked(&sdk);
-    let root = Context::new().with_span(tracer.start("root"));
-    clock.step_forward(3600 * SECOND);
-    let stepped = clock.unix_time().into();
-    let child = root.with_span(tracer.start_with_context("child", &root));
-    clock.step_forward(3600 * SECOND);
-    tracer.start_with_context("grandchild", &child).end();
-    child.span().end();
-    // The child was the first span that was recorded.
-    assert_eq!(sdk.span("child").start_time, stepped);
-    assert_eq!(sdk.span("grandchild").start_time, stepped);
-}
-
-#[test]
-fn a_span_that_is_not_sampled_passes_on_the_anchor_that_it_shares() {
+fn a_span_that_is_not_sampled_passes_on_its_line() {
     let sdk = Sdk::with_sampler(AllBut("between"));
     let (clock, tracer) = clocked(&sdk);
     let root = Context::new().with_span(tracer.start("root"));
@@ -266,7 +248,7 @@ fn a_span_that_is_not_sampled_passes_on_the_anchor_that_it_shares() {
 }
 
 #[test]
-fn a_span_that_ended_before_it_was_shown_shares_its_anchor() {
+fn a_span_that_ended_before_it_was_shown_shares_its_line() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let mut parent = tracer.start("parent");
@@ -275,6 +257,75 @@ fn a_span_that_ended_before_it_was_shown_shares_its_anchor() {
     clock.step_forward(3600 * SECOND);
     tracer.start_with_context("child", &parent).end();
     assert_eq!(sdk.span("child").start_time, sdk.span("parent").start_time);
+}
+
+fn step_attribute(span: &SpanData) -> Option<i64> {
+    let found = span.attributes.iter().find(|it| it.key.as_str() == "tach.clock.step_ns")?;
+    let Value::I64(ns) = found.value else { panic!("{found:?}") };
+    Some(ns)
+}
+
+/// A root from before the clock was set: requests below it follow the clock ten seconds later, and
+/// each is whole.
+#[test]
+fn spans_below_an_old_root_follow_the_wall_clock() {
+    for (step, ahead_ns) in STEPS.into_iter().zip([-3_600_000_000_000, 3_600_000_000_000]) {
+        let sdk = Sdk::new();
+        let (clock, tracer) = clocked(&sdk);
+        let root = Context::new().with_span(tracer.start("root"));
+        let open = root.with_span(tracer.start_with_context("open", &root));
+        clock.advance(SECOND);
+        step(&clock, 3600 * SECOND);
+        for (after, name) in
+            [(0, "at once"), (9, "9 s after"), (1, "10 s after"), (50, "1 min after")]
+        {
+            clock.advance(after * SECOND);
+            let request = root.with_span(tracer.start_with_context(name, &root));
+            tracer.start_with_context(format!("in {name}"), &request).end();
+            request.span().end();
+        }
+        tracer.start_with_context("below open", &open).end();
+        open.span().end();
+        root.span().end();
+
+        let start = sdk.span("root").start_time;
+        let wall = |seconds: u32| {
+            let ahead = Duration::from_secs(3600);
+            let start = if ahead_ns > 0 { start + ahead } else { start - ahead };
+            start + seconds * SECOND
+        };
+        for (name, expected) in [
+            ("at once", start + SECOND),
+            ("9 s after", start + 10 * SECOND),
+            ("10 s after", wall(11)),
+            ("1 min after", wall(61)),
+        ] {
+            assert_eq!(sdk.span(name).start_time, expected, "{name}");
+            assert_eq!(sdk.span(&format!("in {name}")).start_time, expected, "{name}");
+        }
+        for name in ["root", "open", "at once", "9 s after"] {
+            assert_eq!(step_attribute(&sdk.span(name)), Some(ahead_ns), "{name}");
+        }
+        for name in ["10 s after", "below open"] {
+            assert_eq!(step_attribute(&sdk.span(name)), None, "{name}");
+        }
+        assert_eq!(sdk.span("below open").start_time, wall(61));
+    }
+}
+
+#[test]
+fn a_millisecond_makes_a_step() {
+    for (ns, is_step) in [(999_999, false), (1_000_000, true)] {
+        let sdk = Sdk::new();
+        let (clock, tracer) = clocked(&sdk);
+        let root = tracer.start("root");
+        clock.step_forward(Duration::from_nanos(ns));
+        tracer.start("other").end();
+        drop(root);
+        let expected = if is_step { Duration::from_nanos(ns) } else { Duration::ZERO };
+        assert_eq!(times(&sdk.span("other"), sdk.span("root").start_time).0, expected);
+        assert_eq!(step_attribute(&sdk.span("root")).is_some(), is_step);
+    }
 }
 
 #[test]

@@ -1,0 +1,231 @@
+//! The lines that spans count on.
+//!
+//! A line is a Unix time that no step of the wall clock bends: the time elapsed, plus a constant.
+//! All spans of a clock count on one line until the wall clock is stepped.
+
+use core::ops::Deref;
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use opentelemetry::Context;
+use opentelemetry::trace::{SpanContext, TraceContextExt};
+use tach_core::{Clock, Instant};
+
+use crate::table::{Entry, Table};
+
+/// The smallest distance of the wall clock from a line that counts as a step: longer than a thread
+/// is usually held up between the reads of two clocks, shorter than the steps of clocks that are
+/// set.
+pub(crate) const STEP_NS: u64 = 1_000_000;
+
+/// How long children follow their parents after a step: as long as requests last.
+pub(crate) const FOLLOWED: Duration = Duration::from_secs(10);
+
+const FOLLOWED_NS: u64 = FOLLOWED.as_secs() * 1_000_000_000;
+
+/// The Unix time in nanoseconds at which the count of elapsed time began, by this line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line(pub(crate) u64);
+
+impl Line {
+    /// Stands for the line before the first span. (Any other line is as good, since a line that is
+    /// far from the wall clock is replaced.)
+    const NONE: Self = Self(1 << 63);
+
+    #[inline]
+    pub(crate) fn ns_at(self, elapsed_ns: u64) -> u64 {
+        self.0.wrapping_add(elapsed_ns)
+    }
+
+    #[inline]
+    fn is_apart(self, moment: Moment) -> bool {
+        self.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns) >= STEP_NS
+    }
+}
+
+/// A point in time by both of a clock's counts, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) elapsed_ns: u64,
+    pub(crate) unix_ns: u64,
+}
+
+impl Moment {
+    /// Returns the line through this moment.
+    fn line(self) -> Line {
+        Line(self.unix_ns.wrapping_sub(self.elapsed_ns))
+    }
+}
+
+static SYSTEM: State = State::new(Instant::from_ticks(0));
+
+/// The lines of a clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lines(&'static State);
+
+impl Lines {
+    /// Returns the lines of the system's clock.
+    pub(crate) fn of_system() -> Self {
+        Self(&SYSTEM)
+    }
+
+    /// Creates the lines of `clock`, which may be any but the system's. They are never freed: a
+    /// span with something to drop would be copied when it is created.
+    pub(crate) fn new(clock: &impl Clock) -> Self {
+        Self(Box::leak(Box::new(State::new(clock.now()))))
+    }
+
+    pub(crate) fn is_system(self) -> bool {
+        ptr::eq(self.0, &raw const SYSTEM)
+    }
+}
+
+impl Deref for Lines {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        self.0
+    }
+}
+
+/// The current line, the one before the step, and the spans that started near the step.
+#[derive(Debug)]
+pub(crate) struct State {
+    origin: Instant,
+    /// The line of spans that start now.
+    now: AtomicU64,
+    /// The line of spans that are not listed.
+    before: AtomicU64,
+    /// The elapsed time until which children follow their parents.
+    until_ns: AtomicU64,
+    /// Held while the three are changed.
+    changing: Mutex<()>,
+    /// The spans that started while children follow their parents, each with its line.
+    listed: OnceLock<Table>,
+}
+
+impl State {
+    const fn new(origin: Instant) -> Self {
+        Self {
+            origin,
+            now: AtomicU64::new(Line::NONE.0),
+            before: AtomicU64::new(Line::NONE.0),
+            until_ns: AtomicU64::new(0),
+            changing: Mutex::new(()),
+            listed: OnceLock::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn elapsed_ns(&self, clock: &impl Clock, instant: Instant) -> u64 {
+        clock.elapsed_ns(self.origin, instant)
+    }
+
+    #[inline]
+    pub(crate) fn moment(&self, clock: &impl Clock, instant: Instant) -> Moment {
+        let unix_ns = clock.unix_time_at(instant).as_nanos();
+        Moment { elapsed_ns: self.elapsed_ns(clock, instant), unix_ns }
+    }
+
+    /// Returns the line of spans that start now.
+    #[inline]
+    pub(crate) fn current(&self) -> Line {
+        // ORDERING: Acquire pairs with the Release in `change`: who sees a line after a step also
+        // sees that children follow their parents.
+        Line(self.now.load(Ordering::Acquire))
+    }
+
+    /// Returns the line of a span that starts at `moment`, and whether the span must be listed.
+    #[inline]
+    pub(crate) fn of_span(&self, moment: Moment, parent: &Context) -> (Line, bool) {
+        let line = self.current();
+        if line.is_apart(moment) || self.follow_parents(moment) {
+            return self.near_step(moment, parent);
+        }
+        (line, false)
+    }
+
+    #[inline]
+    fn follow_parents(&self, moment: Moment) -> bool {
+        // ORDERING: Relaxed, because `current` is called before.
+        moment.elapsed_ns < self.until_ns.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn near_step(&self, moment: Moment, parent: &Context) -> (Line, bool) {
+        let line = self.change(moment);
+        if !self.follow_parents(moment) {
+            return (line, false);
+        }
+        let parent = parent.has_active_span().then(|| parent.span().span_context().clone());
+        let line = match parent.filter(|parent| parent.is_valid() && !parent.is_remote()) {
+            Some(parent) => self.find(&parent).map_or_else(|| self.before(), |entry| entry.line),
+            None => line,
+        };
+        (line, true)
+    }
+
+    /// Returns the current line, which is a new one if the wall clock has been stepped.
+    fn change(&self, moment: Moment) -> Line {
+        let _guard = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = self.current();
+        if !line.is_apart(moment) {
+            return line;
+        }
+        // ORDERING: Relaxed for the loads and stores of `before` and `until_ns`: the lock orders
+        // them, and for others the Release below.
+        let until_ns = self.until_ns.load(Ordering::Relaxed);
+        if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
+            // The thread was held up after it read the clock, and the step came afterwards.
+            return self.before();
+        }
+        if line != Line::NONE {
+            if moment.elapsed_ns >= until_ns {
+                self.before.store(line.0, Ordering::Relaxed);
+            }
+            let until_ns = moment.elapsed_ns.saturating_add(FOLLOWED_NS);
+            self.until_ns.store(until_ns, Ordering::Relaxed);
+        }
+        // ORDERING: Release: see `current`.
+        self.now.store(moment.line().0, Ordering::Release);
+        moment.line()
+    }
+
+    /// Returns the line of spans that started before the step.
+    fn before(&self) -> Line {
+        // ORDERING: Relaxed, because `current` is called before.
+        Line(self.before.load(Ordering::Relaxed))
+    }
+
+    /// Lists a span, and returns its key for the release. Returns `None` if the span is listed, or
+    /// has no ids.
+    #[cold]
+    pub(crate) fn list(&self, span: &SpanContext, entry: Entry) -> Option<u64> {
+        let (table, key) = (self.listed.get_or_init(Table::new), Table::key(span));
+        if !span.is_valid() || table.find(key).is_some() {
+            return None;
+        }
+        table.put(key, entry);
+        Some(key)
+    }
+
+    pub(crate) fn find(&self, span: &SpanContext) -> Option<Entry> {
+        self.listed.get()?.find(Table::key(span))
+    }
+
+    /// Lets another span take the place of this one, which is found until then.
+    #[cold]
+    pub(crate) fn release(&self, key: u64) {
+        if let Some(table) = self.listed.get() {
+            table.release(key);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.listed.get().map_or(0, Table::used)
+    }
+}
