@@ -201,6 +201,21 @@ fn ecs_has_the_fields_of_its_specification() {
     assert!(text.starts_with(start), "the specification has an order: {text}");
 }
 
+/// `trace.id` of `spec/spec.json`; `span.id` of the tracing fields of ECS; "Link log entries with
+/// traces" of Google Cloud, where the trace's id alone is the preferred format.
+#[test]
+fn ids_of_traces_have_the_names_that_lead_to_them() {
+    let fields = &[("trace_id", 1), ("span_id", 2)];
+    let ecs = parsed(&Json::ecs(), fields);
+    assert_eq!((&ecs["trace.id"], &ecs["span.id"]), (&json!(1), &json!(2)));
+    let google = parsed(&Json::google_cloud(), fields);
+    assert_eq!(google["logging.googleapis.com/trace"], 1);
+    assert_eq!(google["logging.googleapis.com/spanId"], 2);
+    for event in [ecs, google] {
+        assert!(event.get("trace_id").is_none() && event.get("span_id").is_none(), "{event}");
+    }
+}
+
 /// The special fields of "Structured logging", and `LogSeverity` and `LogEntrySourceLocation` of
 /// the API's reference, where a line is an int64 and so a string.
 #[test]
@@ -251,6 +266,12 @@ fn datadog_has_reserved_and_standard_attributes() {
         ],
     );
     assert_eq!(event["status"], "warn");
+    // The status remapper looks at the beginning of a text.
+    for (level, status) in Level::iter().zip(["err", "w", "i", "d", "t"]) {
+        let text = line(&Json::datadog(), &Record::builder().level(level).build());
+        let event: Value = serde_json::from_str(&text).unwrap();
+        assert!(event["status"].as_str().unwrap().starts_with(status), "{text}");
+    }
 }
 
 /// As in `examples/logs.json` of open-telemetry/opentelemetry-proto, where a value has one member

@@ -102,7 +102,8 @@ impl LogFile {
     ///
     /// If that fails.
     pub(super) fn rotate(&mut self) -> io::Result<()> {
-        match Rotation::rename(&self.path, UnixTime::now()) {
+        let path = self.behind_links();
+        match path.and_then(|path| Rotation::rename(&path, UnixTime::now())) {
             // Somebody else moved it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed?,
@@ -117,9 +118,18 @@ impl LogFile {
     /// If that can't begin, or failed the last time.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
         match self.rotation {
-            Some(rotation) => self.tidying.begin(&self.path, rotation),
+            Some(rotation) => self.tidying.begin(&self.behind_links()?, rotation),
             None => Ok(()),
         }
+    }
+
+    /// Returns the path, or where it leads if it is a symbolic link, which stays.
+    ///
+    /// # Errors
+    ///
+    /// If the link leads to no file.
+    fn behind_links(&self) -> io::Result<PathBuf> {
+        if self.path.is_symlink() { fs::canonicalize(&self.path) } else { Ok(self.path.clone()) }
     }
 
     /// Returns whether another file, or none, is at the path. Looks at most once a second.

@@ -20,7 +20,8 @@ const LEAST_BYTES: u64 = super::BATCH as u64;
 /// [`Sink::rotate`](crate::Sink::rotate).
 ///
 /// An old file's name is the path and the time of the rotation in UTC, as in
-/// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. The names sort by time.
+/// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. The names sort by time. If
+/// the path is a symbolic link, the file behind it is rotated, and the link stays.
 ///
 /// # Guarantees
 ///

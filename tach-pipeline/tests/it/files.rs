@@ -273,6 +273,44 @@ fn old_files_are_compressed_and_complete() {
     assert_eq!(messages, ["left".to_owned()].into_iter().chain(numbers).collect::<Vec<_>>());
 }
 
+/// The link may be to another folder, and through another link.
+#[cfg(unix)]
+#[test]
+fn the_file_behind_a_link_is_rotated_and_the_link_stays() {
+    use std::os::unix::fs::symlink;
+
+    let folder = Folder::new("link");
+    fs::create_dir(folder.path("data")).unwrap();
+    fs::write(folder.path("data/app.log"), "").unwrap();
+    symlink("data/app.log", folder.path("middle")).unwrap();
+    symlink("middle", folder.path("current")).unwrap();
+    let rotation = Rotation::new().max_bytes(1).keep(2);
+    let sink = Sink::file(folder.path("current")).rotate(rotation);
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    // Each record fills a file.
+    for number in 0..5 {
+        info(&pipeline, &format!("{number} {}", "x".repeat(60_000)));
+        pipeline.flush(LONG).unwrap();
+    }
+    drop(pipeline);
+    let names = |name: &str| {
+        let files = fs::read_dir(folder.path(name)).unwrap();
+        let mut names: Vec<_> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(""), ["current", "data", "middle"]);
+    assert!(folder.path("current").is_symlink() && folder.path("middle").is_symlink());
+    let files = names("data");
+    assert_eq!((files.len(), &*files[0]), (3, "app.log"));
+    let texts = files.iter().map(|name| fs::read_to_string(folder.path("data").join(name)));
+    let texts: Vec<_> = texts.map(Result::unwrap).collect();
+    for (text, number) in texts.iter().zip([4, 2, 3]) {
+        assert!(text.contains(&format!(" {number} x")), "{}", &text[..80]);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_fifo_is_not_rotated() {

@@ -7,8 +7,9 @@ impl Json {
     /// Creates the layout of the [Elastic Common Schema][ecs], version 8.11, as the [libraries for
     /// ECS logging][spec] write it.
     ///
-    /// `err` or else `error` is `error.message`. The names of the spans are `labels.span`. Add
-    /// `service.name` and others by [`with`](Self::with).
+    /// `err` or else `error` is `error.message`, `trace_id` is `trace.id`, and `span_id` is
+    /// `span.id`. The names of the spans are `labels.span`. Add `service.name` and others by
+    /// [`with`](Self::with).
     ///
     /// [ecs]: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     /// [spec]: https://github.com/elastic/ecs-logging/blob/main/spec/spec.json
@@ -35,13 +36,15 @@ impl Json {
             ],
         ))
         .with("ecs.version", "8.11.0")
+        .rename("trace_id", "trace.id")
+        .rename("span_id", "span.id")
         .join_sources()
         .rename("err", "error.message")
         .rename("error", "error.message")
     }
 
     /// Creates the layout of [structured logs of Google Cloud][google], which its agents and
-    /// runtimes parse.
+    /// runtimes parse. The fields `trace_id` and `span_id` lead to the trace.
     ///
     /// [google]: https://cloud.google.com/logging/docs/structured-logging
     ///
@@ -65,12 +68,15 @@ impl Json {
         ))
         .levels(["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "DEBUG"])
         .digits(9)
+        .rename("trace_id", "logging.googleapis.com/trace")
+        .rename("span_id", "logging.googleapis.com/spanId")
     }
 
     /// Creates a layout of [Datadog's reserved and standard attributes][datadog].
     ///
     /// `err` or else `error` is `error.message`. Add `service`, `host` and others by
-    /// [`with`](Self::with).
+    /// [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a decimal
+    /// number of Datadog's tracers.
     ///
     /// [datadog]: https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
     ///
