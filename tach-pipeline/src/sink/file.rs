@@ -118,7 +118,7 @@ impl LogFile {
     /// If that can't begin, or failed the last time.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
         match self.rotation {
-            Some(rotation) => self.tidying.begin(&self.behind_links()?, rotation),
+            Some(rotation) => self.tidying.begin(self.behind_links()?, rotation),
             None => Ok(()),
         }
     }

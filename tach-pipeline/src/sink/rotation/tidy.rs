@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::Rotation;
@@ -11,29 +12,38 @@ use super::Rotation;
 #[derive(Default)]
 pub(in crate::sink) struct Tidying {
     last: Option<JoinHandle<io::Result<()>>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    is_at_work: bool,
     /// The rotation that came while the thread was at work.
     late: Option<(PathBuf, Rotation)>,
 }
 
 impl Tidying {
-    /// Begins to compress and delete the old files of `path`, unless that is under way. Then it
-    /// begins again after the next rotation, or at the end.
+    /// Begins to compress and delete the old files of `path`. If that is under way, the thread
+    /// begins again when it is done.
     ///
     /// # Errors
     ///
     /// If the thread can't be started, or the last one failed.
-    pub(in crate::sink) fn begin(&mut self, path: &Path, rotation: Rotation) -> io::Result<()> {
+    pub(in crate::sink) fn begin(&mut self, path: PathBuf, rotation: Rotation) -> io::Result<()> {
         if rotation.keep == usize::MAX && !rotation.compresses {
             return Ok(());
         }
-        let path = path.to_owned();
-        if self.last.as_ref().is_some_and(|last| !last.is_finished()) {
-            self.late = Some((path, rotation));
-            return Ok(());
+        {
+            let mut state = lock(&self.state);
+            if state.is_at_work {
+                state.late = Some((path, rotation));
+                return Ok(());
+            }
+            state.is_at_work = true;
         }
-        self.late = None;
         let last = self.last.take().map(JoinHandle::join);
-        let tidy = move || tidy(&path, rotation);
+        let work = Work { state: Arc::clone(&self.state), is_done: false };
+        let tidy = move || work.tidy((path, rotation));
         self.last = Some(thread::Builder::new().name("tach-tidy".to_owned()).spawn(tidy)?);
         last.unwrap_or(Ok(Ok(()))).unwrap_or_else(|_| Err(io::Error::other("tidying panicked")))
     }
@@ -43,10 +53,39 @@ impl Drop for Tidying {
     /// Leaves the old files tidy.
     fn drop(&mut self) {
         let _too_late_to_report = self.last.take().map(JoinHandle::join);
-        if let Some((path, rotation)) = self.late.take() {
-            let _too_late_to_report = tidy(&path, rotation);
+    }
+}
+
+/// The thread's work. However it ends, another thread may begin.
+struct Work {
+    state: Arc<Mutex<State>>,
+    is_done: bool,
+}
+
+impl Work {
+    fn tidy(mut self, first: (PathBuf, Rotation)) -> io::Result<()> {
+        let (mut next, mut result) = (Some(first), Ok(()));
+        while let Some((path, rotation)) = next {
+            result = result.and(tidy(&path, rotation));
+            let mut state = lock(&self.state);
+            next = state.late.take();
+            self.is_done = next.is_none();
+            state.is_at_work = next.is_some();
+        }
+        result
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.is_done {
+            lock(&self.state).is_at_work = false;
         }
     }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Deletes all but the youngest old files, and compresses these.
@@ -55,6 +94,8 @@ fn tidy(path: &Path, rotation: Rotation) -> io::Result<()> {
     let beyond = files.len().saturating_sub(rotation.keep);
     for file in files.drain(..beyond) {
         remove(&file)?;
+        // Left by a process that ended while it compressed.
+        remove(&part(&compressed(&file)))?;
     }
     if rotation.compresses {
         files.retain(|file| file.extension() != Some("gz".as_ref()));
@@ -113,6 +154,13 @@ pub(super) fn compressed(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// Returns the path of a compressed file that is not complete.
+fn part(compressed: &Path) -> PathBuf {
+    let mut name = compressed.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
 /// Only a method that the feature adds asks for it.
 #[cfg(not(feature = "gzip"))]
 fn compress(_: &Path) -> io::Result<()> {
@@ -128,13 +176,53 @@ fn compress(path: &Path) -> io::Result<()> {
     use crate::sink::new_file::create;
 
     let done = compressed(path);
-    let mut part = done.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let part = part(&done);
     let mut file = fs::File::open(path)?;
     let mut to = GzEncoder::new(create(&part)?, Compression::default());
     io::copy(&mut file, &mut to)?;
     to.finish()?.sync_all()?;
     fs::rename(part, done)?;
     remove(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, process};
+
+    use super::*;
+
+    #[test]
+    fn a_rotation_that_comes_late_is_tidied_by_the_same_thread() {
+        let folder = env::temp_dir().join(format!("tach-pipeline-tidy-{}", process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let rotation = Rotation::new().keep(1);
+        let names = ["a", "b"].map(|name| folder.join(name));
+        let old = |path: &Path, hour: u8| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".20261123T{hour:02}0000.000000Z"));
+            PathBuf::from(name)
+        };
+        for name in &names {
+            for hour in 0..3 {
+                fs::write(old(name, hour), "").unwrap();
+            }
+        }
+        fs::write(part(&compressed(&old(&names[0], 0))), "").unwrap();
+        let [first, late] = names.clone();
+        let state = State { is_at_work: true, late: Some((late, rotation)) };
+        let state = Arc::new(Mutex::new(state));
+        let work = Work { state: Arc::clone(&state), is_done: false };
+        work.tidy((first, rotation)).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        assert!(names.iter().all(|name| old(name, 2).exists()));
+        assert!(!lock(&state).is_at_work && lock(&state).late.is_none());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn work_that_never_began_is_no_longer_waited_for() {
+        let state = Arc::new(Mutex::new(State { is_at_work: true, late: None }));
+        drop(Work { state: Arc::clone(&state), is_done: false });
+        assert!(!lock(&state).is_at_work);
+    }
 }
