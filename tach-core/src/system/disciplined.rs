@@ -208,7 +208,7 @@ impl Witness for MonotonicClocks {
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         REALTIME.settle(|answers| {
             let clocks = REALTIME.clocks;
-            REALTIME.try_is_undisturbed(since, ahead_ns / 2, rate, clocks, answers)
+            REALTIME.try_is_undisturbed(since, ahead_ns, rate, clocks, answers)
         })
     }
 }

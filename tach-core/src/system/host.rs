@@ -118,6 +118,14 @@ mod tests {
     }
 
     #[test]
+    fn a_review_is_due_once_a_second_by_a_clock_that_may_go_back() {
+        let host = Host::new();
+        let due = [1_000, 1_000, 1_999, 2_000, 2_001, 500, 501]
+            .map(|ms| host.review_is_due(ms * 1_000_000));
+        assert_eq!(due, [true, false, false, true, false, true, false]);
+    }
+
+    #[test]
     fn the_error_of_two_reads_is_no_suspend() {
         let host = Host::new();
         for late in [0, 400, 900_000, 300] {

@@ -8,12 +8,13 @@ use crate::sample::{ClockPair, Sample};
 const NARROW_NS: u64 = 250;
 
 impl Timeline {
-    /// Returns whether the OS clock is within `tolerance_ns` of its expected time, and no event was
-    /// found after the tick `since`. Before the first conversion, `rate` gives the expected time.
+    /// Returns whether the OS clock is not ahead like another clock, which is ahead by `ahead_ns`:
+    /// it is within half of that of its expected time, and no event was found after the tick
+    /// `since`. Before the first conversion, `rate` gives the expected time.
     pub(crate) fn try_is_undisturbed(
         &self,
         since: u64,
-        tolerance_ns: u64,
+        ahead_ns: u64,
         rate: Rate,
         clocks: &dyn ClockPair,
         answers: &Answers,
@@ -22,7 +23,7 @@ impl Timeline {
         let record = if record.has_rate() { record } else { record.seeded(Some((rate, 0))) };
         let sample = self.sample(&record, clocks, answers)?;
         let deviation_ns = sample.ns.abs_diff(record.estimate.ns_at(sample.tick));
-        Ok(record.last_event_tick <= since && deviation_ns <= tolerance_ns)
+        Ok(record.last_event_tick <= since && deviation_ns <= ahead_ns / 2)
     }
 
     /// Returns the present tick, and the timeline's greatest possible distance there from the OS

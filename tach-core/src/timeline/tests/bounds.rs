@@ -87,3 +87,24 @@ fn a_counter_that_went_back_on_the_line_in_use_is_found() {
         assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed]);
     }
 }
+
+#[test]
+fn a_clock_that_is_ahead_like_another_is_disturbed_and_one_that_is_off_by_less_is_not() {
+    for (step_ns, is_undisturbed) in [
+        (0, true),
+        (400_000_000, true),
+        (-400_000_000, true),
+        (600_000_000, false),
+        (1_000_000_000, false),
+    ] {
+        let (machine, timeline) = (calm(36), timeline(BackwardStep::Follow));
+        for _ in 0..60 {
+            machine.pass_ns(NS_PER_S);
+            timeline.ns_at(machine.ticks(), &machine);
+        }
+        machine.step(step_ns);
+        let (none, rate) = (&Answers::NONE, Rate::UNKNOWN);
+        let found = timeline.try_is_undisturbed(0, NS_PER_S, rate, &machine, none);
+        assert_eq!(found, Ok(is_undisturbed), "{step_ns} ns");
+    }
+}

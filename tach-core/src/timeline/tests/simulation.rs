@@ -396,9 +396,7 @@ impl Witness for MonotonicClock<'_> {
 
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         let (witness, clocks) = (&self.0.realtime, &RealtimeClock(self.0));
-        clocks.settle(|answers| {
-            witness.try_is_undisturbed(since, ahead_ns / 2, rate, clocks, answers)
-        })
+        clocks.settle(|answers| witness.try_is_undisturbed(since, ahead_ns, rate, clocks, answers))
     }
 }
 

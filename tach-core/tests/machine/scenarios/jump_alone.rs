@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{Instant, UnixTime};
+use tach_core::{Instant, UnixTime, status};
 
 use super::Scenario;
 use crate::linux::machine::{self, SECOND};
@@ -24,8 +24,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     let without_counter = Scenario::new(
         "jump/-1000s/os".to_owned(),
         |report| {
-            durations(|| _ = UnixTime::now(), -1_000, report);
-            durations(|| _ = UnixTime::now(), -1_000, report);
+            for jumps in 1..=2 {
+                durations(|| _ = UnixTime::now(), -1_000, report);
+                let offset =
+                    status().monotonic.offset_ns.unsigned_abs().abs_diff(jumps * 1_000_000_000_000);
+                report.at_most_ns("the offset to the clock off", offset, jumps * LOOK_NS);
+            }
         },
         |report| naive(-1_000, report),
     );

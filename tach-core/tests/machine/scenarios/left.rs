@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::fs::File;
 
-use tach_core::{Source, epoch, status};
+use tach_core::{Source, epoch, status, sync};
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -31,7 +31,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         |report| without_evidence(|| (), report),
         |report| without_evidence(|| drop(File::open("/")), report),
     );
-    Reads::BOTH.map(found).into_iter().chain([quiet]).collect()
+    let by_sync = Scenario::new(
+        "left/found-by-sync".to_owned(),
+        |report| found_by_sync(machine::leave_counter, report),
+        |report| found_by_sync(|| (), report),
+    );
+    Reads::BOTH.map(found).into_iter().chain([quiet, by_sync]).collect()
 }
 
 /// Checks that ticks come from the OS clock within 100 ms of use.
@@ -53,6 +58,17 @@ fn leaves(reads: Reads, leave: impl Fn(), report: &mut Report) {
         report.at_most_ns(&format!("elapsed off {phase}"), figures.elapsed_ns, BAR_NS);
         figures.check_claims(phase, report);
     }
+}
+
+/// Checks that a call of `sync` finds it, though the OS clocks are as fast as before.
+fn found_by_sync(leave: impl Fn(), report: &mut Report) {
+    settle();
+    Watch::<Tach>::begin(Reads::Plain).busy(2 * SECOND);
+    leave();
+    sync();
+    let status = status();
+    let found = (status.source, status.reason.as_str()) == (Source::Os, "kernel-left-counter");
+    report.holds(found, format!("after sync: {:?}, {}", status.source, status.reason));
 }
 
 /// Checks that nothing asks the kernel while the OS clocks are as fast as before.

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use tach_core::status;
+
 use super::Scenario;
 use crate::linux::child::settle;
 use crate::linux::machine::{self, COUNTER, HOUR, SECOND};
@@ -100,6 +102,9 @@ fn pause<S: Subject>(event: Event, reads: Reads, report: &mut Report) {
         worst_ns = worst_ns.max(fresh.elapsed_error_ns());
     }
     report.at_most_ns("a later second off", worst_ns, SECOND_BAR_NS);
+    if matches!(event, Event::Suspend | Event::SuspendWithCounter) {
+        report.at_least("suspends counted", status().suspends.into(), 1);
+    }
     let (first_bar_ns, bar_ns) = event.unix_bars_ns();
     if let Some(bar_ns) = first_bar_ns {
         report.at_most_ns("unix time off at first", first.unix_ns, bar_ns);
