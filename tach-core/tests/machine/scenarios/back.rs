@@ -220,7 +220,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         }
     }
     for (fall_name, fall) in FALLS {
-        for reads in Reads::BOTH {
+        for reads in [Reads::Plain, Reads::Unix, Reads::Bounds] {
             all.push(Scenario::new(
                 format!("back/{fall_name}/{}", reads.name()),
                 move |report| watched::<Tach>(fall, reads, report),
