@@ -9,6 +9,7 @@ mod ring;
 
 use core::mem;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -17,7 +18,7 @@ use self::drops::Drops;
 use self::flag::Flag;
 pub(crate) use self::flag::barrier;
 use self::links::{Link, Links};
-use self::pool::{Ends, Pool};
+use self::pool::{Ends, Pool, Rings};
 use self::ring::{Consumer, Producer};
 use crate::frame;
 
@@ -54,7 +55,7 @@ pub(crate) struct Sender {
 }
 
 /// A chain of rings. The thread adds a ring when the last one is full, up to a bound. The back end
-/// returns the rings that it has read to the [`Pool`], so a thread that logs seldom holds one.
+/// returns the rings that it has read to the [`Pool`]. A thread that logs seldom holds a small one.
 pub(crate) struct Queue {
     flag: Flag,
     /// The lock lets the thread of a full queue make room. The back end holds it only while it
@@ -74,7 +75,7 @@ struct Reader {
 
 impl Sender {
     fn new(pool: &Arc<Pool>) -> Self {
-        let Ends { producer, consumer } = pool.take();
+        let Ends { producer, consumer } = pool.small.take();
         let queue = Queue {
             flag: Flag::asleep(),
             reader: Mutex::new(Reader { consumer: Some(consumer), is_awake: false }),
@@ -107,20 +108,27 @@ impl Sender {
     pub(crate) fn push_beyond(&mut self, record: &[u8]) -> bool {
         let Self { producer, queue } = self;
         let pool = &queue.pool;
-        let parts = record.chunks(pool.bytes());
+        let parts = record.chunks(pool.large.bytes());
         queue.links.change(|links| {
             let used = links.len() + usize::from(!producer.is_empty());
             if used + parts.len() > pool.most() || record.len() > frame::LONGEST {
                 return false;
             }
             for part in parts {
-                let next = pool.take();
-                let done = mem::replace(producer, next.producer);
-                links.push_back(Link { done, next: Some(next.consumer) });
+                change_ring(producer, links, &pool.large);
                 producer.push(part);
             }
             true
         })
+    }
+
+    /// Continues in a small ring, since the thread was quiet for a while.
+    pub(crate) fn shrink(&mut self) {
+        let Self { producer, queue } = self;
+        let small = &queue.pool.small;
+        if producer.capacity() > small.bytes() && queue.links.count() == 0 {
+            queue.links.change(|links| change_ring(producer, links, small));
+        }
     }
 
     /// Returns whether the queue is half full, so that the back end should not nap on.
@@ -182,7 +190,7 @@ impl Sender {
     fn push_part<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = self.producer.push_part(bytes);
         loop {
-            let (part, later) = rest.split_at(rest.len().min(self.queue.pool.bytes()));
+            let (part, later) = rest.split_at(rest.len().min(self.queue.pool.large.bytes()));
             if part.is_empty() || !self.push_beyond(part) {
                 return rest;
             }
@@ -205,7 +213,7 @@ impl Queue {
 
     /// Returns how many bytes the queue may hold.
     pub(crate) fn capacity(&self) -> usize {
-        self.pool.most() * self.pool.bytes()
+        self.pool.most() * self.pool.large.bytes()
     }
 
     /// Moves everything in the queue to the end of `bytes`. Returns whether more may follow: false
@@ -285,6 +293,12 @@ impl Queue {
             self.pool.give_back(Ends { producer, consumer });
         }
     }
+}
+
+fn change_ring(producer: &mut Producer, links: &mut VecDeque<Link>, rings: &Rings) {
+    let next = rings.take();
+    let done = mem::replace(producer, next.producer);
+    links.push_back(Link { done, next: Some(next.consumer) });
 }
 
 /// Makes room for so many bytes in all.

@@ -155,8 +155,9 @@ impl Shared {
 
     /// Has the back end read a queue that was empty for a while.
     #[cold]
-    fn wake_for(&self, sender: &Sender) {
+    fn wake_for(&self, sender: &mut Sender) {
         if !self.is_forked() {
+            sender.shrink();
             self.queues.wake(sender.queue());
             self.waker.notify();
         }

@@ -24,6 +24,7 @@ struct Local {
     /// The buffer for the next record.
     scratch: Cell<Option<Box<Scratch>>>,
     /// Buffers for calls within calls, up to [`SPARES`].
+    #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
     spares: RefCell<Vec<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
@@ -59,6 +60,7 @@ pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
 }
 
 /// Takes a buffer, so that a value which logs when it is printed finds another one.
+#[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[inline]
 pub(crate) fn take_scratch() -> Box<Scratch> {
     let scratch = LOCAL.try_with(|local| local.scratch.take());
@@ -66,6 +68,7 @@ pub(crate) fn take_scratch() -> Box<Scratch> {
 }
 
 /// For the first record of a thread, and for a call within a call.
+#[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[cold]
 fn another_scratch() -> Box<Scratch> {
     let spare = LOCAL.try_with(|local| local.spares.try_borrow_mut().ok()?.pop());
@@ -116,5 +119,7 @@ fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &[u8]) {
     queues.retain(|lent| lent.owner.strong_count() > 0);
     let mut sender = shared.queues.new_queue();
     shared.push(&mut sender, record);
+    // Most threads log to one pipeline.
+    queues.reserve_exact(1);
     queues.push(Lent { id: shared.id, sender: Some(sender), owner: Arc::downgrade(shared) });
 }

@@ -77,6 +77,10 @@ impl Inboxes {
         }
         if self.start.duration_since(self.trimmed_at) >= TRIMMED_EVERY {
             self.trimmed_at = self.start;
+            fit(&mut self.awake);
+            fit(&mut self.all);
+            fit(&mut self.changes.new);
+            fit(&mut self.changes.woken);
             self.buffers.trim();
             queues.trim();
         }
@@ -90,6 +94,16 @@ impl Inboxes {
         let is_certain = barrier::pass() || !are_new;
         let is_empty = self.awake.iter().all(Inbox::is_empty) && !queues.has_changes();
         is_empty.then_some(if is_certain { WakeUp::Certain } else { WakeUp::Uncertain })
+    }
+}
+
+/// Moves the rest of a long list to a block of its size. If the block shrank in place, an allocator
+/// could not return the memory before it.
+fn fit<T>(many: &mut Vec<T>) {
+    if many.capacity() > 64 + 4 * many.len() {
+        let mut fitting = Vec::with_capacity(many.len());
+        fitting.append(many);
+        *many = fitting;
     }
 }
 

@@ -3,19 +3,17 @@
 use super::buffer::Buffer;
 use super::write::site::ThisThread;
 use super::{NUMBER, TEXT_SHIFT};
-use crate::frame::texts::Interner;
+use crate::frame::texts;
 
-/// A buffer, and the numbers of the static texts that were written before.
 pub(crate) struct Scratch {
     pub(super) buffer: Buffer,
-    interner: Interner,
     /// Known once a format asked for it.
     pub(super) thread: Option<ThisThread>,
 }
 
 impl Scratch {
     pub(crate) const fn new() -> Self {
-        Self { buffer: Buffer::new(), interner: Interner::new(), thread: None }
+        Self { buffer: Buffer::new(), thread: None }
     }
 
     #[inline]
@@ -31,13 +29,13 @@ impl Scratch {
 
     /// Returns the code of a text that the thread finds at once.
     #[inline]
-    pub(super) fn at_once(&self, text: &'static str) -> Option<u64> {
-        self.interner.at_once(text).map(code)
+    pub(super) fn at_once(text: &'static str) -> Option<u64> {
+        texts::with_numbers(|known| known.at_once(text)).map(code)
     }
 
     /// Returns the code of a text, or `None` if it is to be copied.
-    pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
-        self.interner.number(text).map(code)
+    pub(super) fn number(text: &'static str) -> Option<u64> {
+        texts::with_numbers(|known| known.number(text)).map(code)
     }
 }
 

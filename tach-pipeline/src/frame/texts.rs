@@ -3,6 +3,7 @@
 //! Such texts come again with each record and live as long as the process. A number takes four
 //! bytes, and unlike an address it can be checked when it is read.
 
+use core::cell::Cell;
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
@@ -92,9 +93,20 @@ impl Texts {
     }
 }
 
+thread_local! {
+    /// Beside the thread's stack, so that the memory is returned when the thread ends.
+    static INTERNER: Interner = const { Interner::new() };
+}
+
+/// Calls `f` with the thread's numbers.
+#[inline]
+pub(crate) fn with_numbers<R>(f: impl FnOnce(&Interner) -> Option<R>) -> Option<R> {
+    INTERNER.try_with(f).ok().flatten()
+}
+
 /// The numbers that a thread knows, by the addresses of the texts.
 pub(crate) struct Interner {
-    known: [Known; KNOWN],
+    known: [Cell<Known>; KNOWN],
 }
 
 /// A text and its number. A static text never moves.
@@ -109,29 +121,29 @@ struct Known {
 
 impl Interner {
     pub(crate) const fn new() -> Self {
-        Self { known: [Known { address: 0, length: 0, number: 0 }; KNOWN] }
+        Self { known: [const { Cell::new(Known { address: 0, length: 0, number: 0 }) }; KNOWN] }
     }
 
     /// Returns the number of `text` if its first place has it: for a few dozen texts, nearly
     /// always.
     #[inline]
     pub(crate) fn at_once(&self, text: &'static str) -> Option<u32> {
-        let known = &self.known[place(text)];
+        let known = self.known[place(text)].get();
         known.is_of(text).then_some(known.number)
     }
 
     /// Returns the number of `text`, which may get it now, or `None` if it is to be copied.
-    pub(crate) fn number(&mut self, text: &'static str) -> Option<u32> {
+    pub(crate) fn number(&self, text: &'static str) -> Option<u32> {
         self.number_in(TEXTS.get()?, text)
     }
 
-    fn number_in(&mut self, texts: &Texts, text: &'static str) -> Option<u32> {
+    fn number_in(&self, texts: &Texts, text: &'static str) -> Option<u32> {
         let places = [place(text), place(text) ^ 1];
         let find = |is: fn(&Known, &'static str) -> bool| {
-            places.into_iter().find(|&place| is(&self.known[place], text))
+            places.into_iter().find(|&place| is(&self.known[place].get(), text))
         };
         if let Some(place) = find(Known::is_of) {
-            return Some(self.known[place].number);
+            return Some(self.known[place].get().number);
         }
         if find(Known::is_refused).is_some() || text.len() > LONGEST {
             return None;
@@ -141,11 +153,11 @@ impl Interner {
         let entry = |length, number| Known { address: text.as_ptr().addr(), length, number };
         match texts.number(text) {
             Ok(number) => {
-                self.known[vacant] = entry(length, number);
+                self.known[vacant].set(entry(length, number));
                 Some(number)
             }
             Err(Unnumbered::Full) => {
-                self.known[vacant] = entry(!length, 0);
+                self.known[vacant].set(entry(!length, 0));
                 None
             }
             Err(Unnumbered::Busy) => None,

@@ -153,7 +153,7 @@ impl Builder {
     }
 
     /// Sets how large each thread's queue may grow: 4 KiB to 256 MiB, by default 256 KiB, which is
-    /// about 3,000 records of the usual length. A queue begins with 6 KiB, grows while the back end
+    /// about 3,000 records of the usual length. A queue begins with 8 KiB, grows while the back end
     /// naps or its sinks stall, and shrinks when it was read.
     ///
     /// Under [`WhenFull::Block`] a longer record passes through the queue in parts; the other

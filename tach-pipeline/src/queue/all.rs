@@ -7,6 +7,9 @@ use crate::frame;
 use crate::queue::pool::Pool;
 use crate::queue::{Queue, Sender};
 
+/// Longer lists of changes are freed.
+const MOST_CHANGES: usize = 64;
+
 pub(crate) struct Queues {
     pool: Arc<Pool>,
     changes: Mutex<Changes>,
@@ -72,6 +75,13 @@ impl Queues {
     /// Frees memory that was not needed since the last call.
     pub(crate) fn trim(&self) {
         self.pool.trim();
+        let mut changes = self.lock();
+        let Changes { new, woken } = &mut *changes;
+        for list in [new, woken] {
+            if list.is_empty() && list.capacity() > MOST_CHANGES {
+                *list = Vec::new();
+            }
+        }
     }
 
     fn change(&self, change: impl FnOnce(&mut Changes)) {

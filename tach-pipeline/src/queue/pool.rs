@@ -5,12 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ring::{Consumer, Producer, WORD, ring};
 
-/// The largest ring. A thread that logs seldom holds one.
-const LARGEST: usize = 6 * 1024;
+/// The first ring of a queue. A thread that logs seldom holds one.
+const SMALL: usize = 8 * 1024;
+/// The rings that follow. With larger ones, fewer calls take the time to change the ring.
+const LARGE: usize = 32 * 1024;
 /// The fewest rings of a full queue. With few, much of the room is in a ring that is partly read.
 const FEWEST: usize = 4;
-/// How many bytes the pool keeps at least, once it has them.
-const KEPT: usize = 256 * 1024;
+/// How many bytes of each size the pool keeps at least, once it has them.
+const KEPT: usize = 128 * 1024;
 
 /// Both ends of an empty ring.
 pub(super) struct Ends {
@@ -19,36 +21,66 @@ pub(super) struct Ends {
 }
 
 pub(super) struct Pool {
-    /// The bytes of each ring.
-    bytes: usize,
+    pub(super) small: Rings,
+    pub(super) large: Rings,
     /// How many rings a queue may have.
     most: usize,
+}
+
+/// Rings of one size.
+pub(super) struct Rings {
+    /// The bytes of each ring.
+    bytes: usize,
     unused: Mutex<Unused>,
 }
 
 #[derive(Default)]
 struct Unused {
     rings: Vec<Ends>,
-    /// How many rings nobody needed since the last call of [`Pool::trim`].
+    /// How many rings nobody needed since the last call of [`Rings::trim`].
     fewest: usize,
 }
 
 impl Pool {
     /// Creates a pool for queues of `capacity` bytes.
     pub(super) fn new(capacity: usize) -> Self {
-        let most = capacity.div_ceil(LARGEST).max(FEWEST);
-        let bytes = capacity.div_ceil(most).next_multiple_of(WORD);
-        Self { bytes, most, unused: Mutex::default() }
-    }
-
-    /// The bytes of each ring.
-    pub(super) const fn bytes(&self) -> usize {
-        self.bytes
+        let most = capacity.div_ceil(LARGE).max(FEWEST);
+        let large = capacity.div_ceil(most).next_multiple_of(WORD);
+        Self { small: Rings::new(large.min(SMALL)), large: Rings::new(large), most }
     }
 
     /// How many rings a queue may have.
     pub(super) const fn most(&self) -> usize {
         self.most
+    }
+
+    pub(super) fn give_back(&self, ends: Ends) {
+        // Of a short queue, all rings have one size.
+        let is_large = ends.producer.capacity() == self.large.bytes;
+        if is_large { &self.large } else { &self.small }.lock().rings.push(ends);
+    }
+
+    /// Frees the rings that nobody needed since the last call.
+    pub(super) fn trim(&self) {
+        self.small.trim();
+        self.large.trim();
+    }
+
+    /// Returns how many rings nobody uses.
+    #[cfg(test)]
+    pub(super) fn unused(&self) -> usize {
+        self.small.lock().rings.len() + self.large.lock().rings.len()
+    }
+}
+
+impl Rings {
+    fn new(bytes: usize) -> Self {
+        Self { bytes, unused: Mutex::default() }
+    }
+
+    /// The bytes of each ring.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn take(&self) -> Ends {
@@ -62,12 +94,7 @@ impl Pool {
         })
     }
 
-    pub(super) fn give_back(&self, ends: Ends) {
-        self.lock().rings.push(ends);
-    }
-
-    /// Frees the rings that nobody needed since the last call.
-    pub(super) fn trim(&self) {
+    fn trim(&self) {
         let kept = KEPT / self.bytes;
         let mut unused = self.lock();
         let surplus = unused.fewest.min(unused.rings.len().saturating_sub(kept));
@@ -83,12 +110,6 @@ impl Pool {
         // No code panics while it is held.
         self.unused.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Returns how many rings nobody uses.
-    #[cfg(test)]
-    pub(super) fn unused(&self) -> usize {
-        self.lock().rings.len()
-    }
 }
 
 #[cfg(test)]
@@ -99,30 +120,36 @@ mod tests {
     fn rings_have_the_capacity_between_them() {
         for capacity in [4096, 4104, 20_000, 256 * 1024, 100_000_000] {
             let pool = Pool::new(capacity);
-            let in_all = pool.bytes() * pool.most();
+            pool.give_back(pool.large.take());
+            assert_eq!(pool.large.lock().rings.len(), 1, "it is found again");
+            let in_all = pool.large.bytes() * pool.most();
             assert!((capacity..capacity + WORD * pool.most()).contains(&in_all), "{in_all}");
-            assert!(pool.bytes() <= LARGEST && pool.most() >= FEWEST);
+            assert!(pool.large.bytes() <= LARGE && pool.most() >= FEWEST);
+            assert_eq!(pool.small.bytes(), pool.large.bytes().min(SMALL));
         }
     }
 
     #[test]
     fn rings_that_nobody_needed_are_freed() {
         let pool = Pool::new(256 * 1024);
-        let kept = KEPT / pool.bytes();
-        let use_some = |count| {
-            let taken: Vec<_> = (0..count).map(|_| pool.take()).collect();
-            for ends in taken {
-                pool.give_back(ends);
-            }
-        };
-        use_some(1_000);
-        pool.trim();
-        use_some(400);
-        assert_eq!(pool.unused(), 1_000, "all were needed since the first call");
-        pool.trim();
-        assert_eq!(pool.unused(), 400);
-        pool.trim();
-        pool.trim();
-        assert_eq!(pool.unused(), kept);
+        for rings in [&pool.small, &pool.large] {
+            let kept = KEPT / rings.bytes();
+            let unused = || rings.lock().rings.len();
+            let use_some = |count| {
+                let taken: Vec<_> = (0..count).map(|_| rings.take()).collect();
+                for ends in taken {
+                    pool.give_back(ends);
+                }
+            };
+            use_some(1_000);
+            pool.trim();
+            use_some(400);
+            assert_eq!(unused(), 1_000, "all were needed since the first call");
+            pool.trim();
+            assert_eq!(unused(), 400);
+            pool.trim();
+            pool.trim();
+            assert_eq!(unused(), kept);
+        }
     }
 }

@@ -1,22 +1,22 @@
 //! A bounded queue of bytes from one thread to another, in words of eight bytes.
-//!
-//! The words are atomics, so no code here is unsafe; on 64-bit targets plain moves access them.
-//! Copying a fresh record by larger moves would wait until all of its words are in the cache.
+#![expect(unsafe_code, reason = "each end says which words are its own")]
+
+mod words;
 
 use std::sync::Arc;
 
-// `cargo xtask loom` compiles this file alone, so it chooses its atomics and imports no other file.
-#[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-#[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+pub(super) use self::words::WORD;
+use self::words::Words;
 
-/// The bytes of a word. All lengths are whole words.
-pub(super) const WORD: usize = size_of::<u64>();
+// `cargo xtask loom` compiles this file and its folder alone.
+#[cfg(not(all(test, loom)))]
+use core::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicUsize, Ordering};
 
 /// The memory that both ends share.
 struct Ring {
-    words: Box<[Word]>,
+    words: Words,
     /// The words written and read since the beginning. Both counts may wrap around.
     written: Count,
     read: Count,
@@ -42,7 +42,7 @@ pub(super) struct Consumer {
 
 /// Creates both ends of a queue for `capacity` bytes, rounded down to whole words.
 pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
-    let words = (0..capacity / WORD).map(|_| Word(AtomicU64::new(0))).collect();
+    let words = Words::new(capacity / WORD);
     let ring = Arc::new(Ring { words, written: Count::default(), read: Count::default() });
     let free = ring.words.len();
     let consumer = Consumer { ring: Arc::clone(&ring), read: 0, at: 0 };
@@ -50,6 +50,10 @@ pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
 }
 
 impl Producer {
+    pub(super) fn capacity(&self) -> usize {
+        self.ring.words.len() * WORD
+    }
+
     /// Returns whether everything was read.
     pub(super) fn is_empty(&mut self) -> bool {
         self.look() == self.ring.words.len()
@@ -66,7 +70,8 @@ impl Producer {
         let end = self.at + count;
         self.at = match self.ring.words.get(self.at..end) {
             Some(words) => {
-                write(words, bytes);
+                // SAFETY: they are free: the reader has read them, and waits for `written`.
+                unsafe { words::write(words, bytes) };
                 end
             }
             None => self.write_around(bytes),
@@ -101,18 +106,11 @@ impl Producer {
     fn write_around(&self, bytes: &[u8]) -> usize {
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at(end.len() * WORD);
-        write(end, first);
-        write(&self.ring.words, second);
+        // SAFETY: they are free, as in `push`.
+        unsafe { words::write(end, first) };
+        // SAFETY: as above.
+        unsafe { words::write(&self.ring.words, second) };
         second.len() / WORD
-    }
-}
-
-#[inline]
-fn write(words: &[Word], bytes: &[u8]) {
-    for (word, bytes) in words.iter().zip(bytes.chunks_exact(WORD)) {
-        if let Some(bytes) = bytes.first_chunk() {
-            word.set(u64::from_le_bytes(*bytes));
-        }
     }
 }
 
@@ -132,8 +130,10 @@ impl Consumer {
         }
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at_mut(bytes.len().min(end.len() * WORD));
-        read(end, first);
-        read(&self.ring.words, second);
+        // SAFETY: they are written: `waiting` has seen it, and the writer waits for `read`.
+        unsafe { words::read(end, first) };
+        // SAFETY: as above.
+        unsafe { words::read(&self.ring.words, second) };
         self.advance(bytes.len());
         true
     }
@@ -157,28 +157,6 @@ impl Consumer {
         }
         self.read = self.read.wrapping_add(count);
         self.ring.read.set(self.read);
-    }
-}
-
-fn read(words: &[Word], bytes: &mut [u8]) {
-    for (word, bytes) in words.iter().zip(bytes.chunks_exact_mut(WORD)) {
-        bytes.copy_from_slice(&word.get().to_le_bytes());
-    }
-}
-
-struct Word(AtomicU64);
-
-impl Word {
-    #[inline]
-    fn set(&self, value: u64) {
-        // ORDERING: Relaxed: a `Count` publishes or frees the word.
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn get(&self) -> u64 {
-        // ORDERING: Relaxed, as in `set`.
-        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -267,6 +245,21 @@ mod tests {
                 }
                 prop_assert_eq!(consumer.waiting(), expected.len());
                 prop_assert_eq!(producer.is_empty(), expected.is_empty());
+            }
+        }
+    }
+
+    /// Around the end of the memory too.
+    #[test]
+    fn long_records_are_copied_at_once() {
+        for capacity in [2 * 1024, 8 * 1024] {
+            let (mut producer, mut consumer) = ring(capacity);
+            for words in (1..capacity / WORD).step_by(7) {
+                let record: Vec<u8> = (1..=251).cycle().skip(words).take(words * WORD).collect();
+                assert!(producer.push(&record));
+                let mut read = vec![0; record.len()];
+                assert!(consumer.read(&mut read));
+                assert!(read == record, "{words} of {capacity}");
             }
         }
     }
