@@ -83,6 +83,7 @@ impl<B> BudgetBody<B> {
         Self::of_response(body, budget, false, None)
     }
 
+    #[inline]
     pub(crate) fn of_response(
         body: B,
         budget: Budget,

@@ -31,6 +31,7 @@ impl<S> Waits<S> {
         Self { inner, is_ready: false }
     }
 
+    #[inline]
     pub(crate) fn poll_ready<R>(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
     where
         S: Service<R>,
@@ -45,6 +46,7 @@ impl<S> Waits<S> {
         Poll::Ready(Ok(()))
     }
 
+    #[inline(always)]
     pub(crate) fn call<R>(&mut self, request: R, budget: Budget) -> Call<S, R>
     where
         S: Service<R> + Clone,
@@ -63,6 +65,7 @@ impl<S> Waits<S> {
 
     /// Creates a call that is over. The inner service gives up its reservations for it, such as a
     /// permit.
+    #[cold]
     pub(crate) fn refuse<R>(&mut self, budget: Budget) -> Call<S, R>
     where
         S: Service<R> + Clone,
@@ -101,6 +104,7 @@ pin_project! {
 }
 
 impl<S: Service<R>, R> Call<S, R> {
+    #[inline]
     pub(crate) fn budget(&self) -> Budget {
         self.budget
     }
@@ -109,6 +113,7 @@ impl<S: Service<R>, R> Call<S, R> {
     /// is dropped.
     ///
     /// A result that is ready is returned even if the budget is exhausted.
+    #[inline(always)]
     pub(crate) fn poll(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

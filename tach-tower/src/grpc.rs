@@ -11,6 +11,7 @@ const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
 const CONTENT: &[u8] = b"application/grpc";
 
 /// Returns whether a request speaks gRPC. gRPC-Web doesn't: it has its trailers in the body.
+#[inline]
 pub(crate) fn is_spoken(version: Version, headers: &HeaderMap) -> bool {
     // Spares requests of HTTP/1 the look for a header.
     version >= Version::HTTP_2

@@ -22,6 +22,7 @@ impl Headers {
     }
 
     /// Returns the least of the limits and of all valid values. Counts invalid values.
+    #[inline]
     pub(crate) fn least(
         &self,
         limit: Duration,
@@ -29,10 +30,20 @@ impl Headers {
         clock: Option<&dyn Clock>,
         stats: &Stats,
     ) -> Duration {
-        let mut least = limit;
-        if headers.is_empty() {
-            return least;
+        if self.0.is_empty() || headers.is_empty() {
+            return limit;
         }
+        self.least_read(limit, headers, clock, stats)
+    }
+
+    fn least_read(
+        &self,
+        limit: Duration,
+        headers: &HeaderMap,
+        clock: Option<&dyn Clock>,
+        stats: &Stats,
+    ) -> Duration {
+        let mut least = limit;
         for (name, syntax) in &self.0 {
             for value in headers.get_all(name) {
                 match syntax.parse(value.as_bytes(), now_if(syntax.is_absolute(), clock)) {

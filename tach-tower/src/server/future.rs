@@ -53,6 +53,7 @@ pin_project! {
 }
 
 impl<S: Service<R>, R> ResponseFuture<S, R> {
+    #[inline]
     pub(super) fn new(
         call: Call<S, R>,
         settings: &Settings,
@@ -70,6 +71,7 @@ where
 {
     type Output = Result<Response<BudgetBody<B>>, S::Error>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let entered = this.stages.as_ref().map(EnteredStages::new);

@@ -56,10 +56,12 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S, Request<Q>>;
 
+    #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let settings = &self.settings;
         let budget = settings.budget(request.headers(), request.extensions());

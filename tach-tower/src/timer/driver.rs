@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::shared::{TICK_NS, Timer};
+use super::shared::{TICK_NS, Timer, tick_now};
 
 /// Sleeps until something is due, and wakes it. It ends with its runtime.
 pub(super) struct Driver {
@@ -41,7 +41,7 @@ impl Future for Driving {
         loop {
             let own = cx.waker().clone();
             let mut state = this.timer.lock();
-            let now = this.timer.now();
+            let now = tick_now();
             state.wheel.expire(now, &mut this.due);
             let next = state.wheel.next();
             state.next_look = next.unwrap_or(u64::MAX);

@@ -5,7 +5,8 @@ use core::task::Waker;
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tach_core::Instant;
+use tach_core::adapter::uptime_at;
+use tach_core::{Instant, uptime};
 use tokio::runtime::{Handle, Id};
 
 use super::driver::Driver;
@@ -25,8 +26,6 @@ thread_local! {
 
 #[derive(Debug)]
 pub(super) struct Timer {
-    /// Tick 0.
-    origin: Instant,
     state: Mutex<State>,
 }
 
@@ -52,15 +51,15 @@ impl Place {
     /// at once if it has passed.
     pub(super) fn take(start: Instant, total: Duration, waker: &Waker) -> Self {
         let (runtime, waker) = (Handle::current().id(), waker.clone());
+        let tick = tick_of(start, total);
         let known = LAST.get().filter(|(id, _)| *id == runtime);
         let timer = known.map_or_else(|| find(runtime), |(_, timer)| timer);
-        let tick = timer.tick_of(start, total);
         let state = timer.lock();
         if state.runtime != Some(runtime) {
             drop(state);
             let timer = find(runtime);
             // A driver that is shut down now wakes the task, which comes back.
-            return timer.insert(timer.lock(), timer.tick_of(start, total), waker);
+            return timer.insert(timer.lock(), tick, waker);
         }
         timer.insert(state, tick, waker)
     }
@@ -94,7 +93,7 @@ impl Drop for Place {
 impl Timer {
     fn new() -> Self {
         let state = State { wheel: Wheel::new(), runtime: None, next_look: 0, driver: None };
-        Self { origin: Instant::now(), state: Mutex::new(state) }
+        Self { state: Mutex::new(state) }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -109,19 +108,6 @@ impl Timer {
             driver.wake();
         }
         Place { timer: self, key }
-    }
-
-    /// Returns the first tick that is not before the end of `total`.
-    fn tick_of(&self, start: Instant, total: Duration) -> u64 {
-        let since = nanos(start.saturating_duration_since(self.origin));
-        let before = self.origin.saturating_duration_since(start);
-        let end_ns = since.saturating_add(nanos(total.saturating_sub(before)));
-        end_ns.div_ceil(TICK_NS)
-    }
-
-    /// Returns the last tick that has begun.
-    pub(super) fn now(&self) -> u64 {
-        nanos(self.origin.elapsed()) / TICK_NS
     }
 
     /// Wakes every task, for the runtime that drove the timer is gone. Those that wait in another
@@ -142,6 +128,17 @@ impl Timer {
         drop(timers);
         due.into_iter().for_each(Waker::wake);
     }
+}
+
+/// Returns the first tick that is not before the end of `total`. Ticks are counted from the first use
+/// of tach, since the conversion of an instant of its own would look for an ever older line.
+fn tick_of(start: Instant, total: Duration) -> u64 {
+    nanos(uptime_at(start)).saturating_add(nanos(total)).div_ceil(TICK_NS)
+}
+
+/// Returns the last tick that has begun.
+pub(super) fn tick_now() -> u64 {
+    nanos(uptime()) / TICK_NS
 }
 
 /// Nanoseconds of 584 years fit, and nothing waits longer.

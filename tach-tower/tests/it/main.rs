@@ -3,12 +3,14 @@
 mod auto_traits;
 mod bodies;
 mod client;
+mod corpus;
 mod current;
 mod exhausted;
 #[cfg(feature = "axum")]
 mod extract;
 mod grpc;
 mod header;
+mod hops;
 mod in_time;
 mod kit;
 mod manual;
