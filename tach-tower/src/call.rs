@@ -46,6 +46,10 @@ impl<S> Waits<S> {
         Poll::Ready(Ok(()))
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "otherwise a response or a request is copied once more"
+    )]
     #[inline(always)]
     pub(crate) fn call<R>(&mut self, request: R, budget: Budget) -> Call<S, R>
     where
@@ -113,6 +117,10 @@ impl<S: Service<R>, R> Call<S, R> {
     /// is dropped.
     ///
     /// A result that is ready is returned even if the budget is exhausted.
+    #[expect(
+        clippy::inline_always,
+        reason = "otherwise a response or a request is copied once more"
+    )]
     #[inline(always)]
     pub(crate) fn poll(
         self: Pin<&mut Self>,

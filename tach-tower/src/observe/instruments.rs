@@ -8,14 +8,17 @@ use opentelemetry::metrics::Meter;
 #[cfg(feature = "opentelemetry")]
 use super::Stats;
 
-/// Counts an outcome by the recorder of `metrics`, if the feature is on and a recorder is
-/// installed.
-#[cfg_attr(not(feature = "metrics"), expect(unused_variables, reason = "there is no recorder"))]
-#[inline]
-pub(super) fn count(outcome: &'static str) {
-    #[cfg(feature = "metrics")]
-    metrics::counter!("tach_budget_outcomes_total", "outcome" => outcome).increment(1);
+/// Counts an outcome by the recorder of `metrics`, if the feature is on and a recorder is installed.
+///
+/// A macro, since a label that is no literal is allocated for each count.
+macro_rules! count {
+    ($outcome:literal) => {
+        #[cfg(feature = "metrics")]
+        metrics::counter!("tach_budget_outcomes_total", "outcome" => $outcome).increment(1);
+    };
 }
+
+pub(super) use count;
 
 #[cfg(feature = "opentelemetry")]
 impl Stats {

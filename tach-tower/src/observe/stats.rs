@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::instruments;
+use super::instruments::count;
 
 /// The counts of one layer, shared by its clones and services. Reading them takes no lock.
 ///
@@ -127,32 +127,32 @@ impl Stats {
 
     pub(crate) fn count_answered(&self) {
         self.counts.answered.add_one();
-        instruments::count("answered");
+        count!("answered");
     }
 
     pub(crate) fn count_exhausted(&self) {
         self.counts.exhausted.add_one();
-        instruments::count("exhausted");
+        count!("exhausted");
     }
 
     pub(crate) fn count_refused(&self) {
         self.counts.refused.add_one();
-        instruments::count("refused");
+        count!("refused");
     }
 
     pub(crate) fn count_abandoned(&self) {
         self.counts.abandoned.add_one();
-        instruments::count("abandoned");
+        count!("abandoned");
     }
 
     pub(crate) fn count_ended_body(&self) {
         self.counts.ended_bodies.add_one();
-        instruments::count("ended_body");
+        count!("ended_body");
     }
 
     pub(crate) fn count_unparsable_header(&self) {
         self.counts.unparsable_headers.add_one();
-        instruments::count("unparsable_header");
+        count!("unparsable_header");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The public API with tower's own tools, mostly in real time.
 
+mod allocation;
 mod auto_traits;
 mod bodies;
 mod client;
