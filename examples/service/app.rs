@@ -1,8 +1,8 @@
-//! The service: three routes; each request has a budget, a span and an access-log line.
+//! The service: a few routes; each request has a budget, a span and an access-log line.
 
 use core::time::Duration;
 
-use axum::extract::{Path, Request};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -12,16 +12,22 @@ use tach_core::{Budget, Instant};
 use tach_tower::BudgetLayer;
 use tracing::Instrument as _;
 
+use crate::relay::Upstream;
+
 /// The time of a request that asks for no less.
 pub(crate) const BUDGET: Duration = Duration::from_millis(100);
 /// The time that the answer of a search needs.
-const RESERVE: Duration = Duration::from_millis(20);
+pub(crate) const RESERVE: Duration = Duration::from_millis(20);
 
-pub(crate) fn router(budgets: BudgetLayer) -> Router {
+/// With an upstream, `/relay/...` asks it for the rest of the path.
+pub(crate) fn router(budgets: BudgetLayer, upstream: Option<Upstream>) -> Router {
     Router::new()
         .route("/", get(|| async { "tach\n" }))
         .route("/work/{milliseconds}", get(work))
         .route("/search", get(search))
+        .route("/left", get(left))
+        .route("/relay/{*path}", get(relay))
+        .with_state(upstream)
         .layer(budgets)
         .layer(middleware::from_fn(observe))
 }
@@ -30,6 +36,20 @@ pub(crate) fn router(budgets: BudgetLayer) -> Router {
 async fn work(Path(milliseconds): Path<u64>) -> String {
     step("work", Duration::from_millis(milliseconds)).await;
     format!("worked for {milliseconds} ms\n")
+}
+
+/// Answers with the time that the request has.
+async fn left(Extension(budget): Extension<Budget>) -> String {
+    format!("{} us\n", budget.total().as_micros())
+}
+
+/// Asks the second instance, which gets the time that is left.
+async fn relay(
+    State(upstream): State<Option<Upstream>>,
+    Path(path): Path<String>,
+) -> Result<String, (StatusCode, String)> {
+    let upstream = upstream.ok_or((StatusCode::NOT_FOUND, "no --upstream\n".to_owned()))?;
+    upstream.get(&path).await
 }
 
 /// Searches while the budget lasts, and answers with the pages found.

@@ -3,7 +3,12 @@
 //! ```text
 //! cargo run --release --example service              serve until Ctrl-C
 //! cargo run --release --example service -- --demo    drive itself, print a summary, stop
+//! cargo run --release --example service -- --listen 127.0.0.1:3001 --upstream 127.0.0.1:3000
 //! ```
+//!
+//! The last one is a second instance: its `/relay/work/50` asks the first one for `/work/50`, and
+//! announces the time that is left. `curl -H "grpc-timeout: 60m" 127.0.0.1:3001/relay/left` shows
+//! it.
 //!
 //! It prints logs on standard error and spans on standard output. If `OTEL_EXPORTER_OTLP_ENDPOINT`
 //! is set, spans and the events of tracing go there by OTLP, configured by the standard `OTEL_*`
@@ -12,6 +17,7 @@
 mod app;
 mod demo;
 mod options;
+mod relay;
 mod span_lines;
 mod telemetry;
 
@@ -25,6 +31,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::options::Options;
+use crate::relay::Upstream;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -32,7 +39,9 @@ fn main() -> ExitCode {
     let options = match Options::from_args() {
         Ok(options) => options,
         Err(problem) => {
-            eprintln!("service: {problem}\nusage: service [--demo] [--listen ADDRESS:PORT]");
+            eprintln!(
+                "service: {problem}\nusage: service [--demo] [--listen ADDRESS:PORT] [--upstream ADDRESS:PORT]"
+            );
             return ExitCode::from(2);
         }
     };
@@ -67,10 +76,12 @@ async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
 
     let budgets = BudgetLayer::new(app::BUDGET).with_header(tach_tower::GRPC_TIMEOUT, Syntax::Grpc);
     let stats = budgets.stats();
+    let upstream = options.upstream.as_deref().map(Upstream::new).transpose()?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let server = axum::serve(listener, app::router(budgets)).with_graceful_shutdown(async {
-        let _ = stopped.await;
-    });
+    let server =
+        axum::serve(listener, app::router(budgets, upstream)).with_graceful_shutdown(async {
+            let _ = stopped.await;
+        });
     let server = tokio::spawn(server.into_future());
 
     let driven = async { if options.demo { demo::drive(address).await } else { pending().await } };

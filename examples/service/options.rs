@@ -7,11 +7,13 @@ pub(crate) struct Options {
     /// Whether to drive the service, print a summary and stop.
     pub(crate) demo: bool,
     pub(crate) listen: String,
+    /// Another instance, which does the work of `/relay`.
+    pub(crate) upstream: Option<String>,
 }
 
 impl Options {
     pub(crate) fn from_args() -> Result<Self, String> {
-        let (mut demo, mut listen) = (false, None);
+        let (mut demo, mut listen, mut upstream) = (false, None, None);
         let mut arguments = env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -20,11 +22,16 @@ impl Options {
                     let address = arguments.next().ok_or("--listen needs an address and a port")?;
                     listen = Some(address);
                 }
+                "--upstream" => {
+                    let address =
+                        arguments.next().ok_or("--upstream needs an address and a port")?;
+                    upstream = Some(address);
+                }
                 other => return Err(format!("\"{other}\" is not an option")),
             }
         }
         // The demo works with any free port.
         let default = if demo { "127.0.0.1:0" } else { "127.0.0.1:3000" };
-        Ok(Self { demo, listen: listen.unwrap_or_else(|| default.to_owned()) })
+        Ok(Self { demo, listen: listen.unwrap_or_else(|| default.to_owned()), upstream })
     }
 }

@@ -22,6 +22,8 @@ pin_project! {
     /// error: an [`Error`](crate::Error) whose `is_exhausted` returns true. The reader of a gRPC
     /// response gets trailers with the status 4, `DEADLINE_EXCEEDED`, instead.
     ///
+    /// A first frame that is ready is passed on even if the budget is exhausted.
+    ///
     /// # Examples
     ///
     /// A request's body that trickles:
@@ -63,6 +65,7 @@ pin_project! {
 struct End {
     budget: Budget,
     alarm: Alarm,
+    has_begun: bool,
     is_grpc: bool,
     stats: Option<Stats>,
 }
@@ -90,7 +93,7 @@ impl<B> BudgetBody<B> {
         is_grpc: bool,
         stats: Option<Stats>,
     ) -> Self {
-        let end = End { budget, alarm: Alarm::default(), is_grpc, stats };
+        let end = End { budget, alarm: Alarm::default(), has_begun: false, is_grpc, stats };
         Self { content: Content::Inner { body }, end: Some(end) }
     }
 
@@ -125,9 +128,11 @@ where
             }
         };
         let Some(end) = this.end else { return poll_inner(body, cx) };
-        // Also a body that always has a next frame ends.
-        if !end.budget.is_exhausted() {
+        // Also a body that always has a next frame ends. But a response that was ready is worth its
+        // first frame, often its only one: without it, a server would break off the connection.
+        if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
             if let Poll::Ready(frame) = poll_inner(body, cx) {
+                end.has_begun = true;
                 return Poll::Ready(frame);
             }
             core::task::ready!(end.alarm.poll_end(&end.budget, cx));

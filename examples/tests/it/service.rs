@@ -39,6 +39,46 @@ fn the_demo_drives_itself_and_stops() {
     assert_eq!(spans.lines().filter(|line| line.contains(" GET /")).count(), 40);
 }
 
+/// The second instance asks the first one, and sends it the rest of its time.
+#[cfg(unix)]
+#[test]
+fn a_budget_reaches_a_second_instance() {
+    let mut first = service().args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+    let mut first_log = BufReader::new(first.stderr.take().unwrap());
+    let upstream = read_address(&mut first_log);
+    let options = ["--listen", "127.0.0.1:0", "--upstream", &upstream];
+    let mut second = service().args(options).spawn().unwrap();
+    let mut second_log = BufReader::new(second.stderr.take().unwrap());
+    let address = read_address(&mut second_log);
+
+    let answer = get(&address, "/relay/left", "60000m");
+    let left_us: u32 =
+        answer.rsplit_once("\r\n").unwrap().1.trim().strip_suffix(" us").unwrap().parse().unwrap();
+    // The service's own limit of 100 ms, less the reserve of 20.
+    assert!(left_us <= 80_000, "{answer}");
+    let answer = get(&address, "/relay/work/60000", "60m");
+    assert!(answer.contains(" 504 "), "{answer}");
+
+    for (instance, mut log) in [(second, second_log), (first, first_log)] {
+        interrupt(&instance, "INT");
+        log.read_to_string(&mut String::new()).unwrap();
+        assert!(instance.wait_with_output().unwrap().status.success());
+    }
+}
+
+/// Returns the response to a request with a budget.
+#[cfg(unix)]
+fn get(address: &str, path: &str, budget: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: test\r\ngrpc-timeout: {budget}\r\nconnection: close\r\n\r\n"
+    );
+    connection.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    response
+}
+
 #[test]
 fn a_wrong_option_is_named() {
     let output = service().arg("--dmeo").output().unwrap();

@@ -8,7 +8,8 @@ use opentelemetry::metrics::Meter;
 #[cfg(feature = "opentelemetry")]
 use super::Stats;
 
-/// Counts an outcome by the recorder of `metrics`, if the feature is on and a recorder is installed.
+/// Counts an outcome by the recorder of `metrics`, if the feature is on and a recorder is
+/// installed.
 ///
 /// A macro, since a label that is no literal is allocated for each count.
 macro_rules! count {

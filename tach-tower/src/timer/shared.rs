@@ -130,8 +130,8 @@ impl Timer {
     }
 }
 
-/// Returns the first tick that is not before the end of `total`. Ticks are counted from the first use
-/// of tach, since the conversion of an instant of its own would look for an ever older line.
+/// Returns the first tick that is not before the end of `total`. Ticks are counted from the first
+/// use of tach, since the conversion of an instant of its own would look for an ever older line.
 fn tick_of(start: Instant, total: Duration) -> u64 {
     nanos(uptime_at(start)).saturating_add(nanos(total)).div_ceil(TICK_NS)
 }

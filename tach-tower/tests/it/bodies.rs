@@ -102,27 +102,43 @@ async fn a_body_that_nothing_wakes_ends_too_and_is_dropped() {
     assert!(watched.upgrade().is_none(), "the inner body is dropped with the error");
 }
 
+/// A body that always has a frame, a second apart.
+struct Flood(&'static ManualClock);
+
+impl Body for Flood {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.advance(Duration::from_secs(1));
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b".")))))
+    }
+}
+
 /// No frame is pending, so no timer is asked.
 #[tokio::test]
 async fn a_body_that_is_always_ready_ends_too() {
-    struct Flood(&'static ManualClock);
-    impl Body for Flood {
-        type Data = Bytes;
-        type Error = Infallible;
-
-        fn poll_frame(
-            self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-            self.0.advance(Duration::from_secs(1));
-            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b".")))))
-        }
-    }
     let clock: &ManualClock = Box::leak(Box::default());
     let budget = Budget::new(Duration::from_secs(10)).with_clock(clock);
     let (frames, error) = read(BudgetBody::new(Flood(clock), budget)).await;
     assert_eq!(frames, 10);
     assert!(error.is_exhausted());
+}
+
+/// As from a handler that ends with its budget.
+#[tokio::test]
+async fn a_late_body_that_is_ready_is_passed_on_whole() {
+    let clock: &ManualClock = Box::leak(Box::default());
+    let budget = Budget::new(Duration::ZERO).with_clock(clock);
+    let body = BudgetBody::new(http_body_util::Full::new(Bytes::from_static(b"late")), budget);
+    assert_eq!(body.collect().await.unwrap().to_bytes(), "late");
+    let empty = BudgetBody::new(String::new(), budget);
+    assert_eq!(empty.collect().await.unwrap().to_bytes(), "");
+    let (frames, _) = read(BudgetBody::new(Flood(clock), budget)).await;
+    assert_eq!(frames, 1, "the first frame alone");
 }
 
 #[tokio::test]

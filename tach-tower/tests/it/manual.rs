@@ -57,7 +57,6 @@ async fn time_that_a_handler_takes_is_counted() {
         clock.advance(2 * HOUR);
         Ok::<_, Infallible>(Response::new(format!("{}", budget.check().unwrap_err())))
     });
-    let layer = layer.with_endless_bodies();
     let response = layer.layer(inner).oneshot(request()).await.unwrap();
     assert_eq!(text(response).await, "the time budget of 3600s is exhausted");
 }

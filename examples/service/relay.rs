@@ -1,0 +1,39 @@
+//! Calls of a second instance, which learns how much time is left.
+
+use axum::http::StatusCode;
+use reqwest::{Client, Method, Request, Url};
+use tach_tower::{Error, PropagateBudget, PropagateBudgetLayer};
+use tower::{Layer as _, ServiceExt as _};
+
+use crate::Failure;
+use crate::app::RESERVE;
+
+/// A client of the second instance.
+#[derive(Debug, Clone)]
+pub(crate) struct Upstream {
+    url: Url,
+    client: PropagateBudget<Client>,
+}
+
+impl Upstream {
+    pub(crate) fn new(address: &str) -> Result<Self, Failure> {
+        let url = format!("http://{address}/").parse()?;
+        let client = Client::builder().no_proxy().build()?;
+        Ok(Self { url, client: PropagateBudgetLayer::new().with_reserve(RESERVE).layer(client) })
+    }
+
+    /// Asks the second instance for a path. Its budget is the time left, less the reserve: the
+    /// current request's budget is found without a request at hand.
+    pub(crate) async fn get(&self, path: &str) -> Result<String, (StatusCode, String)> {
+        let bad_gateway = |problem: &str| (StatusCode::BAD_GATEWAY, format!("{problem}\n"));
+        let url = self.url.join(path).map_err(|error| bad_gateway(&error.to_string()))?;
+        let answer = self.client.clone().oneshot(Request::new(Method::GET, url)).await;
+        let answer = answer.map_err(|error| match error.downcast_ref::<Error>() {
+            Some(error) => (StatusCode::GATEWAY_TIMEOUT, format!("{error}\n")),
+            None => bad_gateway(&error.to_string()),
+        })?;
+        let status = answer.status();
+        let text = answer.text().await.map_err(|error| bad_gateway(&error.to_string()))?;
+        if status == StatusCode::OK { Ok(text) } else { Err((status, text)) }
+    }
+}

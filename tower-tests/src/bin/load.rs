@@ -1,0 +1,99 @@
+//! Requests and streams over three hops under load, and how long they outlive their budgets.
+//!
+//! `cargo run --release --bin load -- [SECONDS] [CLIENTS]`, in `tower-tests`. Beside them the same
+//! runtime sleeps by tokio: how late those sleeps end is the machine's share.
+
+use std::env;
+use std::time::Duration;
+
+use tach_core::MonotonicInstant;
+use tach_tower::{Budget, within};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tower::ServiceExt as _;
+use tower_tests::chain::Chain;
+use tower_tests::front;
+use tower_tests::journal::Journal;
+
+fn main() {
+    let mut arguments = env::args().skip(1).map(|argument| argument.parse().expect("a number"));
+    let (seconds, clients) = (arguments.next().unwrap_or(10), arguments.next().unwrap_or(64));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(run(Duration::from_secs(seconds), clients));
+}
+
+async fn run(time: Duration, clients: u64) {
+    let journal = Journal::default();
+    let (last, last_stats) = Chain::new("last", None, &journal).serve().await;
+    let (middle, middle_stats) = Chain::new("middle", Some(last), &journal).serve().await;
+    let (address, front_stats) = front::serve(middle, &journal).await;
+    let start = MonotonicInstant::now();
+    let mut tasks = JoinSet::new();
+    for client in 0..clients {
+        tasks.spawn(async move {
+            let service = front::client();
+            let (mut late, mut late_sleeps, mut answered) = (Vec::new(), Vec::new(), 0_u64);
+            for turn in 0_u64.. {
+                if start.elapsed() >= time {
+                    break;
+                }
+                let random = (client * 1_000_003 + turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                let total = Duration::from_micros(20_000 + random * 13 % 180_000);
+                // Half of the requests have the time for their work.
+                let works = random * 7 % 2 * 60_000 + 5;
+                let kind = if random % 3 == 0 { "stream" } else { "unary" };
+                let request = front::request(address, &format!("/{kind}/{works}"));
+                let budget = Budget::new(total);
+                let call = within(budget, service.clone().oneshot(request));
+                if let Ok(response) = call.await {
+                    let status = response.status();
+                    let is_whole = response.bytes().await.is_ok();
+                    answered += u64::from(is_whole && status.is_success());
+                }
+                late.push(budget.elapsed().saturating_sub(total));
+                let nap = Duration::from_millis(5);
+                let napping = MonotonicInstant::now();
+                sleep(nap).await;
+                late_sleeps.push(napping.elapsed().saturating_sub(nap));
+            }
+            (late, late_sleeps, answered)
+        });
+    }
+    let (mut late, mut late_sleeps, mut answered) = (Vec::new(), Vec::new(), 0);
+    for (one, sleeps, answers) in tasks.join_all().await {
+        late.extend(one);
+        late_sleeps.extend(sleeps);
+        answered += answers;
+    }
+    sleep(Duration::from_millis(500)).await;
+    let visits = journal.visits();
+    let outlived = |kind: &str| -> Vec<_> {
+        let of = visits.iter().filter(|visit| visit.service == kind);
+        of.map(|visit| visit.outlived.expect("the service let go of the request")).collect()
+    };
+    println!("{} requests, {answered} answered whole", late.len());
+    for (name, stats) in [("front", front_stats), ("middle", middle_stats), ("last", last_stats)] {
+        println!(
+            "{name}: {} answered, {} exhausted, {} abandoned, {} bodies ended",
+            stats.answered(),
+            stats.exhausted(),
+            stats.abandoned(),
+            stats.ended_bodies()
+        );
+    }
+    println!("\nlater than the end of the budget    p50       p99     p99.9       max");
+    print("tokio's own sleeps, for comparison", late_sleeps);
+    print("client", late);
+    for service in ["front", "middle", "last"] {
+        print(service, outlived(service));
+    }
+}
+
+fn print(name: &str, mut late: Vec<Duration>) {
+    late.sort_unstable();
+    let at = |per_mille: usize| {
+        let last = late.len().saturating_sub(1);
+        late.get(last * per_mille / 1_000).copied().unwrap_or_default()
+    };
+    println!("{name:34} {:>8.2?} {:>9.2?} {:>9.2?} {:>9.2?}", at(500), at(990), at(999), at(1_000));
+}
