@@ -56,7 +56,11 @@ async fn unary(
 
 async fn stream(State(front): State<Front>, Path(millis): Path<u64>) -> Response {
     let working = front.journal.enter("front");
-    let messages = front.next.stream(Work { millis }).await.unwrap();
+    let Ok(messages) = front.next.stream(Work { millis }).await else {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::BAD_GATEWAY;
+        return response;
+    };
     Response::new(Body::from_stream(messages.map(move |message| {
         let _ = &working;
         message.map(|message| Bytes::from(format!("{}\n", message.millis)))
