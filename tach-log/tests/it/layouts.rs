@@ -62,6 +62,18 @@ fn a_layout_as_the_default_writes_as_the_default() {
 }
 
 #[test]
+fn an_absent_target_or_message_is_left_out_unless_it_is_required() {
+    let silent = Record::builder().level(Level::Warn).target("").build();
+    let parts = |json: &Json| line(json, &silent);
+    assert_eq!(parts(&Json::empty().target("t").message("m").level("l")), "{\"l\":\"WARN\"}\n");
+    // ECS requires a message, also under another name and in its place.
+    let event = parts(&Json::ecs().message("msg"));
+    assert!(event.contains(r#","log.level":"WARN","msg":"","#), "{event}");
+    let event: Value = serde_json::from_str(&event).unwrap();
+    assert!(event.get("message").is_none() && event.get("log.logger").is_none(), "{event}");
+}
+
+#[test]
 fn times_have_any_precision_offset_or_unit() {
     let cases = [
         (Json::new().digits(3), json!("2023-11-14T22:13:20.123Z")),
