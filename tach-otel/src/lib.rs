@@ -88,12 +88,30 @@
 //! - `logs` (default): `Clocked` for logger providers and loggers.
 //! - `sdk`: the processors, each with the feature of its signal.
 //!
+//! # Versions of `opentelemetry`
+//!
+//! One release works with 0.32 and with 0.33: each is compiled and tested in CI. Cargo takes the
+//! version that your other dependencies need. If it finds the newest instead, because nothing in
+//! your program needs the older one, `cargo update --package opentelemetry@0.33.1 --precise 0.32.0`
+//! changes that (and the same for `opentelemetry_sdk`).
+//!
+//! When a version appears, the range grows by it in a minor release as soon as it passes the tests,
+//! if the code fits both. If it doesn't, the next major release takes the new one alone, and the
+//! older release stays for the older versions. A version leaves the range only in a major release.
+//!
 //! # Limits
 //!
 //! tracing-opentelemetry reads the wall clock for every start, event and end, so a span costs more
 //! under it with tach than without. It would have to omit the times that mean the present
 //! (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations that it
 //! measures (`busy_ns`, `idle_ns`) come from `std::time::Instant`.
+//!
+//! tracing-opentelemetry reads the wall clock when a span is created and starts it when it is
+//! entered. If the clock is stepped in between and tach has noticed, the start is kept, and off by
+//! the step: 4 of 1,000,000 spans with a step every 0.1 s, where none was on the other roads.
+//!
+//! The points of metrics keep the SDK's time: it reads the wall clock for the start and the end of
+//! an interval when it collects them, and no interface sets them.
 //!
 //! The SDK passes a `SpanProcessor` its own span in `on_start`. An event that the processor adds
 //! there has the wall clock's time.

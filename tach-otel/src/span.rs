@@ -59,7 +59,7 @@ use crate::table::Entry;
 ///
 /// While an [event time](tach_core::event_time) of the last 10 ms is current, an event that is
 /// added without a time, or with one that was read just now, has the event time, as the log lines
-/// have.
+/// have. (Not an event that tracing-opentelemetry keeps until its span is entered.)
 ///
 /// # Cost
 ///

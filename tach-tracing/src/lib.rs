@@ -24,6 +24,7 @@
 //! | [`EventTime`] | gives each event one time in all layers inside it |
 //! | [`SpanTiming`] | measures busy and idle times of spans |
 //! | [`CloseTimes`] | prints these times when a span closes, like `FmtSpan::CLOSE` |
+//! | [`CloseAttributes`] | records these times in an OpenTelemetry span when it closes |
 //!
 //! ```
 //! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
@@ -40,7 +41,9 @@
 //!     .init();
 //! ```
 //!
-//! Per-layer filters go around [`CloseTimes`] and inside [`EventTime`], or around everything.
+//! Per-layer filters go around [`CloseTimes`] and inside [`EventTime`], or around everything. If
+//! each layer has a filter, `EventTime::new(vec![a.boxed(), b.boxed()])` loses no event, where
+//! `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTime`]).
 //!
 //! # The time that a timer prints
 //!
@@ -52,6 +55,8 @@
 //! # Features
 //!
 //! - `jiff`: `Local` and `Strftime`, with time zones from [jiff](https://docs.rs/jiff).
+//! - `tree`: `Tree`, which makes any timer one of
+//!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -63,9 +68,13 @@ mod timer;
 mod timers;
 
 pub use crate::error::Error;
-pub use crate::layers::{CloseTimes, EventTime, SpanDurations, SpanTimes, SpanTiming};
+pub use crate::layers::{
+    CloseAttributes, CloseTimes, EventTime, SpanDurations, SpanTimes, SpanTiming,
+};
 pub use crate::tick_scale::TickScale;
 pub use crate::timer::{Timer, WithClock};
+#[cfg(feature = "tree")]
+pub use crate::timers::Tree;
 pub use crate::timers::{
     FixedOffset, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
 };

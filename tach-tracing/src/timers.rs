@@ -9,6 +9,8 @@ mod strftime;
 #[cfg(feature = "jiff")]
 mod system_zone;
 mod ticks;
+#[cfg(feature = "tree")]
+mod tree;
 mod unix;
 mod uptime;
 mod utc;
@@ -21,6 +23,8 @@ pub use self::offset::FixedOffset;
 #[cfg(feature = "jiff")]
 pub use self::strftime::Strftime;
 pub use self::ticks::Ticks;
+#[cfg(feature = "tree")]
+pub use self::tree::Tree;
 pub use self::unix::{UnixMicros, UnixMillis, UnixNanos, UnixSeconds};
 pub use self::uptime::Uptime;
 pub use self::utc::Utc;

@@ -57,6 +57,7 @@ const STEPS: &[Step] = &[
     ("code generation", codegen::check),
     ("loom models", loom::check),
     ("systemd's journal", journal::check),
+    ("the oldest opentelemetry", otel::oldest),
     ("OpenTelemetry's back ends", otel::check),
     ("budgets on real hops", tower::check),
     ("order across threads", || {

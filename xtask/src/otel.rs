@@ -7,6 +7,14 @@ use crate::run::{self, cargo, program, run};
 const PROGRAMS: [(&str, &str); 3] =
     [("OTELCOL_BIN", "otelcol"), ("JAEGER_BIN", "jaeger"), ("FAKETIME_LIB", "libfaketime.so")];
 
+/// Tests tach-otel with the oldest version of opentelemetry that it supports. The workspace's tests
+/// have the newest.
+pub(crate) fn oldest() -> Result<(), String> {
+    let package = ["--locked", "--manifest-path", "xtask/otel-versions/Cargo.toml"];
+    let target = run::target().join("otel-versions");
+    run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", target))
+}
+
 /// Installs missing programs, lints the tests and runs them.
 pub(crate) fn check() -> Result<(), String> {
     let home = cache::folder("TACH_OTEL_HOME", "tach-otel")?;

@@ -56,6 +56,41 @@ fn an_event_has_one_time_in_text_in_json_and_in_the_record() {
     assert_eq!(text, records);
 }
 
+/// Returns the times of 100 events in lines of text and in an OpenTelemetry span.
+#[cfg(feature = "trace")]
+fn in_span(
+    around: impl FnOnce(
+        Vec<Box<dyn Layer<Registry> + Send + Sync>>,
+    ) -> Box<dyn Layer<Registry> + Send + Sync>,
+) -> [Vec<UnixTime>; 2] {
+    let (sdk, text) = (crate::support::Sdk::new(), Captured::default());
+    let layers = vec![
+        fmt::layer().with_ansi(false).with_timer(Utc::<9>).with_writer(text.clone()).boxed(),
+        tracing_opentelemetry::layer().with_tracer(sdk.clocked()).boxed(),
+    ];
+    tracing::subscriber::with_default(registry().with(around(layers)), || {
+        tracing::info_span!("span").in_scope(|| {
+            for number in 0..100 {
+                tracing::info!(number, "ready");
+            }
+        });
+    });
+    let in_text = |line: &str| line.split(' ').next().unwrap().parse().unwrap();
+    let span = sdk.span("span");
+    crate::support::assert_in_order(&span);
+    let in_span = |event: &opentelemetry::trace::Event| UnixTime::from_system_time(event.timestamp);
+    [text.text().lines().map(in_text).collect(), span.events.iter().map(in_span).collect()]
+}
+
+#[cfg(feature = "trace")]
+#[test]
+fn an_event_has_one_time_in_text_and_in_the_span() {
+    let [text, span] = in_span(|layers| EventTime::new(layers).boxed());
+    assert_eq!((text.len(), text), (100, span));
+    let [text, span] = in_span(Layer::boxed);
+    assert_ne!(text, span, "the positive control");
+}
+
 /// The positive control.
 #[test]
 fn without_event_time_each_has_its_own() {

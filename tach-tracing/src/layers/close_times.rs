@@ -25,8 +25,8 @@ use super::span_timing::SpanTimes;
 ///
 /// # Order of layers
 ///
-/// Per-layer filters go around this layer, never inside: there they would be asked once for the
-/// closed span and its line, so that lines appeared for hidden spans, without the span's name.
+/// Per-layer filters go around this layer. A filter inside is asked for the span when it closes: a
+/// span that it hides has no line.
 ///
 /// ```
 /// use tach_tracing::{CloseTimes, SpanTiming, Utc};
@@ -65,7 +65,8 @@ impl<L> CloseTimes<L> {
         Self { layer }
     }
 
-    /// Passes an event in the span `id` to the inner layer.
+    /// Passes an event in the span `id` to the inner layer, whose filters are asked for it, as
+    /// tracing-subscriber asks them for an event.
     fn emit<S, const N: usize>(
         &self,
         id: Id,
@@ -77,6 +78,9 @@ impl<L> CloseTimes<L> {
         S: Subscriber,
         L: Layer<S>,
     {
+        if !self.layer.enabled(metadata, context.clone()) {
+            return;
+        }
         let fields = FieldSet::new(names, metadata.callsite());
         let values = values.map(Some);
         self.layer

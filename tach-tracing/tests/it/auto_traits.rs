@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    CloseTimes, Error, EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming, TickScale,
-    Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
+    CloseAttributes, CloseTimes, Error, EventTime, FixedOffset, SpanDurations, SpanTimes,
+    SpanTiming, TickScale, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
+    WithClock,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
+    CloseAttributes<()>,
     CloseTimes<()>,
     EventTime<()>,
     FixedOffset,
@@ -35,6 +37,8 @@ assert_implements!(
     SpanTimes,
     SpanTiming,
 );
+#[cfg(feature = "tree")]
+assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Tree<Utc>);
 #[cfg(feature = "jiff")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Local);
 #[cfg(feature = "jiff")]

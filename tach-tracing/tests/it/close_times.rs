@@ -200,6 +200,22 @@ fn each_layer_has_a_filter_of_its_own_within_event_time() {
     assert!(one.contains("inner{later=") && one.contains("outer{request=7"), "{one}");
 }
 
+/// A filter inside hides spans from its layer, and their lines as well.
+#[test]
+fn a_filter_inside_prints_no_line_of_a_hidden_span() {
+    let captured = <[Captured; 2]>::default();
+    let [one, other] = captured.each_ref().map(|captured| {
+        fmt::layer().with_ansi(false).with_writer(captured.clone()).with_timer(Noon)
+    });
+    let layers = one.with_filter(LevelFilter::INFO).and_then(other);
+    with_default(registry().with(SpanTiming::new()).with(CloseTimes::new(layers)), spans);
+    let [one, other] = captured.map(|captured| captured.text());
+    assert_eq!([&one, &other].map(|text| text.matches(": close").count()), [2, 4], "{one}");
+    for (line, name) in one.lines().filter(|line| line.contains("close")).zip(["inner", "outer"]) {
+        assert!(line.contains(name), "{line}");
+    }
+}
+
 #[test]
 fn filters_go_around_it() {
     let captured = Captured::default();

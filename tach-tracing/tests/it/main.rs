@@ -2,6 +2,7 @@
 
 mod allocation;
 mod auto_traits;
+mod close_attributes;
 mod close_times;
 mod event_time;
 mod every;
@@ -15,3 +16,5 @@ mod span_timing;
 mod support;
 mod texts;
 mod timers;
+#[cfg(feature = "tree")]
+mod tree;
