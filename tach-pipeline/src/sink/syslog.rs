@@ -3,6 +3,7 @@
 mod socket;
 
 use std::io::{self, Write as _};
+#[cfg(unix)]
 use std::path::PathBuf;
 use std::process;
 
@@ -15,7 +16,7 @@ use super::formatter::AnyFormat;
 use super::{program, severity};
 
 /// The socket of the daemon on this machine.
-#[cfg(not(target_vendor = "apple"))]
+#[cfg(all(unix, not(target_vendor = "apple")))]
 const LOCAL: &str = "/dev/log";
 #[cfg(target_vendor = "apple")]
 const LOCAL: &str = "/var/run/syslog";
