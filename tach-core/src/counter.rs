@@ -13,7 +13,7 @@
 //!   far as the ISA can. Its `asm!` is not `nomem`, so that the compiler does not move memory
 //!   accesses across the read either.
 //! - `fn ticks_self_ordered() -> u64`: one instruction that itself waits for every earlier load,
-//!   not `nomem` either. It may be called only if `Features::ordering` says that it exists.
+//!   not `nomem` either. It may be called only if `Features::fencing` says that it exists.
 
 use cfg_if::cfg_if;
 
@@ -68,13 +68,13 @@ pub(crate) const IS_READ_BEFORE_STORES: bool =
 pub(crate) struct Features {
     /// The counter runs at one rate, whatever the core's frequency or sleep state.
     pub(crate) invariant: bool,
-    pub(crate) ordering: Ordering,
+    pub(crate) fencing: Fencing,
 }
 
 /// The means that keeps a read of the counter after earlier loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "a back end has some of them")]
-pub(crate) enum Ordering {
+pub(crate) enum Fencing {
     /// None that the ISA promises.
     Unordered,
     /// The fence of `ticks_fenced`.
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(CLOCKSOURCES.has_counter(), !name.is_empty());
         if let Ok(expected) = env::var("TACH_EXPECTED_COUNTER") {
             let features = features(os::cpu_capabilities());
-            assert_eq!(format!("{:?}, {:?}", features.ordering, declared_hz()), expected);
+            assert_eq!(format!("{:?}, {:?}", features.fencing, declared_hz()), expected);
         }
     }
 
@@ -146,9 +146,9 @@ mod tests {
         if !CLOCKSOURCES.has_counter() {
             return;
         }
-        let ordered = match features(os::cpu_capabilities()).ordering {
-            Ordering::SelfOrdered => ticks_self_ordered,
-            Ordering::Fenced | Ordering::Unordered => ticks_fenced,
+        let ordered = match features(os::cpu_capabilities()).fencing {
+            Fencing::SelfOrdered => ticks_self_ordered,
+            Fencing::Fenced | Fencing::Unordered => ticks_fenced,
         };
         let first = ticks_fenced();
         let mut last = first;

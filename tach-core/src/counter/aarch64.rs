@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Clocksources, Features, Ordering};
+use super::{Clocksources, Features, Fencing};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "arch_sys_counter", built_on_it: &[] };
@@ -11,11 +11,11 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 /// Linux's `HWCAP2_ECV`: `CNTVCTSS_EL0` can be read (arch/arm64/include/uapi/asm/hwcap.h).
 const ECV: u64 = 1 << 19;
 
-/// Returns the ordering that the CPU offers. Every `AArch64` CPU has the timer, and it runs at one
+/// Returns the fencing that the CPU offers. Every `AArch64` CPU has the timer, and it runs at one
 /// rate (Arm ARM, D12.1.2: system counter).
 pub(crate) fn features(capabilities: u64) -> Features {
-    let ordering = if capabilities & ECV != 0 { Ordering::SelfOrdered } else { Ordering::Fenced };
-    Features { invariant: true, ordering }
+    let fencing = if capabilities & ECV != 0 { Fencing::SelfOrdered } else { Fencing::Fenced };
+    Features { invariant: true, fencing }
 }
 
 /// Returns the frequency that the firmware has set, or `None` if it has not, as on some emulators.

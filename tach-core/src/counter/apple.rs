@@ -1,7 +1,7 @@
 //! Mach's absolute time: the CPU's counter without the time that the system slept, in ns on Intel.
 #![expect(unsafe_code, reason = "calls mach_absolute_time, mach_timebase_info")]
 
-use super::{Clocksources, Features, Ordering};
+use super::{Clocksources, Features, Fencing};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "mach_absolute_time", built_on_it: &[] };
@@ -19,7 +19,7 @@ unsafe extern "C" {
 }
 
 pub(crate) fn features(_: u64) -> Features {
-    Features { invariant: true, ordering: Ordering::Fenced }
+    Features { invariant: true, fencing: Fencing::Fenced }
 }
 
 pub(crate) fn declared_hz() -> Option<u64> {
@@ -39,5 +39,5 @@ pub(crate) fn ticks() -> u64 {
 
 /// The barrier is in the function.
 pub(crate) use ticks as ticks_fenced;
-/// Never called, since `features` returns [`Ordering::Fenced`].
+/// Never called, since `features` returns [`Fencing::Fenced`].
 pub(crate) use ticks as ticks_self_ordered;

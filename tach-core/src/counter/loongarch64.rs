@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Clocksources, Features, Ordering};
+use super::{Clocksources, Features, Fencing};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "Constant", built_on_it: &[] };
@@ -11,7 +11,7 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 /// Returns the same on every CPU: the stable counter runs at one rate (LoongArch reference manual,
 /// volume 1, 2.2.10.4).
 pub(crate) fn features(_: u64) -> Features {
-    Features { invariant: true, ordering: Ordering::Unordered }
+    Features { invariant: true, fencing: Fencing::Unordered }
 }
 
 /// Computes the frequency from CPUCFG's words 4, the crystal's frequency, and 5, the counter's
@@ -42,7 +42,7 @@ pub(crate) fn ticks() -> u64 {
 }
 
 /// Reads the counter behind DBAR 0, which completes every earlier memory access. The manual does
-/// not say that the counter is read after it: hence [`Ordering::Unordered`].
+/// not say that the counter is read after it: hence [`Fencing::Unordered`].
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;

@@ -1,11 +1,11 @@
 //! A target whose counter tach does not read. Ticks come from the OS clock.
 
-use super::{Clocksources, Features, Ordering};
+use super::{Clocksources, Features, Fencing};
 
 pub(crate) const CLOCKSOURCES: Clocksources = Clocksources { counter: "", built_on_it: &[] };
 
 pub(crate) fn features(_: u64) -> Features {
-    Features { invariant: false, ordering: Ordering::Unordered }
+    Features { invariant: false, fencing: Fencing::Unordered }
 }
 
 pub(crate) fn declared_hz() -> Option<u64> {

@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Clocksources, Features, Ordering};
+use super::{Clocksources, Features, Fencing};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
@@ -11,7 +11,7 @@ pub(crate) const CLOCKSOURCES: Clocksources =
 /// Zicntr's `time` runs at one rate (unprivileged ISA, chapter Zicntr). `cycle` does not, and Linux
 /// keeps it from user space since 6.6.
 pub(crate) fn features(_: u64) -> Features {
-    Features { invariant: true, ordering: Ordering::Unordered }
+    Features { invariant: true, fencing: Fencing::Unordered }
 }
 
 /// Returns `None`: the frequency is in the device tree, which only the kernel reads.
@@ -31,7 +31,7 @@ pub(crate) fn ticks() -> u64 {
 
 /// Reads `time` behind `fence r, i`. The ISA orders reads of a CSR against memory only as device
 /// input, and does not say that `time` is read in that order on every core: hence
-/// [`Ordering::Unordered`].
+/// [`Fencing::Unordered`].
 #[inline]
 pub(crate) fn ticks_fenced() -> u64 {
     let ticks;

@@ -4,7 +4,7 @@
 use core::arch::asm;
 
 use super::intrinsics::{__cpuid, _rdtsc, CpuidResult};
-use super::{Clocksources, Features, Ordering};
+use super::{Clocksources, Features, Fencing};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
@@ -28,8 +28,8 @@ pub(crate) fn features(_: u64) -> Features {
     let last = cpuid(FIRST_EXTENDED).eax;
     let edx_bit = |number, bit: u32| number <= last && cpuid(number).edx & (1 << bit) != 0;
     let has_rdtscp = edx_bit(EXTENDED_FEATURES, 27);
-    let ordering = if has_rdtscp { Ordering::SelfOrdered } else { Ordering::Fenced };
-    Features { invariant: edx_bit(POWER_MANAGEMENT, 8), ordering }
+    let fencing = if has_rdtscp { Fencing::SelfOrdered } else { Fencing::Fenced };
+    Features { invariant: edx_bit(POWER_MANAGEMENT, 8), fencing }
 }
 
 /// Returns the TSC's frequency. In a virtual machine only the hypervisor's leaf counts: the crystal

@@ -1,7 +1,7 @@
 //! The verdict on the counter, from the evidence.
 
 use super::{Cause, Order, Source};
-use crate::counter::{Clocksources, Features, Ordering};
+use crate::counter::{Clocksources, Features, Fencing};
 use crate::os::KernelView;
 
 /// How ticks are read. The bare read only compares the mode with [`Mode::Enforced`], the ordered
@@ -105,11 +105,11 @@ pub(super) fn decide(
     wish: Wish,
 ) -> Verdict {
     let os = |cause| Verdict { mode: Mode::Os, cause };
-    let trusted_mode = match features.ordering {
+    let trusted_mode = match features.fencing {
         _ if wish.enforced => Mode::Enforced,
-        Ordering::SelfOrdered => Mode::SelfOrdered,
-        Ordering::Fenced => Mode::Fenced,
-        Ordering::Unordered => Mode::Enforced,
+        Fencing::SelfOrdered => Mode::SelfOrdered,
+        Fencing::Fenced => Mode::Fenced,
+        Fencing::Unordered => Mode::Enforced,
     };
     let by_merit = match (features.invariant, kernel_verdict(kernel, clocksources)) {
         (false, _) => os(Cause::CounterNotInvariant),
@@ -142,7 +142,7 @@ pub(super) fn kernel_verdict(kernel: &KernelView<'_>, clocksources: Clocksources
 mod tests {
     use super::*;
 
-    const TRUSTED: Features = Features { invariant: true, ordering: Ordering::SelfOrdered };
+    const TRUSTED: Features = Features { invariant: true, fencing: Fencing::SelfOrdered };
     const X86: Clocksources =
         Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
 
@@ -195,14 +195,14 @@ mod tests {
 
     #[test]
     fn without_a_self_ordered_read_the_fence_orders() {
-        let features = Features { ordering: Ordering::Fenced, ..TRUSTED };
+        let features = Features { fencing: Fencing::Fenced, ..TRUSTED };
         let found = by_merit(features, &kernel(Some("tsc"), "tsc"));
         assert_eq!(found, (Mode::Fenced, Cause::KernelUsesCounter));
     }
 
     #[test]
     fn a_trusted_counter_without_an_ordered_read_is_enforced() {
-        let features = Features { ordering: Ordering::Unordered, ..TRUSTED };
+        let features = Features { fencing: Fencing::Unordered, ..TRUSTED };
         let riscv = Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
         let uses = kernel(Some("riscv_clocksource"), "riscv_clocksource");
         let verdict = decide(features, riscv, &uses, Wish::default());
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_trusted_counter_is_enforced_on_request() {
         let enforced = Wish { enforced: true, ..Wish::default() };
-        let fenced = Features { ordering: Ordering::Fenced, ..TRUSTED };
+        let fenced = Features { fencing: Fencing::Fenced, ..TRUSTED };
         for features in [TRUSTED, fenced] {
             let verdict = decide(features, X86, &kernel(Some("tsc"), "tsc"), enforced);
             assert_eq!((verdict.mode, verdict.cause), (Mode::Enforced, Cause::KernelUsesCounter));
