@@ -25,6 +25,8 @@ pub struct Subject {
 pub struct Opened {
     /// Logs the event with a number.
     pub log: Box<dyn Fn(u64) + Send + Sync>,
+    /// Logs a message without fields.
+    pub message: Box<dyn Fn(&str) + Send + Sync>,
     /// Writes everything, and ends the logger.
     pub close: Box<dyn FnOnce()>,
 }
@@ -83,7 +85,9 @@ where
         + 'static,
 {
     let logger = Logger::root(drain, o!());
+    let other = logger.clone();
     Opened {
+        message: Box::new(move |text| slog::info!(other, "{}", text)),
         log: Box::new(move |number| {
             slog::info!(logger, "request done"; "number" => number, "took" => 0.25, "path" => "/index.html");
         }),
@@ -95,7 +99,9 @@ fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
     let guard = pipeline(path, format);
     let pipeline = guard.clone();
     log::set_max_level(pipeline.max_level());
+    let other = pipeline.clone();
     Opened {
+        message: Box::new(move |text| log::info!(logger: other, "{text}")),
         log: Box::new(move |number| {
             log::info!(logger: pipeline, number, took = 0.25, path = "/index.html"; "request done");
         }),
@@ -111,6 +117,7 @@ fn tach_tracing(path: &Path) -> Opened {
 fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {
     tracing::dispatcher::set_global_default(dispatch).expect("the process has no other");
     Opened {
+        message: Box::new(|text| tracing::info!("{text}")),
         log: Box::new(|number| {
             tracing::info!(number, took = 0.25, path = "/index.html", "request done");
         }),
@@ -146,8 +153,9 @@ fn spdlog(path: &Path) -> Opened {
     let pool = Arc::new(ThreadPool::builder().build().expect("a thread"));
     let sink = AsyncPoolSink::builder().sink(file).thread_pool(pool).build_arc().expect("a sink");
     let logger = Arc::new(spdlog::Logger::builder().sink(sink).build().expect("a logger"));
-    let kept = Arc::clone(&logger);
+    let (kept, other) = (Arc::clone(&logger), Arc::clone(&logger));
     Opened {
+        message: Box::new(move |text| info!(logger: other, "{text}")),
         log: Box::new(move |number| {
             info!(logger: logger, "request done", kv: { number, took = 0.25, path = "/index.html" });
         }),

@@ -3,7 +3,8 @@
 //! Each subject logs the same event, with a number, a float and a text, to a real file. `bursts`:
 //! 20 calls every millisecond in each of one, two and four threads, each call measured. `flooded`:
 //! calls without a pause, each measured. `M/s`: millions of events a second, until the file is
-//! complete, from one, two and four threads.
+//! complete, from one, two and four threads. Then the bursts and `M/s` of 8 and 64 threads, and the
+//! medians of calls with long messages, two every millisecond.
 //!
 //! ```sh
 //! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
@@ -20,6 +21,9 @@ use benches::loggers::{self, Opened, SUBJECTS, Subject, in_a_process, path};
 const BURSTS: usize = 3_000;
 const FLOOD: u64 = 300_000;
 const THROUGHPUT: usize = 1_000_000;
+/// The bytes of messages.
+const LENGTHS: [usize; 4] = [100, 1_000, 8_000, 100_000];
+const OF_A_LENGTH: usize = 500;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -32,7 +36,8 @@ fn main() {
         "| | bursts p50 / p99 / p99.9 ns | of 2 threads | of 4 | flooded p50 ns | M/s 1 / 2 / 4 threads |"
     );
     println!("|---|---|---|---|---|---|");
-    for Subject { name, .. } in SUBJECTS.iter().filter(|subject| subject.name.contains(wanted)) {
+    let subjects = || SUBJECTS.iter().filter(|subject| subject.name.contains(wanted));
+    for Subject { name, .. } in subjects() {
         let [bursts, of_two, of_four, flooded, one, two, four] =
             ["bursts", "bursts-2", "bursts-4", "flooded", "1", "2", "4"]
                 .map(|what| in_a_process(name, what));
@@ -40,22 +45,50 @@ fn main() {
             "| {name} | {bursts} | {of_two} | {of_four} | {flooded} | {one} / {two} / {four} |"
         );
     }
+    println!(
+        "\n| | bursts of 8 threads | of 64 | M/s 8 / 64 threads | messages of 100 B | 1 kB | 8 kB | 100 kB |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for Subject { name, .. } in subjects() {
+        let [few, many, few_rate, many_rate] =
+            ["bursts-8", "bursts-64", "8", "64"].map(|what| in_a_process(name, what));
+        let lengths = LENGTHS.map(|bytes| in_a_process(name, &format!("message-{bytes}")));
+        let lengths = lengths.join(" | ");
+        println!("| {name} | {few} | {many} | {few_rate} / {many_rate} | {lengths} |");
+    }
 }
 
 /// Measures one thing. `what` is a number of threads, or the name of a measurement.
 fn measured(subject: &Subject, what: &str) -> String {
     match what {
         "bursts" => bursts(subject, 1),
-        "bursts-2" => bursts(subject, 2),
-        "bursts-4" => bursts(subject, 4),
         "flooded" => {
             let flood =
                 |log: &dyn Fn(u64)| (0..FLOOD).map(|number| timed(|| log(number))).collect();
             let times: Vec<u64> = with(subject, |log| flood(log));
             quantile(&times, 0.5).to_string()
         }
-        threads => format!("{:.2}", throughput(subject, threads.parse().expect("a number"))),
+        _ if what.starts_with("bursts-") => bursts(subject, number(&what["bursts-".len()..])),
+        _ if what.starts_with("message-") => {
+            let text = "x".repeat(number(&what["message-".len()..]));
+            let path = path();
+            let Opened { log, message, close } = (subject.open)(&path);
+            let pairs = (0..OF_A_LENGTH).flat_map(|_| {
+                thread::sleep(Duration::from_millis(1));
+                [timed(|| message(&text)), timed(|| message(&text))]
+            });
+            let times: Vec<u64> = pairs.collect();
+            drop((log, message));
+            close();
+            fs::remove_file(path).ok();
+            quantile(&times, 0.5).to_string()
+        }
+        threads => format!("{:.2}", throughput(subject, number(threads))),
     }
+}
+
+fn number(text: &str) -> usize {
+    text.parse().expect("a number")
 }
 
 /// Logs 20 events every millisecond in each thread.
@@ -82,10 +115,10 @@ fn bursts(subject: &Subject, threads: usize) -> String {
 /// Sets up a logger, logs a little, calls `f`, and closes the logger.
 fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R) -> R {
     let path = path();
-    let Opened { log, close } = (subject.open)(&path);
+    let Opened { log, message, close } = (subject.open)(&path);
     (0..1_000).for_each(&log);
     let result = f(&log);
-    drop(log);
+    drop((log, message));
     close();
     fs::remove_file(path).ok();
     result
@@ -94,7 +127,7 @@ fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R)
 /// Measures millions of events a second, until the last one is in the file.
 fn throughput(subject: &Subject, threads: usize) -> f64 {
     let path = path();
-    let Opened { log, close } = (subject.open)(&path);
+    let Opened { log, message, close } = (subject.open)(&path);
     (0..1_000).for_each(&log);
     let start = Instant::now();
     thread::scope(|scope| {
@@ -102,7 +135,7 @@ fn throughput(subject: &Subject, threads: usize) -> f64 {
             scope.spawn(|| (0..(THROUGHPUT / threads) as u64).for_each(&log));
         }
     });
-    drop(log);
+    drop((log, message));
     close();
     let took = start.elapsed();
     let lines = fs::read(&path).map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);

@@ -69,7 +69,7 @@ fn main() {
 /// Measures one thing: percent of a core, KiB, or milliseconds.
 fn measured(subject: &Subject, what: &str) -> f64 {
     let path = path();
-    let Opened { log, close } = (subject.open)(&path);
+    let Opened { log, message, close } = (subject.open)(&path);
     let result = match what {
         "idle" => {
             log(0);
@@ -98,7 +98,7 @@ fn measured(subject: &Subject, what: &str) -> f64 {
             percent(|| log_at(rate.parse().expect("a rate"), &*log))
         }
     };
-    drop(log);
+    drop((log, message));
     close();
     fs::remove_file(path).ok();
     result
