@@ -62,6 +62,27 @@ fn a_future_survives_its_runtime() {
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
 }
 
+/// The future already waits in the second runtime, by the timer of the first one, when that ends.
+#[test]
+fn a_runtime_that_ends_hands_its_waiters_on() {
+    let layer = BudgetLayer::new(10 * SHORT);
+    let mut future = Box::pin(layer.layer(never()).oneshot(request()));
+    let first = current_thread();
+    first.block_on(core::future::poll_fn(|cx| {
+        assert!(future.as_mut().poll(cx).is_pending());
+        core::task::Poll::Ready(())
+    }));
+    current_thread().block_on(async {
+        core::future::poll_fn(|cx| {
+            assert!(future.as_mut().poll(cx).is_pending());
+            core::task::Poll::Ready(())
+        })
+        .await;
+        first.shutdown_background();
+        assert_eq!(future.await.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+    });
+}
+
 /// A short budget behind a long one: the driver sleeps for the long one already.
 #[tokio::test]
 async fn a_shorter_budget_wakes_the_timer() {
