@@ -311,8 +311,6 @@ fn take_all(consumer: &mut Consumer, bytes: &mut Vec<u8>) {
     if waiting == 0 {
         return;
     }
-    // The ring may be full the next time.
-    reserve(bytes, 2 * consumer.capacity());
     bytes.resize(before + waiting, 0);
     consumer.read(&mut bytes[before..]);
 }

@@ -115,10 +115,6 @@ impl Producer {
 }
 
 impl Consumer {
-    pub(super) fn capacity(&self) -> usize {
-        self.ring.words.len() * WORD
-    }
-
     pub(super) fn waiting(&self) -> usize {
         self.ring.written.get().wrapping_sub(self.read) * WORD
     }
