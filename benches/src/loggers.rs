@@ -1,5 +1,7 @@
 //! Loggers that write the same event to a file, each with a number, a float and a text.
 
+mod quill;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,7 +59,7 @@ pub fn in_a_process(name: &str, what: &str) -> String {
 }
 
 /// All loggers.
-pub static SUBJECTS: &[Subject] = &[
+static SUBJECTS: &[Subject] = &[
     Subject { name: "tach slog, JSON", open: tach_slog },
     Subject { name: "tach tracing, JSON", open: tach_tracing },
     Subject { name: "tach log, JSON", open: |path| tach_log(path, Json::new()) },
@@ -67,7 +69,15 @@ pub static SUBJECTS: &[Subject] = &[
     Subject { name: "slog-json behind slog-async", open: slog_async },
     Subject { name: "spdlog-rs, asynchronous, text", open: spdlog },
     Subject { name: "tracing JSON through tracing-appender", open: tracing_appender },
+    Subject { name: QUILL, open: quill::open },
 ];
+
+const QUILL: &str = "quill (C++), text";
+
+/// Returns the loggers that can be measured: quill only if its library was built.
+pub fn subjects() -> impl Iterator<Item = &'static Subject> {
+    SUBJECTS.iter().filter(|subject| subject.name != QUILL || quill::is_built())
+}
 
 fn pipeline(path: &Path, format: impl Format + Send + 'static) -> Guard {
     Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")

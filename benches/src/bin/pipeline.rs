@@ -9,6 +9,8 @@
 //! ```sh
 //! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
 //! ```
+//!
+//! If `TACH_QUILL` names the library of `benches/quill`, quill is among them.
 
 #![expect(clippy::print_stdout, reason = "prints a table")]
 
@@ -16,7 +18,7 @@ use core::time::Duration;
 use std::time::Instant;
 use std::{env, fs, thread};
 
-use benches::loggers::{self, Opened, SUBJECTS, Subject, in_a_process, path};
+use benches::loggers::{self, Opened, Subject, in_a_process, path};
 
 const BURSTS: usize = 3_000;
 const FLOOD: u64 = 300_000;
@@ -36,7 +38,7 @@ fn main() {
         "| | bursts p50 / p99 / p99.9 ns | of 2 threads | of 4 | flooded p50 ns | M/s 1 / 2 / 4 threads |"
     );
     println!("|---|---|---|---|---|---|");
-    let subjects = || SUBJECTS.iter().filter(|subject| subject.name.contains(wanted));
+    let subjects = || loggers::subjects().filter(|subject| subject.name.contains(wanted));
     for Subject { name, .. } in subjects() {
         let [bursts, of_two, of_four, flooded, one, two, four] =
             ["bursts", "bursts-2", "bursts-4", "flooded", "1", "2", "4"]

@@ -22,13 +22,15 @@ use benches::loggers::{self, Opened, Subject, in_a_process, path};
 const RATES: [&str; 5] = ["10", "100", "1000", "10000", "100000"];
 const OTHERS: [&str; 6] =
     ["idle", "after threads", "of a thread", "of a busy thread", "ended", "latency"];
-const COMPARED: [&str; 6] = [
+/// Parts of the loggers' names.
+const COMPARED: [&str; 7] = [
     "nothing, slog",
     "tach log, JSON",
     "tach tracing, JSON",
     "spdlog-rs, asynchronous, text",
     "tracing JSON through tracing-appender",
     "slog-json behind slog-async",
+    "quill",
 ];
 /// How long the CPU time of a rate is measured.
 const WHILE: Duration = Duration::from_secs(3);
@@ -43,11 +45,15 @@ fn main() {
         return;
     }
     let rounds = arguments.first().map_or(3, |rounds| rounds.parse().expect("a number of rounds"));
-    let mut results = vec![vec![Vec::new(); whats.len()]; COMPARED.len()];
+    let names: Vec<_> = loggers::subjects().map(|subject| subject.name).collect();
+    let compared: Vec<_> =
+        COMPARED.iter().filter_map(|part| names.iter().find(|name| name.contains(part))).collect();
+    let mut results = vec![vec![Vec::new(); whats.len()]; compared.len()];
     for _ in 0..rounds {
         for (at, what) in whats.iter().enumerate() {
             let of_all: Vec<_> = thread::scope(|scope| {
-                let all = COMPARED.map(|name| scope.spawn(move || in_a_process(name, what)));
+                let start = |&name| scope.spawn(move || in_a_process(name, what));
+                let all: Vec<_> = compared.iter().copied().map(start).collect();
                 all.into_iter().map(|one| one.join().expect("a result")).collect()
             });
             for (result, results) in of_all.iter().zip(&mut results) {
@@ -57,7 +63,7 @@ fn main() {
     }
     println!("| | {} |", whats.iter().map(|what| **what).collect::<Vec<_>>().join(" | "));
     println!("|---{}|", "|---".repeat(whats.len()));
-    for (name, results) in COMPARED.iter().zip(results) {
+    for (name, results) in compared.iter().zip(results) {
         let medians = results.into_iter().map(|mut of_rounds| {
             of_rounds.sort_by(f64::total_cmp);
             format!("{:.3}", of_rounds[of_rounds.len() / 2])
