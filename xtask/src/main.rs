@@ -37,7 +37,7 @@ const TASKS: &[Task] = &[
         loom::check()
     }),
     Task("no-std", "build tach-core for a program without std", |_| ci::no_std()),
-    Task("features", "lint the published packages with every combination of features", |_| {
+    Task("features", "lint the published packages with pairs of their features", |_| {
         release::features::check()
     }),
     Task(
