@@ -2,6 +2,7 @@
 
 pub(crate) mod escape;
 mod json;
+mod json_value;
 mod key_value;
 mod keys;
 mod layout;

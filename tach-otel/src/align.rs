@@ -10,7 +10,8 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 use tach_core::{Clock, Instant, SystemClock, adapter};
 
-use crate::lines::{Line, Lines};
+use crate::line::Line;
+use crate::lines::Lines;
 use crate::repair::{ClockPair, repair};
 use crate::table::{Entry, Table};
 

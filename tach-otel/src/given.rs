@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use opentelemetry::trace::SpanBuilder;
 use tach_core::UnixTime;
 
-use crate::lines::{FOLLOWED, STEP_NS};
+use crate::line::STEP_NS;
+use crate::lines::FOLLOWED;
 
 /// The greatest age of a time that was read "just now": as long as a thread is usually held up.
 pub(crate) const MOMENT: Duration = Duration::from_millis(10);

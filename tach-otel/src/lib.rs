@@ -129,6 +129,7 @@ mod event_time;
 #[cfg(feature = "trace")]
 mod given;
 #[cfg(feature = "trace")]
+mod line;
 mod lines;
 #[cfg(feature = "logs")]
 mod logger;

@@ -1,6 +1,5 @@
 //! The lines that spans count on.
 //!
-//! A line is a Unix time that no step of the wall clock bends: the time elapsed, plus a constant.
 //! All spans of a clock count on one line until the wall clock is stepped.
 
 use core::ops::Deref;
@@ -13,51 +12,13 @@ use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
 use tach_core::{Clock, Instant};
 
+use crate::line::{Line, Moment};
 use crate::table::{Entry, Table};
-
-/// The smallest distance of the wall clock from a line that counts as a step: longer than a thread
-/// is usually held up between the reads of two clocks, shorter than the steps of clocks that are
-/// set.
-pub(crate) const STEP_NS: u64 = 1_000_000;
 
 /// How long children follow their parents after a step: as long as requests last.
 pub(crate) const FOLLOWED: Duration = Duration::from_secs(10);
 
 const FOLLOWED_NS: u64 = FOLLOWED.as_secs() * 1_000_000_000;
-
-/// The Unix time in nanoseconds at which the count of elapsed time began, by this line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line(pub(crate) u64);
-
-impl Line {
-    /// Stands for the line before the first span. (Any other line is as good, since a line that is
-    /// far from the wall clock is replaced.)
-    const NONE: Self = Self(1 << 63);
-
-    #[inline]
-    pub(crate) fn ns_at(self, elapsed_ns: u64) -> u64 {
-        self.0.wrapping_add(elapsed_ns)
-    }
-
-    #[inline]
-    fn is_apart(self, moment: Moment) -> bool {
-        self.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns) >= STEP_NS
-    }
-}
-
-/// A point in time by both of a clock's counts, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    pub(crate) elapsed_ns: u64,
-    pub(crate) unix_ns: u64,
-}
-
-impl Moment {
-    /// Returns the line through this moment.
-    fn line(self) -> Line {
-        Line(self.unix_ns.wrapping_sub(self.elapsed_ns))
-    }
-}
 
 static SYSTEM: State = State::new(Instant::from_ticks(0));
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use opentelemetry_sdk::trace::SpanData;
 use tach_core::UnixTime;
 
-use crate::lines::STEP_NS;
+use crate::line::STEP_NS;
 
 /// The times of a span's line and of the wall clock at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use tach_core::{Anchor, Clock, Instant, SystemClock, UnixTime, adapter, event_ti
 
 use crate::Clocked;
 use crate::given::{self, MOMENT, Present, system_time};
-use crate::lines::{Line, Lines};
+use crate::line::Line;
+use crate::lines::Lines;
 use crate::table::Entry;
 
 /// A span of a [`Clocked`](crate::Clocked) tracer, whose times come from tach's clock.

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use opentelemetry::trace::SpanContext;
 
-use crate::lines::Line;
+use crate::line::Line;
 
 /// The slots of a set, which fill two cache lines.
 const WAYS: usize = 4;

@@ -7,7 +7,7 @@ use std::io;
 
 pub(super) use self::syntax::Syntax;
 use super::time::Time;
-use super::{json, keys, quoted};
+use super::{json_value, keys, quoted};
 use crate::event::{Event, Span};
 use crate::value::{Value, write_plain};
 
@@ -165,7 +165,7 @@ impl Layout {
                     let key = key.to_owned() + &"_".repeat(underscores);
                     let any_taken =
                         |is: &dyn Fn(&str) -> bool| self.any_key(is) || event.has_key(is);
-                    json::write_error(to, &key, chain, any_taken);
+                    json_value::write_error(to, &key, chain, any_taken);
                 }
                 value => self.syntax.value(to, value),
             }

@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 
 use crate::event::Event;
 use crate::format::time::Time;
-use crate::format::{escape, json, key_value, quoted, span_names};
+use crate::format::{escape, json_value, key_value, quoted, span_names};
 use crate::value::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Syntax {
 
     pub(super) fn value(self, to: &mut Vec<u8>, value: Value<'_>) {
         if self.is_json() {
-            json::write_value(to, value);
+            json_value::write_value(to, value);
         } else {
             key_value::write_value(to, value);
         }
