@@ -3,6 +3,8 @@
 #[cfg(feature = "tokio")]
 mod driver;
 #[cfg(feature = "tokio")]
+mod runtimes;
+#[cfg(feature = "tokio")]
 mod shared;
 #[cfg(feature = "tokio")]
 mod wheel;
@@ -62,7 +64,7 @@ impl Alarm {
                         return Poll::Pending;
                     }
                 }
-                self.place = Some(Place::take(start, budget.total(), cx.waker()));
+                self.place = Some(runtimes::take(start, budget.total(), cx.waker()));
                 Poll::Pending
             }
             (_, Some(_)) => self.poll_sleep(budget, cx),
