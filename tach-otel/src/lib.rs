@@ -130,6 +130,7 @@ mod event_time;
 mod given;
 #[cfg(feature = "trace")]
 mod line;
+#[cfg(feature = "trace")]
 mod lines;
 #[cfg(feature = "logs")]
 mod logger;

@@ -6,7 +6,7 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry::logs::{LogRecord, Logger, LoggerProvider, Severity};
 use tach_core::Clock;
 
-use crate::Clocked;
+use crate::clocked::Clocked;
 use crate::event_time::event_time;
 
 impl<T: LoggerProvider, C: Clock + Clone> LoggerProvider for Clocked<T, C> {

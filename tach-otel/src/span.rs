@@ -8,7 +8,7 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, TraceContextE
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Anchor, Clock, Instant, SystemClock, UnixTime, adapter, event_time};
 
-use crate::Clocked;
+use crate::clocked::Clocked;
 use crate::given::{self, MOMENT, Present, system_time};
 use crate::line::Line;
 use crate::lines::Lines;

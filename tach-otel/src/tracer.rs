@@ -6,8 +6,9 @@ use opentelemetry::trace::{SpanBuilder, Tracer, TracerProvider};
 use opentelemetry::{Context, InstrumentationScope};
 use tach_core::Clock;
 
+use crate::clocked::Clocked;
+use crate::span::ClockedSpan;
 use crate::span::Start;
-use crate::{Clocked, ClockedSpan};
 
 impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
     type Tracer = Clocked<T::Tracer, C>;

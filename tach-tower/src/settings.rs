@@ -5,7 +5,7 @@ use core::time::Duration;
 use http::{HeaderMap, HeaderName};
 use tach_core::{Clock, SystemClock, UnixTime};
 
-use crate::Syntax;
+use crate::header::Syntax;
 use crate::observe::Stats;
 
 /// The headers with time limits.

@@ -11,9 +11,10 @@ use tach_core::adapter;
 use tower_service::Service;
 
 use super::layer::Settings;
+use crate::body::BudgetBody;
 use crate::call::Call;
+use crate::grpc;
 use crate::observe::Unanswered;
-use crate::{BudgetBody, grpc};
 
 pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
 

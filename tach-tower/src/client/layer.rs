@@ -9,9 +9,10 @@ use tach_core::{Budget, Clock};
 use tower_layer::Layer;
 
 use super::PropagateBudget;
+use crate::current::current;
+use crate::header::Syntax;
 use crate::observe::Stats;
 use crate::settings::Headers;
-use crate::{Syntax, current};
 
 /// A layer around a client that announces the time left for a call, and ends the call with it.
 ///

@@ -10,8 +10,8 @@ use reqwest::{Request, Response};
 use tach_core::adapter;
 use tower_service::Service;
 
+use super::PropagateBudget;
 use super::future::BoxError;
-use crate::PropagateBudget;
 use crate::call::Call;
 use crate::observe::{Stats, Unanswered};
 

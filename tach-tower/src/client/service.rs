@@ -11,8 +11,9 @@ use tower_service::Service;
 use super::PropagateFuture;
 use super::future::BoxError;
 use super::layer::Settings;
+use crate::body::BudgetBody;
 use crate::call::Waits;
-use crate::{BudgetBody, grpc};
+use crate::grpc;
 
 /// A client whose calls announce the time left, and end with it.
 /// [`PropagateBudgetLayer`](crate::PropagateBudgetLayer) creates it.

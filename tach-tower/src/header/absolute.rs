@@ -34,7 +34,7 @@ pub(super) fn write_rfc3339(left: Duration, now: UnixTime, text: &mut Text) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Syntax;
+    use crate::header::Syntax;
 
     #[test]
     fn known_times() {

@@ -63,7 +63,7 @@ mod tests {
     use tach_core::UnixTime;
 
     use super::*;
-    use crate::Syntax;
+    use crate::header::Syntax;
 
     #[test]
     fn known_milliseconds() {

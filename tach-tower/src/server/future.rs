@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::layer::{Ending, Settings};
-use crate::BudgetBody;
+use crate::body::BudgetBody;
 use crate::call::Call;
 use crate::observe::{EnteredStages, Stages, Unanswered};
 

@@ -9,9 +9,12 @@ use http::{Extensions, HeaderMap, HeaderName, Response, StatusCode};
 use tach_core::{Budget, Clock, adapter};
 use tower_layer::Layer;
 
+use super::BudgetService;
+use crate::body::BudgetBody;
+use crate::grpc;
+use crate::header::Syntax;
 use crate::observe::{Attributes, Stats};
 use crate::settings::Headers;
-use crate::{BudgetBody, BudgetService, Syntax, grpc};
 
 /// A layer that gives each request a [`Budget`], and answers for the service when it is exhausted:
 /// with 504 Gateway Timeout, or with the status 4, `DEADLINE_EXCEEDED`, if the request speaks gRPC.

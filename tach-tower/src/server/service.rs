@@ -7,10 +7,12 @@ use std::sync::Arc;
 use http::{Request, Response};
 use tower_service::Service;
 
+use super::ResponseFuture;
 use super::layer::Settings;
+use crate::body::BudgetBody;
 use crate::call::Waits;
+use crate::grpc;
 use crate::observe::Stages;
-use crate::{BudgetBody, ResponseFuture, grpc};
 
 /// A service that gives each request a budget. [`BudgetLayer`](crate::BudgetLayer) creates it.
 ///
