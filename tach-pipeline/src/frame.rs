@@ -12,6 +12,8 @@
 //! target, message, key: number, or length of bytes
 //! ```
 //!
+//! A queue holds a long record by reference: a copy of its head with the length 0.
+//!
 //! The event's own fields come first. Each span, from the outermost to the innermost, then begins
 //! with a field that has only a key, the span's name. File, module and thread are last, if a
 //! format asks for them.
@@ -27,15 +29,16 @@ pub(crate) mod texts;
 mod time;
 mod write;
 
+pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::replace;
-pub(crate) use self::read::{Frame, length, split, time};
+pub(crate) use self::read::{Frame, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
-pub(crate) use self::write::Writer;
 #[cfg(any(feature = "log", feature = "slog", feature = "tracing"))]
 pub(crate) use self::write::site::Place;
 pub(crate) use self::write::site::Wanted;
+pub(crate) use self::write::{Writer, reference};
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();

@@ -177,12 +177,12 @@
 //!
 //! # Memory
 //!
-//! - For each thread of the process: 4 KiB beside its stack, for the numbers of static texts.
 //! - For each thread that logs: a queue of up to 8 KiB, which grows up to
-//!   [`Builder::queue_bytes`] while the back end naps or a sink stalls, and up to 64 KiB for the
-//!   record being written, up to five times that for calls within calls. A queue shrinks to 32 KiB
-//!   when it was read, to 8 KiB when its thread logs again after a pause, and is returned to the
-//!   system when its thread has ended.
+//!   [`Builder::queue_bytes`] while the back end naps or a sink stalls; up to 64 KiB for the record
+//!   being written, more for a long one until the thread is quiet; up to 4 KiB for the numbers of
+//!   static texts; and up to five times the latter two for calls within calls. A queue shrinks to
+//!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
+//!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,

@@ -41,7 +41,6 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// - a record of a thread that was interrupted between reading the clock and the end of its call,
 /// - an [event time](tach_core::event_time), which may be older than the records written before,
-/// - a record longer than its [queue](Builder::queue_bytes), which arrives in parts,
 /// - while the clock is set back, or if it is a clock with coarse steps.
 ///
 /// A [`flush`](Self::flush) writes every record that was logged before it began.
@@ -49,10 +48,12 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// # Cost
 ///
 /// A call reads the counter and copies the record (a static text as a number) into a buffer of its
-/// thread, and from there into the thread's queue. It allocates for a thread's first record, for a
-/// record longer than those before or than 64 KiB, for the first call within a call, and while its
-/// queue grows further than before. It makes a system call to wake the back end if nothing was
-/// logged for a few milliseconds, or if the thread's queue is half full.
+/// thread, and from there into the thread's queue, which takes the buffer itself from 10 KiB on. A
+/// call allocates for a thread's first record, for static texts that the thread logs for the first
+/// time, for a record longer than those before, for one of 10 KiB or more after a pause, for the
+/// first call within a call, and while its queue grows further than before. It makes a system call
+/// to wake the back end if nothing was logged for a few milliseconds, or if the thread's queue is
+/// half full.
 ///
 /// The back end sleeps [`Builder::flush_interval`] between rounds. When no record comes it sleeps
 /// until the next one, or half a second.

@@ -4,6 +4,7 @@ pub(crate) mod all;
 mod drops;
 mod flag;
 mod links;
+mod long;
 mod pool;
 mod ring;
 
@@ -18,9 +19,10 @@ use self::drops::Drops;
 use self::flag::Flag;
 pub(crate) use self::flag::barrier;
 use self::links::{Link, Links};
+use self::long::{LONG, Long};
 use self::pool::{Ends, Pool, Rings};
 use self::ring::{Consumer, Producer};
-use crate::frame;
+use crate::frame::{self, Buffer};
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
 
@@ -51,17 +53,22 @@ pub enum WhenFull {
 /// The writing end of a queue.
 pub(crate) struct Sender {
     producer: Producer,
+    /// A record from this length on is handed over by reference.
+    long: usize,
     queue: Arc<Queue>,
 }
 
 /// A chain of rings. The thread adds a ring when the last one is full, up to a bound. The back end
 /// returns the rings that it has read to the [`Pool`]. A thread that logs seldom holds a small one.
+#[repr(C)]
 pub(crate) struct Queue {
+    /// The first field, so that nothing else is near it.
     flag: Flag,
     /// The lock lets the thread of a full queue make room. The back end holds it only while it
     /// moves the records out.
     reader: Mutex<Reader>,
     links: Links,
+    long: Long,
     drops: Drops,
     pool: Arc<Pool>,
 }
@@ -80,10 +87,12 @@ impl Sender {
             flag: Flag::asleep(),
             reader: Mutex::new(Reader { consumer: Some(consumer), is_awake: false }),
             links: Links::default(),
+            long: Long::default(),
             drops: Drops::default(),
             pool: Arc::clone(pool),
         };
-        Self { producer, queue: Arc::new(queue) }
+        let long = LONG.min(pool.large.bytes());
+        Self { producer, long, queue: Arc::new(queue) }
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -93,7 +102,7 @@ impl Sender {
     /// Returns whether there was room for the record in the last ring.
     #[inline]
     pub(crate) fn push(&mut self, record: &[u8]) -> bool {
-        self.producer.push(record)
+        record.len() < self.long && self.producer.push(record)
     }
 
     /// Returns whether the back end looks at the queue only after a [wake-up](all::Queues::wake).
@@ -103,20 +112,29 @@ impl Sender {
         self.queue.flag.is_asleep()
     }
 
-    /// Adds as many rings as the record needs, if the queue may have so many. The back end sees the
-    /// whole record or nothing.
-    pub(crate) fn push_beyond(&mut self, record: &[u8]) -> bool {
-        let Self { producer, queue } = self;
-        let pool = &queue.pool;
-        let parts = record.chunks(pool.large.bytes());
-        queue.links.change(|links| {
-            let used = links.len() + usize::from(!producer.is_empty());
-            if used + parts.len() > pool.most() || record.len() > frame::LONGEST {
+    /// Adds a ring for the record, or takes the memory of a long one, if the queue has room for
+    /// that. A record longer than the queue finds room in an empty one if `is_any_length`.
+    pub(crate) fn push_beyond(&mut self, record: &mut Buffer, is_any_length: bool) -> bool {
+        let Self { producer, long, queue } = self;
+        let Queue { pool, links, long: records, .. } = &**queue;
+        let length = record.written().len();
+        links.change(|links| {
+            let rings = links.len() + usize::from(!producer.is_empty());
+            let used = rings * pool.large.bytes() + records.bytes();
+            let more = if length < *long { pool.large.bytes() } else { length };
+            let has_room = used + more <= pool.bytes() || is_any_length && used == 0;
+            if !has_room || length > frame::LONGEST {
                 return false;
             }
-            for part in parts {
+            if length < *long {
                 change_ring(producer, links, &pool.large);
-                producer.push(part);
+                return producer.push(record.written());
+            }
+            let reference = frame::reference(record.written());
+            records.push(record);
+            if !producer.push(&reference) {
+                change_ring(producer, links, &pool.large);
+                producer.push(&reference);
             }
             true
         })
@@ -124,7 +142,7 @@ impl Sender {
 
     /// Continues in a small ring, since the thread was quiet for a while.
     pub(crate) fn shrink(&mut self) {
-        let Self { producer, queue } = self;
+        let Self { producer, queue, .. } = self;
         let small = &queue.pool.small;
         if producer.capacity() > small.bytes() && queue.links.count() == 0 {
             queue.links.change(|links| change_ring(producer, links, small));
@@ -133,37 +151,25 @@ impl Sender {
 
     /// Returns whether the queue is half full, so that the back end should not nap on.
     pub(crate) fn is_half_full(&self) -> bool {
-        2 * self.queue.links.count() >= self.queue.pool.most()
+        let Queue { links, long, pool, .. } = &*self.queue;
+        2 * (links.count() * pool.large.bytes() + long.bytes()) >= pool.bytes()
     }
 
-    /// Returns whether the record is longer than the queue.
-    pub(crate) fn is_long(&self, record: &[u8]) -> bool {
-        record.len() > self.queue.capacity()
-    }
-
-    /// Puts a record into a full queue. `Block` waits while `may_wait` is true, which for a long
-    /// record is until the back end ends: a part alone would be misread.
+    /// Puts a record into a full queue. `Block` waits while `may_wait` is true.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
-        record: &[u8],
+        record: &mut Buffer,
         policy: WhenFull,
         may_wait: impl Fn() -> bool,
     ) {
+        let length = record.written().len();
         match policy {
-            _ if record.len() > frame::LONGEST => {}
+            _ if length > frame::LONGEST => {}
             WhenFull::Block => {
                 let mut wait = Wait::default();
-                // A long record passes through the queue in parts.
-                let is_long = self.is_long(record);
-                let mut rest = record;
                 while may_wait() {
-                    if is_long {
-                        rest = self.push_part(rest);
-                        if rest.is_empty() {
-                            return;
-                        }
-                    } else if self.push(record) || self.push_beyond(record) {
+                    if self.push(record.written()) || self.push_beyond(record, true) {
                         return;
                     }
                     wait.next();
@@ -171,10 +177,10 @@ impl Sender {
             }
             WhenFull::DropNewest => {}
             WhenFull::DropOldest => {
-                if !self.is_long(record) {
+                if length <= self.queue.pool.bytes() {
                     let queue = Arc::clone(&self.queue);
                     let mut oldest = queue.lock();
-                    while !(self.push(record) || self.push_beyond(record)) {
+                    while !(self.push(record.written()) || self.push_beyond(record, false)) {
                         if !queue.drop_one(&mut oldest) {
                             break;
                         }
@@ -183,25 +189,16 @@ impl Sender {
                 }
             }
         }
-        self.queue.drops.add(record);
-    }
-
-    /// Puts in as much as there is room for, and returns the rest.
-    fn push_part<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let mut rest = self.producer.push_part(bytes);
-        loop {
-            let (part, later) = rest.split_at(rest.len().min(self.queue.pool.large.bytes()));
-            if part.is_empty() || !self.push_beyond(part) {
-                return rest;
-            }
-            rest = later;
-        }
+        self.queue.drops.add(record.written());
     }
 
     /// Ends the queue, since its thread ends.
     fn end(self) {
-        let Self { producer: done, queue } = self;
-        queue.links.change(|links| links.push_back(Link { done, next: None }));
+        let Self { producer: done, queue, .. } = self;
+        queue.links.change(|links| {
+            links.reserve_exact(1);
+            links.push_back(Link { done, next: None });
+        });
     }
 }
 
@@ -213,23 +210,39 @@ impl Queue {
 
     /// Returns how many bytes the queue may hold.
     pub(crate) fn capacity(&self) -> usize {
-        self.pool.most() * self.pool.large.bytes()
+        self.pool.bytes()
     }
 
-    /// Moves everything in the queue to the end of `bytes`. Returns whether more may follow: false
-    /// if the thread has ended.
-    pub(crate) fn take(&self, bytes: &mut Vec<u8>) -> bool {
+    /// Moves everything in the queue to the ends of `bytes` and `long`. Returns whether more may
+    /// follow: false if the thread has ended.
+    pub(crate) fn take(&self, bytes: &mut Vec<u8>, long: &mut VecDeque<Buffer>) -> bool {
+        let before = bytes.len();
         let mut reader = self.lock();
+        let may_follow = self.take_rings(&mut reader, bytes);
+        if self.long.bytes() > 0 {
+            // A record that was just added may have no reference yet.
+            let references = frame::references(&bytes[before..]);
+            long.extend((0..references).filter_map(|_| self.long.pop()));
+        }
+        may_follow
+    }
+
+    fn take_rings(&self, reader: &mut Reader, bytes: &mut Vec<u8>) -> bool {
         while let Some(consumer) = &mut reader.consumer {
             take_all(consumer, bytes);
             let Some(link) = self.links.pop() else { return true };
-            // As much as was there before may come again, so that taking allocates once.
-            reserve(bytes, 2 * self.capacity());
             // The link comes after the last write to this ring, so now everything is visible.
             take_all(consumer, bytes);
-            self.follow(link, &mut reader);
+            self.follow(link, reader);
         }
         false
+    }
+
+    /// Keeps the memory of a long record, for the thread's next one.
+    pub(crate) fn give_back(&self, record: Buffer) {
+        if record.capacity() <= self.capacity() {
+            self.long.give_back(record);
+        }
     }
 
     /// Returns whether there are neither records nor a number of dropped ones.
@@ -254,6 +267,11 @@ impl Queue {
         self.flag.fall_asleep()
     }
 
+    /// Frees memory that a quiet thread does not need.
+    pub(crate) fn free(&self) {
+        self.long.free();
+    }
+
     /// Sets whether the back end reads the queue in each round, and returns whether that is new.
     pub(crate) fn set_awake(&self, is_awake: bool) -> bool {
         mem::replace(&mut self.lock().is_awake, is_awake) != is_awake
@@ -266,25 +284,17 @@ impl Queue {
         let mut head = [0; frame::HEAD];
         if consumer.read(&mut head) {
             self.drops.add(&head);
-            self.skip(frame::length(&head).saturating_sub(head.len()), reader);
+            if frame::is_reference(&head) {
+                self.long.pop();
+            } else {
+                consumer.skip(frame::length(&head).saturating_sub(head.len()));
+            }
             return true;
         }
         // The thread of the queue is the caller, so no record was added to the ring since.
         let Some(link) = self.links.pop() else { return false };
         self.follow(link, reader);
         true
-    }
-
-    /// Skips the rest of a record, which may be in several rings.
-    fn skip(&self, mut bytes: usize, reader: &mut Reader) {
-        while let Some(consumer) = &mut reader.consumer {
-            let here = bytes.min(consumer.waiting());
-            consumer.skip(here);
-            bytes -= here;
-            let next = if bytes > 0 { self.links.pop() } else { None };
-            let Some(link) = next else { return };
-            self.follow(link, reader);
-        }
     }
 
     /// Continues with the next ring, since this one was read.
@@ -299,11 +309,6 @@ fn change_ring(producer: &mut Producer, links: &mut VecDeque<Link>, rings: &Ring
     let next = rings.take();
     let done = mem::replace(producer, next.producer);
     links.push_back(Link { done, next: Some(next.consumer) });
-}
-
-/// Makes room for so many bytes in all.
-fn reserve(bytes: &mut Vec<u8>, room: usize) {
-    bytes.reserve_exact(room.saturating_sub(bytes.len()));
 }
 
 fn take_all(consumer: &mut Consumer, bytes: &mut Vec<u8>) {

@@ -17,7 +17,7 @@ use self::process::Process;
 use self::wake::Waker;
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::{Time, Wanted};
+use crate::frame::{Buffer, Time, Wanted};
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
@@ -111,8 +111,8 @@ impl Shared {
     }
 
     #[inline]
-    pub(crate) fn push(&self, sender: &mut Sender, record: &[u8]) {
-        if !sender.push(record) {
+    pub(crate) fn push(&self, sender: &mut Sender, record: &mut Buffer) {
+        if !sender.push(record.written()) {
             self.push_beyond(sender, record);
         }
         if sender.is_asleep() {
@@ -120,15 +120,15 @@ impl Shared {
         }
     }
 
-    /// For a record that the last ring of the queue has no room for.
+    /// For a long record, and for one that the last ring of the queue has no room for.
     #[cold]
-    fn push_beyond(&self, sender: &mut Sender, record: &[u8]) {
+    fn push_beyond(&self, sender: &mut Sender, record: &mut Buffer) {
         // In a forked process no back end makes room, and a thread that does not exist there may
         // hold the queue's locks.
         if self.is_forked() {
             return;
         }
-        let is_pushed = sender.push_beyond(record);
+        let is_pushed = sender.push_beyond(record, false);
         if sender.is_half_full() {
             self.waker.wake();
         }
@@ -137,8 +137,8 @@ impl Shared {
         }
     }
 
-    fn push_when_full(&self, sender: &mut Sender, record: &[u8]) {
-        // The back end must know the queue before a long record waits for it.
+    fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) {
+        // The back end must know the queue before the record waits for it.
         if sender.is_asleep() {
             self.wake_for(sender);
         }
@@ -146,9 +146,8 @@ impl Shared {
             return sender.push_when_full(record, self.when_full, || self.may_wait());
         }
         // Another pipeline's sink logs, and this pipeline's sink may be waiting for that one.
-        let when_full = if sender.is_long(record) { WhenFull::DropNewest } else { self.when_full };
         let start = Instant::now();
-        sender.push_when_full(record, when_full, || {
+        sender.push_when_full(record, self.when_full, || {
             self.may_wait() && start.elapsed() < LONGEST_FOR_ANOTHER
         });
     }
@@ -172,7 +171,7 @@ impl Shared {
 
     /// For a thread whose memory is gone.
     #[cold]
-    pub(crate) fn push_common(&self, record: &[u8]) {
+    pub(crate) fn push_common(&self, record: &mut Buffer) {
         if !self.is_forked() {
             let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
             self.push(&mut common, record);

@@ -3,7 +3,7 @@
 use core::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};
 
-use crate::frame::Scratch;
+use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 use crate::shared::Shared;
 
@@ -51,10 +51,10 @@ impl Drop for Lent {
 pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
     let mut scratch = take_scratch();
     write(&mut scratch);
-    let logged = LOCAL.try_with(|local| local.push(shared, scratch.written()));
+    let logged = LOCAL.try_with(|local| local.push(shared, scratch.record()));
     if logged.is_err() {
         // The thread is ending, and its memory has been dropped.
-        shared.push_common(scratch.written());
+        shared.push_common(scratch.record());
     }
     give_back(scratch);
 }
@@ -98,7 +98,7 @@ impl Local {
 
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn push(&self, shared: &Arc<Shared>, record: &[u8]) {
+    fn push(&self, shared: &Arc<Shared>, record: &mut Buffer) {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
             return shared.push_common(record);
         };
@@ -112,7 +112,7 @@ impl Local {
 
 /// Gets the thread's queue for its first record in this pipeline.
 #[cold]
-fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &[u8]) {
+fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &mut Buffer) {
     if shared.is_forked() {
         return;
     }

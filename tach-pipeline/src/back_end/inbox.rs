@@ -2,13 +2,14 @@
 
 use core::mem;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tach_core::UnixTime;
 
 use super::buffers::Buffers;
-use crate::frame;
+use crate::frame::{self, Buffer};
 use crate::queue::{Dropped, Queue};
 
 /// How many rounds a queue is empty before its thread is to wake the back end.
@@ -19,8 +20,12 @@ const SETTLED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inbox {
     queue: Arc<Queue>,
-    /// Whole records, and perhaps the first part of a long one.
+    /// Whole records, and references to long ones.
     bytes: Vec<u8>,
+    /// The long records that were not passed on yet.
+    long: VecDeque<Buffer>,
+    /// The long record that was passed on last.
+    passed_on: Option<Buffer>,
     /// The bytes before belong to records that were passed on.
     done: usize,
     /// The bytes before were there when the round began.
@@ -38,6 +43,8 @@ impl Inbox {
         Self {
             queue,
             bytes: Vec::new(),
+            long: VecDeque::new(),
+            passed_on: None,
             done: 0,
             waited: 0,
             quiet: 0,
@@ -54,8 +61,10 @@ impl Inbox {
         self.bytes.drain(..self.done);
         self.done = 0;
         self.waited = self.bytes.len();
-        self.is_over = !self.queue.take(&mut self.bytes);
-        let found = self.bytes.len() - self.waited;
+        let long_before = self.long.len();
+        self.is_over = !self.queue.take(&mut self.bytes, &mut self.long);
+        let long = self.long.range(long_before..).map(|long| long.written().len());
+        let found = self.bytes.len() - self.waited + long.sum::<usize>();
         if self.bytes.is_empty() {
             self.give_back(buffers);
         }
@@ -81,7 +90,8 @@ impl Inbox {
     fn give_back(&mut self, buffers: &mut Buffers) {
         self.bytes.clear();
         self.done = 0;
-        // A record may have been longer than the queue.
+        self.free_passed_on();
+        // As much as a queue holds, in memory that doubled as it grew.
         buffers.give_back(mem::take(&mut self.bytes), 2 * self.queue.capacity());
     }
 
@@ -91,6 +101,7 @@ impl Inbox {
         let is_new = self.queue.fall_asleep();
         if is_new {
             self.asleep = Some(Instant::now());
+            self.queue.free();
         }
         self.quiet = self.quiet.max(QUIET);
         is_new
@@ -119,9 +130,27 @@ impl Inbox {
     /// Takes the next record.
     #[inline]
     pub(crate) fn take_next(&mut self) -> Option<&[u8]> {
-        let (record, _) = frame::split(&self.bytes[self.done..])?;
+        let start = self.done;
+        let (record, _) = frame::split(&self.bytes[start..])?;
         self.done += record.len();
-        Some(record)
+        if frame::is_reference(record) {
+            self.take_long()
+        } else {
+            self.bytes.get(start..self.done)
+        }
+    }
+
+    #[cold]
+    fn take_long(&mut self) -> Option<&[u8]> {
+        self.free_passed_on();
+        let record = self.long.pop_front()?;
+        Some(self.passed_on.insert(record).written())
+    }
+
+    fn free_passed_on(&mut self) {
+        if let Some(record) = self.passed_on.take() {
+            self.queue.give_back(record);
+        }
     }
 
     /// Returns whether nothing is left, here and in the queue.

@@ -13,8 +13,9 @@ const FIRST: usize = 256;
 ///
 /// Unlike the spare room of a `Vec`, this room is initialized, so a record's words can be stored in
 /// place one by one.
-#[derive(Debug)]
-pub(super) struct Buffer {
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Buffer {
     /// Whole words.
     bytes: Vec<u8>,
     used: usize,
@@ -25,9 +26,19 @@ impl Buffer {
         Self { bytes: Vec::new(), used: 0 }
     }
 
+    /// Returns a buffer that holds so many bytes.
+    #[cfg(test)]
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Self { used: bytes.len(), bytes }
+    }
+
     #[inline]
-    pub(super) fn written(&self) -> &[u8] {
+    pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.used]
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 mod fields;
 
-use core::str;
+use core::{iter, str};
 
 use tach_core::{Instant, UnixTime};
 use tach_log::adapter::{Parts, Site};
@@ -25,6 +25,24 @@ pub(crate) fn length(head: &[u8; HEAD]) -> usize {
 pub(crate) fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let head = bytes.first_chunk()?;
     bytes.split_at_checked(length(head).max(head.len()))
+}
+
+/// Returns whether `bytes` begin with a reference to a record.
+#[inline]
+pub(crate) fn is_reference(bytes: &[u8]) -> bool {
+    bytes.first_chunk().is_some_and(|head| length(head) == 0)
+}
+
+/// Returns how many of the records are references.
+#[cold]
+pub(crate) fn references(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    let next = || {
+        let (record, after) = split(rest)?;
+        rest = after;
+        Some(record)
+    };
+    iter::from_fn(next).filter(|record| is_reference(record)).count()
 }
 
 /// Returns when the record that begins with `bytes` happened, or `None` if the head is not whole.

@@ -3,22 +3,29 @@
 use super::buffer::Buffer;
 use super::write::site::ThisThread;
 use super::{NUMBER, TEXT_SHIFT};
-use crate::frame::texts;
+use crate::frame::texts::Interner;
 
 pub(crate) struct Scratch {
     pub(super) buffer: Buffer,
+    pub(super) texts: Interner,
     /// Known once a format asked for it.
     pub(super) thread: Option<ThisThread>,
 }
 
 impl Scratch {
-    pub(crate) const fn new() -> Self {
-        Self { buffer: Buffer::new(), thread: None }
+    pub(crate) fn new() -> Self {
+        Self { buffer: Buffer::new(), texts: Interner::new(), thread: None }
     }
 
     #[inline]
     pub(crate) fn written(&self) -> &[u8] {
         self.buffer.written()
+    }
+
+    /// Returns the record, whose memory may be taken.
+    #[inline]
+    pub(crate) fn record(&mut self) -> &mut Buffer {
+        &mut self.buffer
     }
 
     /// Frees the memory that a long record took.
@@ -29,13 +36,13 @@ impl Scratch {
 
     /// Returns the code of a text that the thread finds at once.
     #[inline]
-    pub(super) fn at_once(text: &'static str) -> Option<u64> {
-        texts::with_numbers(|known| known.at_once(text)).map(code)
+    pub(super) fn at_once(&self, text: &'static str) -> Option<u64> {
+        self.texts.at_once(text).map(code)
     }
 
     /// Returns the code of a text, or `None` if it is to be copied.
-    pub(super) fn number(text: &'static str) -> Option<u64> {
-        texts::with_numbers(|known| known.number(text)).map(code)
+    pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
+        self.texts.number(text).map(code)
     }
 }
 

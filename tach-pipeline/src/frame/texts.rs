@@ -3,8 +3,8 @@
 //! Such texts come again with each record and live as long as the process. A number takes four
 //! bytes, and unlike an address it can be checked when it is read.
 
-use core::cell::Cell;
 use core::hash::{Hash as _, Hasher as _};
+use core::mem;
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
@@ -14,9 +14,10 @@ use crate::frame::LONGEST;
 const MOST: usize = 4096;
 /// How many places are tried for a text.
 const TRIED: usize = 16;
-/// How many texts a thread knows at most: 4 KiB.
-const KNOWN: usize = 1 << KNOWN_BITS;
-const KNOWN_BITS: u32 = 8;
+/// How many texts a thread knows at most, as a power of two: 4 KiB.
+const MOST_BITS: u32 = 8;
+/// How many texts a thread has room for at first: 256 bytes.
+const FIRST_BITS: u32 = 4;
 
 static TEXTS: OnceLock<Texts> = OnceLock::new();
 
@@ -93,24 +94,17 @@ impl Texts {
     }
 }
 
-thread_local! {
-    /// Beside the thread's stack, so that the memory is returned when the thread ends.
-    static INTERNER: Interner = const { Interner::new() };
-}
-
-/// Calls `f` with the thread's numbers.
-#[inline]
-pub(crate) fn with_numbers<R>(f: impl FnOnce(&Interner) -> Option<R>) -> Option<R> {
-    INTERNER.try_with(f).ok().flatten()
-}
-
 /// The numbers that a thread knows, by the addresses of the texts.
 pub(crate) struct Interner {
-    known: [Cell<Known>; KNOWN],
+    /// A power of two, or none. Grows when a text finds no place, so a thread that logs a few texts
+    /// takes little memory.
+    known: Box<[Known]>,
+    /// How far the hash of a text is shifted to be a place.
+    shift: u32,
 }
 
 /// A text and its number. A static text never moves.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Known {
     /// Zero for no text.
     address: usize,
@@ -120,52 +114,100 @@ struct Known {
 }
 
 impl Interner {
-    pub(crate) const fn new() -> Self {
-        Self { known: [const { Cell::new(Known { address: 0, length: 0, number: 0 }) }; KNOWN] }
+    pub(crate) fn new() -> Self {
+        Self { known: Box::default(), shift: 0 }
     }
 
     /// Returns the number of `text` if its first place has it: for a few dozen texts, nearly
     /// always.
     #[inline]
     pub(crate) fn at_once(&self, text: &'static str) -> Option<u32> {
-        let known = self.known[place(text)].get();
+        let known = self.known.get(self.place(text.as_ptr().addr()))?;
         known.is_of(text).then_some(known.number)
     }
 
     /// Returns the number of `text`, which may get it now, or `None` if it is to be copied.
-    pub(crate) fn number(&self, text: &'static str) -> Option<u32> {
+    pub(crate) fn number(&mut self, text: &'static str) -> Option<u32> {
         self.number_in(TEXTS.get()?, text)
     }
 
-    fn number_in(&self, texts: &Texts, text: &'static str) -> Option<u32> {
-        let places = [place(text), place(text) ^ 1];
-        let find = |is: fn(&Known, &'static str) -> bool| {
-            places.into_iter().find(|&place| is(&self.known[place].get(), text))
-        };
-        if let Some(place) = find(Known::is_of) {
-            return Some(self.known[place].get().number);
+    fn number_in(&mut self, texts: &Texts, text: &'static str) -> Option<u32> {
+        let address = text.as_ptr().addr();
+        let first = self.place(address);
+        for place in [first, first ^ 1] {
+            match self.known.get(place) {
+                Some(known) if known.is_of(text) => return Some(known.number),
+                Some(known) if known.is_refused(text) => return None,
+                _ => {}
+            }
         }
-        if find(Known::is_refused).is_some() || text.len() > LONGEST {
+        if text.len() > LONGEST {
             return None;
         }
-        let vacant = find(|entry, _| entry.address == 0)?;
+        let vacant = self.vacant(address)?;
         let length = u32::try_from(text.len()).ok()?;
-        let entry = |length, number| Known { address: text.as_ptr().addr(), length, number };
         match texts.number(text) {
             Ok(number) => {
-                self.known[vacant].set(entry(length, number));
+                self.known[vacant] = Known { address, length, number };
                 Some(number)
             }
             Err(Unnumbered::Full) => {
-                self.known[vacant].set(entry(!length, 0));
+                self.known[vacant] = Known { address, length: !length, number: 0 };
                 None
             }
             Err(Unnumbered::Busy) => None,
         }
     }
+
+    /// Returns the first place for a text, in a table that is large enough for it, or its neighbor
+    /// in the largest table.
+    fn vacant(&mut self, address: usize) -> Option<usize> {
+        let is_vacant = |known: &Self, place| known.known.get(place).is_some_and(Known::is_vacant);
+        loop {
+            let first = self.place(address);
+            if is_vacant(self, first) {
+                return Some(first);
+            }
+            if !self.grow() {
+                return Some(first ^ 1).filter(|&neighbor| is_vacant(self, neighbor));
+            }
+        }
+    }
+
+    /// Doubles the table. Returns false if it may not grow.
+    fn grow(&mut self) -> bool {
+        let bits = match self.known.len().checked_ilog2() {
+            None => FIRST_BITS,
+            Some(MOST_BITS..) => return false,
+            Some(bits) => bits + 1,
+        };
+        let known = vec![Known::default(); 1 << bits].into();
+        let before = mem::replace(self, Self { known, shift: u32::BITS - bits });
+        // All were at their first places, which stay different: each is twice what it was, or the
+        // next one.
+        for known in before.known.into_iter().filter(|known| !known.is_vacant()) {
+            self.known[self.place(known.address)] = known;
+        }
+        true
+    }
+
+    /// Returns the first place for a text; the second is its neighbor. By Fibonacci hashing, since
+    /// the texts of a program lie near each other.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low bits differ for texts near each other"
+    )]
+    fn place(&self, address: usize) -> usize {
+        ((address as u32).wrapping_mul(0x9E37_79B9) >> self.shift) as usize
+    }
 }
 
 impl Known {
+    fn is_vacant(&self) -> bool {
+        self.address == 0
+    }
+
     #[inline]
     fn is_of(&self, text: &'static str) -> bool {
         self.address == text.as_ptr().addr() && self.length as usize == text.len()
@@ -174,18 +216,6 @@ impl Known {
     fn is_refused(&self, text: &'static str) -> bool {
         self.address == text.as_ptr().addr() && !self.length as usize == text.len()
     }
-}
-
-/// Returns the first place for a text; the second is its neighbor. By Fibonacci hashing, since the
-/// texts of a program lie near each other.
-#[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low bits differ for texts near each other"
-)]
-fn place(text: &'static str) -> usize {
-    let spread = (text.as_ptr().addr() as u32).wrapping_mul(0x9E37_79B9);
-    (spread >> (u32::BITS - KNOWN_BITS)) as usize
 }
 
 #[cfg(test)]

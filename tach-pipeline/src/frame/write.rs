@@ -15,7 +15,7 @@ use tach_log::adapter::{Messages, outcome};
 #[cfg(feature = "slog")]
 use super::FIRST_COUNTS;
 use super::scratch::Scratch;
-use super::{KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
+use super::{HEAD, KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 
@@ -47,7 +47,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn message(&mut self, message: fmt::Arguments<'_>) {
         let Some(text) = message.as_str() else { return self.printed_message(message) };
-        match Scratch::at_once(text) {
+        match self.to.at_once(text) {
             Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.learned_message(text),
         }
@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
     /// A static message may get a number now.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
-        match Scratch::number(text) {
+        match self.to.number(text) {
             Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.copied_message(text),
         }
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
     #[inline(always)]
     fn text<const N: usize>(&mut self, mut words: [u64; N], text: MaybeStatic<'_>) {
         let (code, text) = match text {
-            MaybeStatic::Static(text) => (Scratch::at_once(text), text),
+            MaybeStatic::Static(text) => (self.to.at_once(text), text),
             MaybeStatic::Borrowed(text) => return self.copied(&mut { words }, text),
         };
         if let Some(code) = code {
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
     /// Like [`text`](Self::text), if the text may get its number now or the buffer must grow.
     #[cold]
     fn learned(&mut self, words: &mut [u64], text: &'static str, code: Option<u64>) {
-        match code.or_else(|| Scratch::number(text)) {
+        match code.or_else(|| self.to.number(text)) {
             Some(code) => self.words(words, code),
             None => self.copied(words, text),
         }
@@ -228,4 +228,11 @@ impl<'a> Writer<'a> {
 #[inline]
 fn length(length: usize, shift: u32) -> u64 {
     (length as u64) << shift
+}
+
+/// Returns a reference to a record, with its time.
+pub(crate) fn reference(record: &[u8]) -> [u8; HEAD] {
+    let mut head = record.first_chunk().copied().unwrap_or([0; HEAD]);
+    head[..WORD].fill(0);
+    head
 }

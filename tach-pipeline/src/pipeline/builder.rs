@@ -156,8 +156,8 @@ impl Builder {
     /// about 3,000 records of the usual length. A queue begins with 8 KiB, grows while the back end
     /// naps or its sinks stall, and shrinks when it was read.
     ///
-    /// Under [`WhenFull::Block`] a longer record passes through the queue in parts; the other
-    /// policies drop it. A record of 256 MiB or more is always dropped.
+    /// Under [`WhenFull::Block`] a longer record waits until the queue is empty; the other policies
+    /// drop it. A record of 256 MiB or more is always dropped.
     ///
     /// # Examples
     ///

@@ -17,13 +17,17 @@ use loom::sync::atomic::{AtomicBool, Ordering, fence};
 /// there, so that the call itself has a fence for the compiler alone.
 ///
 /// Each call reads the flag, so it shares no cache line with the parts of a queue that the back end
-/// changes: x86 prefetches lines in pairs, and Apple's have 128 bytes.
-#[repr(align(128))]
-pub(super) struct Flag(AtomicBool);
+/// changes, which follow: x86 prefetches lines in pairs, and Apple's have 128 bytes. (Room after it
+/// takes less memory than an alignment, for which an allocator cuts its blocks.)
+#[repr(C)]
+pub(super) struct Flag {
+    is_asleep: AtomicBool,
+    _room: [u8; 127],
+}
 
 impl Flag {
     pub(super) fn asleep() -> Self {
-        Self(AtomicBool::new(true))
+        Self { is_asleep: AtomicBool::new(true), _room: [0; 127] }
     }
 
     /// Returns whether the flag is set. Asked after a record was pushed.
@@ -34,21 +38,21 @@ impl Flag {
         fence(Ordering::SeqCst);
         // ORDERING: Relaxed: the queue publishes the record, and the lock of the queues publishes
         // the wake-up.
-        self.0.load(Ordering::Relaxed)
+        self.is_asleep.load(Ordering::Relaxed)
     }
 
     /// Sets the flag, and returns whether it was not set. Then a call may have missed it: its
     /// record is visible after [`barrier::pass`].
     pub(super) fn fall_asleep(&self) -> bool {
         // ORDERING: Relaxed: the fences order the store before the look at the queue.
-        let is_new = !self.0.load(Ordering::Relaxed);
-        self.0.store(true, Ordering::Relaxed);
+        let is_new = !self.is_asleep.load(Ordering::Relaxed);
+        self.is_asleep.store(true, Ordering::Relaxed);
         is_new
     }
 
     pub(super) fn wake_up(&self) {
         // ORDERING: Relaxed: publishes nothing.
-        self.0.store(false, Ordering::Relaxed);
+        self.is_asleep.store(false, Ordering::Relaxed);
     }
 }
 

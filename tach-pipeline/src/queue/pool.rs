@@ -3,12 +3,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::ring::{Consumer, Producer, WORD, ring};
+use super::ring::{Consumer, OVERHEAD, Producer, WORD, ring};
 
-/// The first ring of a queue. A thread that logs seldom holds one.
-const SMALL: usize = 8 * 1024;
+/// The first ring of a queue, which takes two pages. A thread that logs seldom holds one.
+const SMALL: usize = 8 * 1024 - OVERHEAD;
 /// The rings that follow. With larger ones, fewer calls take the time to change the ring.
-const LARGE: usize = 32 * 1024;
+const LARGE: usize = 32 * 1024 - OVERHEAD;
 /// The fewest rings of a full queue. With few, much of the room is in a ring that is partly read.
 const FEWEST: usize = 4;
 /// How many bytes of each size the pool keeps at least, once it has them.
@@ -50,8 +50,14 @@ impl Pool {
     }
 
     /// How many rings a queue may have.
+    #[cfg(test)]
     pub(super) const fn most(&self) -> usize {
         self.most
+    }
+
+    /// How many bytes a queue may hold.
+    pub(super) const fn bytes(&self) -> usize {
+        self.most * self.large.bytes
     }
 
     pub(super) fn give_back(&self, ends: Ends) {

@@ -5,21 +5,34 @@ mod words;
 
 use std::sync::Arc;
 
+#[cfg(not(all(test, loom)))]
+pub(super) use self::words::OVERHEAD;
 pub(super) use self::words::WORD;
 use self::words::Words;
 
 // `cargo xtask loom` compiles this file and its folder alone.
 #[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicU64, Ordering};
 
 /// The memory that both ends share.
 struct Ring {
     words: Words,
-    /// The words written and read since the beginning. Both counts may wrap around.
-    written: Count,
-    read: Count,
+}
+
+impl Ring {
+    /// The words written since the beginning. The count may wrap around.
+    #[inline]
+    fn written(&self) -> Count<'_> {
+        Count(self.words.written())
+    }
+
+    /// The words read since the beginning. The count may wrap around.
+    #[inline]
+    fn read(&self) -> Count<'_> {
+        Count(self.words.read())
+    }
 }
 
 /// The writing end.
@@ -42,8 +55,7 @@ pub(super) struct Consumer {
 
 /// Creates both ends of a queue for `capacity` bytes, rounded down to whole words.
 pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
-    let words = Words::new(capacity / WORD);
-    let ring = Arc::new(Ring { words, written: Count::default(), read: Count::default() });
+    let ring = Arc::new(Ring { words: Words::new(capacity / WORD) });
     let free = ring.words.len();
     let consumer = Consumer { ring: Arc::clone(&ring), read: 0, at: 0 };
     (Producer { ring, written: 0, at: 0, free }, consumer)
@@ -78,25 +90,14 @@ impl Producer {
         };
         self.free -= count;
         self.written = self.written.wrapping_add(count);
-        self.ring.written.set(self.written);
+        self.ring.written().set(self.written);
         true
-    }
-
-    /// Writes as many of `bytes` as there is room for, and returns the rest.
-    pub(super) fn push_part<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let room = self.look() * WORD;
-        if room == 0 {
-            return bytes;
-        }
-        let (now, later) = bytes.split_at(room.min(bytes.len()));
-        self.push(now);
-        later
     }
 
     /// Reads again how many words are free.
     #[cold]
     fn look(&mut self) -> usize {
-        let waiting = self.written.wrapping_sub(self.ring.read.get());
+        let waiting = self.written.wrapping_sub(self.ring.read().get());
         self.free = self.ring.words.len() - waiting;
         self.free
     }
@@ -116,7 +117,7 @@ impl Producer {
 
 impl Consumer {
     pub(super) fn waiting(&self) -> usize {
-        self.ring.written.get().wrapping_sub(self.read) * WORD
+        self.ring.written().get().wrapping_sub(self.read) * WORD
     }
 
     /// Reads bytes if there are enough to fill `bytes`, and returns whether there were.
@@ -152,33 +153,32 @@ impl Consumer {
             self.at -= self.ring.words.len();
         }
         self.read = self.read.wrapping_add(count);
-        self.ring.read.set(self.read);
+        self.ring.read().set(self.read);
     }
 }
 
-/// A count of words, which one end raises and the other reads. Alone on its cache lines: x86
-/// prefetches lines in pairs, and Apple's have 128 bytes.
-#[derive(Default)]
-#[repr(align(128))]
-struct Count(AtomicUsize);
+/// A count of words, which one end raises and the other reads.
+struct Count<'a>(&'a AtomicU64);
 
-impl Count {
+impl Count<'_> {
     #[inline]
     fn set(&self, count: usize) {
         // ORDERING: Release, with the Acquire of `get`: a written word is seen, and a read word is
         // overwritten only after the read.
-        self.0.store(count, Ordering::Release);
+        self.0.store(count as u64, Ordering::Release);
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "it was stored from as many bits")]
     fn get(&self) -> usize {
         // ORDERING: Acquire, with the Release of `set`.
-        self.0.load(Ordering::Acquire)
+        self.0.load(Ordering::Acquire) as usize
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::ptr;
     use std::collections::VecDeque;
     use std::thread;
 
@@ -190,16 +190,14 @@ mod tests {
     #[derive(Debug, Clone, Copy)]
     enum Act {
         Push(usize),
-        PushPart(usize),
         Read(usize),
         Skip(usize),
     }
 
     fn act() -> impl Strategy<Value = Act> {
-        (0_usize..12, 0..4).prop_map(|(words, act)| match act {
+        (0_usize..12, 0..3).prop_map(|(words, act)| match act {
             0 => Act::Push(words),
-            1 => Act::PushPart(words),
-            2 => Act::Read(words),
+            1 => Act::Read(words),
             _ => Act::Skip(words),
         })
     }
@@ -218,12 +216,6 @@ mod tests {
                         let bytes: Vec<u8> = next.by_ref().take(words * WORD).collect();
                         prop_assert_eq!(producer.push(&bytes), bytes.len() <= free);
                         expected.extend(bytes.into_iter().take_while(|_| words * WORD <= free));
-                    }
-                    Act::PushPart(words) => {
-                        let bytes: Vec<u8> = next.by_ref().take(words * WORD).collect();
-                        let rest = producer.push_part(&bytes).len();
-                        prop_assert_eq!(rest, bytes.len().saturating_sub(free));
-                        expected.extend(&bytes[..bytes.len() - rest]);
                     }
                     Act::Read(words) => {
                         let mut bytes = vec![0; words * WORD];
@@ -262,7 +254,11 @@ mod tests {
 
     #[test]
     fn counts_share_no_lines() {
-        assert_eq!((align_of::<Count>(), size_of::<Count>()), (128, 128));
+        let (producer, _) = ring(4096);
+        let (written, read) = (producer.ring.words.written(), producer.ring.words.read());
+        let at = [ptr::from_ref(written), ptr::from_ref(read), producer.ring.words.as_ptr().cast()]
+            .map(<*const AtomicU64>::addr);
+        assert_eq!((at[0] % 128, at[1] - at[0], at[2] - at[1]), (0, 128, 128));
     }
 
     #[test]
@@ -270,8 +266,8 @@ mod tests {
         let (mut producer, mut consumer) = ring(3 * WORD);
         let last = usize::MAX;
         (producer.written, consumer.read) = (last, last);
-        producer.ring.written.set(last);
-        producer.ring.read.set(last);
+        producer.ring.written().set(last);
+        producer.ring.read().set(last);
         for byte in 1..10 {
             assert!(producer.push(&[byte; 2 * WORD]));
             assert!(!producer.push(&[byte; 2 * WORD]));

@@ -1,3 +1,4 @@
+use core::cell::RefCell;
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
@@ -13,26 +14,41 @@ fn pool(capacity: usize) -> Arc<Pool> {
 }
 
 /// Returns a record of about `length` bytes.
-fn record(number: u64, length: usize) -> Vec<u8> {
+fn record(number: u64, length: usize) -> Buffer {
     let mut scratch = Scratch::new();
     let time = Time::Unix(UnixTime::from_nanos(number));
     let mut writer = Writer::begin(&mut scratch, time, Level::WARN, MaybeStatic::Borrowed(""));
-    writer.printed_message(format_args!("{number:length$}"));
+    writer.printed_message(format_args!("{number}{}", " ".repeat(length)));
     writer.end();
-    scratch.written().to_owned()
+    mem::take(scratch.record())
 }
 
-/// Pushes a record as a call does.
-fn push(sender: &mut Sender, record: &[u8], policy: WhenFull) {
-    if !sender.push(record) && !sender.push_beyond(record) {
-        sender.push_when_full(record, policy, || panic!("it waits"));
+/// Pushes a copy of a record as a call does.
+fn push(sender: &mut Sender, record: &Buffer, policy: WhenFull) {
+    let mut record = record.clone();
+    if !sender.push(record.written()) && !sender.push_beyond(&mut record, false) {
+        sender.push_when_full(&mut record, policy, || panic!("it waits"));
     }
 }
 
-fn taken(queue: &Queue) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    queue.take(&mut bytes);
-    bytes
+/// Takes the records out of a queue.
+fn taken(queue: &Queue) -> Vec<Vec<u8>> {
+    let (mut bytes, mut long) = (Vec::new(), VecDeque::new());
+    queue.take(&mut bytes, &mut long);
+    let mut rest = &bytes[..];
+    let mut records = Vec::new();
+    while let Some((record, after)) = frame::split(rest) {
+        rest = after;
+        if frame::is_reference(record) {
+            let reference: Buffer = long.pop_front().unwrap();
+            assert_eq!(frame::time(record), frame::time(reference.written()));
+            records.push(reference.written().to_owned());
+        } else {
+            records.push(record.to_owned());
+        }
+    }
+    assert!(rest.is_empty() && long.is_empty());
+    records
 }
 
 /// The memory is never touched.
@@ -40,10 +56,10 @@ fn taken(queue: &Queue) -> Vec<u8> {
 #[cfg(target_pointer_width = "64")]
 fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
     let mut sender = Sender::new(&pool(4096));
-    let longer = vec![0; (frame::LONGEST + 1).next_multiple_of(frame::WORD)];
-    assert!(!sender.push(&longer) && !sender.push_beyond(&longer));
+    let mut longer = Buffer::of(vec![0; (frame::LONGEST + 1).next_multiple_of(frame::WORD)]);
+    assert!(!sender.push(longer.written()) && !sender.push_beyond(&mut longer, true));
     for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
-        sender.push_when_full(&longer, policy, || panic!("it waits"));
+        sender.push_when_full(&mut longer, policy, || panic!("it waits"));
         assert!(!sender.queue.is_empty());
         let dropped = sender.queue.take_dropped().map(|dropped| dropped.count);
         assert_eq!((dropped, sender.queue.is_empty()), (Some(1), true), "{policy:?}");
@@ -59,13 +75,13 @@ fn a_queue_grows_to_its_bound_and_shrinks_when_it_is_read() {
         let is_small = sender.producer.capacity() == pool.small.bytes();
         assert_eq!(is_small, round == 0);
         let mut count = 0;
-        while sender.push(&record) || sender.push_beyond(&record) {
+        while sender.push(record.written()) || sender.push_beyond(&mut record.clone(), false) {
             count += 1;
             assert_eq!(sender.is_half_full(), 2 * sender.queue.links.count() >= pool.most());
         }
-        assert!((228..=264).contains(&(count * record.len() / 1024)), "{count}, {round}");
+        assert!((228..=264).contains(&(count * record.written().len() / 1024)), "{count}, {round}");
         assert_eq!(sender.queue.links.count() + 1, pool.most());
-        assert_eq!(taken(&sender.queue), record.repeat(count));
+        assert_eq!(taken(&sender.queue), vec![record.written(); count]);
         let unused = pool.most() - usize::from(is_small);
         assert_eq!((sender.queue.links.count(), pool.unused()), (0, unused));
     }
@@ -82,13 +98,13 @@ fn a_quiet_thread_continues_in_a_small_ring() {
     }
     sender.shrink();
     assert_eq!(sender.producer.capacity(), pool.large.bytes(), "the back end has a ring to read");
-    let mut bytes = taken(&sender.queue);
+    let mut records = taken(&sender.queue);
     push(&mut sender, &record, WhenFull::Block);
     sender.shrink();
     assert_eq!(sender.producer.capacity(), small);
     push(&mut sender, &record, WhenFull::Block);
-    bytes.extend(taken(&sender.queue));
-    assert!(bytes.chunks(record.len()).all(|one| one == record));
+    records.extend(taken(&sender.queue));
+    assert!(records.iter().all(|one| one == record.written()));
     sender.shrink();
     assert_eq!((sender.queue.links.count(), pool.unused()), (0, 1), "nothing is left to shrink");
 }
@@ -105,30 +121,92 @@ fn a_queue_that_ends_returns_its_memory_once_it_is_read() {
     assert!(rings > 1);
     sender.end();
     assert!(!queue.is_over() && !queue.is_empty());
-    let mut bytes = Vec::new();
-    assert!(!queue.take(&mut bytes), "nothing more may follow");
-    assert_eq!(bytes, record.repeat(count));
+    assert_eq!(taken(&queue), vec![record.written(); count]);
+    assert!(!queue.take(&mut Vec::new(), &mut VecDeque::new()), "nothing more may follow");
     assert!(queue.is_over() && queue.is_empty());
     assert_eq!(pool.unused(), rings);
 }
 
 #[test]
-fn a_record_as_long_as_the_queue_is_seen_whole() {
+fn the_bytes_of_long_records_count() {
+    let pool = pool(256 * 1024);
+    for length in [12_000, 60_000, 100_000] {
+        let mut sender = Sender::new(&pool);
+        let long = record(1, length);
+        let mut count = 0;
+        while sender.push_beyond(&mut long.clone(), false) {
+            count += 1;
+            let bytes = count * long.written().len();
+            assert_eq!(sender.is_half_full(), 2 * bytes >= pool.bytes(), "{count} of {length}");
+        }
+        let bytes = count * long.written().len();
+        // A ring holds the references.
+        let most = pool.bytes() - long.written().len() - pool.large.bytes()..=pool.bytes();
+        assert!(most.contains(&bytes), "{count} of {length}");
+        // Records of all lengths keep their order.
+        let short = record(2, 100);
+        assert!(sender.push(short.written()));
+        push(&mut sender, &long, WhenFull::DropNewest);
+        let expected = [&vec![long.written(); count][..], &[short.written()]].concat();
+        assert_eq!(taken(&sender.queue), expected);
+        assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(1));
+        assert!(!sender.is_half_full() && sender.push_beyond(&mut long.clone(), false));
+    }
+}
+
+#[test]
+fn the_oldest_make_room_for_a_long_record() {
+    let mut sender = Sender::new(&pool(64 * 1024));
+    let short = record(1, 100);
+    (0..200).for_each(|_| push(&mut sender, &short, WhenFull::DropOldest));
+    let [first, second] = [2, 3].map(|number| record(number, 50_000));
+    push(&mut sender, &first, WhenFull::DropOldest);
+    push(&mut sender, &second, WhenFull::DropOldest);
+    let records = taken(&sender.queue);
+    assert_eq!(records, [second.written()]);
+    assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(201));
+}
+
+/// Then the record is longer than the bound, but not by more than the caller holds already.
+#[test]
+fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
     let pool = pool(4096);
     let mut sender = Sender::new(&pool);
-    let longest = record(1, pool.most() * pool.large.bytes() - frame::HEAD);
-    assert_eq!(longest.len(), pool.most() * pool.large.bytes());
-    assert!(!sender.is_long(&longest) && sender.is_long(&record(1, 5000)));
-    let short = record(2, 100);
-    push(&mut sender, &short, WhenFull::DropNewest);
-    push(&mut sender, &longest, WhenFull::DropNewest);
-    assert_eq!(taken(&sender.queue), short, "there was no room");
-    push(&mut sender, &longest, WhenFull::DropNewest);
-    assert_eq!(taken(&sender.queue), longest);
-    push(&mut sender, &longest, WhenFull::DropOldest);
-    push(&mut sender, &short, WhenFull::DropOldest);
-    assert_eq!(taken(&sender.queue), short);
-    assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(2));
+    let (short, longer) = (record(1, 100), record(2, pool.bytes()));
+    for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
+        push(&mut sender, &longer, policy);
+        assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(1), "{policy:?}");
+    }
+    push(&mut sender, &short, WhenFull::Block);
+    let queue = Arc::clone(sender.queue());
+    let before = RefCell::new(Vec::new());
+    sender.push_when_full(&mut longer.clone(), WhenFull::Block, || {
+        before.borrow_mut().push(taken(&queue));
+        before.borrow().len() < 10
+    });
+    assert_eq!(before.into_inner(), [[short.written()]]);
+    assert_eq!(taken(&queue), [longer.written()]);
+    assert!(queue.take_dropped().is_none());
+}
+
+#[test]
+fn the_memory_of_long_records_is_used_again() {
+    let mut sender = Sender::new(&pool(64 * 1024));
+    let mut record = record(1, 20_000);
+    let first = record.written().as_ptr();
+    assert!(sender.push_beyond(&mut record, false));
+    assert_eq!(record.capacity(), 0);
+    let mut long = VecDeque::new();
+    sender.queue.take(&mut Vec::new(), &mut long);
+    sender.queue.give_back(long.pop_front().unwrap());
+    let mut next = self::record(2, 20_000);
+    assert!(sender.push_beyond(&mut next, false));
+    assert_eq!(next.written().as_ptr(), first);
+    sender.queue.give_back(next);
+    sender.queue.free();
+    let mut last = self::record(3, 20_000);
+    assert!(sender.push_beyond(&mut last, false));
+    assert_eq!(last.capacity(), 0, "a quiet thread keeps none");
 }
 
 proptest! {
@@ -141,7 +219,7 @@ proptest! {
     ) {
         let policy = if drops_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest };
         let mut sender = Sender::new(&pool(4096));
-        let mut pushed = VecDeque::new();
+        let mut pushed: VecDeque<Buffer> = VecDeque::new();
         let mut dropped = 0;
         for (number, length) in (0..).zip(acts.into_iter().chain([0])) {
             if length > 0 {
@@ -150,15 +228,11 @@ proptest! {
                 pushed.push_back(record);
                 continue;
             }
-            let bytes = taken(&sender.queue);
-            let mut rest = &bytes[..];
-            while let Some((record, after)) = frame::split(rest) {
-                while pushed.pop_front().is_some_and(|next| next != record) {
+            for record in taken(&sender.queue) {
+                while pushed.pop_front().is_some_and(|next| next.written() != record) {
                     dropped += 1;
                 }
-                rest = after;
             }
-            prop_assert!(rest.is_empty());
             dropped += pushed.drain(..).count() as u64;
             let counted = sender.queue.take_dropped().map_or(0, |dropped| dropped.count);
             prop_assert_eq!(counted, dropped);

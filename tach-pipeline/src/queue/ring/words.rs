@@ -16,6 +16,18 @@ use memmap2::{MmapMut, MmapRaw};
 /// The bytes of a word. All lengths are whole words.
 pub(crate) const WORD: usize = size_of::<u64>();
 
+/// Each of the two counts has its own cache lines: x86 prefetches lines in pairs, and Apple's have
+/// 128 bytes.
+#[cfg(not(all(test, loom)))]
+const LINES: usize = 128 / WORD;
+#[cfg(all(test, loom))]
+const LINES: usize = 1;
+/// The words before those of the ring.
+const COUNTS: usize = 2 * LINES;
+/// The bytes that a ring takes beside its capacity.
+#[cfg(not(all(test, loom)))]
+pub(crate) const OVERHEAD: usize = COUNTS * WORD;
+
 /// Less than a page is allocated.
 #[cfg(not(all(test, loom)))]
 const PAGE: usize = 4096;
@@ -24,6 +36,8 @@ const PAGE: usize = 4096;
 #[cfg(not(all(test, loom)))]
 const LONG: usize = 512;
 
+/// The words of a ring. The counts of words written and read are in the same memory: an allocator
+/// would separate its free blocks by blocks of such an alignment.
 pub(super) enum Words {
     /// Memory of its own, so that freeing it returns it to the system. An allocator would keep it,
     /// since small blocks that live on separate the rings. A page takes memory once it is written.
@@ -35,6 +49,7 @@ pub(super) enum Words {
 
 impl Words {
     pub(super) fn new(count: usize) -> Self {
+        let count = COUNTS + count;
         #[cfg(not(all(test, loom)))]
         if count * WORD >= PAGE {
             if let Ok(mapped) = MmapMut::map_anon(count * WORD) {
@@ -43,13 +58,21 @@ impl Words {
         }
         Self::Allocated((0..count).map(|_| Word(AtomicU64::new(0))).collect())
     }
-}
 
-impl Deref for Words {
-    type Target = [Word];
+    /// Returns the count of words written.
+    #[inline]
+    pub(super) fn written(&self) -> &AtomicU64 {
+        &self.all()[0].0
+    }
+
+    /// Returns the count of words read.
+    #[inline]
+    pub(super) fn read(&self) -> &AtomicU64 {
+        &self.all()[LINES].0
+    }
 
     #[inline]
-    fn deref(&self) -> &[Word] {
+    fn all(&self) -> &[Word] {
         match self {
             #[cfg(not(all(test, loom)))]
             Self::Mapped(mapped) => {
@@ -60,6 +83,15 @@ impl Deref for Words {
             }
             Self::Allocated(words) => words,
         }
+    }
+}
+
+impl Deref for Words {
+    type Target = [Word];
+
+    #[inline]
+    fn deref(&self) -> &[Word] {
+        &self.all()[COUNTS..]
     }
 }
 
