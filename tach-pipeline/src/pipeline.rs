@@ -88,6 +88,12 @@ impl Pipeline {
         self.handle.shared()
     }
 
+    /// Returns the number of this pipeline, which stays if a forked process builds another one.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn id(&self) -> u64 {
+        self.handle.id()
+    }
+
     /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
     ///
     /// If the logger is a pipeline from which this process was forked, this pipeline takes its

@@ -162,9 +162,10 @@ impl Shared {
         }
     }
 
-    /// Ends the queue of a thread that ends.
+    /// Ends the queue of a thread that ends. In a forked process this reports nothing: its thread
+    /// may never have logged there.
     pub(crate) fn end_queue(&self, sender: Sender) {
-        if !self.is_forked() {
+        if self.process.is_current() {
             self.queues.end(sender);
         }
     }

@@ -134,7 +134,7 @@ fn redact_to(
             to.extend_from_slice(key.as_bytes());
             to.push(b':');
         }
-        if key.is_some_and(|key| is(key.trim_matches('"'))) {
+        if key.is_some_and(|key| is(&text(key))) {
             quoted(to, stand_in);
         } else {
             redact_to(to, value, is, stand_in, depth);
@@ -162,6 +162,10 @@ mod tests {
             redact(&mut to, json, &|key| key.eq_ignore_ascii_case("a"), "*");
             assert_eq!(String::from_utf8(to).unwrap(), expected);
         }
+        // A key is compared as it was before it was escaped.
+        let mut to = Vec::new();
+        redact(&mut to, r#"{"\"a\\\n":1,"a":2}"#, &|key| key == "\"a\\\n", "*");
+        assert_eq!(String::from_utf8(to).unwrap(), r#"{"\"a\\\n":"*","a":2}"#);
     }
 
     #[test]

@@ -221,7 +221,7 @@ struct Kept {
 
 impl Kept {
     fn by(pipeline: &Pipeline) -> Self {
-        Self { by: pipeline.shared().id, fields: Vec::new() }
+        Self { by: pipeline.id(), fields: Vec::new() }
     }
 
     fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {

@@ -16,6 +16,13 @@ impl Handle {
         Self { _alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
     }
 
+    /// Returns the number of the pipeline that this handle was built for, also if it logs to
+    /// another one.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn id(&self) -> u64 {
+        self.own.id
+    }
+
     /// Returns the state of the pipeline that this handle logs to.
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {

@@ -93,6 +93,8 @@ fn child() {
         #[cfg(unix)]
         "fork" => fork::logs(&pipeline, &log, guard),
         #[cfg(unix)]
+        "fork and exit" => fork::exits(&pipeline, &log),
+        #[cfg(unix)]
         "fork while stderr is locked" => fork::while_stderr_is_locked(&pipeline),
         #[cfg(unix)]
         "fork while a queue is read" => fork::while_a_queue_is_read(),
@@ -197,6 +199,14 @@ fn a_forked_process_writes_nothing_and_says_so_once() {
     assert!(!told.contains("panicked"), "{told}");
     assert_eq!(messages, all());
     assert_eq!(told.matches("build a pipeline after forking").count(), 1, "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_process_that_does_not_log_says_nothing() {
+    let (messages, told) = messages("fork and exit");
+    assert_eq!(messages, all());
+    assert!(!told.contains("forked"), "{told}");
 }
 
 /// The caller may hold the lock while it waits for the back end.

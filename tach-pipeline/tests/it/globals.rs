@@ -90,13 +90,14 @@ fn child() {
         #[cfg(unix)]
         "fork" => {
             let _pipeline = builder().init().unwrap();
-            let span = tracing::info_span!("span", a = 1);
+            let span = tracing::info_span!("span", a = 1, b = tracing::field::Empty);
             log_all();
             forks::in_child(|| {
                 log::info!(target: "by_log", "nobody writes it");
                 // Its filter refuses the events of `log_all` that the parent's accepts.
                 let pipeline = builder().filter("debug,quiet=off").init().unwrap();
                 log_all();
+                span.record("b", 2);
                 span.in_scope(|| tracing::info!(target: "by_tracing", key = 5, "info"));
                 // A pipeline of this process is installed now.
                 assert!(builder().init().unwrap_err().is_already_set());
@@ -176,7 +177,7 @@ fn what_is_global_follows_the_pipeline_that_a_forked_child_builds() {
     let mut records = run("fork", "");
     let order = |record: &Value| (record["msg"].to_string(), record["key"].as_u64());
     records.sort_by_key(order);
-    let span = json!({"level": "INFO", "target": "by_tracing", "msg": "info", "key": 5, "span": "span", "a": 1});
+    let span = json!({"level": "INFO", "target": "by_tracing", "msg": "info", "key": 5, "span": "span", "a": 1, "b": 2});
     let expected = [
         by_log("DEBUG", "debug", 2),
         by_tracing("DEBUG", "debug", 4),

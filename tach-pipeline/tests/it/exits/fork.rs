@@ -10,14 +10,21 @@ use super::*;
 
 /// Forks, runs `f` in the child and asserts that it returns true. Kills a child that hangs.
 pub(crate) fn in_child(f: impl FnOnce() -> bool) {
+    in_child_that_ends(|| {
+        let is_well = f();
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!is_well)) };
+    });
+}
+
+/// Forks, runs `f` in the child, which ends the child, and asserts that it ends well.
+fn in_child_that_ends(f: impl FnOnce()) {
     // SAFETY: the child only calls the code under test, which needs no lock of another thread.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: it only sets a timer.
         unsafe { libc::alarm(20) };
-        let is_well = f();
-        // SAFETY: ends the child without the parent's exit handlers.
-        unsafe { libc::_exit(i32::from(!is_well)) };
+        f();
     }
     let mut status = 0;
     // SAFETY: the status is a live integer.
@@ -54,6 +61,13 @@ pub(super) fn while_a_queue_is_read() {
             true
         });
     }
+}
+
+/// Logs, and forks a child that exits without logging: its thread's memory is dropped.
+pub(super) fn exits(pipeline: &Pipeline, log: &dyn Fn()) {
+    log();
+    in_child_that_ends(|| process::exit(0));
+    pipeline.flush(LONG).unwrap();
 }
 
 /// Logs, forks at once, and logs more in the child than its queue holds.
