@@ -7,7 +7,7 @@ use crate::error::Error;
 pub use crate::event_time::pinned::{depth, unpinned};
 pub use crate::instants::uptime_at;
 use crate::os;
-pub use crate::text::{decimal, seconds};
+pub use crate::text::{decimal, seconds, utf8};
 use crate::unix_time::UnixTime;
 
 /// RFC 3339 text, written by a formatter that each thread keeps.

@@ -144,10 +144,10 @@
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this
-//!   pipeline, its own; stderr reports that once, unless the child ends after a few records. If the child builds a pipeline of its own and
-//!   calls [`Builder::init`] or [`Pipeline::set_logger`], all handles of the installed one follow
-//!   it, so a daemon logs on by the same macros. Fork before other threads log, since a lock that
-//!   one of them holds stays locked in the child.
+//!   pipeline, its own; stderr reports that once, unless the child ends after a few records. If the
+//!   child builds a pipeline of its own and calls [`Builder::init`] or [`Pipeline::set_logger`], all
+//!   handles of the installed one follow it, so a daemon logs on by the same macros. Fork before
+//!   other threads log, since a lock that one of them holds stays locked in the child.
 //!
 //! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
 //! panic, or while a thread ends. A call on the back end's own thread never waits: if its queue is

@@ -10,6 +10,7 @@ mod parse;
 
 pub use self::offset::Offset;
 use crate::text::digits::write_padded;
+use crate::text::utf8;
 use crate::unix_time::UnixTime;
 
 /// The longest text: nine digits of fraction and an offset.
@@ -131,7 +132,7 @@ impl Formatter {
             SECOND_LEN + 1 + DIGITS
         };
         self.text[end..][..ZONE_LEN].copy_from_slice(&zone);
-        let text = core::str::from_utf8(&self.text[..end + ZONE_LEN]);
+        let text = utf8::text(&self.text[..end + ZONE_LEN]);
         text.unwrap_or_default() // Never the default: the text is ASCII.
     }
 

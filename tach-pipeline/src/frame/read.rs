@@ -2,8 +2,9 @@
 
 mod fields;
 
-use core::{iter, str};
+use core::iter;
 
+use tach_core::adapter::utf8;
 use tach_core::{Instant, UnixTime};
 use tach_log::adapter::{Parts, Site};
 
@@ -208,6 +209,6 @@ impl<'a> Reader<'a> {
         let length = usize::try_from(length).ok()?;
         let (bytes, rest) = self.0.split_at_checked(length.checked_next_multiple_of(WORD)?)?;
         self.0 = rest;
-        str::from_utf8(bytes.get(..length)?).ok()
+        utf8::text(bytes.get(..length)?)
     }
 }
