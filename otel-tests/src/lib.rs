@@ -7,8 +7,10 @@ mod collector;
 mod jaeger;
 mod otlp;
 mod process;
+mod server;
 
 pub use crate::collector::Collector;
 pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
 pub use crate::process::program;
+pub use crate::server::{Requests, decode, serve, serve_answers};

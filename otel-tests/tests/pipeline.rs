@@ -1,8 +1,7 @@
 //! Records of the pipeline at the real Collector, and at one that refuses or is busy.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use opentelemetry_proto::tonic::collector::logs::v1::{
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use otel_tests::{Collector, nanos};
+use otel_tests::{Collector, Requests, decode, nanos};
 use prost::Message as _;
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Sink};
@@ -137,50 +136,21 @@ fn records_that_the_collector_refuses_are_counted_and_reported() {
     assert!(reports.try_iter().any(|report| report.contains("HTTP 404")));
 }
 
-/// Serves requests with these answers, the last one for all further ones. Sends each request.
-fn serve(answers: Vec<Vec<u8>>) -> (String, Receiver<ExportLogsServiceRequest>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, requests) = channel();
-    thread::spawn(move || {
-        let mut number = 0;
-        for stream in listener.incoming() {
-            let mut stream = BufReader::new(stream.unwrap());
-            while let Some(body) = body(&mut stream) {
-                let request = ExportLogsServiceRequest::decode(&*body).unwrap();
-                let _the_test_has_ended = sender.send(request);
-                let answer = answers.get(number).unwrap_or(&answers[answers.len() - 1]);
-                stream.get_mut().write_all(answer).unwrap();
-                number += 1;
-            }
-        }
-    });
-    (endpoint, requests)
-}
-
-/// Reads a request and returns its body, or `None` at the end.
-fn body(stream: &mut BufReader<std::net::TcpStream>) -> Option<Vec<u8>> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if stream.read_line(&mut line).unwrap_or(0) == 0 {
-            return None;
-        }
-        if let Some(value) = line.strip_prefix("content-length: ") {
-            length = value.trim().parse().unwrap();
-        } else if line == "\r\n" {
-            let mut body = vec![0; length];
-            return stream.read_exact(&mut body).ok().map(|()| body);
-        }
-    }
-}
-
 fn answer(head: &str, body: &[u8]) -> Vec<u8> {
     [format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
 }
 
 fn ok() -> Vec<u8> {
     answer("200 OK", b"")
+}
+
+/// Serves requests with these answers.
+fn serve(answers: Vec<Vec<u8>>) -> (String, Requests) {
+    otel_tests::serve_answers(answers)
+}
+
+fn next(requests: &Requests) -> ExportLogsServiceRequest {
+    decode(&requests.recv().unwrap().1)
 }
 
 fn records(request: &ExportLogsServiceRequest) -> Vec<&LogRecord> {
@@ -202,7 +172,7 @@ fn a_busy_collector_gets_the_same_records_later() {
     let (endpoint, requests) = serve(vec![busy.clone(), busy, ok()]);
     let pipeline = build(Otlp::new().endpoint(&endpoint), |builder| builder);
     info(&pipeline, "once");
-    let sent: Vec<_> = requests.iter().take(3).map(|request| messages(&request)).collect();
+    let sent: Vec<_> = (0..3).map(|_| messages(&next(&requests))).collect();
     assert_eq!(sent, [["once"], ["once"], ["once"]]);
     while pipeline.stats().sinks()[0].written() == 0 {}
     assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
@@ -226,7 +196,7 @@ fn a_partial_success_counts_what_was_rejected() {
     // The loss is in the log.
     info(&pipeline, "next");
     pipeline.flush(LONG).unwrap();
-    let (first, second) = (requests.recv().unwrap(), requests.recv().unwrap());
+    let (first, second) = (next(&requests), next(&requests));
     assert_eq!(records(&first).len(), 10);
     let report = records(&second)[0];
     assert!(messages(&second).contains(&"next".to_owned()));
@@ -268,7 +238,8 @@ fn any_event_is_read_by_the_generated_code() {
         tracing::error!(target: "b", "last");
     });
     pipeline.flush(LONG).unwrap();
-    let requests: Vec<_> = requests.try_iter().collect();
+    let requests: Vec<ExportLogsServiceRequest> =
+        requests.try_iter().map(|(_, body)| decode(&body)).collect();
     let logs: Vec<_> = requests.iter().flat_map(|request| &request.resource_logs).collect();
     let scopes: Vec<_> = logs.iter().flat_map(|logs| &logs.scope_logs).collect();
     let name = |index: usize| &scopes[index].scope.as_ref().unwrap().name;

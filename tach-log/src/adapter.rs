@@ -54,6 +54,12 @@ pub const fn has_spans(event: &Event<'_>) -> bool {
     event.has_spans()
 }
 
+/// Returns the ids of the trace and of the span around the event.
+#[must_use]
+pub const fn trace_context(event: &Event<'_>) -> Option<(u128, u64)> {
+    event.trace_context()
+}
+
 /// Returns the number of the event's level in OpenTelemetry's data model for logs.
 #[must_use]
 pub fn severity_number(event: &Event<'_>) -> u64 {

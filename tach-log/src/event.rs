@@ -47,6 +47,8 @@ pub struct Site<'a> {
     pub thread_id: Option<u64>,
     /// The name of the thread.
     pub thread_name: Option<&'a str>,
+    /// The ids of the trace and of the span around the event.
+    pub trace_context: Option<(u128, u64)>,
 }
 
 /// A function that receives fields.
@@ -164,6 +166,11 @@ impl<'a> Event<'a> {
 
     pub(crate) const fn has_spans(&self) -> bool {
         self.parts.has_spans
+    }
+
+    /// Returns the ids of the trace and of the span around the event.
+    pub(crate) const fn trace_context(&self) -> Option<(u128, u64)> {
+        self.parts.site.trace_context
     }
 
     /// Returns the number of the level in OpenTelemetry's data model for logs.

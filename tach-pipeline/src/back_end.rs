@@ -7,6 +7,7 @@ mod inboxes;
 mod order;
 mod repeats;
 pub(crate) mod selection;
+mod spans;
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
@@ -18,7 +19,8 @@ use tach_core::UnixTime;
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::Selection;
-use crate::frame::Frame;
+use self::spans::Spans;
+use crate::frame::{self, Frame};
 use crate::limits::Limits;
 use crate::queue::Dropped;
 use crate::report;
@@ -39,6 +41,7 @@ pub(crate) struct BackEnd {
     inboxes: Inboxes,
     merge: Merge,
     selection: Selection,
+    spans: Spans,
     sinks: Sinks,
     interval: Duration,
     /// When refused records were reported last.
@@ -59,6 +62,7 @@ impl BackEnd {
             shared,
             inboxes: Inboxes::new(),
             merge: Merge::default(),
+            spans: Spans::new(selection.redacted().to_vec()),
             selection,
             sinks,
             interval,
@@ -88,8 +92,9 @@ impl BackEnd {
                 0
             });
             if found < BUSY {
-                let Self { shared, inboxes, selection, flushed, .. } = &mut self;
+                let Self { shared, inboxes, selection, spans, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
+                    || spans.are_waiting()
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(&shared.waker, found > 0 || may_report, || {
                     let wake_up = inboxes.fall_asleep(&shared.queues)?;
@@ -110,7 +115,10 @@ impl BackEnd {
             // The records that the first pass left.
             found += self.pass_on(is_asked);
         }
-        let Self { shared, selection, sinks, .. } = self;
+        let Self { shared, selection, spans, sinks, .. } = self;
+        if is_asked {
+            spans.finish(|span| sinks.span(span));
+        }
         let now = shared.now();
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
         self.report_refusals(now, is_asked);
@@ -128,17 +136,26 @@ impl BackEnd {
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
         let found = self.inboxes.fill(&self.shared.queues, is_asked);
-        let Self { shared, inboxes, merge, selection, sinks, .. } = self;
+        self.spans.begin_round();
+        let Self { shared, inboxes, merge, selection, spans, sinks, .. } = self;
         merge.records(inboxes.awake(), start, |record, time| {
-            selection
-                .record(record, time, &shared.filters, |record, time| sinks.record(record, time));
+            if frame::is_of_span(record) {
+                return spans.part(record, time);
+            }
+            selection.record(record, time, &shared.filters, |record, time| {
+                spans.event(record, time);
+                sinks.record(record, time);
+            });
         });
+        spans.end_round(|span| sinks.span(span));
         for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
                 sinks.queue_dropped(&dropped, shared.now());
             }
         }
-        inboxes.settle(&shared.queues);
+        if inboxes.settle(&shared.queues) {
+            spans.trim();
+        }
         found
     }
 

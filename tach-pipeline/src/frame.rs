@@ -5,8 +5,9 @@
 //! bytes.
 //!
 //! ```text
-//! length u32, target u32 | ticks or Unix time in ns u64 | flags u8, level u8, 0 u16, message u32
-//!     | target's bytes | message's bytes | field*
+//! length u32, target u32 | ticks or Unix time in ns u64
+//!     | flags u8, level u8, kind u16, message u32
+//!     | target's bytes | message's bytes | ids of spans | field*
 //! field: tag 4 bits, length of text 28 bits, key u32 | value of 0, 8 or 16 bytes
 //!     | key's bytes | text's bytes
 //! target, message, key: number, or length of bytes
@@ -15,8 +16,11 @@
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
 //! The event's own fields come first. Each span, from the outermost to the innermost, then begins
-//! with a field that has only a key, the span's name. File, module and thread are last, if a
-//! format asks for them.
+//! with a field that has only a key, the span's name. File, module, thread and the ids of the span
+//! are last, if a format asks for them.
+//!
+//! A record is an event or a [part of a span](RecordKind). Only parts of spans have ids before
+//! their fields.
 //!
 //! Each part between bars is padded to words of eight bytes. A processor forwards a store to a load
 //! only if the load lies within the store, so records are written and [queued](crate::queue) by
@@ -32,7 +36,8 @@ mod write;
 pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::replace;
-pub(crate) use self::read::{Frame, is_reference, length, references, split, time};
+pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span};
+pub(crate) use self::read::{Frame, is_reference, length, references, set_time, split, time};
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
 #[cfg(any(feature = "log", feature = "slog", feature = "tracing"))]
@@ -62,14 +67,29 @@ const SITE: u32 = 16;
 const TEXT_SHIFT: u32 = u32::BITS;
 /// The lowest bit of the level in the head's last word.
 const LEVEL_SHIFT: u32 = 8;
+/// The lowest bit of the kind in the head's last word.
+const RECORD_SHIFT: u32 = 16;
 /// Marks a number in place of a length. No bytes follow.
 const NUMBER: u32 = 1 << 31;
+/// Stands for the key of a part that has none. No text has this number.
+const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
 const TAG_BITS: u32 = 4;
 
 /// The longest record, so that every length in it has room in its field.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
+
+/// What a record is, for sinks that take spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RecordKind {
+    Event,
+    Start,
+    Values,
+    Link,
+    End,
+}
 
 /// The kind of a field's value, or of another part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +110,7 @@ enum Tag {
     File,
     Module,
     Thread,
+    Context,
 }
 
 impl Tag {
@@ -113,6 +134,7 @@ impl Tag {
             12 => Self::File,
             13 => Self::Module,
             14 => Self::Thread,
+            15 => Self::Context,
             _ => return None,
         })
     }

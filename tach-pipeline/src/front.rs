@@ -7,4 +7,6 @@ mod log;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "tracing")]
+mod spans;
+#[cfg(feature = "tracing")]
 mod tracing;

@@ -327,7 +327,8 @@ mod tests {
         const LONG: Duration = Duration::from_secs(60);
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
         let (when_full, counts) = (WhenFull::Block, Counts::default());
-        let shared = Shared::new(filters, None, Wanted::default(), 4096, when_full, None, counts);
+        let wanted = Wanted::default();
+        let shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
         let pipeline = Pipeline::new(Arc::new(shared));
         let _sleep = Sleep::new(&pipeline.shared().waker, LONG);
         let target = MaybeStatic::Static("app");

@@ -22,6 +22,7 @@ use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
+use crate::trace::{Contexts, SpanContext, current};
 
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) filters: Filters,
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
+    /// `None` if no sink takes spans.
+    pub(crate) contexts: Option<Contexts>,
     pub(crate) queues: Queues,
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
@@ -68,6 +71,7 @@ impl Shared {
             filters,
             limits,
             wanted,
+            contexts: wanted.spans.then(Contexts::new),
             queues,
             waker: Waker::default(),
             flush: Flush::new(counts.sinks.len()),
@@ -85,10 +89,18 @@ impl Shared {
     /// Returns the event time of the thread, or else the current time.
     #[inline]
     pub(crate) fn time(&self) -> Time {
-        match (event_time::current(), &self.clock) {
-            (Some(stamp), _) => Time::Unix(stamp.unix_time()),
-            (None, None) => Time::Ticks(Instant::now()),
-            (None, Some(clock)) => Time::Unix(clock.unix_time()),
+        match event_time::current() {
+            Some(stamp) => Time::Unix(stamp.unix_time()),
+            None => self.clock_time(),
+        }
+    }
+
+    /// Returns the current time.
+    #[inline]
+    pub(crate) fn clock_time(&self) -> Time {
+        match &self.clock {
+            None => Time::Ticks(Instant::now()),
+            Some(clock) => Time::Unix(clock.unix_time()),
         }
     }
 
@@ -102,6 +114,13 @@ impl Shared {
     fn count(&self, limits: &Limits, callsite: Option<Callsite>) -> bool {
         let now = || self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time);
         callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
+    }
+
+    /// Returns the ids of the span that the thread is in, if a sink takes spans.
+    #[inline]
+    pub(crate) fn current_span(&self) -> Option<SpanContext> {
+        self.contexts.as_ref()?;
+        current::get(self.id)
     }
 
     /// Returns the current time. Calls that have returned recorded no later one.

@@ -33,10 +33,12 @@ use log::LevelFilter;
 use tach_log::{Format, Line};
 
 use self::file::Options;
-use self::formatter::AnyFormat;
+use self::formatter::Content;
 pub use self::journal::Journal;
 #[cfg(feature = "otlp")]
 pub use self::otlp::Otlp;
+#[cfg(feature = "otlp")]
+use self::otlp::Signal;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
@@ -84,7 +86,7 @@ const MOST_WAITING: usize = 1024 * 1024;
 /// ```
 pub struct Sink {
     target: Target,
-    format: Box<dyn AnyFormat>,
+    content: Content,
     filter: Result<Levels, Error>,
     is_colored: bool,
     max_wait: Option<Duration>,
@@ -213,8 +215,48 @@ impl Sink {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn otlp(options: Otlp) -> Self {
-        let (format, buffer_bytes) = (Box::new(otlp::Records), otlp::BUFFER_BYTES);
-        Self { format, buffer_bytes, ..Self::to(Target::Otlp(options)) }
+        let content = Content::Events(Box::new(otlp::Records));
+        let target = Target::Otlp(Box::new(options), Signal::Logs);
+        Self { content, buffer_bytes: otlp::BUFFER_BYTES, ..Self::to(target) }
+    }
+
+    /// Sends the spans of `tracing` to a collector of OpenTelemetry, as OTLP over HTTP without TLS.
+    /// The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
+    ///
+    /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
+    /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
+    /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
+    /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
+    /// a span is an event of the span; one of the level `ERROR` sets the status to an error. A
+    /// span that [follows from] another one links to it.
+    ///
+    /// If a collector can't be reached or refuses spans, the sink proceeds as [`otlp`](Self::otlp)
+    /// does. [`level`](Self::level) and [`filter`](Self::filter) drop spans. Their children have a
+    /// parent that the collector does not know.
+    ///
+    /// [follows from]: https://docs.rs/tracing/latest/tracing/struct.Span.html#method.follows_from
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    ///
+    /// let otlp = Otlp::from_env();
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::otlp(otlp.clone()))
+    ///     .sink(Sink::otlp_spans(otlp))
+    ///     .init()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[must_use]
+    pub fn otlp_spans(options: Otlp) -> Self {
+        let target = Target::Otlp(Box::new(options), Signal::Traces);
+        Self {
+            content: Content::Spans(otlp::write_span),
+            buffer_bytes: otlp::BUFFER_BYTES,
+            ..Self::to(target)
+        }
     }
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
@@ -244,7 +286,7 @@ impl Sink {
     fn to(target: Target) -> Self {
         Self {
             target,
-            format: Box::new(Line::new()),
+            content: Content::Events(Box::new(Line::new())),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             is_colored: false,
             max_wait: None,
@@ -381,13 +423,17 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn format(mut self, format: impl Format + Send + 'static) -> Self {
-        if self.target.takes_formats() {
-            self.format = Box::new(format);
+        if !self.target.takes_formats() {
+            return self;
         }
+        let format = Box::new(format);
         #[cfg(feature = "syslog")]
         if let Some(header) = &self.header {
-            self.format = Box::new(syslog::Message::new(header.clone(), self.format));
+            let message = syslog::Message::new(header.clone(), format);
+            self.content = Content::Events(Box::new(message));
+            return self;
         }
+        self.content = Content::Events(format);
         self
     }
 

@@ -61,8 +61,8 @@ impl Inboxes {
     }
 
     /// Forgets queues that were empty for a while or whose threads have ended, and frees memory
-    /// that was not needed.
-    pub(crate) fn settle(&mut self, queues: &Queues) {
+    /// that was not needed. Returns whether it did the latter, each second.
+    pub(crate) fn settle(&mut self, queues: &Queues) -> bool {
         let Self { awake, over, buffers, start, .. } = self;
         awake.retain_mut(|inbox| {
             let stays = inbox.stays(*start, buffers);
@@ -75,7 +75,8 @@ impl Inboxes {
             self.all.retain(|queue| !queue.is_over());
             self.over = 0;
         }
-        if self.start.duration_since(self.trimmed_at) >= TRIMMED_EVERY {
+        let is_due = self.start.duration_since(self.trimmed_at) >= TRIMMED_EVERY;
+        if is_due {
             self.trimmed_at = self.start;
             fit(&mut self.awake);
             fit(&mut self.all);
@@ -84,6 +85,7 @@ impl Inboxes {
             self.buffers.trim();
             queues.trim();
         }
+        is_due
     }
 
     /// Has all threads wake the back end at their next records. Returns `None` if there are records

@@ -26,6 +26,10 @@ impl Selection {
         }
     }
 
+    pub(super) fn redacted(&self) -> &[String] {
+        &self.redacted
+    }
+
     /// Passes a record on, if it is to be written, and the records that are due before it.
     #[inline]
     pub(crate) fn record(

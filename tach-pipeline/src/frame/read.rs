@@ -1,6 +1,7 @@
 //! Reading a record's bytes. Whatever the bytes are, nothing panics.
 
 mod fields;
+pub(super) mod span;
 
 use core::iter;
 
@@ -11,8 +12,11 @@ use tach_log::adapter::{Parts, Site};
 use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
-use super::{HEAD, LEVEL_SHIFT, LINE, NUMBER, SITE, TAG_BITS, Tag, Time, UNIX, WORD, texts};
+use super::{
+    HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, SITE, TAG_BITS, Tag, Time, UNIX, WORD, texts,
+};
 use crate::level::Level;
+use crate::trace::SpanContext;
 
 /// Returns the length of the record with this head, head included.
 #[inline]
@@ -49,6 +53,14 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
 /// Returns when the record that begins with `bytes` happened, or `None` if the head is not whole.
 pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
+}
+
+/// Sets the time of the record that begins with `bytes`.
+pub(crate) fn set_time(bytes: &mut [u8], time: UnixTime) {
+    let Some(head) = bytes.first_chunk_mut::<HEAD>() else { return };
+    let (before, kind) = head.split_at_mut(KIND_AT);
+    before[WORD..].copy_from_slice(&time.as_nanos().to_le_bytes());
+    kind[0] |= UNIX.to_le_bytes()[0];
 }
 
 /// The head of a record, without its length.
@@ -93,8 +105,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) is_line: bool,
     pub(crate) fields: Fields<'a>,
     pub(crate) site: Site<'a>,
-    /// How many bytes the record takes.
-    pub(crate) length: usize,
+    /// The whole record.
+    pub(crate) bytes: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
@@ -108,14 +120,19 @@ impl<'a> Frame<'a> {
         let is_line = head.kind & LINE != 0;
         let site = if head.kind & SITE == 0 { Site::default() } else { reader.clone().site() };
         let fields = Fields::new(reader.0, head.kind);
-        let (level, length) = (head.level(), bytes.len());
-        Some(Self { level, target, message, is_line, fields, site, length })
+        Some(Self { level: head.level(), target, message, is_line, fields, site, bytes })
     }
 
     /// Returns the record without the values of the keys `redacted`.
     pub(crate) const fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
         self
+    }
+
+    /// Returns the ids of the span around the event.
+    pub(crate) fn context(&self) -> Option<SpanContext> {
+        let (trace, span) = self.site.trace_context?;
+        Some(SpanContext { trace, span })
     }
 
     /// Returns whether two records are equal in all but their times.
@@ -188,10 +205,20 @@ impl<'a> Reader<'a> {
                 site.thread_id = (id != 0).then_some(id);
                 site.thread_name = known(reader.text(code)?);
             }
+            Tag::Context => {
+                let SpanContext { trace, span } = reader.context()?;
+                site.trace_context = Some((trace, span));
+            }
             _ => return None,
         }
         *self = reader;
         Some(())
+    }
+
+    /// Takes the ids of a span.
+    fn context(&mut self) -> Option<SpanContext> {
+        let trace = u128::from_le_bytes(self.array()?);
+        Some(SpanContext { trace, span: u64::from_le_bytes(self.array()?) })
     }
 
     /// Takes a text, by number or in full.

@@ -2,6 +2,8 @@
 
 pub(crate) mod site;
 #[cfg(feature = "tracing")]
+mod span;
+#[cfg(feature = "tracing")]
 mod tracing;
 
 use core::error::Error;
@@ -46,7 +48,14 @@ impl<'a> Writer<'a> {
     /// Writes the message, and formats it only if it has arguments.
     #[inline]
     pub(crate) fn message(&mut self, message: fmt::Arguments<'_>) {
-        let Some(text) = message.as_str() else { return self.printed_message(message) };
+        match message.as_str() {
+            Some(text) => self.static_message(text),
+            None => self.printed_message(message),
+        }
+    }
+
+    #[inline]
+    fn static_message(&mut self, text: &'static str) {
         match self.to.at_once(text) {
             Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.learned_message(text),

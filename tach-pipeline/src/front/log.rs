@@ -88,7 +88,7 @@ impl Log for Pipeline {
                 let _ended = adapter::visit_fields(record, &mut to);
             });
             if wanted.is_any() {
-                to.site(wanted, place(record));
+                to.site(wanted, place(record), self.shared().current_span());
             }
         });
     }

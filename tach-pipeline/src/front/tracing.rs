@@ -61,6 +61,10 @@ where
         if !is_enabled(self, attributes.metadata()) {
             return;
         }
+        self.start_span(attributes, id);
+        if !self.shared().wanted.events {
+            return;
+        }
         let Some(span) = context.span(id) else { return };
         let mut kept = Kept::by(self);
         kept.add(|visitor| attributes.record(visitor));
@@ -71,6 +75,10 @@ where
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        self.record_values(id, values);
+        if !self.shared().wanted.events {
+            return;
+        }
         let Some(span) = context.span(id) else { return };
         // The values are visited before the lock is taken, since a value may log when it is
         // printed.
@@ -82,6 +90,22 @@ where
             Some(_) => {}
             None => extensions.insert(more),
         }
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, _context: Context<'_, S>) {
+        self.link_spans(id, follows);
+    }
+
+    fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
+        self.enter_span(id);
+    }
+
+    fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
+        self.exit_span(id);
+    }
+
+    fn on_close(&self, id: Id, _context: Context<'_, S>) {
+        self.end_span(&id);
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
@@ -96,9 +120,11 @@ where
         let wanted = self.shared().wanted;
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             event.record(&mut Visitor::of_event(to));
-            write_spans(event, &context, to);
+            if wanted.events {
+                write_spans(event, &context, to);
+            }
             if wanted.is_any() {
-                to.site(wanted, place(metadata, MaybeStatic::Static));
+                to.site(wanted, place(metadata, MaybeStatic::Static), self.shared().around(event));
             }
         });
     }
@@ -152,9 +178,15 @@ impl Pipeline {
         let wanted = self.shared().wanted;
         self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
             event.record(&mut Forwarded(Visitor::of_event(to)));
-            write_spans(event, context, to);
+            if wanted.events {
+                write_spans(event, context, to);
+            }
             if wanted.is_any() {
-                to.site(wanted, place(&metadata, MaybeStatic::Borrowed));
+                to.site(
+                    wanted,
+                    place(&metadata, MaybeStatic::Borrowed),
+                    self.shared().around(event),
+                );
             }
         });
     }
@@ -254,7 +286,10 @@ fn write_span<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>)
     }
 }
 
-fn place<'a>(metadata: &Metadata<'a>, text: impl Fn(&'a str) -> MaybeStatic<'a>) -> Place<'a> {
+pub(super) fn place<'a>(
+    metadata: &Metadata<'a>,
+    text: impl Fn(&'a str) -> MaybeStatic<'a>,
+) -> Place<'a> {
     Place {
         file: text(metadata.file().unwrap_or_default()),
         line: metadata.line().unwrap_or(0),
@@ -269,7 +304,7 @@ fn key(field: &Field) -> &'static str {
 }
 
 /// Writes values as fields, except for the message.
-struct Visitor<'a, 'b> {
+pub(super) struct Visitor<'a, 'b> {
     to: &'a mut Writer<'b>,
     /// Whether the next field may be the message. The fields of a span have none.
     may_be_message: bool,
@@ -280,7 +315,7 @@ impl<'a, 'b> Visitor<'a, 'b> {
         Self { to, may_be_message: true }
     }
 
-    fn of_span(to: &'a mut Writer<'b>) -> Self {
+    pub(super) fn of_span(to: &'a mut Writer<'b>) -> Self {
         Self { to, may_be_message: false }
     }
 

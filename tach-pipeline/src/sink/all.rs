@@ -1,13 +1,15 @@
 //! All sinks of a pipeline.
 
 use core::time::Duration;
+use std::io;
 use std::sync::Arc;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
 
 use super::Sink;
-use super::formatter::Formatter;
+use super::batch::Batch;
+use super::formatter::{Content, Formatter};
 use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::Writer;
@@ -16,10 +18,12 @@ use crate::error::Error;
 use crate::filter::Levels;
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
+use crate::level::Level;
 use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
 use crate::stats::{Counts, SinkCounts};
+use crate::trace::span::Span;
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -37,7 +41,12 @@ impl Opened {
     /// Returns what the formats ask for.
     pub(crate) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
-        self.0.iter().for_each(|sink| wanted.add(&*sink.formatter.format));
+        for sink in &self.0 {
+            match &sink.formatter.content {
+                Content::Events(format) => wanted.add(&**format),
+                Content::Spans(_) => wanted.add_spans(),
+            }
+        }
         wanted
     }
 
@@ -53,7 +62,7 @@ impl Opened {
                 levels: sink.filter?,
                 counts: Arc::new(SinkCounts::new(sink.target.name())),
                 writer: sink.target.open()?,
-                formatter: Formatter { format: sink.format, is_colored: sink.is_colored, most },
+                formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
                 buffer_bytes: sink.buffer_bytes,
             })
@@ -123,6 +132,11 @@ impl Sinks {
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.queued += 1;
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
+    }
+
+    /// Adds a span that has ended.
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
+        self.layouts.iter_mut().for_each(|layout| layout.span(span));
     }
 
     /// Counts and reports the records that a queue dropped.
@@ -228,25 +242,52 @@ impl Layout {
     #[inline]
     fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
         let Self { formatter, streams } = self;
-        let mut formatted = None;
-        for at in 0..streams.len() {
-            let (before, rest) = streams.split_at_mut(at);
-            let stream = &mut rest[0];
-            if !stream.levels.enabled(record.level, record.target)
-                || !stream.make_room(formatter, time)
-            {
-                continue;
+        if !formatter.takes_events() {
+            return;
+        }
+        write(streams, formatter, (record.level, record.target), time, |batch| {
+            formatter.write(record, time, batch)
+        });
+    }
+
+    fn span(&mut self, span: &Span<'_>) {
+        let Self { formatter, streams } = self;
+        let Some(start) = span.begin() else { return };
+        if formatter.takes_events() {
+            return;
+        }
+        write(streams, formatter, (start.level, start.target), span.end, |batch| {
+            formatter.write_span(span, &start, batch)
+        });
+    }
+}
+
+/// Has `format` write to the first stream that takes records of that level and target, and copies
+/// what it wrote to the others.
+#[inline]
+fn write(
+    streams: &mut [Stream],
+    formatter: &Formatter,
+    (level, target): (Level, &str),
+    time: UnixTime,
+    format: impl Fn(&mut Batch) -> io::Result<()>,
+) {
+    let mut first = None;
+    for at in 0..streams.len() {
+        let (before, rest) = streams.split_at_mut(at);
+        let stream = &mut rest[0];
+        if !stream.levels.enabled(level, target) || !stream.make_room(formatter, time) {
+            continue;
+        }
+        match first {
+            Some(first) => {
+                let first: &Stream = &before[first];
+                stream.batch.add_last_of(&first.batch, time);
             }
-            match formatted {
-                Some(first) => {
-                    let first: &Stream = &before[first];
-                    stream.batch.add_last_of(&first.batch, time);
-                }
-                None => match formatter.write(record, time, &mut stream.batch) {
-                    Ok(()) => formatted = Some(at),
-                    Err(error) => stream.not_formatted(&error, time),
-                },
-            }
+            None => match format(&mut stream.batch) {
+                Ok(()) => first = Some(at),
+                Err(error) => stream.not_formatted(&error, time),
+            },
         }
     }
 }

@@ -12,9 +12,10 @@ use super::Journal;
 use super::batch::Batch;
 use super::cut::Cut;
 use crate::filter::Levels;
-use crate::frame::Frame;
+use crate::frame::{Frame, Start};
 use crate::queue::Dropped;
 use crate::report;
+use crate::trace::span::Span;
 
 /// A format whose type can be found out.
 pub(super) trait AnyFormat: Format + Send {
@@ -27,8 +28,23 @@ impl<F: Format + Send + 'static> AnyFormat for F {
     }
 }
 
+/// What a sink takes.
+pub(super) enum Content {
+    Events(Box<dyn AnyFormat>),
+    /// Spans that have ended, appended by this function.
+    Spans(WriteSpan),
+}
+
+impl Content {
+    fn is_of_events(&self) -> bool {
+        matches!(self, Self::Events(_))
+    }
+}
+
+pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>);
+
 pub(super) struct Formatter {
-    pub(super) format: Box<dyn AnyFormat>,
+    pub(super) content: Content,
     pub(super) is_colored: bool,
     /// The most bytes of a record.
     pub(super) most: usize,
@@ -37,7 +53,34 @@ pub(super) struct Formatter {
 impl Formatter {
     /// Returns whether both write each event alike. `false` only costs time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_colored == other.is_colored && is_same(&*self.format, &*other.format)
+        self.is_colored == other.is_colored
+            && match (&self.content, &other.content) {
+                (Content::Events(one), Content::Events(other)) => is_same(&**one, &**other),
+                (one, other) => !one.is_of_events() && !other.is_of_events(),
+            }
+    }
+
+    #[inline]
+    pub(super) fn takes_events(&self) -> bool {
+        self.content.is_of_events()
+    }
+
+    /// Adds a span that has ended.
+    ///
+    /// # Errors
+    ///
+    /// If a format panics.
+    pub(super) fn write_span(
+        &self,
+        span: &Span<'_>,
+        start: &Start<'_>,
+        to: &mut Batch,
+    ) -> io::Result<()> {
+        let Content::Spans(write) = self.content else { return Ok(()) };
+        to.add(span.end, |bytes| {
+            write(bytes, span, start);
+            Ok(())
+        })
     }
 
     /// Adds a record, which happened at `time`.
@@ -52,7 +95,7 @@ impl Formatter {
         time: UnixTime,
         to: &mut Batch,
     ) -> io::Result<()> {
-        if record.length > self.most {
+        if record.bytes.len() > self.most {
             return self.write_cut(record, time, to);
         }
         self.write_parts(self.parts(record, time), to)
@@ -70,7 +113,11 @@ impl Formatter {
     #[inline]
     fn write_parts(&self, parts: Parts<'_>, to: &mut Batch) -> io::Result<()> {
         let event = adapter::event(parts);
-        to.add(event.time(), |bytes| self.format.write(&event, bytes))
+        match &self.content {
+            Content::Events(format) => to.add(event.time(), |bytes| format.write(&event, bytes)),
+            // A collector of spans takes no counts of dropped ones.
+            Content::Spans(_) => Ok(()),
+        }
     }
 
     #[inline]
@@ -143,7 +190,8 @@ mod tests {
     }
 
     fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
-        Formatter { format: Box::new(format), is_colored, most: usize::MAX }
+        let content = Content::Events(Box::new(format));
+        Formatter { content, is_colored, most: usize::MAX }
     }
 
     #[test]

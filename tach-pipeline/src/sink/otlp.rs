@@ -6,6 +6,10 @@ mod exporter;
 mod pauses;
 mod protobuf;
 mod record;
+mod scope;
+#[cfg(feature = "tracing")]
+mod span;
+mod value;
 
 use core::fmt;
 use core::time::Duration;
@@ -19,13 +23,15 @@ use self::client::Client;
 pub(super) use self::exporter::Exporter;
 use self::pauses::Pauses;
 pub(super) use self::record::Records;
-use self::record::{field, key_value};
+use self::scope::field;
+#[cfg(feature = "tracing")]
+pub(super) use self::span::write_span;
+use self::value::key_value;
 use crate::error::Error;
 use crate::sink::program;
 
 /// The address of a collector on this machine.
 const ENDPOINT: &str = "http://localhost:4318";
-const LOGS_PATH: &str = "/v1/logs";
 const PORT: u16 = 80;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
@@ -33,8 +39,8 @@ pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
 const MAX_DELAY: Duration = Duration::from_secs(1);
 const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// Options for [`Sink::otlp`](crate::Sink::otlp): the collector, and the resource that the records
-/// describe.
+/// Options for [`Sink::otlp`](crate::Sink::otlp) and `Sink::otlp_spans`: the collector, and the
+/// resource that the records and spans describe.
 ///
 /// A value that can't be used, such as an endpoint that is no URL, fails
 /// [`Builder::build`](crate::Builder::build).
@@ -51,16 +57,68 @@ const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
 #[derive(Clone)]
 #[must_use]
 pub struct Otlp {
-    logs: String,
+    logs: Requests,
+    traces: Requests,
+    retries_for: Duration,
+    /// The resource's attributes: keys, and whole `KeyValue` messages.
+    attributes: Vec<(String, Vec<u8>)>,
+    /// The first variable of the resource that can't be used.
+    fault: Option<Fault>,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signal {
+    Logs,
+    Traces,
+}
+
+impl Signal {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Logs => "/v1/logs",
+            Self::Traces => "/v1/traces",
+        }
+    }
+}
+
+/// The options of one signal's requests.
+#[derive(Clone)]
+struct Requests {
+    url: String,
     headers: Vec<(String, String)>,
     compresses: bool,
     timeout: Duration,
     max_delay: Duration,
-    retries_for: Duration,
-    /// The resource's attributes: keys, and whole `KeyValue` messages.
-    attributes: Vec<(String, Vec<u8>)>,
-    /// The first variable that can't be used: its name, its value and the reason.
-    fault: Option<(String, String, &'static str)>,
+    /// The first variable that can't be used.
+    fault: Option<Fault>,
+}
+
+/// A variable that can't be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    name: String,
+    value: String,
+    reason: &'static str,
+}
+
+impl Requests {
+    fn new(signal: Signal) -> Self {
+        Self {
+            url: format!("{ENDPOINT}{}", signal.path()),
+            headers: Vec::new(),
+            compresses: false,
+            timeout: TIMEOUT,
+            max_delay: MAX_DELAY,
+            fault: None,
+        }
+    }
+
+    /// Adds a header, in place of an earlier one of that name.
+    fn header(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
 }
 
 impl Otlp {
@@ -74,11 +132,8 @@ impl Otlp {
     /// ```
     pub fn new() -> Self {
         let options = Self {
-            logs: format!("{ENDPOINT}{LOGS_PATH}"),
-            headers: Vec::new(),
-            compresses: false,
-            timeout: TIMEOUT,
-            max_delay: MAX_DELAY,
+            logs: Requests::new(Signal::Logs),
+            traces: Requests::new(Signal::Traces),
             retries_for: RETRIES_FOR,
             attributes: Vec::new(),
             fault: None,
@@ -94,8 +149,9 @@ impl Otlp {
     ///
     /// - `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_COMPRESSION`, `_TIMEOUT` and `_PROTOCOL`,
     ///   which must be `http/protobuf`
-    /// - the same with `OTEL_EXPORTER_OTLP_LOGS_`, which take precedence
-    /// - `OTEL_BLRP_SCHEDULE_DELAY`
+    /// - the same with `OTEL_EXPORTER_OTLP_LOGS_` or `OTEL_EXPORTER_OTLP_TRACES_`, which take
+    ///   precedence
+    /// - `OTEL_BLRP_SCHEDULE_DELAY` for records, and `OTEL_BSP_SCHEDULE_DELAY` for spans
     /// - `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`
     ///
     /// Methods that follow take precedence.
@@ -111,8 +167,8 @@ impl Otlp {
         environment::apply(Self::new(), |name| env::var_os(name))
     }
 
-    /// Sets the collector's address, without a path: `/v1/logs` is appended, after the path if
-    /// there is one. By default it is `http://localhost:4318`.
+    /// Sets the collector's address, without a path: `/v1/logs` or `/v1/traces` is appended, after
+    /// the path if there is one. By default it is `http://localhost:4318`.
     ///
     /// # Examples
     ///
@@ -120,7 +176,9 @@ impl Otlp {
     /// let otlp = tach_pipeline::Otlp::new().endpoint("http://collector:4318");
     /// ```
     pub fn endpoint(mut self, url: &str) -> Self {
-        self.logs = format!("{}{LOGS_PATH}", url.trim_end_matches('/'));
+        for signal in [Signal::Logs, Signal::Traces] {
+            self.of(signal).url = format!("{}{}", url.trim_end_matches('/'), signal.path());
+        }
         self
     }
 
@@ -132,10 +190,8 @@ impl Otlp {
     /// ```
     /// let otlp = tach_pipeline::Otlp::new().header("x-api-key", "secret");
     /// ```
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        self.headers.push((name.to_owned(), value.to_owned()));
-        self
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.each(|requests| requests.header(name, value))
     }
 
     /// Sets whether requests are compressed as gzip does, through the crate `flate2`. By default
@@ -146,9 +202,8 @@ impl Otlp {
     /// ```
     /// let otlp = tach_pipeline::Otlp::new().gzip(true);
     /// ```
-    pub fn gzip(mut self, compresses: bool) -> Self {
-        self.compresses = compresses;
-        self
+    pub fn gzip(self, compresses: bool) -> Self {
+        self.each(|requests| requests.compresses = compresses)
     }
 
     /// Sets how long a request and its answer may take: 10 s by default. Afterwards the request is
@@ -161,13 +216,12 @@ impl Otlp {
     ///
     /// let otlp = tach_pipeline::Otlp::new().timeout(Duration::from_secs(3));
     /// ```
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.each(|requests| requests.timeout = timeout)
     }
 
-    /// Sets how long a record may wait for others before it is sent: 1 s by default. A request is
-    /// sent earlier if 64 KiB wait, or for a flush.
+    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. A
+    /// request is sent earlier if 64 KiB wait, or for a flush.
     ///
     /// # Examples
     ///
@@ -176,9 +230,8 @@ impl Otlp {
     ///
     /// let otlp = tach_pipeline::Otlp::new().max_delay(Duration::from_millis(200));
     /// ```
-    pub fn max_delay(mut self, delay: Duration) -> Self {
-        self.max_delay = delay;
-        self
+    pub fn max_delay(self, delay: Duration) -> Self {
+        self.each(|requests| requests.max_delay = delay)
     }
 
     /// Sets for how long a request is sent again, with pauses that grow to 5 s, while the collector
@@ -223,27 +276,50 @@ impl Otlp {
         self
     }
 
-    /// Returns the collector's name for messages.
-    pub(super) fn name(&self) -> String {
-        self.logs.clone()
+    fn of(&mut self, signal: Signal) -> &mut Requests {
+        match signal {
+            Signal::Logs => &mut self.logs,
+            Signal::Traces => &mut self.traces,
+        }
     }
 
-    /// Returns the sender of requests. Nothing is sent before the first record.
+    fn each(mut self, set: impl Fn(&mut Requests)) -> Self {
+        set(&mut self.logs);
+        set(&mut self.traces);
+        self
+    }
+
+    /// Returns the collector's name for messages.
+    pub(super) fn name(&self, signal: Signal) -> String {
+        match signal {
+            Signal::Logs => self.logs.url.clone(),
+            Signal::Traces => self.traces.url.clone(),
+        }
+    }
+
+    /// Returns the sender of requests. Nothing is sent before the first record or span.
     ///
     /// # Errors
     ///
     /// If an option can't be used.
-    pub(super) fn open(self) -> Result<Exporter, Error> {
-        if let Some((name, value, reason)) = &self.fault {
+    pub(super) fn open(mut self, signal: Signal) -> Result<Exporter, Error> {
+        let resource = self.resource();
+        let fault = self.fault.take();
+        let retries_for = self.retries_for;
+        let requests = match signal {
+            Signal::Logs => self.logs,
+            Signal::Traces => self.traces,
+        };
+        if let Some(Fault { name, value, reason }) = requests.fault.as_ref().or(fault.as_ref()) {
             return Err(Error::option(name, value, reason));
         }
         Ok(Exporter {
-            resource: self.resource(),
-            compresses: self.compresses,
-            max_delay: self.max_delay,
-            retries_for: self.retries_for,
+            resource,
+            compresses: requests.compresses,
+            max_delay: requests.max_delay,
+            retries_for,
             pauses: Pauses::default(),
-            client: self.client()?,
+            client: requests.client()?,
         })
     }
 
@@ -254,13 +330,15 @@ impl Otlp {
             protobuf::bytes(&mut resource, field::RESOURCE_ATTRIBUTES, attribute);
         }
         let mut to = Vec::new();
-        protobuf::bytes(&mut to, field::RESOURCE_LOGS_RESOURCE, &resource);
+        protobuf::bytes(&mut to, field::RESOURCE, &resource);
         to
     }
+}
 
+impl Requests {
     fn client(self) -> Result<Client, Error> {
-        let fault = |reason: &str| Error::option("the endpoint", &self.logs, reason);
-        let uri: Uri = self.logs.parse().map_err(|_| fault("it must be a URL"))?;
+        let fault = |reason: &str| Error::option("the endpoint", &self.url, reason);
+        let uri: Uri = self.url.parse().map_err(|_| fault("it must be a URL"))?;
         match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => {}
             Some(scheme) if *scheme == Scheme::HTTPS => {
@@ -308,8 +386,9 @@ impl fmt::Debug for Otlp {
             pairs.iter().map(|(name, _)| name.clone()).collect()
         };
         f.debug_struct("Otlp")
-            .field("logs", &self.logs)
-            .field("headers", &names(&self.headers))
+            .field("logs", &self.logs.url)
+            .field("traces", &self.traces.url)
+            .field("headers", &names(&self.logs.headers))
             .finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::file::{LogFile, Options};
 #[cfg(feature = "otlp")]
-use super::otlp::{Exporter, Otlp};
+use super::otlp::{Exporter, Otlp, Signal};
 use crate::error::Error;
 
 pub(super) enum Target {
@@ -19,7 +19,7 @@ pub(super) enum Target {
         writer: Box<dyn io::Write + Send>,
     },
     #[cfg(feature = "otlp")]
-    Otlp(Otlp),
+    Otlp(Box<Otlp>, Signal),
 }
 
 impl Target {
@@ -33,7 +33,7 @@ impl Target {
             Self::File { path, .. } => path.display().to_string(),
             Self::Writer { name, .. } => name.clone(),
             #[cfg(feature = "otlp")]
-            Self::Otlp(options) => options.name(),
+            Self::Otlp(options, signal) => options.name(*signal),
         }
     }
 
@@ -42,7 +42,7 @@ impl Target {
         match self {
             Self::File { .. } | Self::Writer { .. } => true,
             #[cfg(feature = "otlp")]
-            Self::Otlp(_) => false,
+            Self::Otlp(..) => false,
         }
     }
 
@@ -54,7 +54,9 @@ impl Target {
             },
             Self::Writer { writer, .. } => Ok(Writer::Other(writer)),
             #[cfg(feature = "otlp")]
-            Self::Otlp(options) => options.open().map(|exporter| Writer::Otlp(Box::new(exporter))),
+            Self::Otlp(options, signal) => {
+                options.open(signal).map(|exporter| Writer::Otlp(Box::new(exporter)))
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     flags: u32,
     /// The keys whose values are not shown.
-    pub(super) redacted: &'a [String],
+    pub(in crate::frame) redacted: &'a [String],
     /// Only the part before the first span counts.
     is_one_span: bool,
 }
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
             Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
             Tag::Str | Tag::Json | Tag::Error | Tag::Span => None,
             // These follow the fields.
-            Tag::File | Tag::Module | Tag::Thread => return None,
+            Tag::File | Tag::Module | Tag::Thread | Tag::Context => return None,
         };
         let key = reader.text(key)?;
         let value = match tag {

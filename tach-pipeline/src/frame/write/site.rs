@@ -7,20 +7,32 @@ use tach_log::{Format, adapter};
 
 use super::Writer;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{KIND_AT, SITE, TAG_BITS, Tag};
+use crate::frame::{KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
+use crate::trace::SpanContext;
 
-/// What the formats of a pipeline ask for.
+/// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Wanted {
     place: bool,
     thread: bool,
+    /// Whether any sink takes events, with the names and the fields of the spans around them.
+    pub(crate) events: bool,
+    /// Whether any sink takes spans.
+    pub(crate) spans: bool,
 }
 
 impl Wanted {
-    /// Adds what `format` asks for.
+    /// Adds what a format of events asks for.
     pub(crate) fn add(&mut self, format: &(impl Format + ?Sized)) {
+        self.events = true;
         self.place |= format.wants_site();
         self.thread |= format.wants_thread();
+    }
+
+    /// Adds what a sink of spans asks for.
+    pub(crate) fn add_spans(&mut self) {
+        (self.spans, self.place, self.thread) = (true, true, true);
     }
 
     #[inline]
@@ -57,10 +69,14 @@ impl ThisThread {
 }
 
 impl Writer<'_> {
-    /// Writes the wanted parts, after all fields.
+    /// Writes the wanted parts and the ids of the span around the event, after all fields.
     #[inline(never)]
-    pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>) {
+    pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<SpanContext>) {
         self.to.buffer.add(KIND_AT, u64::from(SITE));
+        if let Some(around) = around {
+            self.words(&mut [Tag::Context as u64], u64::from(NO_KEY) << TEXT_SHIFT);
+            self.ids(around);
+        }
         if wanted.place {
             // A line has the room of a text's length.
             let line = u64::from(place.line.min(u32::MAX >> TAG_BITS)) << TAG_BITS;
@@ -72,5 +88,11 @@ impl Writer<'_> {
             self.text([Tag::Thread as u64, thread.id], MaybeStatic::Borrowed(&thread.name));
             self.to.thread = Some(thread);
         }
+    }
+
+    #[inline]
+    pub(super) fn ids(&mut self, context: SpanContext) {
+        self.to.buffer.push(&context.trace.to_le_bytes());
+        self.to.buffer.push(&context.span.to_le_bytes());
     }
 }

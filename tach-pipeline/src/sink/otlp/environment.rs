@@ -7,76 +7,121 @@ use std::ffi::OsString;
 
 use percent_encoding::percent_decode_str;
 
-use super::Otlp;
+use super::{Fault, Otlp, Requests, Signal};
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
-type Set = fn(Otlp, &str) -> Result<Otlp, &'static str>;
+type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
 
-/// Variables of the exporter. If the first of a row is set, the second has no effect.
-const OF_EXPORTER: [([&str; 2], Set); 5] = [
-    (["OTEL_EXPORTER_OTLP_LOGS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"], headers),
-    (["OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION"], compression),
-    (["OTEL_EXPORTER_OTLP_LOGS_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"], timeout),
-    (["OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"], protocol),
-    (["OTEL_BLRP_SCHEDULE_DELAY", ""], delay),
+/// Variables of the requests, after `OTEL_EXPORTER_OTLP_` or, with precedence, the same and the
+/// signal.
+const OF_REQUESTS: [(&str, Set<Requests>); 4] = [
+    ("HEADERS", headers),
+    ("COMPRESSION", compression),
+    ("TIMEOUT", timeout),
+    ("PROTOCOL", protocol),
 ];
 
-/// Variables that each set something. A later one takes precedence.
-const IN_ORDER: [(&str, Set); 4] = [
-    ("OTEL_EXPORTER_OTLP_ENDPOINT", |options, url| Ok(options.endpoint(url))),
-    ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", |options, url| {
-        Ok(Otlp { logs: url.to_owned(), ..options })
+/// Variables of the resource. The later one takes precedence.
+const OF_RESOURCE: [(&str, Set<Otlp>); 2] = [
+    ("OTEL_RESOURCE_ATTRIBUTES", resource),
+    ("OTEL_SERVICE_NAME", |options, name| {
+        *options = options.clone().service_name(name);
+        Ok(())
     }),
-    ("OTEL_RESOURCE_ATTRIBUTES", |options, list| {
-        pairs(list, options, |options, key, value| options.attribute(key, value))
-    }),
-    ("OTEL_SERVICE_NAME", |options, name| Ok(options.service_name(name))),
 ];
+
+impl Signal {
+    fn variable(self, name: &str) -> String {
+        let signal = match self {
+            Self::Logs => "LOGS",
+            Self::Traces => "TRACES",
+        };
+        format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
+    }
+
+    /// Returns the variable of the longest delay.
+    fn delay(self) -> &'static str {
+        match self {
+            Self::Logs => "OTEL_BLRP_SCHEDULE_DELAY",
+            Self::Traces => "OTEL_BSP_SCHEDULE_DELAY",
+        }
+    }
+}
 
 /// Sets the options that have variables, which `variable` looks up. The options' fault is the first
 /// variable that can't be used.
 pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsString>) -> Otlp {
     // An empty variable counts as unset.
-    let find = |name| variable(name).filter(|value| !value.is_empty()).map(|value| (name, value));
-    let of_exporter = OF_EXPORTER.map(|(names, set)| (names.into_iter().find_map(find), set));
-    let in_order = IN_ORDER.map(|(name, set)| (find(name), set));
-    for (found, set) in of_exporter.into_iter().chain(in_order) {
-        let Some((name, value)) = found else { continue };
-        let done = match value.to_str() {
-            Some(value) => set(options.clone(), value.trim()),
-            None => Err("it must be Unicode"),
-        };
-        match done {
-            Ok(changed) => options = changed,
-            Err(reason) => {
-                let value = value.to_string_lossy().into_owned();
-                // Values of headers may be secrets.
-                let value = if name.ends_with("HEADERS") { String::new() } else { value };
-                options.fault.get_or_insert((name.to_owned(), value, reason));
-            }
+    let find = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty());
+        value.map(|value| (name.to_owned(), value))
+    };
+    if let Some((_, url)) = find("OTEL_EXPORTER_OTLP_ENDPOINT") {
+        options = options.endpoint(url.to_string_lossy().trim());
+    }
+    for signal in [Signal::Logs, Signal::Traces] {
+        let requests = options.of(signal);
+        if let Some((_, url)) = find(&signal.variable("ENDPOINT")) {
+            url.to_string_lossy().trim().clone_into(&mut requests.url);
         }
+        for (name, set) in OF_REQUESTS {
+            let general = || find(&format!("OTEL_EXPORTER_OTLP_{name}"));
+            let found = find(&signal.variable(name)).or_else(general);
+            requests.fault = requests.fault.take().or(set_to(requests, set, found));
+        }
+        requests.fault = requests.fault.take().or(set_to(requests, delay, find(signal.delay())));
+    }
+    for (name, set) in OF_RESOURCE {
+        options.fault = options.fault.take().or(set_to(&mut options, set, find(name)));
     }
     options
 }
 
-fn headers(options: Otlp, list: &str) -> Result<Otlp, &'static str> {
-    pairs(list, options, Otlp::header)
+/// Sets an option to the value of a variable, if it is set. Returns the variable if it can't be
+/// used.
+fn set_to<O>(options: &mut O, set: Set<O>, found: Option<(String, OsString)>) -> Option<Fault> {
+    let (name, value) = found?;
+    let done = match value.to_str() {
+        Some(value) => set(options, value.trim()),
+        None => Err("it must be Unicode"),
+    };
+    // Values of headers may be secrets.
+    let is_secret = name.ends_with("HEADERS");
+    let value = if is_secret { String::new() } else { value.to_string_lossy().into_owned() };
+    done.err().map(|reason| Fault { name, value, reason })
 }
 
-fn compression(options: Otlp, name: &str) -> Result<Otlp, &'static str> {
-    match name {
-        "gzip" => Ok(options.gzip(true)),
-        "none" => Ok(options.gzip(false)),
-        _ => Err("it must be gzip or none"),
+fn headers(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
+    for (name, value) in pairs(list)? {
+        requests.header(&name, &value);
     }
+    Ok(())
 }
 
-fn timeout(options: Otlp, millis: &str) -> Result<Otlp, &'static str> {
-    Ok(options.timeout(duration(millis)?))
+fn resource(options: &mut Otlp, list: &str) -> Result<(), &'static str> {
+    for (key, value) in pairs(list)? {
+        *options = options.clone().attribute(&key, &*value);
+    }
+    Ok(())
 }
 
-fn delay(options: Otlp, millis: &str) -> Result<Otlp, &'static str> {
-    Ok(options.max_delay(duration(millis)?))
+fn compression(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
+    requests.compresses = match name {
+        "gzip" => true,
+        "none" => false,
+        _ => return Err("it must be gzip or none"),
+    };
+    Ok(())
+}
+
+fn timeout(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
+    requests.timeout = duration(millis)?;
+    Ok(())
+}
+
+fn delay(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
+    requests.max_delay = duration(millis)?;
+    Ok(())
 }
 
 fn duration(millis: &str) -> Result<Duration, &'static str> {
@@ -84,29 +129,25 @@ fn duration(millis: &str) -> Result<Duration, &'static str> {
     Ok(Duration::from_millis(millis))
 }
 
-fn protocol(options: Otlp, name: &str) -> Result<Otlp, &'static str> {
+fn protocol(_: &mut Requests, name: &str) -> Result<(), &'static str> {
     if name == "http/protobuf" {
-        Ok(options)
+        Ok(())
     } else {
         Err("it must be http/protobuf, for which a collector listens on port 4318")
     }
 }
 
-/// Calls `set` with each key and value of a list such as `key=value,other=a%20b`.
-fn pairs(
-    list: &str,
-    mut options: Otlp,
-    set: impl Fn(Otlp, &str, &str) -> Otlp,
-) -> Result<Otlp, &'static str> {
-    for pair in list.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+/// Returns the keys and the values of a list such as `key=value,other=a%20b`.
+fn pairs(list: &str) -> Result<Vec<(String, String)>, &'static str> {
+    let pair = |pair: &str| {
         let (key, value) = pair.split_once('=').ok_or("it must be a list such as key=value,k=v")?;
         let decode = |text: &str| {
             let decoded = percent_decode_str(text.trim()).decode_utf8();
             decoded.map(String::from).map_err(|_| "its escapes such as %20 must be UTF-8")
         };
-        options = set(options, &decode(key)?, &decode(value)?);
-    }
-    Ok(options)
+        Ok((decode(key)?, decode(value)?))
+    };
+    list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(pair).collect()
 }
 
 #[cfg(test)]
@@ -134,13 +175,18 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_TIMEOUT", " 250 "),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
             ("OTEL_BLRP_SCHEDULE_DELAY", "20"),
+            ("OTEL_BSP_SCHEDULE_DELAY", "30"),
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=from%2Clist,host.name=box"),
         ]);
-        assert_eq!(set.logs, "http://collector:4318/v1/logs");
+        assert_eq!(set.logs.url, "http://collector:4318/v1/logs");
+        assert_eq!(set.traces.url, "http://collector:4318/v1/traces");
         let headers = [("x-key", "a b"), ("other", "c")];
-        assert_eq!(set.headers, headers.map(|(name, value)| (name.into(), value.into())));
-        assert!(set.compresses);
-        assert_eq!((set.timeout.as_millis(), set.max_delay.as_millis()), (250, 20));
+        for requests in [&set.logs, &set.traces] {
+            assert_eq!(requests.headers, headers.map(|(name, value)| (name.into(), value.into())));
+            assert!(requests.compresses);
+            assert_eq!((requests.timeout.as_millis(), requests.fault.as_ref()), (250, None));
+        }
+        assert_eq!((set.logs.max_delay.as_millis(), set.traces.max_delay.as_millis()), (20, 30));
         assert!(has(&set, "service.name", "from,list") && has(&set, "host.name", "box"));
         assert_eq!(set.fault, None);
     }
@@ -157,15 +203,19 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=list"),
             ("OTEL_SERVICE_NAME", "own"),
         ]);
-        assert_eq!(set.logs, "http://logs:1/as/is");
-        assert!(!set.compresses && has(&set, "service.name", "own"));
-        assert_eq!(set.fault, None);
+        assert_eq!(set.logs.url, "http://logs:1/as/is");
+        assert_eq!(set.traces.url, "http://other:4318/v1/traces");
+        assert!(!set.logs.compresses && set.traces.compresses);
+        assert!(has(&set, "service.name", "own"));
+        // A fault of one signal's variables stops no sink of the other.
+        assert_eq!(set.logs.fault, None);
+        assert!(set.clone().open(Signal::Logs).is_ok() && set.open(Signal::Traces).is_err());
     }
 
     #[test]
     fn an_empty_variable_is_unset() {
         let set = options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", ""), ("OTEL_SERVICE_NAME", "")]);
-        assert_eq!((set.timeout, set.fault.as_ref()), (Otlp::new().timeout, None));
+        assert_eq!((set.logs.timeout, &set.fault), (Otlp::new().logs.timeout, &None));
         assert_eq!(set.attributes, Otlp::new().attributes);
     }
 
@@ -180,7 +230,7 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "host"),
             ("OTEL_RESOURCE_ATTRIBUTES", "host=%ff"),
         ] {
-            let error = options(&[(name, value)]).open().err().unwrap();
+            let error = options(&[(name, value)]).open(Signal::Logs).err().unwrap();
             assert!(error.is_option(), "{error}");
             assert!(error.to_string().contains(name) && error.to_string().contains(value));
         }
@@ -190,10 +240,10 @@ mod tests {
     fn values_of_headers_are_in_no_message() {
         let options = options(&[("OTEL_EXPORTER_OTLP_HEADERS", "authorization=s3cret,bad")]);
         let debug = format!("{options:?}");
-        let error = options.open().err().unwrap().to_string();
+        let error = options.open(Signal::Logs).err().unwrap().to_string();
         assert!(!debug.contains("s3cret") && !error.contains("s3cret"), "{debug} {error}");
         let options = Otlp::new().header("key", "s3cret\n");
-        let error = options.open().err().unwrap().to_string();
+        let error = options.open(Signal::Logs).err().unwrap().to_string();
         assert!(error.contains("key") && !error.contains("s3cret"), "{error}");
     }
 }

@@ -10,8 +10,8 @@ use tach_log::Value;
 
 use super::client::{Answer, Client};
 use super::pauses::Pauses;
-use super::protobuf::{Field, bytes, message, split_field};
-use super::record::field;
+use super::protobuf::{Field, bytes, split_field};
+use super::scope::{self, field};
 use crate::sink::refused::Refused;
 
 /// The most characters of a collector's message.
@@ -72,12 +72,13 @@ impl Exporter {
         self.retries_for
     }
 
-    /// Returns an `ExportLogsServiceRequest`, compressed if that is chosen.
-    fn request(&self, records: &[u8]) -> io::Result<Vec<u8>> {
-        let mut logs = self.resource.clone();
-        merge_scopes(&mut logs, records);
-        let mut request = Vec::with_capacity(logs.len() + 16);
-        bytes(&mut request, field::REQUEST_RESOURCE_LOGS, &logs);
+    /// Returns an `ExportLogsServiceRequest` or an `ExportTraceServiceRequest`, compressed if that
+    /// is chosen.
+    fn request(&self, items: &[u8]) -> io::Result<Vec<u8>> {
+        let mut of_resource = self.resource.clone();
+        scope::merge(&mut of_resource, items);
+        let mut request = Vec::with_capacity(of_resource.len() + 16);
+        bytes(&mut request, field::OF_RESOURCE, &of_resource);
         if !self.compresses {
             return Ok(request);
         }
@@ -104,33 +105,6 @@ fn judge(answer: &Answer) -> Result<(), Rejection> {
         }
         _ => Err(Rejection::Never(Refused { count: None, reason: reason(answer) })),
     }
-}
-
-/// Appends records to `to`, those of one scope in a row in one message.
-fn merge_scopes(to: &mut Vec<u8>, mut records: &[u8]) {
-    let mut next = split_scope_logs(&mut records);
-    while let Some((scope, first)) = next {
-        message(to, field::RESOURCE_LOGS_SCOPE_LOGS, |to| {
-            to.extend_from_slice(scope);
-            to.extend_from_slice(first);
-            loop {
-                next = split_scope_logs(&mut records);
-                match next {
-                    Some((same, record)) if same == scope => to.extend_from_slice(record),
-                    _ => break,
-                }
-            }
-        });
-    }
-}
-
-/// Splits the first `ScopeLogs` off `records`, and returns its scope and its record, both as
-/// fields.
-fn split_scope_logs<'a>(records: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let (_, Field::Bytes(scope_logs), rest) = split_field(records)? else { return None };
-    *records = rest;
-    let (_, _, record) = split_field(scope_logs)?;
-    scope_logs.split_at_checked(scope_logs.len() - record.len())
 }
 
 /// Returns the refusal that an accepted request's answer holds, if it holds one

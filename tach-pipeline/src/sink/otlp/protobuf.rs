@@ -4,6 +4,7 @@
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
 const LENGTH_DELIMITED: u32 = 2;
+const FIXED_32: u32 = 5;
 
 /// The most bytes of a varint.
 const LONGEST_VARINT: usize = 10;
@@ -78,6 +79,12 @@ pub(super) fn number(to: &mut Vec<u8>, field: u32, value: u64) {
 /// Appends a field of 64 bits.
 pub(super) fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, FIXED_64);
+    to.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a field of 32 bits.
+pub(super) fn fixed_32(to: &mut Vec<u8>, field: u32, value: u32) {
+    tag(to, field, FIXED_32);
     to.extend_from_slice(&value.to_le_bytes());
 }
 

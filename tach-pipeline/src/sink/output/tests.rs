@@ -10,7 +10,7 @@ use crate::frame::{self, Frame, Scratch, Time};
 use crate::level::Level;
 use crate::sink::MOST_WAITING;
 use crate::sink::file::{LogFile, Options};
-use crate::sink::formatter::Formatter;
+use crate::sink::formatter::{Content, Formatter};
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
 
@@ -49,7 +49,11 @@ fn after_reopening(
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let formatter = Formatter { format: Box::new(format), is_colored: false, most: usize::MAX };
+    let formatter = Formatter {
+        content: Content::Events(Box::new(format)),
+        is_colored: false,
+        most: usize::MAX,
+    };
     let mut batch = Batch::new();
     for _ in 0..3 {
         formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();

@@ -126,5 +126,6 @@ const fn bytes() -> [u8; 16] {
     bytes[Tag::F64 as usize] = 8;
     bytes[Tag::I128 as usize] = 16;
     bytes[Tag::U128 as usize] = 16;
+    bytes[Tag::Context as usize] = 24;
     bytes
 }

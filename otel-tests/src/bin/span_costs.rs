@@ -1,0 +1,218 @@
+//! What spans of tracing cost on their way to a collector, by several ways.
+//!
+//! A unit is a root span with three attributes, an event with one, and a child span, each entered
+//! and closed. Each measurement is a process of its own, and so is the server that receives the
+//! spans. The table shows the medians of all rounds.
+//!
+//! ```sh
+//! cargo run --release --manifest-path otel-tests/Cargo.toml --bin span_costs -- [ROUNDS]
+//! ```
+
+use std::hint::black_box;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{Protocol, WithExportConfig as _};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use otel_tests::{decode, serve};
+use tach_pipeline::{Otlp, Pipeline, Sink};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+const WAYS: [&str; 4] = ["registry", "tach", "tracing-opentelemetry", "leanest"];
+const WHATS: [&str; 7] =
+    ["p50 ns", "p99 ns", "allocations", "CPU ns", "flooded ns", "flooded CPU ns", "open B"];
+const UNITS: usize = 20_000;
+/// Between two units: some thousand spans a second.
+const PAUSE: Duration = Duration::from_micros(100);
+const FLOOD: usize = 200_000;
+const THREADS: usize = 2;
+const OPEN: usize = 100_000;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [way, what, endpoint] = arguments[..] {
+        println!("{:.1}", measured(way, what, endpoint));
+        return;
+    }
+    let rounds: usize = arguments.first().map_or(3, |rounds| rounds.parse().expect("a number"));
+    let (endpoint, requests) = serve();
+    let arrived = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&arrived);
+    thread::spawn(move || {
+        for (_, body) in requests {
+            let request: ExportTraceServiceRequest = decode(&body);
+            let scopes = request.resource_spans.iter().flat_map(|spans| &spans.scope_spans);
+            let count: usize = scopes.map(|scope| scope.spans.len()).sum();
+            counted.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    });
+    println!("{:24}{}", "", WHATS.map(|what| format!("{what:>16}")).concat());
+    for way in WAYS {
+        print!("{way:24}");
+        for what in WHATS {
+            let before = arrived.load(Ordering::Relaxed);
+            let mut all: Vec<f64> =
+                (0..rounds).map(|_| in_a_process(way, what, &endpoint)).collect();
+            all.sort_by(f64::total_cmp);
+            print!("{:>16.1}", all[all.len() / 2]);
+            if what == "flooded ns" {
+                thread::sleep(Duration::from_secs(1));
+                let sent = (2 * FLOOD * THREADS * rounds) as f64;
+                let share = (arrived.load(Ordering::Relaxed) - before) as f64 / sent;
+                print!(" ({:.0} %)", 100.0 * share);
+            }
+        }
+        println!();
+    }
+}
+
+fn in_a_process(way: &str, what: &str, endpoint: &str) -> f64 {
+    let mut command = Command::new(env::current_exe().expect("this program has a path"));
+    let output = command.args([way, what, endpoint]).stderr(Stdio::null()).output();
+    let output = output.expect("this program runs");
+    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
+}
+
+/// Ends the telemetry of a way.
+type End = Box<dyn FnOnce()>;
+
+fn install(way: &str, endpoint: &str) -> End {
+    match way {
+        "tach" => {
+            let otlp = Otlp::new().endpoint(endpoint);
+            let pipeline = Pipeline::builder().sink(Sink::otlp_spans(otlp)).build().unwrap();
+            tracing_subscriber::registry().with(pipeline.clone()).init();
+            Box::new(move || pipeline.flush(Duration::from_secs(60)).unwrap())
+        }
+        "registry" => {
+            tracing_subscriber::registry().with(tracing_subscriber::layer::Identity::new()).init();
+            Box::new(|| {})
+        }
+        _ => {
+            let exporter = opentelemetry_otlp::SpanExporter::builder()
+                .with_http()
+                .with_protocol(Protocol::HttpBinary)
+                .with_endpoint(format!("{endpoint}/v1/traces"))
+                .build()
+                .unwrap();
+            let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).build();
+            let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("bench"));
+            let layer = if way == "leanest" {
+                layer
+                    .with_location(false)
+                    .with_threads(false)
+                    .with_tracked_inactivity(false)
+                    .with_target(false)
+                    .with_context_activation(false)
+            } else {
+                layer
+            };
+            tracing_subscriber::registry().with(layer).init();
+            Box::new(move || {
+                let _lost = provider.shutdown();
+            })
+        }
+    }
+}
+
+fn unit(number: usize) {
+    let root = tracing::info_span!("request", method = "GET", number, path = "/users").entered();
+    tracing::info!(bytes = 512, "read");
+    let child = tracing::info_span!("query").entered();
+    drop(black_box(child));
+    drop(black_box(root));
+}
+
+fn measured(way: &str, what: &str, endpoint: &str) -> f64 {
+    let end = install(way, endpoint);
+    (0..1_000).for_each(unit);
+    thread::sleep(Duration::from_millis(100));
+    let result = match what {
+        "p50 ns" => quantile(0.5),
+        "p99 ns" => quantile(0.99),
+        "allocations" => {
+            let counted = allocation_counter::measure(|| (0..UNITS).for_each(unit));
+            counted.count_total as f64 / UNITS as f64
+        }
+        "CPU ns" => {
+            let before = cpu_ns();
+            let start = Instant::now();
+            for number in 0..UNITS {
+                unit(number);
+                while start.elapsed() < PAUSE * u32::try_from(number).unwrap_or(0) {
+                    thread::sleep(PAUSE);
+                }
+            }
+            end();
+            return (cpu_ns() - before) / UNITS as f64;
+        }
+        "open B" => {
+            let before = resident();
+            let spans: Vec<_> = (0..OPEN)
+                .map(|number| {
+                    if number % 1_000 == 0 {
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                    tracing::info_span!(parent: None, "open", method = "GET", number, path = "/users")
+                })
+                .collect();
+            thread::sleep(Duration::from_millis(200));
+            let bytes = (resident() - before) / OPEN as f64 - size_of::<tracing::Span>() as f64;
+            drop(spans);
+            bytes
+        }
+        _ => {
+            let (start, before) = (Instant::now(), cpu_ns());
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| (0..FLOOD).for_each(unit));
+                }
+            });
+            let callers = start.elapsed().as_nanos() as f64;
+            end();
+            let per = (FLOOD * THREADS) as f64;
+            return if what == "flooded ns" { callers / per } else { (cpu_ns() - before) / per };
+        }
+    };
+    end();
+    result
+}
+
+fn quantile(quantile: f64) -> f64 {
+    let mut all: Vec<_> = (0..UNITS)
+        .map(|number| {
+            if number % 50 == 0 {
+                thread::sleep(50 * PAUSE);
+            }
+            let start = tach_core::Instant::now();
+            unit(number);
+            start.elapsed().as_nanos()
+        })
+        .collect();
+    all.sort_unstable();
+    all[(all.len() as f64 * quantile) as usize] as f64
+}
+
+/// Returns the CPU time of all threads.
+fn cpu_ns() -> f64 {
+    let stat = fs::read_to_string("/proc/self/schedstat").ok();
+    let _ = stat;
+    let tasks = fs::read_dir("/proc/self/task").expect("Linux has the folder");
+    let times = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    });
+    times.sum()
+}
+
+fn resident() -> f64 {
+    let status = fs::read_to_string("/proc/self/statm").expect("Linux has the file");
+    status.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok()).expect("pages") * 4096.0
+}

@@ -1,0 +1,78 @@
+//! A server that accepts each request and keeps it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use prost::Message;
+
+/// The paths and the bodies of requests.
+pub type Requests = Receiver<(String, Vec<u8>)>;
+
+/// Serves requests, and returns the address.
+///
+/// # Panics
+///
+/// If no port is free.
+#[must_use]
+pub fn serve() -> (String, Requests) {
+    serve_answers(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec()])
+}
+
+/// Serves requests with these answers, the last one for all further ones.
+///
+/// # Panics
+///
+/// If no port is free, or there is no answer.
+#[must_use]
+pub fn serve_answers(answers: Vec<Vec<u8>>) -> (String, Requests) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("the listener has an address");
+    let (sender, requests) = channel();
+    thread::spawn(move || {
+        let mut number = 0;
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut stream = BufReader::new(stream);
+            while let Some(request) = request(&mut stream) {
+                let _the_test_has_ended = sender.send(request);
+                let answer = answers.get(number).or(answers.last()).expect("there is an answer");
+                if stream.get_mut().write_all(answer).is_err() {
+                    break;
+                }
+                number += 1;
+            }
+        }
+    });
+    (format!("http://{address}"), requests)
+}
+
+/// Reads a request. Returns `None` at the end.
+fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+    let mut length = 0;
+    let mut path = String::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).unwrap_or(0) == 0 {
+            return None;
+        }
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.trim().parse().ok()?;
+        } else if let Some(rest) = line.strip_prefix("POST ") {
+            rest.split(' ').next()?.clone_into(&mut path);
+        } else if line == "\r\n" {
+            let mut body = vec![0; length];
+            return stream.read_exact(&mut body).ok().map(|()| (path, body));
+        }
+    }
+}
+
+/// Decodes a message of protobuf.
+///
+/// # Panics
+///
+/// If it is not one.
+#[must_use]
+pub fn decode<M: Message + Default>(body: &[u8]) -> M {
+    M::decode(body).expect("the body is such a message")
+}

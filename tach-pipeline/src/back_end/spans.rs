@@ -1,0 +1,379 @@
+//! Open spans, until they end.
+
+use core::mem;
+use core::time::Duration;
+use std::collections::HashMap;
+
+use tach_core::{Instant, UnixTime};
+
+use super::buffers::Buffers;
+use crate::frame::{self, Frame, SpanPart, Time, What};
+use crate::trace::SpanContext;
+use crate::trace::span::Span;
+
+/// The most events of a span, as in OpenTelemetry's specification.
+const MOST_EVENTS: u32 = 128;
+/// The most bytes of a span. Later events and values are dropped.
+const MOST_BYTES: usize = 256 * 1024;
+/// A buffer that is longer is freed when its span has ended.
+const KEPT: usize = 4 * 1024;
+/// If the wall clock was stepped by as much, spans that start later count on another line.
+const STEP: Duration = Duration::from_millis(1);
+/// How long the spans of a trace count on one line nevertheless: as long as requests last.
+const FOLLOWED: Duration = Duration::from_secs(10);
+
+pub(super) struct Spans {
+    open: HashMap<u64, Open>,
+    /// Spans that have ended. A record of another thread may follow in the next round.
+    ending: Vec<Ending>,
+    /// Spans that ended in the round before.
+    due: Vec<Ending>,
+    /// Records whose spans were not known, to be tried once more in the next round.
+    early: Vec<(Vec<u8>, UnixTime)>,
+    /// Records of the round before.
+    retried: Vec<(Vec<u8>, UnixTime)>,
+    buffers: Buffers,
+    redacted: Vec<String>,
+}
+
+struct Open {
+    context: SpanContext,
+    start: UnixTime,
+    line: Line,
+    records: Vec<u8>,
+    events: u32,
+    dropped_events: u32,
+}
+
+struct Ending {
+    span: u64,
+    end: UnixTime,
+}
+
+/// A line from instants to Unix time, which the spans of a trace share: no step of the wall clock
+/// bends their durations.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    since: Instant,
+    start: UnixTime,
+}
+
+impl Line {
+    /// Returns the Unix time of a record that happened at `time`, which the wall clock has at
+    /// `wall`.
+    fn unix_time(self, time: Time, wall: UnixTime) -> UnixTime {
+        let Time::Ticks(instant) = time else { return wall };
+        match instant.checked_duration_since(self.since) {
+            Some(after) => self.start.saturating_add(after),
+            None => self.start.saturating_sub(self.since.saturating_duration_since(instant)),
+        }
+    }
+}
+
+impl Spans {
+    pub(super) fn new(redacted: Vec<String>) -> Self {
+        Self {
+            open: HashMap::new(),
+            ending: Vec::new(),
+            due: Vec::new(),
+            early: Vec::new(),
+            retried: Vec::new(),
+            buffers: Buffers::default(),
+            redacted,
+        }
+    }
+
+    /// Takes a part of a span, which happened at `time`.
+    pub(super) fn part(&mut self, record: &[u8], time: UnixTime) {
+        if !self.take_part(record, time) {
+            self.early.push((record.to_owned(), time));
+        }
+    }
+
+    /// Takes an event that happened in a span.
+    pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
+        let Some(context) = record.context() else { return };
+        if !self.take_event(context.span, record.bytes, time) {
+            self.early.push((record.bytes.to_owned(), time));
+        }
+    }
+
+    /// Begins a round.
+    pub(super) fn begin_round(&mut self) {
+        self.retried.append(&mut self.early);
+        self.due.append(&mut self.ending);
+    }
+
+    /// Ends the round. Passes on the spans that ended in the round before: whatever happened in
+    /// them has been taken since.
+    pub(super) fn end_round(&mut self, mut finished: impl FnMut(&Span<'_>)) {
+        let mut retried = mem::take(&mut self.retried);
+        for (record, time) in retried.drain(..) {
+            // A span that is still unknown was dropped, or has ended.
+            if frame::is_of_span(&record) {
+                self.take_part(&record, time);
+            } else if let Some(context) = Frame::read(&record).and_then(|it| it.context()) {
+                self.take_event(context.span, &record, time);
+            }
+        }
+        self.retried = retried;
+        let mut due = mem::take(&mut self.due);
+        for Ending { span, end } in due.drain(..) {
+            let Some(open) = self.open.remove(&span) else { continue };
+            finished(&Span {
+                context: open.context,
+                start: open.start,
+                end: end.max(open.start),
+                records: &open.records,
+                dropped_events: open.dropped_events,
+                redacted: &self.redacted,
+            });
+            self.give_back(open.records);
+        }
+        self.due = due;
+    }
+
+    /// Passes on all spans that have ended, since every record was taken.
+    pub(super) fn finish(&mut self, mut finished: impl FnMut(&Span<'_>)) {
+        // Early records, among them ends, and then the ends.
+        for _ in 0..2 {
+            self.begin_round();
+            self.end_round(&mut finished);
+        }
+    }
+
+    /// Returns whether a record waits for the next round.
+    pub(super) fn are_waiting(&self) -> bool {
+        !self.ending.is_empty() || !self.early.is_empty()
+    }
+
+    /// Frees memory that was not needed since the last call.
+    pub(super) fn trim(&mut self) {
+        self.buffers.trim();
+        if self.open.capacity() > 64 + 4 * self.open.len() {
+            self.open.shrink_to_fit();
+        }
+    }
+
+    fn give_back(&mut self, mut records: Vec<u8>) {
+        records.clear();
+        self.buffers.give_back(records, KEPT);
+    }
+
+    /// Returns `false` if the span is not known.
+    fn take_part(&mut self, record: &[u8], time: UnixTime) -> bool {
+        // A record that can't be read is passed over.
+        let Some(part) = SpanPart::read(record) else { return true };
+        if let What::Start(start) = &part.what {
+            let line = self.line(start.parent, part.time, time);
+            let mut records = self.buffers.take();
+            let start = line.unix_time(part.time, time);
+            push(&mut records, record, start);
+            let (context, events, dropped_events) = (part.context, 0, 0);
+            let open = Open { context, start, line, records, events, dropped_events };
+            self.open.insert(context.span, open);
+            return true;
+        }
+        let Some(open) = self.open.get_mut(&part.context.span) else { return false };
+        let time = open.line.unix_time(part.time, time);
+        match part.what {
+            What::End => self.ending.push(Ending { span: part.context.span, end: time }),
+            _ if open.has_room(record) => push(&mut open.records, record, time),
+            _ => {}
+        }
+        true
+    }
+
+    /// Returns `false` if the span is not known.
+    fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
+        let Some(open) = self.open.get_mut(&span) else { return false };
+        if open.events < MOST_EVENTS && open.has_room(record) {
+            let happened = frame::time(record).unwrap_or(Time::Unix(time));
+            let time = open.line.unix_time(happened, time);
+            push(&mut open.records, record, time);
+            open.events += 1;
+        } else {
+            open.dropped_events += 1;
+        }
+        true
+    }
+
+    /// Returns the line of a span that starts now: its parent's, unless the clock was stepped long
+    /// after the parent's trace began.
+    fn line(&self, parent: u64, time: Time, wall: UnixTime) -> Line {
+        let Time::Ticks(instant) = time else {
+            return Line { since: Instant::from_ticks(0), start: wall };
+        };
+        let own = Line { since: instant, start: wall };
+        let Some(parent) = self.open.get(&parent) else { return own };
+        let age = instant.saturating_duration_since(parent.line.since);
+        let expected = parent.line.unix_time(time, wall);
+        let off = expected.max(wall).checked_duration_since(expected.min(wall));
+        if age > FOLLOWED && off >= Some(STEP) { own } else { parent.line }
+    }
+}
+
+impl Open {
+    fn has_room(&self, record: &[u8]) -> bool {
+        self.records.len() + record.len() <= MOST_BYTES
+    }
+}
+
+/// Appends a record, with this time.
+fn push(records: &mut Vec<u8>, record: &[u8], time: UnixTime) {
+    let start = records.len();
+    records.extend_from_slice(record);
+    frame::set_time(&mut records[start..], time);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::texts::MaybeStatic;
+    use crate::frame::{RecordKind, Scratch, Writer};
+    use crate::level::Level;
+    use crate::trace::span::Item;
+
+    const TRACE: u128 = 1;
+    /// Ticks are some nanoseconds at most.
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A pipeline whose clock the test sets.
+    struct Machine {
+        spans: Spans,
+        finished: Vec<(u64, u64, u64, usize)>,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            Self { spans: Spans::new(Vec::new()), finished: Vec::new() }
+        }
+
+        fn start(&mut self, span: u64, parent: u64, at: Time, wall_ns: u64) {
+            let parent = (parent != 0).then_some(SpanContext { trace: TRACE, span: parent });
+            let context = SpanContext { trace: TRACE, span };
+            let mut scratch = Scratch::new();
+            let level = Level::INFO;
+            Writer::begin_span(&mut scratch, at, level, "app", "name", context, parent).end();
+            self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns));
+        }
+
+        fn end(&mut self, span: u64, at: Time, wall_ns: u64) {
+            let context = SpanContext { trace: TRACE, span };
+            let mut scratch = Scratch::new();
+            Writer::begin_part(&mut scratch, at, RecordKind::End, context).end();
+            self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns));
+        }
+
+        fn event(&mut self, span: u64, wall_ns: u64) {
+            let mut scratch = Scratch::new();
+            let time = UnixTime::from_nanos(wall_ns);
+            let target = MaybeStatic::Static("app");
+            let mut to = Writer::begin(&mut scratch, Time::Unix(time), Level::INFO, target);
+            let wanted = crate::frame::Wanted::default();
+            let empty = MaybeStatic::Static("");
+            let place = crate::frame::Place { file: empty, line: 0, module: empty };
+            to.site(wanted, place, Some(SpanContext { trace: TRACE, span }));
+            to.end();
+            self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
+        }
+
+        fn end_round(&mut self) {
+            let Self { spans, finished } = self;
+            spans.end_round(|span| {
+                let events = span.items().filter(|item| matches!(item, Item::Event(..)));
+                let times = (span.start.as_nanos(), span.end.as_nanos());
+                finished.push((span.context.span, times.0, times.1, events.count()));
+            });
+            spans.begin_round();
+        }
+    }
+
+    fn unix(ns: u64) -> Time {
+        Time::Unix(UnixTime::from_nanos(ns))
+    }
+
+    #[test]
+    fn an_event_that_is_taken_one_round_late_belongs_to_its_span() {
+        let mut machine = Machine::new();
+        machine.start(1, 0, unix(10), 10);
+        machine.end(1, unix(20), 20);
+        machine.end_round();
+        assert_eq!(machine.finished, []);
+        machine.event(1, 15);
+        machine.end_round();
+        assert_eq!(machine.finished, [(1, 10, 20, 1)]);
+        // Two rounds late, it is no span's any more.
+        machine.event(1, 15);
+        machine.end_round();
+        machine.end_round();
+        assert!(!machine.spans.are_waiting() && machine.spans.open.is_empty());
+    }
+
+    #[test]
+    fn records_that_come_before_their_start_wait_for_a_round() {
+        let mut machine = Machine::new();
+        machine.event(1, 15);
+        machine.end(1, unix(20), 20);
+        assert!(machine.spans.are_waiting());
+        machine.end_round();
+        machine.start(1, 0, unix(10), 10);
+        machine.end_round();
+        machine.end_round();
+        assert_eq!(machine.finished, [(1, 10, 20, 1)]);
+    }
+
+    /// Ticks go on while the wall clock is stepped.
+    #[test]
+    fn a_step_of_the_wall_clock_bends_no_span() {
+        let begin = Instant::now();
+        let ticks = |seconds: u64| Time::Ticks(begin + Duration::from_secs(seconds));
+        let mut machine = Machine::new();
+        machine.start(1, 0, ticks(0), 1_000 * SECOND);
+        // The clock is set back by an hour, and then by half a second.
+        machine.start(2, 1, ticks(5), 5);
+        machine.end(2, ticks(6), 6);
+        machine.start(3, 1, ticks(20), 1_020 * SECOND - SECOND / 2);
+        machine.start(4, 3, ticks(21), 1_021 * SECOND - SECOND / 2);
+        machine.start(5, 1, ticks(22), 1_022 * SECOND - 1_000);
+        for span in [3, 4, 5, 1] {
+            machine.end(span, ticks(23), 23);
+        }
+        (0..2).for_each(|_| machine.end_round());
+        machine.finished.sort_unstable();
+        let near = |ns: u64, seconds: u64, ago: u64| {
+            // Ticks are converted, and rounded.
+            ns.abs_diff(1_000 * SECOND + seconds * SECOND - ago) < 1_000
+        };
+        let spans = |number: usize| machine.finished[number - 1];
+        assert!(near(spans(1).1, 0, 0) && near(spans(1).2, 23, 0), "{:?}", spans(1));
+        assert!(near(spans(2).1, 5, 0) && near(spans(2).2, 6, 0), "a request agrees with itself");
+        // The root is old, so its new children follow the step, and their children them.
+        assert!(near(spans(3).1, 20, SECOND / 2) && near(spans(3).2, 23, SECOND / 2));
+        assert!(near(spans(4).1, 21, SECOND / 2) && near(spans(4).2, 23, SECOND / 2));
+        // A difference of a slew is none.
+        assert!(near(spans(5).1, 22, 0));
+    }
+
+    #[test]
+    fn what_a_span_has_no_room_for_is_counted() {
+        let mut machine = Machine::new();
+        machine.start(1, 0, unix(10), 10);
+        (0..MOST_EVENTS + 3).for_each(|_| machine.event(1, 15));
+        assert_eq!(machine.spans.open[&1].dropped_events, 3);
+        machine.end(1, unix(5), 5);
+        (0..2).for_each(|_| machine.end_round());
+        assert_eq!(machine.finished, [(1, 10, 10, 128)], "a span does not end before it starts");
+    }
+
+    /// A span never ends before its start, and an early record waits for one round only.
+    #[test]
+    fn records_of_spans_that_never_started_are_forgotten() {
+        let mut machine = Machine::new();
+        machine.end(7, unix(5), 5);
+        machine.event(8, 5);
+        (0..2).for_each(|_| machine.end_round());
+        assert!(!machine.spans.are_waiting());
+        assert_eq!(machine.finished, []);
+    }
+}

@@ -1,0 +1,97 @@
+//! Spans of `tracing` for sinks that take spans.
+
+use tracing_core::Event;
+use tracing_core::span::{Attributes, Id, Record};
+
+use super::tracing::{Visitor, level, place};
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{RecordKind, Writer};
+use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::thread;
+use crate::trace::{SpanContext, current};
+
+impl Shared {
+    /// Returns the ids of the span that contains a span or an event.
+    fn parent(&self, explicit: Option<&Id>, is_contextual: bool) -> Option<SpanContext> {
+        match explicit {
+            Some(id) => self.contexts.as_ref()?.get(id.into_u64()),
+            None if is_contextual => self.current_span(),
+            None => None,
+        }
+    }
+
+    /// Returns the ids of the span around an event.
+    pub(super) fn around(&self, event: &Event<'_>) -> Option<SpanContext> {
+        self.parent(event.parent(), event.is_contextual())
+    }
+}
+
+impl Pipeline {
+    pub(super) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
+        let shared = self.shared();
+        let Some(contexts) = shared.contexts.as_ref() else { return };
+        let metadata = attributes.metadata();
+        let parent = shared.parent(attributes.parent(), attributes.is_contextual());
+        let context = SpanContext::new(parent, shared.id);
+        contexts.insert(id.into_u64(), context);
+        let time = shared.clock_time();
+        thread::log(shared, |scratch| {
+            let (target, name) = (metadata.target(), metadata.name());
+            let level = level(metadata);
+            let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
+            attributes.record(&mut Visitor::of_span(&mut to));
+            to.site(shared.wanted, place(metadata, MaybeStatic::Static), None);
+            to.end();
+        });
+    }
+
+    pub(super) fn record_values(&self, id: &Id, values: &Record<'_>) {
+        self.log_part(id, RecordKind::Values, |to| values.record(&mut Visitor::of_span(to)));
+    }
+
+    pub(super) fn link_spans(&self, id: &Id, follows: &Id) {
+        let linked = self.shared().contexts.as_ref().and_then(|all| all.get(follows.into_u64()));
+        if let Some(linked) = linked {
+            self.log_part(id, RecordKind::Link, |to| to.link(linked));
+        }
+    }
+
+    #[inline]
+    pub(super) fn enter_span(&self, id: &Id) {
+        let shared = self.shared();
+        let id = id.into_u64();
+        if let Some(context) = shared.contexts.as_ref().and_then(|contexts| contexts.get(id)) {
+            current::enter(shared.id, id, context);
+        }
+    }
+
+    #[inline]
+    pub(super) fn exit_span(&self, id: &Id) {
+        let shared = self.shared();
+        if shared.contexts.as_ref().is_some() {
+            current::exit(shared.id, id.into_u64());
+        }
+    }
+
+    pub(super) fn end_span(&self, id: &Id) {
+        self.log_part(id, RecordKind::End, |_| {});
+        if let Some(contexts) = self.shared().contexts.as_ref() {
+            contexts.remove(id.into_u64());
+        }
+    }
+
+    /// Logs a part of an open span.
+    #[inline]
+    fn log_part(&self, id: &Id, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
+        let shared = self.shared();
+        let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()));
+        let Some(context) = known else { return };
+        let time = shared.clock_time();
+        thread::log(shared, |scratch| {
+            let mut to = Writer::begin_part(scratch, time, kind, context);
+            write(&mut to);
+            to.end();
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! The messages around records and spans: requests for both have the same numbers
+//! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `trace.proto`).
+
+use super::protobuf::{Field, bytes, message, split_field};
+
+/// The numbers of the messages' fields.
+pub(super) mod field {
+    /// `ResourceLogs` or `ResourceSpans` of a request.
+    pub(in super::super) const OF_RESOURCE: u32 = 1;
+    pub(in super::super) const RESOURCE: u32 = 1;
+    pub(in super::super) const RESOURCE_ATTRIBUTES: u32 = 1;
+    /// `ScopeLogs` or `ScopeSpans`.
+    pub(super) const OF_SCOPE: u32 = 2;
+    pub(super) const SCOPE: u32 = 1;
+    pub(super) const SCOPE_NAME: u32 = 1;
+    /// The `LogRecord` or the `Span` of a scope.
+    pub(super) const ITEM: u32 = 2;
+}
+
+/// Appends an item in a scope of its own, as a field of `ResourceLogs` or `ResourceSpans`.
+pub(super) fn in_scope<R>(
+    to: &mut Vec<u8>,
+    name: &str,
+    write: impl FnOnce(&mut Vec<u8>) -> R,
+) -> R {
+    message(to, field::OF_SCOPE, |to| {
+        message(to, field::SCOPE, |to| bytes(to, field::SCOPE_NAME, name.as_bytes()));
+        message(to, field::ITEM, write)
+    })
+}
+
+/// Appends items to `to`, those of one scope in a row in one message.
+pub(super) fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
+    let mut next = split(&mut items);
+    while let Some((scope, first)) = next {
+        message(to, field::OF_SCOPE, |to| {
+            to.extend_from_slice(scope);
+            to.extend_from_slice(first);
+            loop {
+                next = split(&mut items);
+                match next {
+                    Some((same, item)) if same == scope => to.extend_from_slice(item),
+                    _ => break,
+                }
+            }
+        });
+    }
+}
+
+/// Splits the first scope off `items`, and returns the scope and its item, both as fields.
+fn split<'a>(items: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (_, Field::Bytes(of_scope), rest) = split_field(items)? else { return None };
+    *items = rest;
+    let (_, _, item) = split_field(of_scope)?;
+    of_scope.split_at_checked(of_scope.len() - item.len())
+}

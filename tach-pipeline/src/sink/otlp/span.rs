@@ -1,0 +1,274 @@
+//! A span as OTLP has it, in protobuf
+//! (<https://github.com/open-telemetry/opentelemetry-proto>, `trace.proto`).
+//!
+//! Fields, events and errors become attributes, events and the status as `tracing-opentelemetry`
+//! has them, but integers stay integers.
+
+use tach_core::UnixTime;
+use tach_log::adapter::{Fields as _, Site};
+use tach_log::{Chain, Value};
+
+use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
+use super::scope::in_scope;
+use super::value::{key_texts, key_value};
+use crate::frame::{Frame, Start, What};
+use crate::trace::SpanContext;
+use crate::trace::span::{Item, Span};
+
+/// The numbers of the messages' fields.
+mod field {
+    pub(super) const TRACE_ID: u32 = 1;
+    pub(super) const SPAN_ID: u32 = 2;
+    pub(super) const PARENT_SPAN_ID: u32 = 4;
+    pub(super) const NAME: u32 = 5;
+    pub(super) const KIND: u32 = 6;
+    pub(super) const START: u32 = 7;
+    pub(super) const END: u32 = 8;
+    pub(super) const ATTRIBUTES: u32 = 9;
+    pub(super) const DROPPED_ATTRIBUTES: u32 = 10;
+    pub(super) const EVENTS: u32 = 11;
+    pub(super) const DROPPED_EVENTS: u32 = 12;
+    pub(super) const LINKS: u32 = 13;
+    pub(super) const DROPPED_LINKS: u32 = 14;
+    pub(super) const STATUS: u32 = 15;
+    pub(super) const FLAGS: u32 = 16;
+    pub(super) const EVENT_TIME: u32 = 1;
+    pub(super) const EVENT_NAME: u32 = 2;
+    pub(super) const EVENT_ATTRIBUTES: u32 = 3;
+    pub(super) const STATUS_MESSAGE: u32 = 2;
+    pub(super) const STATUS_CODE: u32 = 3;
+}
+
+/// The most attributes and links of a span, as in OpenTelemetry's specification. The others are
+/// counted.
+const MOST: u32 = 128;
+
+const INTERNAL: u64 = 1;
+const OK: u64 = 1;
+const ERROR: u64 = 2;
+
+/// W3C's flag of sampled traces, and OTLP's statement that the parent is known not to be remote.
+const SAMPLED: u32 = 0x001;
+const IS_LOCAL_KNOWN: u32 = 0x100;
+
+const EXCEPTION: &str = "exception";
+const EXCEPTION_MESSAGE: &str = "exception.message";
+const EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
+
+/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`.
+pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Start<'_>) {
+    in_scope(to, start.target, |to| {
+        ids(to, span.context);
+        if start.parent != 0 {
+            bytes(to, field::PARENT_SPAN_ID, &start.parent.to_be_bytes());
+        }
+        fixed_64(to, field::START, span.start.as_nanos());
+        fixed_64(to, field::END, span.end.as_nanos());
+        fixed_32(to, field::FLAGS, SAMPLED | IS_LOCAL_KNOWN);
+        let mut own = Own::new(start.name);
+        site(&start.site, &mut |key, value| own.attribute(to, key, value));
+        own.items(to, span);
+        own.end(to, span);
+    });
+}
+
+fn ids(to: &mut Vec<u8>, context: SpanContext) {
+    bytes(to, field::TRACE_ID, &context.trace.to_be_bytes());
+    bytes(to, field::SPAN_ID, &context.span.to_be_bytes());
+}
+
+/// Passes the place and the thread as attributes.
+fn site(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
+    place(site, each);
+    if let Some(id) = site.thread_id {
+        each("thread.id", id.into());
+    }
+    if let Some(name) = site.thread_name {
+        each("thread.name", Value::Str(name));
+    }
+}
+
+fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
+    if let Some(file) = site.file {
+        each("code.file.path", Value::Str(file));
+    }
+    if let Some(module) = site.module {
+        each("code.module.name", Value::Str(module));
+    }
+    if let Some(line) = site.line {
+        each("code.line.number", line.into());
+    }
+}
+
+/// What is known of a span once all of its records were read.
+struct Own {
+    name: String,
+    kind: u64,
+    status: u64,
+    description: String,
+    attributes: u32,
+    links: u32,
+}
+
+impl Own {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: INTERNAL,
+            status: 0,
+            description: String::new(),
+            attributes: 0,
+            links: 0,
+        }
+    }
+
+    fn items(&mut self, to: &mut Vec<u8>, span: &Span<'_>) {
+        for (at, item) in span.items().enumerate() {
+            match item {
+                Item::Event(event, time) => self.event(to, &event, time),
+                Item::Part(part) => {
+                    if let What::Link(linked) = part.what {
+                        self.links += 1;
+                        if self.links <= MOST {
+                            message(to, field::LINKS, |to| ids(to, linked));
+                        }
+                    }
+                    let visited = part.fields.visit(&mut |key, value| {
+                        if !is_recorded_again(span, at, key) {
+                            self.field(to, key, value);
+                        }
+                        Ok(())
+                    });
+                    debug_assert!(visited.is_ok(), "nothing fails here");
+                }
+            }
+        }
+    }
+
+    /// Appends the last fields.
+    fn end(self, to: &mut Vec<u8>, span: &Span<'_>) {
+        bytes(to, field::NAME, self.name.as_bytes());
+        number(to, field::KIND, self.kind);
+        if self.status != 0 {
+            message(to, field::STATUS, |to| {
+                if !self.description.is_empty() {
+                    bytes(to, field::STATUS_MESSAGE, self.description.as_bytes());
+                }
+                number(to, field::STATUS_CODE, self.status);
+            });
+        }
+        for (number_of_field, dropped) in [
+            (field::DROPPED_ATTRIBUTES, self.attributes.saturating_sub(MOST)),
+            (field::DROPPED_LINKS, self.links.saturating_sub(MOST)),
+            (field::DROPPED_EVENTS, span.dropped_events),
+        ] {
+            if dropped > 0 {
+                number(to, number_of_field, dropped.into());
+            }
+        }
+    }
+
+    fn field(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+        match (key, value) {
+            ("otel.name", Value::Str(name)) => name.clone_into(&mut self.name),
+            ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
+            ("otel.status_code", Value::Str(code)) => self.set_status(status(code), ""),
+            ("otel.status_description", Value::Str(text)) => self.set_status(ERROR, text),
+            (key, Value::Error(chain)) => {
+                self.attributes += 4;
+                error(to, field::ATTRIBUTES, EXCEPTION, chain);
+                error(to, field::ATTRIBUTES, key, chain);
+            }
+            (key, value) => self.attribute(to, key, value),
+        }
+    }
+
+    fn set_status(&mut self, status: u64, description: &str) {
+        self.status = status;
+        description.clone_into(&mut self.description);
+    }
+
+    fn attribute(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+        self.attributes += 1;
+        if self.attributes <= MOST {
+            message(to, field::ATTRIBUTES, |to| key_value(to, key, value));
+        }
+    }
+
+    fn event(&mut self, to: &mut Vec<u8>, event: &Frame<'_>, time: UnixTime) {
+        if event.level.of_log() == log::Level::Error && self.status == 0 {
+            self.set_status(ERROR, "");
+        }
+        message(to, field::EVENTS, |to| {
+            fixed_64(to, field::EVENT_TIME, time.as_nanos());
+            let mut attribute = |key: &str, value: Value<'_>| {
+                message(to, field::EVENT_ATTRIBUTES, |to| key_value(to, key, value));
+            };
+            attribute("level", Value::Str(event.level.name()));
+            attribute("target", Value::Str(event.target));
+            place(&event.site, &mut attribute);
+            let mut is_exception = false;
+            let visited = event.fields.visit_own(&mut |key, value| {
+                match (key, value) {
+                    ("error", Value::Str(text)) if event.message.is_empty() => {
+                        is_exception = true;
+                        self.set_status(ERROR, text);
+                        message(to, field::EVENT_ATTRIBUTES, |to| {
+                            key_value(to, EXCEPTION_MESSAGE, value);
+                        });
+                    }
+                    (key, Value::Error(chain)) => {
+                        error(to, field::EVENT_ATTRIBUTES, EXCEPTION, chain);
+                        error(to, field::EVENT_ATTRIBUTES, key, chain);
+                    }
+                    (key, value) => {
+                        message(to, field::EVENT_ATTRIBUTES, |to| key_value(to, key, value));
+                    }
+                }
+                Ok(())
+            });
+            debug_assert!(visited.is_ok(), "nothing fails here");
+            let name = match event.message {
+                "" if is_exception => EXCEPTION,
+                "" => "event",
+                message => message,
+            };
+            bytes(to, field::EVENT_NAME, name.as_bytes());
+        });
+    }
+}
+
+/// Appends an error's message and its sources, as attributes.
+fn error(to: &mut Vec<u8>, attributes: u32, key: &str, chain: Chain<'_>) {
+    let mut messages = chain.messages();
+    let text = messages.next().unwrap_or_default();
+    let [of_message, of_sources] = match key {
+        EXCEPTION => [EXCEPTION_MESSAGE.to_owned(), EXCEPTION_STACKTRACE.to_owned()],
+        key => [key.to_owned(), format!("{key}.chain")],
+    };
+    message(to, attributes, |to| key_value(to, &of_message, Value::Str(text)));
+    message(to, attributes, |to| key_texts(to, &of_sources, messages));
+}
+
+/// Returns whether a later record of the span has a value for the key of the item `at`.
+fn is_recorded_again(span: &Span<'_>, at: usize, key: &str) -> bool {
+    span.items().skip(at + 1).any(|item| match item {
+        Item::Part(part) => part.fields.parts().any(|(name, _)| name == key),
+        Item::Event(..) => false,
+    })
+}
+
+/// Returns the number of a `SpanKind`.
+fn kind(name: &str) -> Option<u64> {
+    let names = ["internal", "server", "client", "producer", "consumer"];
+    (1..).zip(names).find_map(|(number, known)| known.eq_ignore_ascii_case(name).then_some(number))
+}
+
+/// Returns the number of a `StatusCode`.
+fn status(code: &str) -> u64 {
+    match code {
+        _ if code.eq_ignore_ascii_case("ok") => OK,
+        _ if code.eq_ignore_ascii_case("error") => ERROR,
+        _ => 0,
+    }
+}

@@ -1,0 +1,132 @@
+//! Values and attributes in protobuf
+//! (<https://github.com/open-telemetry/opentelemetry-proto>, `common.proto`).
+
+use tach_log::Value;
+use tach_log::adapter::{self, nested};
+
+use super::protobuf::{bytes, fixed_64, message, number};
+
+/// The numbers of the messages' fields.
+pub(super) mod field {
+    pub(in super::super) const KEY: u32 = 1;
+    pub(in super::super) const VALUE: u32 = 2;
+    pub(in super::super) const STRING: u32 = 1;
+    pub(in super::super) const BOOL: u32 = 2;
+    pub(in super::super) const INT: u32 = 3;
+    pub(in super::super) const DOUBLE: u32 = 4;
+    pub(in super::super) const ARRAY: u32 = 5;
+    pub(in super::super) const KEY_VALUE_LIST: u32 = 6;
+    pub(in super::super) const VALUES: u32 = 1;
+}
+
+/// Appends the fields of a `KeyValue`.
+pub(super) fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+    bytes(to, field::KEY, key.as_bytes());
+    message(to, field::VALUE, |to| any_value(to, value));
+}
+
+/// Appends the fields of a `KeyValue` with a list of texts.
+pub(super) fn key_texts<'a>(to: &mut Vec<u8>, key: &str, texts: impl Iterator<Item = &'a str>) {
+    bytes(to, field::KEY, key.as_bytes());
+    message(to, field::VALUE, |to| {
+        message(to, field::ARRAY, |to| {
+            for text in texts {
+                message(to, field::VALUES, |to| bytes(to, field::STRING, text.as_bytes()));
+            }
+        });
+    });
+}
+
+/// Appends the field of an `AnyValue`: none for a value of nothing. An integer beyond 64 bits with
+/// a sign is its text.
+pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
+    let integer = match value {
+        Value::I64(value) => Some(value),
+        Value::U64(value) => i64::try_from(value).ok(),
+        Value::I128(value) => i64::try_from(value).ok(),
+        Value::U128(value) => i64::try_from(value).ok(),
+        _ => None,
+    };
+    match (value, integer) {
+        (_, Some(value)) => number(to, field::INT, u64::from_ne_bytes(value.to_ne_bytes())),
+        (Value::Null, _) => {}
+        (Value::Bool(value), _) => number(to, field::BOOL, value.into()),
+        (Value::F64(value), _) => fixed_64(to, field::DOUBLE, value.to_bits()),
+        (Value::Str(text), _) => bytes(to, field::STRING, text.as_bytes()),
+        (Value::Error(chain), _) => {
+            bytes(to, field::STRING, adapter::joined(chain).as_bytes());
+        }
+        (Value::Json(json), _) => any_nested(to, json, nested::DEEPEST),
+        (value, _) => bytes(to, field::STRING, value.to_string().as_bytes()),
+    }
+}
+
+/// Appends the field of an `AnyValue` for JSON. A value that is too deep is its text.
+fn any_nested(to: &mut Vec<u8>, json: &str, depth: usize) {
+    if !nested::has_items(json) {
+        return any_value(to, plain(json, &nested::text(json)));
+    }
+    let Some(depth) = depth.checked_sub(1) else { return any_value(to, Value::Str(json)) };
+    let field = if json.starts_with('{') { field::KEY_VALUE_LIST } else { field::ARRAY };
+    message(to, field, |to| {
+        for (key, value) in nested::items(json) {
+            message(to, field::VALUES, |to| match key {
+                None => any_nested(to, value, depth),
+                Some(key) => {
+                    bytes(to, field::KEY, nested::text(key).as_bytes());
+                    message(to, field::VALUE, |to| any_nested(to, value, depth));
+                }
+            });
+        }
+    });
+}
+
+/// Returns the value of JSON that is neither an object nor a list, and `text` if it is a text.
+fn plain<'a>(json: &'a str, text: &'a str) -> Value<'a> {
+    match json.as_bytes().first() {
+        None | Some(b'n') => Value::Null,
+        Some(b't' | b'f') => Value::Bool(json == "true"),
+        Some(b'"') => Value::Str(text),
+        _ if json.contains(['.', 'e', 'E']) => json.parse().map_or(Value::Str(json), Value::F64),
+        // A number of more bits is its text.
+        _ => json.parse().map_or(Value::Str(json), Value::I64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of `AnyValue`, `ArrayValue`, `KeyValueList` and `KeyValue` in `common.proto`.
+    #[test]
+    fn nested_values_are_lists_and_objects() {
+        let mut to = Vec::new();
+        any_value(&mut to, Value::Json(r#"{"a\n":[1,"\"",0.5,null,true,18446744073709551615]}"#));
+        let mut expected = Vec::new();
+        let value = |to: &mut Vec<u8>, write: &dyn Fn(&mut Vec<u8>)| message(to, 1, write);
+        message(&mut expected, 6, |to| {
+            message(to, 1, |to| {
+                bytes(to, 1, b"a\n");
+                message(to, 2, |to| {
+                    message(to, 5, |to| {
+                        value(to, &|to| number(to, 3, 1));
+                        value(to, &|to| bytes(to, 1, b"\""));
+                        value(to, &|to| fixed_64(to, 4, 0.5_f64.to_bits()));
+                        value(to, &|_| {});
+                        value(to, &|to| number(to, 2, 1));
+                        value(to, &|to| bytes(to, 1, b"18446744073709551615"));
+                    });
+                });
+            });
+        });
+        assert_eq!(to, expected);
+    }
+
+    #[test]
+    fn an_error_s_sources_follow_it_unescaped() {
+        let (mut to, mut expected) = (Vec::new(), Vec::new());
+        any_value(&mut to, Value::Error(adapter::chain("not\nsaved\0disk full")));
+        bytes(&mut expected, 1, b"not\nsaved: disk full");
+        assert_eq!(to, expected);
+    }
+}

@@ -1,0 +1,223 @@
+//! The ids of open spans, by the numbers that tracing's registry has for the spans.
+//!
+//! Looking here costs a few loads. In the registry's own extensions the ids would cost each span an
+//! allocation and a map.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::process;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::SpanContext;
+
+/// How many slots are allocated at once: 8 KiB.
+const PAGE: usize = 256;
+const PAGES: usize = 256;
+const SLOTS: usize = PAGES * PAGE;
+
+/// Where the registry's numbers have the thread that created the span. Below are the places that
+/// this thread reuses, the lowest first. If that changes, more spans collide.
+const THREAD_SHIFT: u32 = 38;
+const THREAD_BITS: u32 = 13;
+
+pub(crate) struct Contexts {
+    pages: Box<[OnceLock<Box<[Slot]>>]>,
+    /// Spans whose slot another span has.
+    others: Mutex<HashMap<u64, SpanContext>>,
+    others_count: AtomicUsize,
+    /// The process whose threads hold the lock.
+    process: u32,
+}
+
+impl Contexts {
+    pub(crate) fn new() -> Self {
+        Self {
+            pages: (0..PAGES).map(|_| OnceLock::new()).collect(),
+            others: Mutex::default(),
+            others_count: AtomicUsize::new(0),
+            process: process::id(),
+        }
+    }
+
+    /// Adds an open span.
+    #[inline]
+    pub(crate) fn insert(&self, id: u64, context: SpanContext) {
+        if !self.slot(id).take(id, context) {
+            self.insert_other(id, context);
+        }
+    }
+
+    /// Returns the ids of an open span, unless it is unknown.
+    #[inline]
+    pub(crate) fn get(&self, id: u64) -> Option<SpanContext> {
+        self.slot(id).get(id).or_else(|| self.with_others(|others| others.get(&id).copied()))
+    }
+
+    /// Removes a span that is closed.
+    #[inline]
+    pub(crate) fn remove(&self, id: u64) -> Option<SpanContext> {
+        self.slot(id).remove(id).or_else(|| self.with_others(|others| others.remove(&id)))
+    }
+
+    fn slot(&self, id: u64) -> &Slot {
+        let at = place(id);
+        let page =
+            self.pages[at / PAGE].get_or_init(|| (0..PAGE).map(|_| Slot::default()).collect());
+        &page[at % PAGE]
+    }
+
+    #[cold]
+    fn insert_other(&self, id: u64, context: SpanContext) {
+        let Some(mut others) = self.lock() else { return };
+        others.insert(id, context);
+        self.count(&others);
+    }
+
+    fn with_others<R>(
+        &self,
+        f: impl FnOnce(&mut HashMap<u64, SpanContext>) -> Option<R>,
+    ) -> Option<R> {
+        // ORDERING: Relaxed: a caller that has a span's number saw its insertion.
+        if self.others_count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut others = self.lock()?;
+        let found = f(&mut others);
+        self.count(&others);
+        found
+    }
+
+    fn count(&self, others: &HashMap<u64, SpanContext>) {
+        // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
+        self.others_count.store(others.len(), Ordering::Relaxed);
+    }
+
+    /// Returns `None` in a forked process, where nobody may be left to release the lock.
+    #[cold]
+    fn lock(&self) -> Option<MutexGuard<'_, HashMap<u64, SpanContext>>> {
+        let is_current = self.process == process::id();
+        // No code panics while it is held.
+        is_current.then(|| self.others.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Returns the same place for the spans that follow each other at one place of the registry.
+#[inline]
+fn place(id: u64) -> usize {
+    let thread = id >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);
+    // Spreads the threads, which have few open spans each.
+    let start = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    usize::try_from(id.wrapping_add(start) % SLOTS as u64).unwrap_or(0)
+}
+
+/// The ids of one span. Its number is zero while it is free.
+///
+/// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
+/// from there. The span is open meanwhile, so they do not change.
+#[derive(Default)]
+struct Slot {
+    id: AtomicU64,
+    trace: [AtomicU64; 2],
+    span: AtomicU64,
+}
+
+impl Slot {
+    /// Returns `false` if another span has the slot.
+    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+    #[inline]
+    fn take(&self, id: u64, context: SpanContext) -> bool {
+        // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
+        let taken = self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_err() {
+            return false;
+        }
+        let (low, high) = (context.trace as u64, (context.trace >> u64::BITS) as u64);
+        for (word, value) in
+            [(&self.trace[0], low), (&self.trace[1], high), (&self.span, context.span)]
+        {
+            // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+            word.store(value, Ordering::Relaxed);
+        }
+        true
+    }
+
+    #[inline]
+    fn get(&self, id: u64) -> Option<SpanContext> {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
+        let [known, low, high, span] = [&self.id, &self.trace[0], &self.trace[1], &self.span]
+            .map(|word| word.load(Ordering::Relaxed));
+        let trace = u128::from(high) << u64::BITS | u128::from(low);
+        (known == id).then_some(SpanContext { trace, span })
+    }
+
+    #[inline]
+    fn remove(&self, id: u64) -> Option<SpanContext> {
+        let context = self.get(id)?;
+        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
+        self.id.store(0, Ordering::Release);
+        Some(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use proptest::prelude::*;
+    use tracing_core::{Dispatch, dispatcher};
+    use tracing_subscriber::layer::{Identity, SubscriberExt as _};
+    use tracing_subscriber::registry;
+
+    use super::*;
+
+    fn context(number: u64) -> SpanContext {
+        SpanContext { trace: u128::from(number) << 64 | 7, span: number }
+    }
+
+    proptest! {
+        /// Spans come and go at few places, so that many collide.
+        #[test]
+        fn it_knows_what_a_map_knows(
+            steps in prop::collection::vec((0..3_u64, 1..4_u64, any::<bool>()), 0..200),
+        ) {
+            let contexts = Contexts::new();
+            let mut map = HashMap::new();
+            for (number, (thread, place, is_insert)) in (1..).zip(steps) {
+                let id = place + thread * SLOTS as u64;
+                let is_open = map.contains_key(&id);
+                if is_insert && !is_open {
+                    contexts.insert(id, context(number));
+                    map.insert(id, context(number));
+                } else if !is_insert {
+                    prop_assert_eq!(contexts.remove(id), map.remove(&id));
+                }
+                for thread in 0..3 {
+                    for place in 1..4 {
+                        let id = place + thread * SLOTS as u64;
+                        prop_assert_eq!(contexts.get(id), map.get(&id).copied());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Otherwise each span would touch new memory.
+    #[test]
+    fn spans_of_the_registry_reuse_places() {
+        let places = |count: usize| {
+            // Without a layer, the registry frees no span.
+            let dispatch = Dispatch::new(registry().with(Identity::new()));
+            dispatcher::with_default(&dispatch, || {
+                let spans = (0..count).map(|_| {
+                    let span = tracing::info_span!("span");
+                    place(span.id().map_or(0, |id| id.into_u64()))
+                });
+                spans.collect::<HashSet<_>>().len()
+            })
+        };
+        assert!(places(1000) <= 4, "the layout of the registry's numbers has changed");
+        let all: Vec<_> = (0..4).map(|_| thread::spawn(move || places(10))).collect();
+        assert!(all.into_iter().all(|thread| thread.join().unwrap() <= 4));
+    }
+}

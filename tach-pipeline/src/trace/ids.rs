@@ -1,0 +1,87 @@
+//! Random ids, as W3C's trace context asks for.
+
+use core::cell::RefCell;
+use core::hash::BuildHasher as _;
+use std::hash::RandomState;
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+
+thread_local! {
+    static IDS: RefCell<Option<Ids>> = const { RefCell::new(None) };
+}
+
+/// A thread's generator of ids.
+pub(super) struct Ids {
+    /// The pipeline that it was seeded for. A forked process, which has a copy of the generator,
+    /// builds another pipeline.
+    pipeline: u64,
+    random: SmallRng,
+}
+
+/// Calls `f` with the thread's generator, or with a new one while the thread ends.
+#[inline]
+pub(super) fn with<R>(pipeline: u64, f: impl Fn(&mut Ids) -> R) -> R {
+    let known = IDS.try_with(|ids| {
+        let mut ids = ids.try_borrow_mut().ok()?;
+        let known = ids.take().filter(|ids| ids.pipeline == pipeline);
+        Some(f(ids.insert(known.unwrap_or_else(|| Ids::new(pipeline)))))
+    });
+    known.ok().flatten().unwrap_or_else(|| f(&mut Ids::new(pipeline)))
+}
+
+impl Ids {
+    #[cold]
+    fn new(pipeline: u64) -> Self {
+        let random = SmallRng::try_from_os_rng();
+        // Without the OS's random bytes the keys of hash maps are random still.
+        let seed = || SmallRng::seed_from_u64(RandomState::new().hash_one(pipeline));
+        Self { pipeline, random: random.unwrap_or_else(|_| seed()) }
+    }
+
+    #[inline]
+    pub(super) fn trace(&mut self) -> u128 {
+        self.random.random::<u128>().max(1)
+    }
+
+    #[inline]
+    pub(super) fn span(&mut self) -> u64 {
+        self.random.random::<u64>().max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn ids_differ_between_calls_threads_and_pipelines() {
+        const COUNT: u64 = 1_000;
+        let ids =
+            |pipeline| (0..COUNT).map(move |_| with(pipeline, |ids| (ids.trace(), ids.span())));
+        let mut all: HashSet<_> = ids(1).chain(ids(2)).chain(ids(1)).collect();
+        all.extend(thread::spawn(move || ids(1).collect::<Vec<_>>()).join().unwrap());
+        assert_eq!(all.len() as u64, 4 * COUNT);
+        let spans: HashSet<_> = all.iter().map(|(_, span)| span).collect();
+        assert_eq!(spans.len(), all.len());
+    }
+
+    /// As in a forked process, which has the parent's generator.
+    #[test]
+    fn another_pipeline_has_another_seed() {
+        let mut ids = Ids::new(1);
+        let copy = || Some(Ids { pipeline: 1, random: ids.random.clone() });
+        IDS.with(|known| *known.borrow_mut() = copy());
+        let of_fork = with(2, Ids::span);
+        assert_ne!(of_fork, ids.span());
+        // The control: the same pipeline goes on with the same seed.
+        let mut ids = Ids::new(1);
+        IDS.with(|known| {
+            *known.borrow_mut() = Some(Ids { pipeline: 1, random: ids.random.clone() });
+        });
+        assert_eq!(with(1, Ids::span), ids.span());
+    }
+}

@@ -1,0 +1,55 @@
+//! A span that has ended.
+
+use core::iter;
+
+use tach_core::UnixTime;
+
+use super::SpanContext;
+use crate::frame::{self, Frame, SpanPart, Start, What};
+
+#[derive(Debug)]
+pub(crate) struct Span<'a> {
+    pub(crate) context: SpanContext,
+    pub(crate) start: UnixTime,
+    pub(crate) end: UnixTime,
+    /// Its records but for the end, with Unix times.
+    pub(crate) records: &'a [u8],
+    /// How many events the span has no room for.
+    pub(crate) dropped_events: u32,
+    /// The keys whose values are not shown.
+    pub(crate) redacted: &'a [String],
+}
+
+/// What a span consists of, in the order in which it was recorded.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    Part(SpanPart<'a>),
+    Event(Frame<'a>, UnixTime),
+}
+
+impl<'a> Span<'a> {
+    /// Returns how the span began.
+    pub(crate) fn begin(&self) -> Option<Start<'a>> {
+        match SpanPart::read(frame::split(self.records)?.0)?.what {
+            What::Start(start) => Some(start),
+            _ => None,
+        }
+    }
+
+    /// Returns the start, the recorded values, the links and the events.
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        let (mut rest, redacted) = (self.records, self.redacted);
+        let records = iter::from_fn(move || {
+            let (record, after) = frame::split(rest)?;
+            rest = after;
+            Some(record)
+        });
+        records.filter_map(move |record| {
+            if frame::is_of_span(record) {
+                return SpanPart::read(record).map(|part| Item::Part(part.redacted(redacted)));
+            }
+            let time = frame::time(record)?.unix_time();
+            Some(Item::Event(Frame::read(record)?.redacted(redacted), time))
+        })
+    }
+}
