@@ -151,9 +151,9 @@
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this
 //!   pipeline, its own; stderr reports that once, unless the child ends after a few records. If the
-//!   child builds a pipeline of its own and calls [`Builder::init`] or [`Pipeline::set_logger`], all
-//!   handles of the installed one follow it, so a daemon logs on by the same macros. Fork before
-//!   other threads log, since a lock that one of them holds stays locked in the child.
+//!   child builds a pipeline of its own and calls [`Builder::init`] or [`Pipeline::set_logger`],
+//!   all handles of the installed one follow it, so a daemon logs on by the same macros. Fork
+//!   before other threads log, since a lock that one of them holds stays locked in the child.
 //!
 //! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
 //! panic, or while a thread ends. A call on the back end's own thread never waits: if its queue is
@@ -190,9 +190,9 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For each open span, if a sink takes spans: 32 bytes and a buffer for its records, 350 bytes
-//! for
-//!   a span with three attributes. A span has up to 256 KiB; later events are dropped and counted.
+//! - For each open span, if a sink takes spans: 32 bytes and a buffer for its records, which is 350
+//!   bytes for a span with three attributes. A span has up to 256 KiB; later events are dropped and
+//!   counted.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls.
