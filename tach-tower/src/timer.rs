@@ -33,9 +33,23 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     #[cfg(feature = "tokio")]
-    place: Option<Place>,
-    #[cfg(feature = "tokio")]
-    sleep: Option<Pin<Box<Sleep>>>,
+    set: Set,
+}
+
+/// An alarm that is set. Each response carries one, so it is as small as a place in the timer.
+#[cfg(feature = "tokio")]
+#[derive(Debug)]
+enum Set {
+    Shared(Place),
+    /// `None` before the future waits.
+    Own(Option<Pin<Box<Sleep>>>),
+}
+
+#[cfg(feature = "tokio")]
+impl Default for Set {
+    fn default() -> Self {
+        Self::Own(None)
+    }
 }
 
 impl Alarm {
@@ -56,7 +70,7 @@ impl Alarm {
         match budget.start() {
             (start, None) => {
                 // The first time needs no look at the clock: the timer sees a time that is past.
-                if let Some(place) = &self.place {
+                if let Set::Shared(place) = &self.set {
                     if budget.is_exhausted() {
                         return Poll::Ready(());
                     }
@@ -64,7 +78,7 @@ impl Alarm {
                         return Poll::Pending;
                     }
                 }
-                self.place = Some(runtimes::take(start, budget.total(), cx.waker()));
+                self.set = Set::Shared(runtimes::take(start, budget.total(), cx.waker()));
                 Poll::Pending
             }
             (_, Some(_)) => self.poll_sleep(budget, cx),
@@ -79,10 +93,10 @@ impl Alarm {
             if remaining.is_zero() {
                 return Poll::Ready(());
             }
-            if let Some(armed) = &mut self.sleep {
+            if let Set::Own(Some(armed)) = &mut self.set {
                 core::task::ready!(armed.as_mut().poll(cx));
             }
-            self.sleep = Some(Box::pin(sleep(remaining.max(SHORTEST_SLEEP))));
+            self.set = Set::Own(Some(Box::pin(sleep(remaining.max(SHORTEST_SLEEP)))));
         }
     }
 }

@@ -33,13 +33,18 @@ thread_local! {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Stages {
-    ended: Arc<Mutex<Vec<(&'static str, Duration)>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ended: Mutex<Vec<(&'static str, Duration)>>,
     budget: Budget,
 }
 
 impl Stages {
     pub(crate) fn new(budget: Budget) -> Self {
-        Self { ended: Arc::default(), budget }
+        Self { shared: Arc::new(Shared { ended: Mutex::default(), budget }) }
     }
 
     /// Returns the stages of the request that the current task works for, or `None` if its response
@@ -69,7 +74,7 @@ impl Stages {
     /// }
     /// ```
     pub fn start(&self, name: &'static str) -> Stage {
-        Stage { stages: self.clone(), name, begun: self.budget.elapsed() }
+        Stage { stages: self.clone(), name, begun: self.shared.budget.elapsed() }
     }
 
     /// Adds a stage that took `duration`.
@@ -94,14 +99,14 @@ impl Stages {
         for &(name, duration) in self.lock().iter() {
             let _ = write!(value, "{};dur={}, ", Token(name), Millis(duration));
         }
-        let _ = write!(value, "total;dur={}", Millis(self.budget.elapsed()));
+        let _ = write!(value, "total;dur={}", Millis(self.shared.budget.elapsed()));
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.append(SERVER_TIMING, value);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(&'static str, Duration)>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -128,7 +133,7 @@ pub struct Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let took = self.stages.budget.elapsed().saturating_sub(self.begun);
+        let took = self.stages.shared.budget.elapsed().saturating_sub(self.begun);
         self.stages.record(self.name, took);
     }
 }
