@@ -29,7 +29,8 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 /// The wake-up of one future at the end of its budget.
 ///
 /// The requests of a runtime share one timer. A budget by another clock has a sleep of its own,
-/// since the shared timer reads the system's clock.
+/// since the shared timer reads the system's clock, and so has a request of a runtime that is
+/// shutting down: tokio's sleep knows when to panic.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     #[cfg(feature = "tokio")]
@@ -60,28 +61,33 @@ impl Alarm {
         if budget.is_exhausted() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Returns `Ready` if the budget is exhausted by its clock. Otherwise sees to it that the task
-    /// is woken then.
+    /// Returns `Ready` if the budget is exhausted by its clock. Otherwise registers the task to be
+    /// woken at the budget's end.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_end(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {
         if budget.total() == Duration::MAX {
             return Poll::Pending;
         }
-        match budget.start() {
-            (start, None) => {
-                // The first time needs no look at the clock: the timer sees a time that is past.
-                if let Set::Shared(place) = &self.set {
-                    if budget.is_exhausted() {
-                        return Poll::Ready(());
-                    }
-                    if place.renew(cx.waker()) {
-                        return Poll::Pending;
-                    }
+        let (start, None) = budget.start() else { return self.poll_sleep(budget, cx) };
+        // The first time needs no look at the clock: the timer sees a time that is past.
+        match &self.set {
+            Set::Shared(place) => {
+                if budget.is_exhausted() {
+                    return Poll::Ready(());
                 }
-                self.set = Set::Shared(runtimes::take(start, budget.total(), cx.waker()));
+                if place.renew(cx.waker()) {
+                    return Poll::Pending;
+                }
+            }
+            Set::Own(None) => {}
+            Set::Own(Some(_)) => return self.poll_sleep(budget, cx),
+        }
+        match runtimes::take(start, budget.total(), cx.waker()) {
+            Some(place) => {
+                self.set = Set::Shared(place);
                 Poll::Pending
             }
-            (_, Some(_)) => self.poll_sleep(budget, cx),
+            None => self.poll_sleep(budget, cx),
         }
     }
 

@@ -1,35 +1,39 @@
 //! The task that drives a runtime's timer.
 
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use core::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
-use super::shared::{TICK_NS, Timer, tick_now};
+use super::shared::{Armed, Timer, wake_all};
 
-/// Sleeps until something is due, and wakes it. It ends with its runtime.
+/// Wakes what is due whenever the timer's sleep ends. It ends with its runtime.
 pub(super) struct Driver {
     sleep: Pin<Box<Sleep>>,
 }
 
 struct Driving {
     timer: &'static Timer,
-    sleep: Pin<Box<Sleep>>,
-    due: Vec<Waker>,
+    /// Until the first poll. Then the timer has it, so that also others can set it.
+    sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Driver {
     /// # Panics
     ///
-    /// If the current runtime has no time enabled: here, where a request waits, since nobody would
-    /// see the task panic.
+    /// If the current runtime has no time enabled. The panic belongs here, in the request's poll:
+    /// nobody would see one in the driver's task.
     pub(super) fn new() -> Self {
         Self { sleep: Box::pin(sleep(Duration::ZERO)) }
     }
 
+    /// Spawns the driver in the current runtime. If that has ended, the timer is orphaned at once.
     pub(super) fn spawn(self, timer: &'static Timer) {
-        tokio::spawn(Driving { timer, sleep: self.sleep, due: Vec::new() });
+        tokio::spawn(Driving { timer, sleep: Some(self.sleep) });
+        // A worker keeps the last task that it spawned for itself, and the request that spawns the
+        // driver may block its worker next. Other workers can take the driver if another is last.
+        tokio::spawn(async {});
     }
 }
 
@@ -37,24 +41,18 @@ impl Future for Driving {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let this = &mut *self;
-        loop {
-            let own = cx.waker().clone();
-            let mut state = this.timer.lock();
-            let now = tick_now();
-            state.wheel.expire(now, &mut this.due);
-            let next = state.wheel.next();
-            state.next_look = next.unwrap_or(u64::MAX);
-            state.driver = Some(own);
-            drop(state);
-            this.due.drain(..).for_each(Waker::wake);
-            let Some(next) = next else { return Poll::Pending };
-            let wait = Duration::from_nanos((next - now).saturating_mul(TICK_NS));
-            // Without an end that tokio can represent, the next entry wakes the driver.
-            let Some(end) = Instant::now().checked_add(wait) else { return Poll::Pending };
-            this.sleep.as_mut().reset(end);
-            core::task::ready!(this.sleep.as_mut().poll(cx));
+        let waker = cx.waker().clone();
+        let mut due = Vec::new();
+        let mut state = self.timer.lock();
+        match (&mut state.armed, self.sleep.take()) {
+            (Some(armed), _) => armed.driver = waker,
+            (armed, Some(sleep)) => *armed = Some(Armed { sleep, driver: waker }),
+            (None, None) => {}
         }
+        state.look(&mut due);
+        drop(state);
+        wake_all(&mut due);
+        Poll::Pending
     }
 }
 

@@ -1,19 +1,21 @@
 //! A timer that the requests of a runtime share.
 
-use core::task::Waker;
+use core::panic::AssertUnwindSafe;
+use core::pin::Pin;
+use core::task::{Context, Waker};
 use core::time::Duration;
+use std::panic::catch_unwind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tach_core::uptime;
 use tokio::runtime::Id;
+use tokio::task::unconstrained;
+use tokio::time::{Instant, Sleep};
 
-use super::wheel::{Key, Wheel};
+use super::wheel::{Key, TICK_NS, Wheel, last_tick_by};
 
-/// Nanoseconds of a tick. Tokio's own timer is no finer.
-pub(super) const TICK_NS: u64 = 1_000_000;
-
-/// One timer of each runtime. A timer outlives its runtime and serves another one, so there are no
-/// more than there were runtimes at the same time.
+/// The timers, one for each runtime. The timer of a runtime that has ended serves the next one, so
+/// the list is as long as the most runtimes that lived at once.
 pub(super) static TIMERS: Mutex<Vec<(Option<Id>, &'static Timer)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -28,7 +30,15 @@ pub(super) struct State {
     pub(super) runtime: Option<Id>,
     /// The tick at which the driver looks again.
     pub(super) next_look: u64,
-    pub(super) driver: Option<Waker>,
+    /// `None` until the driver has begun.
+    pub(super) armed: Option<Armed>,
+}
+
+/// The sleep that wakes the driver.
+#[derive(Debug)]
+pub(super) struct Armed {
+    pub(super) sleep: Pin<Box<Sleep>>,
+    pub(super) driver: Waker,
 }
 
 /// An entry in a timer. Dropping it removes it.
@@ -39,7 +49,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Sees to it that this waker is woken. Returns whether the entry is still there.
+    /// Replaces the entry's waker if it would wake another task. Returns false if the entry is
+    /// gone.
     pub(super) fn renew(&self, waker: &Waker) -> bool {
         let mut state = self.timer.lock();
         let Some(old) = state.wheel.waker(self.key) else { return false };
@@ -67,7 +78,7 @@ impl Drop for Place {
 
 impl Timer {
     pub(super) fn new() -> Self {
-        let state = State { wheel: Wheel::new(), runtime: None, next_look: 0, driver: None };
+        let state = State { wheel: Wheel::new(), runtime: None, next_look: 0, armed: None };
         Self { state: Mutex::new(state) }
     }
 
@@ -82,11 +93,13 @@ impl Timer {
         waker: Waker,
     ) -> Place {
         let key = state.wheel.insert(tick, waker);
-        let driver = if tick < state.next_look { state.driver.take() } else { None };
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
+        let mut due = Vec::new();
+        if tick < state.next_look {
+            // Not the driver, which may have to wait until the current task returns from its poll.
+            state.look(&mut due);
         }
+        drop(state);
+        wake_all(&mut due);
         Place { timer: self, key }
     }
 
@@ -96,9 +109,10 @@ impl Timer {
         let mut due = Vec::new();
         let mut state = self.lock();
         state.runtime = None;
-        state.driver = None;
+        let armed = state.armed.take();
         state.wheel.expire(u64::MAX, &mut due);
         drop(state);
+        drop(armed);
         let mut timers = TIMERS.lock().unwrap_or_else(PoisonError::into_inner);
         for (runtime, timer) in timers.iter_mut() {
             if core::ptr::eq(*timer, self) {
@@ -106,16 +120,38 @@ impl Timer {
             }
         }
         drop(timers);
-        due.into_iter().for_each(Waker::wake);
+        wake_all(&mut due);
     }
 }
 
-/// Returns the last tick that has begun.
-pub(super) fn tick_now() -> u64 {
-    nanos(uptime()) / TICK_NS
+impl State {
+    /// Moves the wakers that are due to `due`, and sets the driver's sleep for the next one.
+    ///
+    /// This may wake the driver, but runs no foreign code, so the timer can stay locked.
+    pub(super) fn look(&mut self, due: &mut Vec<Waker>) {
+        let Some(Armed { sleep, driver }) = &mut self.armed else { return };
+        loop {
+            let now = last_tick_by(uptime());
+            self.wheel.expire(now, due);
+            let next = self.wheel.next();
+            self.next_look = next.unwrap_or(u64::MAX);
+            let Some(next) = next else { return };
+            let wait = Duration::from_nanos((next - now).saturating_mul(TICK_NS));
+            // Without an end that tokio can represent, the next entry sets the sleep.
+            let Some(end) = Instant::now().checked_add(wait) else { return };
+            sleep.as_mut().reset(end);
+            // A request that has used up its turn by tokio's count must not leave the sleep unset.
+            let mut polled = unconstrained(sleep.as_mut());
+            if Pin::new(&mut polled).poll(&mut Context::from_waker(driver)).is_pending() {
+                return;
+            }
+        }
+    }
 }
 
-/// Nanoseconds of 584 years fit, and nothing waits longer.
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// Wakes all. One that panics, which is its own code's fault, doesn't stop the others.
+pub(super) fn wake_all(due: &mut Vec<Waker>) {
+    for waker in due.drain(..) {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
 }

@@ -5,6 +5,10 @@
 
 use core::mem;
 use core::task::Waker;
+use core::time::Duration;
+
+/// Nanoseconds of a tick. Tokio's own timer is no finer.
+pub(super) const TICK_NS: u64 = 1_000_000;
 
 /// A power of two, so that a tick's slot is a mask.
 const SLOTS: usize = 512;
@@ -12,7 +16,8 @@ const SLOTS: usize = 512;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// An entry's name. It is never reused, so a key that is kept too long names nothing.
+/// Identifies an entry. The key of a removed entry matches no later one, until 2^32 entries have
+/// used its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     index: u32,
@@ -149,6 +154,21 @@ impl Wheel {
     }
 }
 
+/// Returns the first tick that does not begin before `end`: what is due then is not early.
+pub(super) fn first_tick_from(end: Duration) -> u64 {
+    nanos(end).div_ceil(TICK_NS)
+}
+
+/// Returns the last tick that has begun by `now`.
+pub(super) fn last_tick_by(now: Duration) -> u64 {
+    nanos(now) / TICK_NS
+}
+
+/// Saturates at 584 years.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
 fn slot_of(tick: u64) -> usize {
     tick as usize & (SLOTS - 1)
@@ -215,6 +235,16 @@ mod tests {
         assert_eq!(wheel.next(), None);
     }
 
+    #[test]
+    fn a_tick_begins_at_its_first_nanosecond() {
+        let cases = [(0, 0, 0), (1, 1, 0), (999_999, 1, 0), (1_000_000, 1, 1), (1_000_001, 2, 1)];
+        for (ns, first_from, last_by) in cases {
+            let time = Duration::from_nanos(ns);
+            assert_eq!((first_tick_from(time), last_tick_by(time)), (first_from, last_by), "{ns}");
+        }
+        assert_eq!(last_tick_by(Duration::MAX), u64::MAX / TICK_NS, "the last tick of all");
+    }
+
     #[derive(Debug, Clone)]
     enum Step {
         Insert(u64),
@@ -233,6 +263,35 @@ mod tests {
     }
 
     proptest! {
+        /// A fake clock passes budgets' ends in steps of any length, and the wheel is looked at
+        /// after each step: whoever is woken is at its end, and nobody is overlooked for a tick.
+        #[test]
+        fn nobody_is_woken_before_its_end(
+            ends in prop::collection::vec(0..20_000_000_u64, 1..50),
+            steps in prop::collection::vec(1..3_000_000_u64, 1..50),
+        ) {
+            let mut wheel = Wheel::new();
+            let ends: Vec<_> = ends.into_iter().map(Duration::from_nanos).collect();
+            let counts: Vec<_> = ends.iter().map(|&end| {
+                let (count, waker) = waker();
+                wheel.insert(first_tick_from(end), waker);
+                count
+            }).collect();
+            let mut now = Duration::ZERO;
+            for step in steps {
+                now += Duration::from_nanos(step);
+                let mut due = Vec::new();
+                wheel.expire(last_tick_by(now), &mut due);
+                due.into_iter().for_each(Waker::wake);
+                for (end, count) in ends.iter().zip(&counts) {
+                    let is_woken = count.0.load(Ordering::Relaxed) > 0;
+                    prop_assert!(!is_woken || *end <= now, "{end:?} was woken at {now:?}");
+                    let is_late = *end + Duration::from_nanos(TICK_NS) <= now;
+                    prop_assert!(is_woken || !is_late, "{end:?} still waits at {now:?}");
+                }
+            }
+        }
+
         /// Each waker is woken once, when a sorted map says so, unless it is removed.
         #[test]
         fn it_does_as_a_sorted_map(steps in steps()) {

@@ -91,6 +91,71 @@ async fn a_shorter_budget_wakes_the_timer() {
     long.abort();
 }
 
+/// A task inserts a budget and goes on running. tokio lets no other worker take a task that it has
+/// woken last, so no end may depend on one.
+#[test]
+fn a_task_that_blocks_delays_no_other_s_end() {
+    // The driver has begun, or the task that blocks is the first of the runtime.
+    for has_begun in [true, false] {
+        let runtime = Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
+        runtime.block_on(async {
+            let waits = |total| BudgetLayer::new(total).layer(never()).oneshot(request());
+            let other = if has_begun { Some(tokio::spawn(waits(10 * SHORT))) } else { None };
+            tokio::time::sleep(SHORT).await;
+            let (ended, may_go_on) = std::sync::mpsc::channel();
+            let (blocks, blocked) = tokio::sync::oneshot::channel();
+            let blocking = tokio::spawn(async move {
+                let work = async move {
+                    blocks.send(()).unwrap();
+                    may_go_on.recv_timeout(PLENTY / 60).expect("the other one ends first");
+                };
+                tokio::join!(waits(5 * SHORT), work)
+            });
+            blocked.await.unwrap();
+            let other = other.unwrap_or_else(|| tokio::spawn(waits(10 * SHORT)));
+            assert_eq!(other.await.unwrap().unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+            ended.send(()).unwrap();
+            let (own, ()) = blocking.await.unwrap();
+            assert_eq!(own.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+        });
+    }
+}
+
+/// As with tokio's own sleep: nothing would ever wake the request.
+#[test]
+#[should_panic(expected = "being shutdown")]
+fn a_runtime_that_is_gone_panics_where_the_request_waits() {
+    let gone = Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+    let handle = gone.handle().clone();
+    drop(gone);
+    let _entered = handle.enter();
+    let mut future = Box::pin(BudgetLayer::new(SHORT).layer(never()).oneshot(request()));
+    let mut cx = core::task::Context::from_waker(core::task::Waker::noop());
+    let _ = future.as_mut().poll(&mut cx);
+}
+
+struct Bomb;
+
+impl std::task::Wake for Bomb {
+    fn wake(self: std::sync::Arc<Self>) {
+        panic!("on purpose");
+    }
+}
+
+#[tokio::test]
+async fn a_waker_that_panics_stops_no_other() {
+    let layer = BudgetLayer::new(SHORT);
+    let honest = || tokio::spawn(layer.layer(never()).oneshot(request()));
+    let first = [honest(), honest()];
+    tokio::task::yield_now().await;
+    let mut bomb = Box::pin(layer.layer(never()).oneshot(request()));
+    let waker = std::sync::Arc::new(Bomb).into();
+    assert!(bomb.as_mut().poll(&mut core::task::Context::from_waker(&waker)).is_pending());
+    for answer in first.into_iter().chain([honest(), honest()]) {
+        assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+    }
+}
+
 #[test]
 #[should_panic(expected = "time")]
 fn a_runtime_without_time_panics_where_the_request_waits() {
