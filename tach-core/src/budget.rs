@@ -15,7 +15,8 @@ use crate::instants::{Instant, MonotonicInstant};
 ///
 /// # Guarantees
 ///
-/// An exhausted budget stays exhausted. Time passes by the OS's monotonic clock, as for
+/// An exhausted budget stays exhausted; if it began more than a minute ago, to within a microsecond
+/// and a hundred-millionth of its age. Time passes by the OS's monotonic clock, as for
 /// [`MonotonicInstant`], or by the budget's own clock: a step of the wall clock changes nothing.
 ///
 /// *Not* promised: that anything happens at the end. A budget does not interrupt a task, which must
@@ -43,7 +44,7 @@ use crate::instants::{Instant, MonotonicInstant};
 pub struct Budget {
     start: Instant,
     total: Duration,
-    /// A clock other than the system's, which needs no call through a pointer.
+    /// `None` for the system's clock, which needs no call through a pointer.
     clock: Option<&'static dyn Clock>,
 }
 
@@ -214,7 +215,7 @@ impl Budget {
 
     /// Creates a budget for a part of the task. It begins now, and its total is `cap`, or the
     /// remaining time less `reserve` if that is less. The task keeps `reserve` for its own work
-    /// after the part has ended.
+    /// after the part has ended. A part of a budget that never runs out has `cap`.
     ///
     /// # Examples
     ///
@@ -232,7 +233,10 @@ impl Budget {
     pub fn child(&self, cap: Duration, reserve: Duration) -> Self {
         // One reading serves both, so that no time is lost or counted twice between two readings.
         let start = self.now();
-        let left = self.remaining_at(start).saturating_sub(reserve);
+        let left = match self.total {
+            Duration::MAX => Duration::MAX,
+            _ => self.remaining_at(start).saturating_sub(reserve),
+        };
         Self { start: start.into(), total: cap.min(left), clock: self.clock }
     }
 
@@ -383,7 +387,8 @@ mod tests {
         let (budget, clock) = begun(SECOND, Duration::MAX);
         clock.advance(Duration::MAX);
         assert_eq!(budget.check(), Ok(()));
-        assert!(!budget.child(Duration::MAX, Duration::ZERO).is_exhausted());
+        assert_eq!(budget.child(Duration::MAX, SECOND).total(), Duration::MAX);
+        assert_eq!(budget.child(SECOND, SECOND).total(), SECOND);
     }
 
     #[test]

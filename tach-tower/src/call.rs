@@ -3,6 +3,8 @@
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
+use std::sync::Arc;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
@@ -10,6 +12,15 @@ use tower_service::Service;
 
 use crate::current::Entered;
 use crate::timer::Alarm;
+
+/// The rules by which a layer calls its inner service.
+pub(crate) trait Rules<R> {
+    /// Returns whether too little time is left for a call.
+    fn refuses(&self, left: Duration) -> bool;
+
+    /// Writes into a request that is sent now how much time is left.
+    fn announce(&self, left: Duration, request: &mut R);
+}
 
 /// A service that is always ready: the call waits for the inner service, so waiting counts, and a
 /// call that is refused takes nothing of the inner service.
@@ -51,18 +62,27 @@ impl<S> Waits<S> {
         reason = "otherwise a response or a request is copied once more"
     )]
     #[inline(always)]
-    pub(crate) fn call<R>(&mut self, request: R, budget: Budget) -> Call<S, R>
+    pub(crate) fn call<R, P>(
+        &mut self,
+        mut request: R,
+        budget: Budget,
+        rules: &Arc<P>,
+    ) -> Call<S, R, P>
     where
         S: Service<R> + Clone,
+        P: Rules<R>,
     {
         let state = if mem::take(&mut self.is_ready) {
+            rules.announce(budget.total(), &mut request);
             let _entered = Entered::new(budget);
             State::Running { future: self.inner.call(request) }
         } else {
-            // The one that has begun to wait keeps its place in the queue.
+            // The service that has begun to wait goes into the future, so it keeps its place in the
+            // queue.
             let next = self.inner.clone();
             let service = mem::replace(&mut self.inner, next);
-            State::Waiting { waiting: Box::new((service, Some(request))) }
+            let waiting = Waiting { service, request: Some(request), rules: rules.clone() };
+            State::Waiting { waiting: Box::new(waiting) }
         };
         Call { state, budget, alarm: Alarm::default() }
     }
@@ -70,7 +90,7 @@ impl<S> Waits<S> {
     /// Creates a call that is over. The inner service gives up its reservations for it, such as a
     /// permit.
     #[cold]
-    pub(crate) fn refuse<R>(&mut self, budget: Budget) -> Call<S, R>
+    pub(crate) fn refuse<R, P>(&mut self, budget: Budget) -> Call<S, R, P>
     where
         S: Service<R> + Clone,
     {
@@ -82,13 +102,21 @@ impl<S> Waits<S> {
     }
 }
 
+/// A request that waits for the service.
+struct Waiting<S, R, P> {
+    service: S,
+    /// `None` once it is sent.
+    request: Option<R>,
+    rules: Arc<P>,
+}
+
 pin_project! {
-    pub(crate) struct Call<S, R>
+    pub(crate) struct Call<S, R, P>
     where
         S: Service<R>,
     {
         #[pin]
-        state: State<S, R, S::Future>,
+        state: State<S, R, P, S::Future>,
         budget: Budget,
         alarm: Alarm,
     }
@@ -96,9 +124,9 @@ pin_project! {
 
 pin_project! {
     #[project = StateNow]
-    enum State<S, R, F> {
+    enum State<S, R, P, F> {
         // Boxed, since few calls wait, and all futures would be as large as a request.
-        Waiting { waiting: Box<(S, Option<R>)> },
+        Waiting { waiting: Box<Waiting<S, R, P>> },
         Running {
             #[pin]
             future: F,
@@ -107,12 +135,31 @@ pin_project! {
     }
 }
 
-impl<S: Service<R>, R> Call<S, R> {
+impl<S: Service<R>, R, P: Rules<R>> Waiting<S, R, P> {
+    /// Calls the service once it is ready. `Ok(None)` if too little time is left by then.
+    fn poll_start(
+        &mut self,
+        budget: &Budget,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<S::Future>, S::Error>> {
+        ready!(self.service.poll_ready(cx))?;
+        let left = budget.remaining();
+        let request = self.request.take().filter(|_| !self.rules.refuses(left));
+        Poll::Ready(Ok(request.map(|mut request| {
+            self.rules.announce(left, &mut request);
+            self.service.call(request)
+        })))
+    }
+}
+
+impl<S: Service<R>, R, P> Call<S, R, P> {
     #[inline]
     pub(crate) fn budget(&self) -> Budget {
         self.budget
     }
+}
 
+impl<S: Service<R>, R, P: Rules<R>> Call<S, R, P> {
     /// Returns the result, or `None` if the budget ended first: then everything that the call held
     /// is dropped.
     ///
@@ -130,14 +177,11 @@ impl<S: Service<R>, R> Call<S, R> {
         let entered = Entered::new(*this.budget);
         loop {
             let called = match this.state.as_mut().project() {
-                StateNow::Waiting { waiting } => {
-                    let (service, request) = &mut **waiting;
-                    match service.poll_ready(cx) {
-                        Poll::Pending => break,
-                        Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
-                        Poll::Ready(Ok(())) => request.take().map(|request| service.call(request)),
-                    }
-                }
+                StateNow::Waiting { waiting } => match waiting.poll_start(this.budget, cx) {
+                    Poll::Pending => break,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
+                    Poll::Ready(Ok(called)) => called,
+                },
                 StateNow::Running { future } => match future.poll(cx) {
                     Poll::Pending => break,
                     Poll::Ready(result) => return Poll::Ready(Some(result)),

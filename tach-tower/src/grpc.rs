@@ -10,12 +10,18 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
 const CONTENT: &[u8] = b"application/grpc";
 
-/// Returns whether a request speaks gRPC. gRPC-Web doesn't: it has its trailers in the body.
+/// Returns whether a request that was received speaks gRPC.
 #[inline]
 pub(crate) fn is_spoken(version: Version, headers: &HeaderMap) -> bool {
     // Spares requests of HTTP/1 the look for a header.
-    version >= Version::HTTP_2
-        && headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes()))
+    version >= Version::HTTP_2 && is_content(headers)
+}
+
+/// Returns whether the content is gRPC's. That of gRPC-Web isn't: it has its trailers in the body.
+///
+/// The version of a request that is yet to be sent says nothing: the client chooses the protocol.
+pub(crate) fn is_content(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes()))
 }
 
 /// The content's type, a suffix such as `+proto`, or parameters after a semicolon.

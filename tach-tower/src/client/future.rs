@@ -5,7 +5,7 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
-use http::Response;
+use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tach_core::adapter;
 use tower_service::Service;
@@ -40,12 +40,13 @@ pin_project! {
     ///     client.call(Request::default())
     /// }
     /// ```
+    #[must_use = "futures do nothing unless polled"]
     pub struct PropagateFuture<S, R>
     where
         S: Service<R>,
     {
         #[pin]
-        call: Call<S, R>,
+        call: Call<S, R, Settings>,
         has_endless_body: bool,
         is_grpc: bool,
         unanswered: Unanswered,
@@ -53,15 +54,15 @@ pin_project! {
 }
 
 impl<S: Service<R>, R> PropagateFuture<S, R> {
-    pub(super) fn new(call: Call<S, R>, settings: &Settings, is_grpc: bool) -> Self {
+    pub(super) fn new(call: Call<S, R, Settings>, settings: &Settings, is_grpc: bool) -> Self {
         let unanswered = Unanswered(Some(settings.stats.clone()));
         Self { call, has_endless_body: settings.has_endless_bodies, is_grpc, unanswered }
     }
 }
 
-impl<S, R, B> Future for PropagateFuture<S, R>
+impl<S, Q, B> Future for PropagateFuture<S, Request<Q>>
 where
-    S: Service<R, Response = Response<B>>,
+    S: Service<Request<Q>, Response = Response<B>>,
     S::Error: Into<BoxError>,
 {
     type Output = Result<Response<BudgetBody<B>>, BoxError>;
@@ -70,7 +71,8 @@ where
         let mut this = self.project();
         let result = ready!(this.call.as_mut().poll(cx));
         let (budget, stats) = (this.call.budget(), this.unanswered.0.take());
-        // A client that reads the header, such as tonic's, may end the call by the same moment.
+        // A client that reads the header, such as tonic's channel, may end the call at the same
+        // moment, with an error of its own.
         let result = result.filter(|result| result.is_ok() || !budget.is_exhausted());
         let Some(result) = result else {
             stats.as_ref().inspect(|stats| stats.count_exhausted());

@@ -4,11 +4,12 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, Request};
 use tach_core::{Budget, Clock};
 use tower_layer::Layer;
 
 use super::PropagateBudget;
+use crate::call::Rules;
 use crate::current::current;
 use crate::header::Syntax;
 use crate::observe::Stats;
@@ -17,9 +18,10 @@ use crate::settings::Headers;
 /// A layer around a client that announces the time left for a call, and ends the call with it.
 ///
 /// The call's budget is a child of the budget in the request's extensions, or of
-/// [`current`](crate::current), or begins with the [default](Self::with_default). A call with none
-/// of them is passed on as it is. The time left is written into all [headers](Self::with_header),
-/// unless the request has one that says less.
+/// [`current`](crate::current), or begins with the [default](Self::with_default). If the request
+/// has one of the [headers](Self::with_header) already, that time is a limit, too. A call with none
+/// of these is passed on as it is. When the inner client is called, the time left is written into
+/// all headers.
 ///
 /// If the budget ends, the inner future is dropped and the call fails with an
 /// [`Error`](crate::Error) whose `is_exhausted` returns true. A gRPC request is answered with the
@@ -28,9 +30,13 @@ use crate::settings::Headers;
 ///
 /// # Retries and hedges
 ///
-/// Inside `tower::retry` or `tower::hedge`, each attempt gets the time that is left then, and fails
-/// at once if none is. Around them the layer ends the whole call, also between two attempts. Use it
-/// twice for both. `RetryBudget` stops retries that have no time to succeed.
+/// Inside `tower::retry` or `tower::hedge`, each attempt gets the time that its budget has left
+/// then, and fails at once if none is. A default, a cap and the request's own header count for each
+/// attempt. Around them the layer ends the whole call, also between two attempts. Use it twice for
+/// both, and give the reserve to the outer one only. `RetryBudget` stops retries that have no time
+/// to succeed.
+///
+/// The client always looks ready, so `tower::load_shed` and `tower::balance` belong inside.
 ///
 /// # Examples
 ///
@@ -103,7 +109,7 @@ impl PropagateBudgetLayer {
             floor: Duration::ZERO,
             clock: None,
             has_endless_bodies: false,
-            stats: Stats::default(),
+            stats: Stats::of_client(),
         };
         Self { settings: Arc::new(settings) }
     }
@@ -242,9 +248,16 @@ impl PropagateBudgetLayer {
 
 impl Settings {
     /// Starts the budget of a call: one that never ends if nothing limits the call.
-    pub(super) fn budget(&self, own: Option<&Budget>, headers: &HeaderMap) -> Budget {
-        let asked = self.headers.least(self.cap, headers, self.clock, &self.stats);
-        if let Some(outer) = own.copied().or_else(current) {
+    pub(super) fn budget(
+        &self,
+        own: Option<&Budget>,
+        limit: Duration,
+        headers: &HeaderMap,
+    ) -> Budget {
+        let limit = limit.min(self.cap);
+        let asked = self.headers.least(limit, headers, self.clock, &self.stats);
+        let outer = own.copied().or_else(current);
+        if let Some(outer) = outer.filter(|outer| outer.total() < Duration::MAX) {
             return outer.child(asked, self.reserve);
         }
         let total = asked.min(self.default.unwrap_or(Duration::MAX));
@@ -254,15 +267,25 @@ impl Settings {
         }
     }
 
-    pub(super) fn refuses(&self, budget: &Budget) -> bool {
-        budget.total().is_zero() || budget.total() < self.floor
+    pub(super) fn refuses(&self, left: Duration) -> bool {
+        left.is_zero() || left < self.floor
     }
 
-    /// Writes the time of a budget that has just begun.
-    pub(super) fn write(&self, budget: &Budget, headers: &mut HeaderMap) {
-        if budget.total() < Duration::MAX {
-            self.headers.write(budget.total(), headers, self.clock);
+    /// Writes the time left into the headers of a request that is sent now.
+    pub(super) fn write(&self, left: Duration, headers: &mut HeaderMap) {
+        if left < Duration::MAX {
+            self.headers.write(left, headers, self.clock);
         }
+    }
+}
+
+impl<Q> Rules<Request<Q>> for Settings {
+    fn refuses(&self, left: Duration) -> bool {
+        self.refuses(left)
+    }
+
+    fn announce(&self, left: Duration, request: &mut Request<Q>) {
+        self.write(left, request.headers_mut());
     }
 }
 

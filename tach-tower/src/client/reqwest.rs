@@ -12,11 +12,16 @@ use tower_service::Service;
 
 use super::PropagateBudget;
 use super::future::BoxError;
-use crate::call::Call;
+use super::layer::Settings;
+use crate::call::{Call, Rules};
 use crate::observe::{Stats, Unanswered};
 
-/// The request finds its budget by [`current`](crate::current), since reqwest hides extensions. The
-/// response's body ends with the request's own timeout, which is set to the time left.
+/// The request finds its budget by [`current`](crate::current), since reqwest hides extensions, and
+/// its own timeout is a limit, too. The response's body ends with that timeout, which is set to the
+/// time left, and is not counted.
+///
+/// A `tower::buffer` calls the client in a task of its own, which has no budget: put a second layer
+/// around the buffer.
 impl<S> Service<Request> for PropagateBudget<S>
 where
     S: Service<Request, Response = Response> + Clone,
@@ -30,22 +35,30 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, mut request: Request) -> Self::Future {
+    fn call(&mut self, request: Request) -> Self::Future {
         let settings = &self.settings;
-        let budget = settings.budget(None, request.headers());
-        let call = if settings.refuses(&budget) {
+        let own = request.timeout().copied().unwrap_or(Duration::MAX);
+        let budget = settings.budget(None, own, request.headers());
+        let call = if settings.refuses(budget.total()) {
             settings.stats.count_refused();
             self.inner.refuse(budget)
         } else {
-            settings.write(&budget, request.headers_mut());
-            let timeout = request.timeout_mut();
-            if !settings.has_endless_bodies && budget.total() < Duration::MAX {
-                let asked = timeout.unwrap_or(Duration::MAX);
-                *timeout = Some(asked.min(budget.total()));
-            }
-            self.inner.call(request, budget)
+            self.inner.call(request, budget, settings)
         };
         ReqwestFuture { call, unanswered: Unanswered(Some(settings.stats.clone())) }
+    }
+}
+
+impl Rules<Request> for Settings {
+    fn refuses(&self, left: Duration) -> bool {
+        self.refuses(left)
+    }
+
+    fn announce(&self, left: Duration, request: &mut Request) {
+        self.write(left, request.headers_mut());
+        if !self.has_endless_bodies && left < Duration::MAX {
+            *request.timeout_mut() = Some(left);
+        }
     }
 }
 
@@ -67,12 +80,13 @@ pin_project! {
     ///     client.call(request)
     /// }
     /// ```
+    #[must_use = "futures do nothing unless polled"]
     pub struct ReqwestFuture<S>
     where
         S: Service<Request>,
     {
         #[pin]
-        call: Call<S, Request>,
+        call: Call<S, Request, Settings>,
         unanswered: Unanswered,
     }
 }
@@ -88,7 +102,7 @@ where
         let mut this = self.project();
         let result = ready!(this.call.as_mut().poll(cx));
         let (budget, stats) = (this.call.budget(), this.unanswered.0.take());
-        // Reqwest's own timeout may fire first, by a moment.
+        // Reqwest's own timeout may end the call at the same moment, with an error of its own.
         let result = result.filter(|result| result.is_ok() || !budget.is_exhausted());
         let Some(result) = result else {
             stats.inspect(Stats::count_exhausted);

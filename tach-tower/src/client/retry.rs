@@ -6,8 +6,8 @@ use tower::retry::budget::Budget as Retries;
 
 use crate::current;
 
-/// A budget of `tower::retry` that also asks the [`current`](crate::current) budget: a retry that
-/// has no time to succeed is not withdrawn.
+/// A retry budget for `tower::retry` that also checks the time left: it refuses a retry if the
+/// [`current`](crate::current) budget has less than the retry needs.
 ///
 /// # Examples
 ///

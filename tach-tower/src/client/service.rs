@@ -2,10 +2,10 @@
 
 use core::fmt;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tach_core::Budget;
 use tower_service::Service;
 
 use super::PropagateFuture;
@@ -65,15 +65,14 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let settings = &self.settings;
-        let budget = settings.budget(request.extensions().get::<Budget>(), request.headers());
-        let is_grpc = grpc::is_spoken(request.version(), request.headers());
-        let call = if settings.refuses(&budget) {
+        let budget = settings.budget(request.extensions().get(), Duration::MAX, request.headers());
+        let is_grpc = grpc::is_content(request.headers());
+        let call = if settings.refuses(budget.total()) {
             settings.stats.count_refused();
             self.inner.refuse(budget)
         } else {
-            settings.write(&budget, request.headers_mut());
             request.extensions_mut().insert(budget);
-            self.inner.call(request, budget)
+            self.inner.call(request, budget, settings)
         };
         PropagateFuture::new(call, settings, is_grpc)
     }

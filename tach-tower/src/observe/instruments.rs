@@ -13,9 +13,17 @@ use super::Stats;
 ///
 /// A macro, since a label that is no literal is allocated for each count.
 macro_rules! count {
-    ($outcome:literal) => {
+    ($layer:literal, $outcome:literal) => {
+        metrics::counter!("tach_budget_outcomes_total", "layer" => $layer, "outcome" => $outcome)
+            .increment(1);
+    };
+    ($is_client:expr, $outcome:literal) => {
         #[cfg(feature = "metrics")]
-        metrics::counter!("tach_budget_outcomes_total", "outcome" => $outcome).increment(1);
+        if $is_client {
+            count!("client", $outcome);
+        } else {
+            count!("server", $outcome);
+        }
     };
 }
 
@@ -23,8 +31,12 @@ pub(super) use count;
 
 #[cfg(feature = "opentelemetry")]
 impl Stats {
-    /// Creates a counter `tach.budget.outcomes` that reports these counts, with the attribute
-    /// `outcome`. The counts are read when metrics are collected; requests pay nothing.
+    /// Creates a counter `tach.budget.outcomes` that reports these counts, with the attributes
+    /// `outcome` and `layer`, which is `server` or `client`. The counts are read when metrics are
+    /// collected; requests pay nothing.
+    ///
+    /// OpenTelemetry keeps one value of each set of attributes: observe several layers of a kind
+    /// with a meter each.
     ///
     /// # Examples
     ///
@@ -51,7 +63,8 @@ impl Stats {
                     ("ended_body", stats.ended_bodies()),
                     ("unparsable_header", stats.unparsable_headers()),
                 ] {
-                    observer.observe(count, &[KeyValue::new("outcome", outcome)]);
+                    let layer = KeyValue::new("layer", stats.layer());
+                    observer.observe(count, &[layer, KeyValue::new("outcome", outcome)]);
                 }
             })
             .build();

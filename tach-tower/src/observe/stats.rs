@@ -24,6 +24,11 @@ pub struct Stats {
 
 #[derive(Debug, Default)]
 struct Counts {
+    #[cfg_attr(
+        not(any(feature = "metrics", feature = "opentelemetry")),
+        expect(dead_code, reason = "there are no labels")
+    )]
+    is_client: bool,
     answered: Counter,
     exhausted: Counter,
     refused: Counter,
@@ -33,7 +38,18 @@ struct Counts {
 }
 
 impl Stats {
-    /// Returns the number of requests that the inner service answered, or failed, in time.
+    pub(crate) fn of_client() -> Self {
+        Self { counts: Arc::new(Counts { is_client: true, ..Counts::default() }) }
+    }
+
+    /// Returns the kind of layer that counts, as a label.
+    #[cfg(feature = "opentelemetry")]
+    pub(super) fn layer(&self) -> &'static str {
+        if self.counts.is_client { "client" } else { "server" }
+    }
+
+    /// Returns the number of requests that the inner service answered or failed before their budget
+    /// ended them.
     ///
     /// # Examples
     ///
@@ -79,8 +95,8 @@ impl Stats {
         self.counts.refused.get()
     }
 
-    /// Returns the number of requests that the caller dropped before they were answered, as a
-    /// server does if its client hangs up.
+    /// Returns the number of requests that were dropped before they were answered: by a server
+    /// whose client hung up, or by a panic in the handler.
     ///
     /// # Examples
     ///
@@ -127,32 +143,32 @@ impl Stats {
 
     pub(crate) fn count_answered(&self) {
         self.counts.answered.add_one();
-        count!("answered");
+        count!(self.counts.is_client, "answered");
     }
 
     pub(crate) fn count_exhausted(&self) {
         self.counts.exhausted.add_one();
-        count!("exhausted");
+        count!(self.counts.is_client, "exhausted");
     }
 
     pub(crate) fn count_refused(&self) {
         self.counts.refused.add_one();
-        count!("refused");
+        count!(self.counts.is_client, "refused");
     }
 
     pub(crate) fn count_abandoned(&self) {
         self.counts.abandoned.add_one();
-        count!("abandoned");
+        count!(self.counts.is_client, "abandoned");
     }
 
     pub(crate) fn count_ended_body(&self) {
         self.counts.ended_bodies.add_one();
-        count!("ended_body");
+        count!(self.counts.is_client, "ended_body");
     }
 
     pub(crate) fn count_unparsable_header(&self) {
         self.counts.unparsable_headers.add_one();
-        count!("unparsable_header");
+        count!(self.counts.is_client, "unparsable_header");
     }
 }
 

@@ -39,12 +39,13 @@ pin_project! {
     ///     service.call(Request::default())
     /// }
     /// ```
+    #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<S, R>
     where
         S: Service<R>,
     {
         #[pin]
-        call: Call<S, R>,
+        call: Call<S, R, Settings>,
         ending: Ending,
         stages: Option<Stages>,
         is_grpc: bool,
@@ -55,7 +56,7 @@ pin_project! {
 impl<S: Service<R>, R> ResponseFuture<S, R> {
     #[inline]
     pub(super) fn new(
-        call: Call<S, R>,
+        call: Call<S, R, Settings>,
         settings: &Settings,
         stages: Option<Stages>,
         is_grpc: bool,

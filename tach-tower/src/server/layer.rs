@@ -1,6 +1,7 @@
 //! The layer's settings, and the budget of a request.
 
 use core::fmt;
+use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use tower_layer::Layer;
 
 use super::BudgetService;
 use crate::body::BudgetBody;
+use crate::call::Rules;
 use crate::grpc;
 use crate::header::Syntax;
 use crate::observe::{Attributes, Stats};
@@ -22,6 +24,8 @@ use crate::settings::Headers;
 /// The budget is the least of the layer's total and of all [headers](Self::with_header). It is in
 /// the request's extensions, and [`current`](crate::current) returns it without a request. The
 /// response's body [ends](BudgetBody) with it.
+///
+/// The service always looks ready, so `tower::load_shed` belongs inside of this layer.
 ///
 /// A budget starts with the service's `call`. The service is always ready and waits for the inner
 /// one within the call, so the time in queues inside the layer counts. The time before the layer
@@ -45,7 +49,7 @@ pub struct BudgetLayer {
     settings: Arc<Settings>,
 }
 
-type Answer = dyn Fn(&Budget) -> Response<Bytes> + Send + Sync + core::panic::RefUnwindSafe;
+type Answer = dyn Fn(&Budget) -> Response<Bytes> + Send + Sync + RefUnwindSafe + UnwindSafe;
 
 #[derive(Clone)]
 pub(super) struct Settings {
@@ -57,12 +61,12 @@ pub(super) struct Settings {
     clock: Option<&'static dyn Clock>,
     pub(super) ending: Ending,
     pub(super) has_server_timing: bool,
-    pub(super) has_extension: bool,
+    has_extension: bool,
     pub(super) stats: Stats,
 }
 
-/// The settings that a request needs at its end. Its future keeps a copy, since that is cheaper
-/// than to share all settings.
+/// The settings that a response future needs when it ends. It keeps a copy, which is cheaper than a
+/// reference to all settings.
 #[derive(Clone, Default)]
 pub(super) struct Ending {
     answer: Option<Arc<Answer>>,
@@ -117,8 +121,8 @@ impl BudgetLayer {
         self.with(|settings| settings.headers.add(name, syntax))
     }
 
-    /// Keeps `reserve` of the caller's time, the time of a header or of an outer budget, so that
-    /// the answer reaches the caller before it gives up.
+    /// Subtracts `reserve` from the time that a header or an outer budget allows, so that the
+    /// answer reaches the caller before it gives up.
     ///
     /// # Examples
     ///
@@ -170,9 +174,15 @@ impl BudgetLayer {
     #[must_use]
     pub fn with_response<F>(self, response: F) -> Self
     where
-        F: Fn(&Budget) -> Response<Bytes> + Send + Sync + core::panic::RefUnwindSafe + 'static,
+        F: Fn(&Budget) -> Response<Bytes> + Send + Sync + 'static,
     {
-        self.with(|settings| settings.ending.answer = Some(Arc::new(response)))
+        // A hook that panics has no state of the layer's in its hands.
+        let response = AssertUnwindSafe(response);
+        let answer = move |budget: &Budget| {
+            let AssertUnwindSafe(response) = &response;
+            response(budget)
+        };
+        self.with(|settings| settings.ending.answer = Some(Arc::new(answer)))
     }
 
     /// Lets the bodies of responses outlive the budget: for downloads and for streams of events.
@@ -191,7 +201,8 @@ impl BudgetLayer {
     }
 
     /// Leaves the budget out of the requests' extensions, which costs an allocation for each
-    /// request. Handlers find it by [`current`](crate::current).
+    /// request. Handlers find it by [`current`](crate::current). A budget that was in the
+    /// extensions, such as an outer layer's, is still replaced by the new one.
     ///
     /// # Examples
     ///
@@ -220,8 +231,9 @@ impl BudgetLayer {
         self.with(|settings| settings.has_server_timing = true)
     }
 
-    /// Records `budget.total_ms` and `budget.remaining_ms` in the current span of `tracing` when a
-    /// request ends. The span must declare both fields, and be around the layer.
+    /// Records `budget.total_ms` and `budget.remaining_ms` in the current span of `tracing` when
+    /// the response, or the answer to an exhausted request, is ready. The span must declare both
+    /// fields, and be around the layer.
     ///
     /// # Examples
     ///
@@ -240,7 +252,7 @@ impl BudgetLayer {
     }
 
     /// Sets the attributes `budget.total_ms` and `budget.remaining_ms` of OpenTelemetry's active
-    /// span when a request ends.
+    /// span when the response, or the answer to an exhausted request, is ready.
     ///
     /// # Examples
     ///
@@ -319,11 +331,29 @@ impl Settings {
             (None, None) => Budget::new(limit),
         }
     }
+}
 
-    /// Returns whether a budget that has just begun is too short.
-    pub(super) fn refuses(&self, budget: &Budget) -> bool {
-        budget.total().is_zero() || budget.total() < self.floor
+impl Settings {
+    /// Puts the budget into a request's extensions, or only replaces an outer one there.
+    #[inline]
+    pub(super) fn hand_over(&self, budget: Budget, extensions: &mut Extensions) {
+        if self.has_extension {
+            extensions.insert(budget);
+        } else if !extensions.is_empty() {
+            if let Some(outer) = extensions.get_mut() {
+                *outer = budget;
+            }
+        }
     }
+}
+
+impl<R> Rules<R> for Settings {
+    fn refuses(&self, left: Duration) -> bool {
+        left.is_zero() || left < self.floor
+    }
+
+    /// A handler asks the budget.
+    fn announce(&self, _: Duration, _: &mut R) {}
 }
 
 impl Ending {

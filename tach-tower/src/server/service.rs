@@ -10,9 +10,9 @@ use tower_service::Service;
 use super::ResponseFuture;
 use super::layer::Settings;
 use crate::body::BudgetBody;
-use crate::call::Waits;
+use crate::call::{Rules, Waits};
 use crate::grpc;
-use crate::observe::Stages;
+use crate::observe::{EnteredStages, Stages};
 
 /// A service that gives each request a budget. [`BudgetLayer`](crate::BudgetLayer) creates it.
 ///
@@ -69,17 +69,16 @@ where
         let budget = settings.budget(request.headers(), request.extensions());
         let is_grpc = grpc::is_spoken(request.version(), request.headers());
         let stages = settings.has_server_timing.then(|| Stages::new(budget));
-        let call = if settings.refuses(&budget) {
+        let call = if Rules::<Request<Q>>::refuses(&**settings, budget.total()) {
             settings.stats.count_refused();
             self.inner.refuse(budget)
         } else {
-            if settings.has_extension {
-                request.extensions_mut().insert(budget);
-            }
+            settings.hand_over(budget, request.extensions_mut());
             if let Some(stages) = &stages {
                 request.extensions_mut().insert(stages.clone());
             }
-            self.inner.call(request, budget)
+            let _entered = stages.as_ref().map(EnteredStages::new);
+            self.inner.call(request, budget, settings)
         };
         ResponseFuture::new(call, settings, stages, is_grpc)
     }

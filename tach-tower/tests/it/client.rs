@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 use core::future::{Ready, ready};
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +16,7 @@ use tach_core::{ManualClock, MonotonicInstant, UnixTime};
 use tach_tower::{
     Budget, BudgetLayer, Error, GRPC_TIMEOUT, PropagateBudgetLayer, Syntax, current, within,
 };
+use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
 use crate::kit::{PLENTY, SHORT, never, request, request_with};
@@ -76,6 +77,47 @@ async fn the_rest_is_announced_less_the_reserve() {
     assert_eq!(layer.stats().answered(), 2, "changed layers share their counts");
 }
 
+/// The client has one permit, and the call that has it takes `takes`. Returns the outcome of the
+/// second call, which had ten seconds at first.
+async fn after_a_wait(
+    layer: &PropagateBudgetLayer,
+    recorder: &Recorder,
+    takes: Duration,
+) -> Result<(), tower::BoxError> {
+    let clock = clock();
+    let limited = ConcurrencyLimitLayer::new(1).layer(recorder.client());
+    let mut holder = limited.clone();
+    holder.ready().await.unwrap();
+    let mut waiting = request();
+    waiting.extensions_mut().insert(Budget::new(10 * SECOND).with_clock(clock));
+    let mut call = Box::pin(layer.layer(limited).oneshot(waiting));
+    assert!(poll_once(call.as_mut()).is_pending());
+    clock.advance(takes);
+    drop(holder);
+    call.await.map(drop)
+}
+
+fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[tokio::test]
+async fn a_call_that_waited_announces_what_is_left_then() {
+    let recorder = Recorder::default();
+    let layer = PropagateBudgetLayer::new().with_reserve(SECOND).with_floor(2 * SECOND);
+    after_a_wait(&layer, &recorder, 4 * SECOND).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
+    after_a_wait(&layer, &recorder, 7 * SECOND).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "2000000u");
+    // Less than the floor, or nothing.
+    for takes in [8 * SECOND, 9 * SECOND, 60 * SECOND] {
+        let error = after_a_wait(&layer, &recorder, takes).await.unwrap_err();
+        assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    }
+    assert_eq!(recorder.0.lock().unwrap().len(), 2);
+    assert_eq!((layer.stats().answered(), layer.stats().exhausted()), (2, 3));
+}
+
 #[tokio::test]
 async fn a_budget_is_announced_in_every_header() {
     let recorder = Recorder::default();
@@ -127,6 +169,26 @@ async fn a_call_without_any_budget_is_passed_on() {
     assert_eq!(recorder.last(&GRPC_TIMEOUT), None);
 }
 
+/// A layer without a limit neither limits the one inside of it nor hides its default.
+#[tokio::test]
+async fn a_budget_that_never_runs_out_counts_as_none() {
+    let recorder = Recorder::default();
+    let endless = PropagateBudgetLayer::new();
+    let client = ServiceBuilder::new()
+        .layer(BudgetLayer::new(Duration::MAX))
+        .layer(endless.clone())
+        .layer(endless)
+        .service(recorder.client());
+    client.oneshot(request()).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT), None);
+    let client = ServiceBuilder::new()
+        .layer(PropagateBudgetLayer::new())
+        .layer(PropagateBudgetLayer::new().with_default(3 * SECOND))
+        .service(recorder.client());
+    client.oneshot(request()).await.unwrap();
+    assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "3000000u");
+}
+
 #[tokio::test]
 async fn a_call_ends_with_its_budget() {
     let layer = PropagateBudgetLayer::new().with_default(SHORT);
@@ -139,11 +201,14 @@ async fn a_call_ends_with_its_budget() {
 
 #[tokio::test]
 async fn a_call_of_grpc_ends_with_its_status() {
-    let mut call = Request::builder().version(Version::HTTP_2).body(()).unwrap();
-    call.headers_mut().insert(CONTENT_TYPE, "application/grpc".parse().unwrap());
-    let client = PropagateBudgetLayer::new().with_default(SHORT).layer(never());
-    let response = client.oneshot(call).await.unwrap();
-    assert_eq!(response.headers()["grpc-status"], "4");
+    // The client chooses the protocol, not the request.
+    for version in [Version::HTTP_11, Version::HTTP_2] {
+        let mut call = Request::builder().version(version).body(()).unwrap();
+        call.headers_mut().insert(CONTENT_TYPE, "application/grpc".parse().unwrap());
+        let client = PropagateBudgetLayer::new().with_default(SHORT).layer(never());
+        let response = client.oneshot(call).await.unwrap();
+        assert_eq!(response.headers()["grpc-status"], "4");
+    }
 }
 
 #[tokio::test]

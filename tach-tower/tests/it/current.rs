@@ -41,6 +41,18 @@ async fn without_the_extension_it_is_the_only_place() {
     assert_eq!(text(layer.layer(inner).oneshot(request()).await.unwrap()).await, "3600s");
 }
 
+/// A handler and a client must not find the longer budget of an outer layer.
+#[tokio::test]
+async fn without_the_extension_an_outer_budget_is_replaced() {
+    let inner = service_fn(|request: Request<()>| async move {
+        assert_eq!(request.extensions().get::<Budget>().copied(), current());
+        Ok::<_, Infallible>(Response::new(format!("{:?}", current().unwrap().total())))
+    });
+    let layer = BudgetLayer::new(PLENTY / 60).without_extension().layer(inner);
+    let layer = BudgetLayer::new(PLENTY).layer(layer);
+    assert_eq!(text(layer.oneshot(request()).await.unwrap()).await, "60s");
+}
+
 /// Two requests take turns on one thread.
 #[tokio::test]
 async fn each_request_has_its_own() {

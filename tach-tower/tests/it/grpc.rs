@@ -73,6 +73,19 @@ async fn a_stream_ends_with_trailers() {
     assert_eq!(layer.stats().ended_bodies(), 1);
 }
 
+/// As the counters of OpenTelemetry have.
+#[tokio::test]
+async fn a_hook_can_hold_a_trait_object() {
+    let count: std::sync::Arc<dyn Fn() + Send + Sync> = std::sync::Arc::new(|| ());
+    let layer = BudgetLayer::new(SHORT).with_response(move |_| {
+        count();
+        Response::new(Bytes::from_static(b"counted"))
+    });
+    let inner = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
+    let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "counted");
+}
+
 #[tokio::test]
 async fn other_requests_are_answered_by_the_hook() {
     let layer = BudgetLayer::new(SHORT).with_response(|budget| {

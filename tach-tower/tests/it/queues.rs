@@ -1,10 +1,11 @@
 //! Queues and limits inside the layer.
 
 use core::convert::Infallible;
+use core::task::{Context, Waker};
 use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
-use tach_core::MonotonicInstant;
+use tach_core::{ManualClock, MonotonicInstant};
 use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT, Syntax};
 use tokio::time::sleep;
 use tower::limit::ConcurrencyLimitLayer;
@@ -72,6 +73,26 @@ async fn less_than_the_floor_is_refused_at_once() {
         assert_eq!(response.status(), status);
     }
     assert_eq!(layer.stats().refused(), 1);
+}
+
+/// The permit comes when the budget is over, or nearly: the service is not called any more.
+#[tokio::test]
+async fn a_request_that_waited_too_long_is_not_served() {
+    for (waited, status) in [(7, StatusCode::OK), (8, StatusCode::GATEWAY_TIMEOUT)] {
+        let clock: &ManualClock = Box::leak(Box::default());
+        let layer = BudgetLayer::new(Duration::from_secs(10))
+            .with_clock(clock)
+            .with_floor(Duration::from_secs(3));
+        let limit = ConcurrencyLimitLayer::new(1).layer(service_fn(at_once));
+        let mut holder = limit.clone();
+        holder.ready().await.unwrap();
+        let mut call = Box::pin(layer.layer(limit).oneshot(request()));
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        clock.advance(Duration::from_secs(waited));
+        drop(holder);
+        assert_eq!(call.await.unwrap().status(), status);
+        assert_eq!(layer.stats().answered(), u64::from(status == StatusCode::OK));
+    }
 }
 
 #[tokio::test]

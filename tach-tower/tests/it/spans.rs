@@ -19,7 +19,7 @@ use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use tach_core::ManualClock;
-use tach_tower::BudgetLayer;
+use tach_tower::{BudgetLayer, PropagateBudgetLayer};
 use tower::{Layer, ServiceExt, service_fn};
 use tracing::field::{Empty, Field, Visit};
 use tracing::span::{Id, Record};
@@ -102,7 +102,12 @@ async fn opentelemetry_collects_the_counts() {
     let reader = PeriodicReader::builder(exporter.clone()).build();
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
     let (layer, clock) = layer();
+    let client = PropagateBudgetLayer::new();
     layer.stats().observe(&provider.meter("test"));
+    client.stats().observe(&provider.meter("test"));
+    let inner =
+        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
+    client.layer(inner).oneshot(request()).await.unwrap();
     answer(&layer, clock).await;
     answer(&layer, clock).await;
     provider.force_flush().unwrap();
@@ -112,11 +117,17 @@ async fn opentelemetry_collects_the_counts() {
     let AggregatedMetrics::U64(MetricData::Sum(sum)) = metric.data() else {
         panic!("it is no counter: {metric:?}")
     };
-    let answered = sum
-        .data_points()
-        .find(|point| point.attributes().any(|attribute| attribute.value.as_str() == "answered"));
-    assert_eq!(answered.unwrap().value(), 2);
-    assert_eq!(sum.data_points().count(), 6);
+    let answered = |layer: &str| {
+        let mut points = sum.data_points();
+        let answered = points.find(|point| {
+            let has =
+                |value: &str| point.attributes().any(|attribute| attribute.value.as_str() == value);
+            has(layer) && has("answered")
+        });
+        answered.unwrap().value()
+    };
+    assert_eq!((answered("server"), answered("client")), (2, 1), "neither hides the other");
+    assert_eq!(sum.data_points().count(), 12);
 }
 
 /// Counters by the values of their labels.
@@ -153,12 +164,14 @@ async fn a_recorder_of_metrics_gets_each_outcome() {
     answer(&layer, clock).await;
     let refusing = BudgetLayer::new(Duration::ZERO).layer(never());
     refusing.oneshot(request()).await.unwrap();
+    let client = PropagateBudgetLayer::new().with_default(Duration::from_millis(1));
+    client.layer(never()).oneshot(request()).await.unwrap_err();
     let counted = counters.0.lock().unwrap();
     let counted: Vec<_> = counted
         .iter()
         .map(|(name, count)| (name.as_str(), count.load(Ordering::Relaxed)))
         .collect();
-    let name = |outcome: &str| format!("tach_budget_outcomes_total {outcome}");
-    let expected = ["answered", "exhausted", "refused"].map(name);
+    let outcomes = ["client exhausted", "server answered", "server exhausted", "server refused"];
+    let expected = outcomes.map(|outcome| format!("tach_budget_outcomes_total {outcome}"));
     assert_eq!(counted, expected.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>());
 }
