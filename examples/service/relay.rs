@@ -26,14 +26,24 @@ impl Upstream {
     /// current request's budget is found without a request at hand.
     pub(crate) async fn get(&self, path: &str) -> Result<String, (StatusCode, String)> {
         let bad_gateway = |problem: &str| (StatusCode::BAD_GATEWAY, format!("{problem}\n"));
-        let url = self.url.join(path).map_err(|error| bad_gateway(&error.to_string()))?;
+        // Not `Url::join`, with which a path such as `//other/` asks another host.
+        let mut url = self.url.clone();
+        url.set_path(path);
         let answer = self.client.clone().oneshot(Request::new(Method::GET, url)).await;
         let answer = answer.map_err(|error| match error.downcast_ref::<Error>() {
             Some(error) => (StatusCode::GATEWAY_TIMEOUT, format!("{error}\n")),
             None => bad_gateway(&error.to_string()),
         })?;
         let status = answer.status();
-        let text = answer.text().await.map_err(|error| bad_gateway(&error.to_string()))?;
+        let text = answer.text().await.map_err(|error| {
+            // The body ends with the budget, too.
+            let code = if error.is_timeout() {
+                StatusCode::GATEWAY_TIMEOUT
+            } else {
+                StatusCode::BAD_GATEWAY
+            };
+            (code, format!("{error}\n"))
+        })?;
         if status == StatusCode::OK { Ok(text) } else { Err((status, text)) }
     }
 }
