@@ -9,6 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tach_core::{Budget, adapter};
 
+use crate::current::Entered;
 use crate::grpc;
 use crate::observe::Stats;
 use crate::timer::Alarm;
@@ -22,7 +23,11 @@ pin_project! {
     /// error: an [`Error`](crate::Error) whose `is_exhausted` returns true. The reader of a gRPC
     /// response gets trailers with the status 4, `DEADLINE_EXCEEDED`, instead.
     ///
-    /// A first frame that is ready is passed on even if the budget is exhausted.
+    /// A first frame that is ready is passed on even if the budget is exhausted. While the body is
+    /// polled, its budget is the [`current`](crate::current) one.
+    ///
+    /// *Not* promised: that a body ends which nobody polls. A server does not poll a response's
+    /// body while its client reads nothing. The server's own write timeout limits that.
     ///
     /// # Examples
     ///
@@ -106,6 +111,14 @@ impl<B> BudgetBody<B> {
     }
 }
 
+/// An empty body without an end. Layers around a budget's, such as those of `tower_http`, answer
+/// with it.
+impl<B> Default for BudgetBody<B> {
+    fn default() -> Self {
+        Self::own(Bytes::new())
+    }
+}
+
 impl<B> Body for BudgetBody<B>
 where
     B: Body,
@@ -128,13 +141,20 @@ where
             }
         };
         let Some(end) = this.end else { return poll_inner(body, cx) };
-        // Also a body that always has a next frame ends. But a response that was ready is worth its
-        // first frame, often its only one: without it, a server would break off the connection.
+        // The budget is checked before each frame but the first, so a body that is always ready
+        // ends, too. The first frame is exempt: it is often the whole body, and without it a server
+        // would abort the connection.
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
+            let entered = Entered::new(end.budget);
             if let Poll::Ready(frame) = poll_inner(body, cx) {
                 end.has_begun = true;
+                if is_last(frame.as_ref()) {
+                    // Nothing is left to end.
+                    *this.end = None;
+                }
                 return Poll::Ready(frame);
             }
+            drop(entered);
             core::task::ready!(end.alarm.poll_end(&end.budget, cx));
         }
         let last = end.last_frame();
@@ -159,6 +179,15 @@ where
 }
 
 type FrameResult<D> = Option<Result<Frame<D>, BoxError>>;
+
+/// Returns whether no frame can follow.
+fn is_last<D>(frame: Option<&Result<Frame<D>, BoxError>>) -> bool {
+    match frame {
+        None => true,
+        Some(Ok(frame)) => frame.is_trailers(),
+        Some(Err(_)) => false,
+    }
+}
 
 fn poll_inner<B>(body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<FrameResult<B::Data>>
 where

@@ -74,6 +74,7 @@ pin_project! {
     /// }
     /// ```
     #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
     pub struct Within<F> {
         #[pin]
         future: F,

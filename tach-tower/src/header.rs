@@ -39,8 +39,8 @@ pub const ENVOY_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-
 
 /// The syntax of a header that limits the time of a request.
 ///
-/// No syntax allows whitespace, a sign, an exponent or a list. A value outside its syntax is
-/// invalid.
+/// No number has a sign, an exponent or whitespace around it, and no syntax allows a list. A value
+/// outside its syntax is invalid.
 ///
 /// # Examples
 ///
@@ -68,6 +68,8 @@ pub enum Syntax {
     Seconds,
     /// The time at which the request ends, by RFC 3339, as in `2026-11-23T09:30:00.25Z`.
     ///
+    /// A space may replace the `T`, as RFC 3339 allows.
+    ///
     /// An absolute time is exact only if the clocks of client and server agree.
     Rfc3339,
     /// The time at which the request ends, in seconds since 1970 with or without a fraction.
@@ -80,8 +82,8 @@ impl Syntax {
     /// Parses a header's value. Returns the time that it allows at the time `now`, or `None` if it
     /// is invalid.
     ///
-    /// An absolute time that has passed leaves no time. Digits beyond nanoseconds are cut off. A
-    /// number that is too large for the type is the type's largest.
+    /// An absolute time that has passed leaves no time, also if it lies before 1970. Digits beyond
+    /// nanoseconds are cut off. A number that is too large for the type is the type's largest.
     ///
     /// # Examples
     ///
@@ -109,8 +111,8 @@ impl Syntax {
 
     /// Returns the header's value for a request that has the time `left` at the time `now`.
     ///
-    /// Rounds down to the precision of the syntax, so that a budget never grows on its way: gRPC
-    /// has six digits at least, the others have milliseconds.
+    /// Rounds down to the precision of the syntax, so that a budget never grows on its way: gRPC's
+    /// syntax keeps at least the first six digits, the others keep milliseconds.
     ///
     /// # Examples
     ///

@@ -38,21 +38,24 @@
 //! |---|---|
 //! | a handler with a request | `request.extensions().get::<Budget>()` |
 //! | a handler of axum | `RequestBudget`, an extractor (feature `axum`) |
-//! | any code that the handler calls | [`current()`](current()) |
+//! | any code that the handler calls, and its response's body | [`current()`](current()) |
 //! | a spawned task | [`within`], with the budget of the task that spawns it |
 //!
 //! # gRPC
 //!
 //! The layers work with tonic's servers and channels, and need none of its types. tonic's own
-//! server also enforces `grpc-timeout`, and answers `CANCELLED`. Its timer begins after the
-//! layer's, so the layer answers first, unless the handler has taken the time for itself.
+//! server also enforces `grpc-timeout`, and answers `CANCELLED`. Its timer starts after the
+//! layer's, so the layer answers first, unless the handler blocks its thread past the budget's end.
 //!
 //! # Clocks
 //!
-//! Tach's clock decides whether a budget is exhausted, for the handler and for the layer. A timer
-//! of tokio wakes the task at that time: all requests of a runtime share it, and it ticks in
-//! milliseconds. `tokio::time::pause` stops only the timer. A test controls the clock with
-//! [`BudgetLayer::with_clock`].
+//! Tach's clock decides whether a budget is exhausted, for the handler and for the layer. One timer
+//! of each tokio runtime wakes the tasks of all its requests, within two milliseconds. It is a task
+//! of the runtime that never ends.
+//!
+//! A test controls the clock with [`BudgetLayer::with_clock`]. With the system's clock, tokio's
+//! paused time has no use: it leaps by a waiting request's budget again and again, until the budget
+//! has ended in real time.
 //!
 //! # Features
 //!
@@ -63,8 +66,8 @@
 //! - `retry`: `RetryBudget`, for `tower::retry`.
 //! - `tracing`, `opentelemetry`: the budget as fields of spans; `opentelemetry` also has the counts
 //!   as an instrument.
-//! - `metrics`: the counts by the recorder of `metrics`: `tach_budget_outcomes_total`, with the
-//!   label `outcome`.
+//! - `metrics`: the counts, reported to the recorder of the crate `metrics` as
+//!   `tach_budget_outcomes_total`, with the labels `layer` (`server` or `client`) and `outcome`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

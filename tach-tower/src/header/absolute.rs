@@ -7,8 +7,17 @@ use tach_core::UnixTime;
 
 use super::text::Text;
 
+/// Parses a time. One before 1970 is 1970, and one that is too late is the latest.
 pub(super) fn rfc3339(value: &[u8]) -> Option<UnixTime> {
-    core::str::from_utf8(value).ok()?.parse().ok()
+    match core::str::from_utf8(value).ok()?.parse() {
+        Ok(time) => Some(time),
+        // Every year up to 1970 begins with these digits, and none that is too late.
+        Err(error) if error.is_out_of_range() => match value.first() {
+            Some(b'0' | b'1') => Some(UnixTime::EPOCH),
+            _ => Some(UnixTime::MAX),
+        },
+        Err(_) => None,
+    }
 }
 
 /// Returns the time from `now` to `end`; zero if it has passed.
@@ -43,7 +52,11 @@ mod tests {
             (Syntax::Rfc3339, "1970-01-01T00:00:02Z", Some(500)),
             (Syntax::Rfc3339, "1970-01-01T01:00:02.25+01:00", Some(750)),
             (Syntax::Rfc3339, "1970-01-01T00:00:01Z", Some(0)),
-            (Syntax::Rfc3339, "1969-12-31T23:59:59Z", None),
+            (Syntax::Rfc3339, "1969-12-31T23:59:59Z", Some(0)),
+            (Syntax::Rfc3339, "1970-01-01T00:59:59+01:00", Some(0)),
+            (Syntax::Rfc3339, "0000-01-01T00:00:00Z", Some(0)),
+            (Syntax::Rfc3339, "1970-01-01T00:00:02+24:00", None),
+            (Syntax::Rfc3339, "1969-12-32T00:00:00Z", None),
             (Syntax::Rfc3339, "Thu, 01 Jan 1970 00:00:02 GMT", None),
             (Syntax::Rfc3339, "2", None),
             (Syntax::UnixSeconds, "2", Some(500)),
@@ -56,6 +69,16 @@ mod tests {
         for (syntax, value, left_ms) in cases {
             let expected = left_ms.map(Duration::from_millis);
             assert_eq!(syntax.parse(value.as_bytes(), now), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_too_late_is_the_latest() {
+        let left = UnixTime::MAX.checked_duration_since(UnixTime::EPOCH);
+        for value in
+            ["2554-07-21T23:34:33.709551615Z", "2554-07-22T00:00:00Z", "9999-12-31T23:59:59Z"]
+        {
+            assert_eq!(Syntax::Rfc3339.parse(value.as_bytes(), UnixTime::EPOCH), left, "{value}");
         }
     }
 

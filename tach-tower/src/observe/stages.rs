@@ -10,6 +10,10 @@ use tach_core::Budget;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
+/// The longest value, in bytes. Proxies and HTTP/2 limit all headers together, often to 8,000: an
+/// observation must not make them refuse a response.
+const MOST_BYTES: usize = 2_000;
+
 thread_local! {
     /// Set while a request with stages is polled.
     static CURRENT: RefCell<Option<Stages>> = const { RefCell::new(None) };
@@ -19,7 +23,8 @@ thread_local! {
 ///
 /// [`BudgetLayer::with_server_timing`](crate::BudgetLayer::with_server_timing) adds them to each
 /// request. They are in its extensions, and [`Stages::current`] finds them without a request.
-/// Clones share the stages. A stage that ends after the response's head was sent is not reported.
+/// Clones share the stages. Stages of one name are added up. A stage that ends after the response's
+/// head was sent is not reported, nor one that makes the header longer than 2,000 bytes.
 ///
 /// # Examples
 ///
@@ -38,13 +43,14 @@ pub struct Stages {
 
 #[derive(Debug)]
 struct Shared {
-    ended: Mutex<Vec<(&'static str, Duration)>>,
+    /// `None` once the header is written.
+    ended: Mutex<Option<Vec<(&'static str, Duration)>>>,
     budget: Budget,
 }
 
 impl Stages {
     pub(crate) fn new(budget: Budget) -> Self {
-        Self { shared: Arc::new(Shared { ended: Mutex::default(), budget }) }
+        Self { shared: Arc::new(Shared { ended: Mutex::new(Some(Vec::new())), budget }) }
     }
 
     /// Returns the stages of the request that the current task works for, or `None` if its response
@@ -62,7 +68,7 @@ impl Stages {
 
     /// Starts a stage. It ends when the returned value is dropped.
     ///
-    /// `name` is a token of HTTP: `_` replaces other characters.
+    /// `name` is a token of HTTP: `_` replaces other characters, and an empty name.
     ///
     /// # Examples
     ///
@@ -77,7 +83,7 @@ impl Stages {
         Stage { stages: self.clone(), name, begun: self.shared.budget.elapsed() }
     }
 
-    /// Adds a stage that took `duration`.
+    /// Adds a stage that took `duration`. Stages of one name are added up.
     ///
     /// # Examples
     ///
@@ -90,14 +96,23 @@ impl Stages {
     /// }
     /// ```
     pub fn record(&self, name: &'static str, duration: Duration) {
-        self.lock().push((name, duration));
+        let mut ended = self.lock();
+        let Some(ended) = ended.as_mut() else { return };
+        match ended.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(duration),
+            None => ended.push((name, duration)),
+        }
     }
 
     /// Adds the header, with all stages that have ended and the time since the budget's start.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
         let mut value = String::new();
-        for &(name, duration) in self.lock().iter() {
+        for (name, duration) in self.lock().take().unwrap_or_default() {
+            let before = value.len();
             let _ = write!(value, "{};dur={}, ", Token(name), Millis(duration));
+            if value.len() > MOST_BYTES {
+                value.truncate(before);
+            }
         }
         let _ = write!(value, "total;dur={}", Millis(self.shared.budget.elapsed()));
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -105,7 +120,7 @@ impl Stages {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(&'static str, Duration)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<(&'static str, Duration)>>> {
         self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -158,6 +173,9 @@ struct Token(&'static str);
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_char('_');
+        }
         let is_of_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         self.0.chars().try_for_each(|c| f.write_char(if is_of_token(c) { c } else { '_' }))
     }
@@ -190,11 +208,28 @@ mod tests {
         drop(inner);
         drop(outer);
         stages.record("cach\u{e9}", Duration::ZERO);
+        stages.record("", Duration::ZERO);
+        stages.record("db", Duration::from_millis(3));
         let mut headers = HeaderMap::new();
         stages.write(&mut headers);
         assert_eq!(
             headers[SERVER_TIMING],
-            "db;dur=20.007, render_page;dur=21.507, cach_;dur=0.000, total;dur=21.507"
+            "db;dur=23.007, render_page;dur=21.507, cach_;dur=0.000, _;dur=0.000, total;dur=21.507"
         );
+        stages.record("late", Duration::ZERO);
+        assert!(stages.lock().is_none(), "nothing is kept for a header that was sent");
+    }
+
+    #[test]
+    fn the_header_has_its_limit() {
+        let clock: &ManualClock = Box::leak(Box::default());
+        let stages = Stages::new(Budget::new(Duration::from_secs(1)).with_clock(clock));
+        for name in ["first", &*"x".repeat(MOST_BYTES).leak(), "last"] {
+            stages.record(name, Duration::ZERO);
+        }
+        let mut headers = HeaderMap::new();
+        stages.write(&mut headers);
+        let expected = "first;dur=0.000, last;dur=0.000, total;dur=0.000";
+        assert_eq!(headers[SERVER_TIMING], expected);
     }
 }

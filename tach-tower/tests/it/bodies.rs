@@ -5,16 +5,16 @@ use core::future::{poll_fn, ready};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 use core::time::Duration;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use tach_core::{ManualClock, MonotonicInstant};
-use tach_tower::{Budget, BudgetBody, BudgetLayer, Error};
+use tach_tower::{Budget, BudgetBody, BudgetLayer, Error, current};
 use tokio::time::{Interval, interval};
-use tower::{Layer, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{PLENTY, SHORT, request, text};
 
@@ -139,6 +139,88 @@ async fn a_late_body_that_is_ready_is_passed_on_whole() {
     assert_eq!(empty.collect().await.unwrap().to_bytes(), "");
     let (frames, _) = read(BudgetBody::new(Flood(clock), budget)).await;
     assert_eq!(frames, 1, "the first frame alone");
+}
+
+/// A stream that asks another service for each of its items.
+#[tokio::test]
+async fn a_body_has_the_current_budget() {
+    struct Asking;
+    impl Body for Asking {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            let total = current().map(|budget| format!("{:?}", budget.total()));
+            Poll::Ready(total.map(|total| Ok(Frame::data(total.into()))))
+        }
+    }
+    let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Asking))));
+    let mut body = BudgetLayer::new(PLENTY).layer(inner).oneshot(request()).await.unwrap();
+    for _ in 0..2 {
+        let frame = body.frame().await.unwrap().unwrap();
+        assert_eq!(frame.into_data().unwrap(), "3600s");
+        assert_eq!(current(), None);
+    }
+    let mut endless = BudgetLayer::new(PLENTY).with_endless_bodies().layer(inner);
+    let mut body = endless.ready().await.unwrap().call(request()).await.unwrap();
+    assert!(body.frame().await.is_none(), "it outlives the budget, and so would its calls");
+}
+
+/// Its frames, one after the other.
+struct List(Vec<Frame<Bytes>>);
+
+impl Body for List {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = (!self.0.is_empty()).then(|| Ok(self.0.remove(0)));
+        Poll::Ready(next)
+    }
+}
+
+/// The reader takes the last frame in time, and asks whether it was the last one too late.
+#[tokio::test]
+async fn a_body_that_is_over_does_not_end_again() {
+    let (data, trailers) = (Frame::data(Bytes::from_static(b"x")), HeaderMap::new());
+    for frames in [vec![data], vec![Frame::trailers(trailers)], vec![]] {
+        let clock: &ManualClock = Box::leak(Box::default());
+        let layer = BudgetLayer::new(PLENTY).with_clock(clock);
+        let list = Arc::new(Mutex::new(Some(List(frames))));
+        let inner = service_fn(move |_: Request<()>| {
+            ready(Ok::<_, Infallible>(Response::new(list.lock().unwrap().take().unwrap())))
+        });
+        let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
+        let is_whole = loop {
+            match body.frame().await {
+                None => break true,
+                Some(Ok(frame)) if frame.is_trailers() => break false,
+                Some(frame) => assert!(frame.is_ok()),
+            }
+        };
+        clock.advance(2 * PLENTY);
+        assert!(body.frame().await.is_none(), "whole: {is_whole}");
+        assert_eq!(layer.stats().ended_bodies(), 0);
+    }
+}
+
+/// Layers of `tower_http` answer with a body of their own.
+#[tokio::test]
+async fn the_default_is_empty() {
+    fn has_default<S: Service<Request<()>, Response = Response<B>>, B: Default>(_: &S) -> B {
+        B::default()
+    }
+    let inner =
+        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(List(vec![])))));
+    let mut body = has_default(&BudgetLayer::new(PLENTY).layer(inner));
+    assert!(body.is_end_stream());
+    assert!(body.frame().await.is_none());
 }
 
 #[tokio::test]

@@ -33,6 +33,23 @@ async fn a_response_lists_its_stages() {
     assert!(Stages::current().is_none());
 }
 
+/// A middleware starts its stage before there is a future.
+#[tokio::test]
+async fn the_call_itself_has_stages() {
+    let inner = service_fn(|_: Request<()>| {
+        let stage = Stages::current().unwrap().start("call");
+        async move {
+            drop(stage);
+            Ok::<_, Infallible>(Response::new(String::new()))
+        }
+    });
+    let layer = BudgetLayer::new(SECOND).with_server_timing();
+    let response = layer.layer(inner).oneshot(request()).await.unwrap();
+    let value = response.headers()["server-timing"].to_str().unwrap();
+    assert!(value.starts_with("call;dur="), "{value}");
+    assert!(Stages::current().is_none());
+}
+
 #[tokio::test]
 async fn an_exhausted_request_lists_them_too() {
     let layer = BudgetLayer::new(Duration::ZERO).with_server_timing();
