@@ -1,6 +1,6 @@
 //! The clocks to compare, each as a loop, and loggers. Criterion and `cargo xtask bench`'s table
 //! run the same loops.
-#![expect(unsafe_code, reason = "aligns loops, and reads the bare TSC, the measure of all others")]
+#![expect(unsafe_code, reason = "aligns loops, reads the bare TSC, and calls the C library")]
 
 mod lines;
 pub mod loggers;
@@ -8,12 +8,14 @@ pub mod order;
 mod otel;
 mod spans;
 mod subjects;
+mod thread_time;
 mod timers;
 
 use core::time::Duration;
 use std::time::Instant;
 
 pub use crate::subjects::enforced;
+pub use crate::thread_time::thread_time;
 
 /// Returns every group.
 #[must_use]

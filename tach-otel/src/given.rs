@@ -15,10 +15,10 @@ pub(crate) const MOMENT: Duration = Duration::from_millis(10);
 /// How exact the age of a time is. This saves a read of the wall clock.
 const EXACT: Duration = Duration::from_micros(1);
 
-/// Returns whether `given` is just before `now`, so that its age needs no measuring.
+/// Returns whether `time` is `other` or just before it, so that the difference needs no measuring.
 #[inline]
-pub(crate) fn is_now(given: SystemTime, now: SystemTime) -> bool {
-    now.duration_since(given).is_ok_and(|age| age < EXACT)
+pub(crate) fn is_just_before(time: SystemTime, other: SystemTime) -> bool {
+    time <= other && other < time + EXACT
 }
 
 /// A moment by the span's line and by the wall clock.
@@ -106,17 +106,18 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_the_last_microsecond_is_now() {
-        let now = 1_700_000_000_000_000_000;
-        for (given, expected) in [
-            (now, true),
-            (now - 900, true),
-            (now + 100, false),
-            (now - 1000, false),
-            (now - 2_000_000_000, false),
-            (now + 2_000_000_000, false),
+    fn a_microsecond_is_just_before() {
+        let time = 1_700_000_000_000_000_000;
+        for (other, expected) in [
+            (time, true),
+            (time + 900, true),
+            (time + 1000, false),
+            (time - 100, false),
+            (time + 2_000_000_000, false),
+            (time - 2_000_000_000, false),
         ] {
-            assert_eq!(is_now(system_time(given), system_time(now)), expected, "{given}");
+            assert_eq!(is_just_before(system_time(time), system_time(other)), expected, "{other}");
         }
+        assert!(is_just_before(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH), "the first time");
     }
 }

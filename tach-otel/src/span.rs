@@ -66,7 +66,7 @@ use crate::table::Entry;
 ///
 /// One read of tach's clock for the start, each event and the end. A given start costs a read of
 /// the wall clock as well. So does another given time, with a second read of tach's clock, unless
-/// it was read in the last microsecond. A span that is not recording, because it was sampled out or
+/// it is within a microsecond of the first read. A span that is not recording, because it was sampled out or
 /// has ended, ignores events and ends without a clock read. No allocation. No lock, except at the
 /// start of the first spans after a step.
 ///
@@ -117,10 +117,10 @@ impl Start {
     pub(crate) fn now<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context) -> Self {
         let span = parent.span();
         let parent_context = span.span_context();
-        if parent_context.is_sampled() && !parent_context.is_remote() {
-            return Self::at(tracer, parent, tracer.clock.monotonic_now().into());
-        }
-        Self::at(tracer, parent, tracer.clock.early_now())
+        let is_ordered = parent_context.is_sampled() && !parent_context.is_remote();
+        let clock = &tracer.clock;
+        let now = if is_ordered { clock.monotonic_now().into() } else { clock.early_now() };
+        Self::at(tracer, parent, now)
     }
 
     #[inline]
@@ -206,11 +206,18 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Returns the span's time for `given`, or `None` if the caller chose it.
     ///
     /// An early read is enough if it is not before the given time, since a read of the wall clock
-    /// is not before any read that happened before it.
+    /// is not before any read that happened before it. If the given time is a little ahead, the
+    /// clocks' error may be the reason, which lasts until tach's next look at the OS's clocks.
     #[inline]
     fn moved(&self, given: SystemTime) -> Option<SystemTime> {
         let now = self.time_at(self.clock.early_now());
-        if given::is_now(given, now) { Some(now) } else { self.moved_by_age(given) }
+        if given::is_just_before(given, now) {
+            Some(now)
+        } else if given::is_just_before(now, given) {
+            Some(self.now())
+        } else {
+            self.moved_by_age(given)
+        }
     }
 
     #[cold]

@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use benches::{Group, Subject, enforced, groups};
+use benches::{Group, Subject, enforced, groups, thread_time};
 
 /// The argument that makes this program print only the group with enforced order.
 const ENFORCED: &str = "enforced";
@@ -69,8 +69,9 @@ fn print_enforced(arguments: &[String]) {
     assert!(status.expect("this program starts again").success(), "its group is not printed");
 }
 
-/// Prints the cost of a call, in time of a core, on one, two and eight threads at once. The ratios
-/// are to the first clock on as many threads, and all clocks run in turn here too.
+/// Prints the CPU time of a call on one, two and eight threads at once: the median of the rounds
+/// that nothing disturbed. The ratios are to the first clock on as many threads, and all clocks run
+/// in turn here too.
 fn print_threads(group: &Group, rounds: u32, iterations: u64) {
     const THREADS: [usize; 3] = [1, 2, 8];
     println!(
@@ -83,18 +84,18 @@ fn print_threads(group: &Group, rounds: u32, iterations: u64) {
         "2",
         "8"
     );
-    let mut best = vec![[f64::INFINITY; 3]; group.subjects.len()];
-    // Long enough to make the end, when some threads are done already, negligible.
-    for _ in 0..rounds / 10 {
-        for (best, subject) in best.iter_mut().zip(&group.subjects) {
-            for (best, threads) in best.iter_mut().zip(THREADS) {
-                *best = best.min(on_threads(threads, *subject, 4 * iterations));
+    let mut all = vec![[const { Vec::new() }; 3]; group.subjects.len()];
+    for _ in 0..rounds / 2 {
+        for (all, subject) in all.iter_mut().zip(&group.subjects) {
+            for (all, threads) in all.iter_mut().zip(THREADS) {
+                all.extend(on_threads(threads, *subject, iterations));
             }
         }
     }
-    for (subject, ns) in group.subjects.iter().zip(&best) {
+    let medians: Vec<_> = all.into_iter().map(|all| all.map(median)).collect();
+    for (subject, ns) in group.subjects.iter().zip(&medians) {
         let [one, two, eight] = ns;
-        let [by_one, by_two, by_eight] = [0, 1, 2].map(|at: usize| ns[at] / best[0][at]);
+        let [by_one, by_two, by_eight] = [0, 1, 2].map(|at: usize| ns[at] / medians[0][at]);
         println!(
             "  {:30} {one:>8.2} {two:>8.2} {eight:>8.2} {by_one:>7.3} {by_two:>7.3} {by_eight:>7.3}",
             subject.name,
@@ -103,15 +104,22 @@ fn print_threads(group: &Group, rounds: u32, iterations: u64) {
     println!();
 }
 
-/// Returns the ns of a core that a call takes on `threads` threads, until the slowest is done.
-fn on_threads(threads: usize, subject: Subject, iterations: u64) -> f64 {
+/// Returns the median, or NaN if there are no values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Returns the ns of CPU time that a call takes on `threads` threads, or `None` if they did not
+/// have all cores to themselves.
+fn on_threads(threads: usize, subject: Subject, iterations: u64) -> Option<f64> {
     let barrier = Barrier::new(threads);
     let run = || {
         barrier.wait();
         (subject.run)(iterations / 10);
-        let start = StdInstant::now();
+        let (start, before) = (StdInstant::now(), thread_time());
         (subject.run)(iterations);
-        (start, StdInstant::now())
+        (start, thread_time() - before, StdInstant::now())
     };
     let spans: Vec<_> = thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
@@ -120,11 +128,12 @@ fn on_threads(threads: usize, subject: Subject, iterations: u64) -> f64 {
         others.into_iter().map(join).chain([mine]).collect()
     });
     let first = spans.iter().map(|span| span.0).min().expect("a thread");
-    let last = spans.iter().map(|span| span.1).max().expect("a thread");
+    let last = spans.iter().map(|span| span.2).max().expect("a thread");
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(threads);
-    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    let share = cores as f64 / threads as f64;
-    per_call(last - first, iterations) * share
+    let used: Duration = spans.iter().map(|span| span.1).sum();
+    let had = (last - first) * u32::try_from(cores).expect("few cores");
+    let calls = iterations * u64::try_from(threads).expect("few threads");
+    (had < used + used / 8).then(|| per_call(used, calls))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no more")]

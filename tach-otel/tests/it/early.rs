@@ -106,6 +106,23 @@ fn an_end_does_not_precede_the_start_nor_an_event() {
     assert_eq!(spans[0].end_time, spans[0].start_time, "the one whose end is early");
 }
 
+/// A time that is ahead of the early read is not replaced by it.
+#[test]
+fn a_given_end_a_little_ahead_of_an_early_read_does_not_precede_an_event() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let mut span = tracer.start_with_context("span", &Context::new());
+    clock.clock.advance(Duration::from_nanos(2_000));
+    span.add_event("event", vec![]);
+    clock.lag(500);
+    let now = clock.unix_time_at(clock.clock.now());
+    span.end_with_timestamp(SystemTime::from(now));
+    let span = sdk.span("span");
+    assert_in_order(&span);
+    let late = span.end_time.duration_since(SystemTime::from(now)).unwrap();
+    assert_eq!(late, Duration::from_nanos(20), "a second read, which is not early");
+}
+
 #[test]
 fn a_start_with_events_is_not_early() {
     let sdk = Sdk::new();

@@ -141,6 +141,25 @@ fn only_times_of_just_now_are_moved() {
     }
 }
 
+/// The wall clock is behind the manual one, so that an age would not be just now.
+#[test]
+fn a_time_that_is_ahead_by_less_than_a_microsecond_is_now() {
+    for (ahead_ns, is_moved) in [(0, true), (900, true), (2_000, false)] {
+        let sdk = Sdk::new();
+        let start = UnixTime::now().saturating_add(Duration::from_micros(700));
+        let clock = Arc::new(ManualClock::new(start));
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
+        let mut span = tracer.start("given");
+        let given = SystemTime::from(start) + Duration::from_nanos(ahead_ns);
+        span.end_with_timestamp(given);
+        // A thread that is held up gives a time that the wall clock has passed.
+        let was_held_up = SystemTime::now() >= given;
+        let end = sdk.span("given").end_time;
+        assert!(end == SystemTime::from(start) || !is_moved, "{ahead_ns} ns");
+        assert!(end == given || is_moved || was_held_up, "{ahead_ns} ns");
+    }
+}
+
 #[test]
 fn events_of_a_span_that_starts_now_are_not_before_it() {
     let sdk = Sdk::new();
