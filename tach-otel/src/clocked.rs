@@ -14,7 +14,7 @@ use crate::lines::Lines;
 ///
 /// Every span starts with an explicit time, and every log record is created with both its times,
 /// which are equal. The wrapped value reads no clock. Its sampling, limits and export are
-/// unchanged.
+/// unchanged. (The attribute of a span that was open during a step counts for its limit.)
 ///
 /// A log record has the time of its creation or, if an [event time](tach_core::event_time) is
 /// current on the thread, that time. It follows the wall clock, as lines of text do. A time that a
@@ -75,9 +75,13 @@ impl<T, C> Clocked<T, C> {
     /// Uses `clock` instead of the system clock, such as a [`ManualClock`](tach_core::ManualClock)
     /// in a test. Tracers and spans that exist keep their clock.
     ///
-    /// Times that callers give are still compared with the OS's wall clock, because OpenTelemetry's
-    /// own are read from it. One that was read just now becomes the clock's current time. The
-    /// hundred bytes that the clock's spans share are never freed.
+    /// Times that callers give are still compared with the OS's wall clock, because OpenTelemetry
+    /// reads its times from it. A given time that was read just now becomes this clock's current
+    /// time. This holds for a [`SystemClock`] that is passed here too.
+    ///
+    /// The spans of the returned value, its clones and its tracers share a line, and no others do.
+    /// What they share is never freed: a hundred bytes, and the table of 256 KiB if a span starts
+    /// near a step. So call it once for a clock, not once for a request.
     ///
     /// # Examples
     ///

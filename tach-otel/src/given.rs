@@ -7,12 +7,12 @@ use opentelemetry::trace::SpanBuilder;
 use tach_core::UnixTime;
 
 use crate::line::STEP_NS;
-use crate::lines::FOLLOWED;
+use crate::lines::FOLLOWED_NS;
 
 /// The greatest age of a time that was read "just now": as long as a thread is usually held up.
-pub(crate) const MOMENT: Duration = Duration::from_millis(10);
+pub(crate) const MOMENT_NS: u64 = 10_000_000;
 
-/// How exact the age of a time is. This saves a read of the wall clock.
+/// Times that differ by less than this count as one. This saves a read of the wall clock.
 const EXACT: Duration = Duration::from_micros(1);
 
 /// Returns whether `time` is `other` or just before it, so that the difference needs no measuring.
@@ -26,33 +26,54 @@ pub(crate) fn is_just_before(time: SystemTime, other: SystemTime) -> bool {
 pub(crate) struct Present {
     pub(crate) now_ns: u64,
     pub(crate) wall_ns: u64,
+    /// The line's time at the last step that a span has noticed.
+    pub(crate) stepped_ns: u64,
     /// Whether the age of a time by the wall clock is also its age by the span's clock.
     pub(crate) has_ages: bool,
 }
 
 impl Present {
-    /// Returns the time of the span at which `given` was read from the wall clock, or `None` if
-    /// that was not just now: then the caller chose it.
-    pub(crate) fn moved(self, given: SystemTime) -> Option<u64> {
+    /// Returns whether the wall clock has been stepped since the line began.
+    fn is_apart(self) -> bool {
+        self.now_ns.abs_diff(self.wall_ns) >= STEP_NS
+    }
+
+    /// Returns the time on the line at which `given` was read from the wall clock, or `None` if the
+    /// caller chose it. The span is open since `start_ns`.
+    pub(crate) fn moved(self, given: SystemTime, start_ns: u64) -> Option<u64> {
         let given_ns = UnixTime::from_system_time(given).as_nanos();
-        let is_apart = self.now_ns.abs_diff(self.wall_ns) >= STEP_NS;
-        let limit = if is_apart { FOLLOWED } else { MOMENT };
-        let within = |age_ns: &u64, limit| Duration::from_nanos(*age_ns) <= limit;
-        if let Some(age_ns) = self.wall_ns.checked_sub(given_ns).filter(|age| within(age, limit)) {
-            return Some(self.now_ns.saturating_sub(if self.has_ages { age_ns } else { 0 }));
+        let by_wall = self.wall_ns.checked_sub(given_ns);
+        let by_line = self.now_ns.checked_sub(given_ns);
+        if !self.has_ages {
+            let limit_ns = if self.is_apart() { FOLLOWED_NS } else { MOMENT_NS };
+            let is_now = by_wall.is_some_and(|age_ns| age_ns <= limit_ns)
+                || by_line.is_some_and(|age_ns| age_ns <= MOMENT_NS);
+            return is_now.then_some(self.now_ns);
         }
-        // It may have been read just before a step. Then its age is not known exactly.
-        let age_ns = self.now_ns.checked_sub(given_ns);
-        age_ns.filter(|age| is_apart && within(age, MOMENT)).map(|_| self.now_ns)
+        // If it was read just before a step, it is a time of the line, to within tach's error.
+        let before_step = by_line.filter(|_| self.is_apart()).unwrap_or(u64::MAX);
+        if before_step <= MOMENT_NS && by_wall.is_none_or(|age_ns| before_step < age_ns) {
+            return Some(self.now_ns);
+        }
+        let moved_ns = self.now_ns.saturating_sub(by_wall?);
+        let is_within = |ns| (start_ns..=self.now_ns).contains(&ns);
+        let is_since_step = self.is_apart() && moved_ns >= self.stepped_ns;
+        let is_older = is_within(moved_ns) && (is_since_step || !is_within(given_ns));
+        (by_wall? <= MOMENT_NS || is_older).then_some(moved_ns)
     }
 
     /// Sets the start of a builder and moves its times. Returns the start.
     #[cold]
     pub(crate) fn settle(self, builder: &mut SpanBuilder) -> SystemTime {
-        let settled = |given| self.moved(given).map_or(given, system_time);
-        let start = builder.start_time.map_or(system_time(self.now_ns), settled);
+        let settled = |given, start_ns| self.moved(given, start_ns).map_or(given, system_time);
+        // A thread may be held up for longer than a moment, which only a step makes visible.
+        let held_up_ns = if self.is_apart() { FOLLOWED_NS } else { 0 };
+        let earliest_ns = self.now_ns.saturating_sub(held_up_ns);
+        let start =
+            builder.start_time.map_or(system_time(self.now_ns), |it| settled(it, earliest_ns));
+        let start_ns = UnixTime::from_system_time(start).as_nanos();
         for event in builder.events.iter_mut().flatten() {
-            event.timestamp = settled(event.timestamp).max(start);
+            event.timestamp = settled(event.timestamp, start_ns).max(start);
         }
         builder.start_time = Some(start);
         start
@@ -68,26 +89,29 @@ pub(crate) fn system_time(ns: u64) -> SystemTime {
 mod tests {
     use super::*;
 
-    /// Each time that a caller may give, beside the span's time and the wall clock's.
+    const NOW: u64 = 1_700_000_000_000_000_000;
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+    const HOUR: u64 = 3600 * S;
+
+    /// Each time that a caller may give, beside the span's time and the wall clock's. The span has
+    /// been open for ten seconds.
     #[test]
     fn a_time_that_was_read_just_now_is_moved_and_every_other_is_kept() {
-        const NOW: u64 = 1_700_000_000_000_000_000;
-        const MS: u64 = 1_000_000;
-        const HOUR: u64 = 3600 * 1000 * MS;
         for (wall, given, expected, why) in [
             (NOW, NOW, Some(NOW), "read now"),
             (NOW, NOW - 1, Some(NOW - 1), "a nanosecond ago"),
             (NOW, NOW - 10 * MS, Some(NOW - 10 * MS), "10 ms ago"),
             (NOW, NOW - 10 * MS - 1, None, "older"),
-            (NOW, NOW - 30_000 * MS, None, "half a minute ago"),
+            (NOW, NOW - 30 * S, None, "half a minute ago"),
             (NOW, 0, None, "in 1970"),
             (NOW, NOW + 1, None, "ahead"),
             (NOW, NOW + HOUR, None, "an hour ahead"),
             (NOW + HOUR, NOW + HOUR, Some(NOW), "read now, after a step forward"),
             (NOW + HOUR, NOW + HOUR - MS, Some(NOW - MS), "and a millisecond ago"),
             (NOW - HOUR, NOW - HOUR, Some(NOW), "read now, after a step back"),
-            (NOW - HOUR, NOW - HOUR - 10_000 * MS, Some(NOW - 10_000 * MS), "and 10 s ago"),
-            (NOW - HOUR, NOW - HOUR - 10_001 * MS, None, "and longer ago"),
+            (NOW - HOUR, NOW - HOUR - 10 * S, Some(NOW - 10 * S), "and 10 s ago"),
+            (NOW - HOUR, NOW - HOUR - 10 * S - 1, None, "and longer ago"),
             (NOW + HOUR, NOW - MS, Some(NOW), "read before the step forward"),
             (NOW - HOUR, NOW - MS, Some(NOW), "read before the step back"),
             (NOW - HOUR, NOW + 1, None, "ahead, after a step back"),
@@ -95,14 +119,43 @@ mod tests {
             (NOW + 7, NOW + 7 - 10 * MS, Some(NOW - 10 * MS), "clocks a little apart"),
             (MS, 0, Some(NOW - MS), "by a wall clock that was never set"),
         ] {
-            let present = Present { now_ns: NOW, wall_ns: wall, has_ages: true };
-            assert_eq!(present.moved(system_time(given)), expected, "{why}");
+            let present = Present { now_ns: NOW, wall_ns: wall, stepped_ns: 0, has_ages: true };
+            assert_eq!(present.moved(system_time(given), NOW - 10 * S), expected, "{why}");
             let by_hand = Present { has_ages: false, ..present };
-            assert_eq!(by_hand.moved(system_time(given)), expected.map(|_| NOW), "{why}");
+            let expected = expected.map(|_| NOW);
+            assert_eq!(by_hand.moved(system_time(given), NOW - 10 * S), expected, "{why}");
         }
         let before_1970 = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
-        let present = Present { now_ns: NOW, wall_ns: NOW, has_ages: true };
-        assert_eq!(present.moved(before_1970), None);
+        let present = Present { now_ns: NOW, wall_ns: NOW, stepped_ns: 0, has_ages: true };
+        assert_eq!(present.moved(before_1970, 0), None);
+    }
+
+    /// The span has been open for a minute. The wall clock was stepped `ago` before now.
+    #[test]
+    fn a_time_within_the_span_since_a_step_is_moved() {
+        for (wall, ago, given, expected, why) in [
+            (NOW + 5 * MS, 30 * S, NOW - MS, Some(NOW), "read just before a step of 5 ms"),
+            (NOW + 5 * MS, 30 * S, NOW + 4 * MS, Some(NOW - MS), "just after it"),
+            (NOW - 5 * MS, 30 * S, NOW - MS, Some(NOW), "just before a step back"),
+            (NOW - 5 * MS, 30 * S, NOW - 6 * MS, Some(NOW - MS), "just after it"),
+            (NOW + 5 * S, 30 * S, NOW - MS, Some(NOW), "just before a step of 5 s"),
+            (NOW + HOUR, 30 * S, NOW + HOUR - 20 * S, Some(NOW - 20 * S), "long since a step"),
+            (NOW - HOUR, 30 * S, NOW - HOUR - 20 * S, Some(NOW - 20 * S), "a step back"),
+            (NOW + HOUR, 30 * S, NOW - 40 * S, None, "on the line, long before a step"),
+            (NOW + HOUR, 30 * S, NOW + HOUR - 61 * S, None, "before the span"),
+            (NOW + HOUR, 30 * S, NOW + HOUR + 1, None, "ahead"),
+            (NOW + 5 * S, 30 * S, NOW - 6 * S, Some(NOW - 11 * S), "after a small step"),
+            (NOW + 5 * S, 3 * S, NOW - 6 * S, None, "before a small step"),
+            (NOW + 5 * S, 3 * S, NOW + 3 * S, Some(NOW - 2 * S), "ahead on the line"),
+            (NOW, 30 * S, NOW - 20 * MS, None, "no step"),
+            (NOW - MS / 2, 30 * S, NOW - MS, Some(NOW - MS / 2), "just after a step of 0.5 ms"),
+            (NOW - MS / 2, 30 * S, NOW - 59 * S, None, "after a step of 0.5 ms"),
+            (NOW - MS / 2, 9 * S, NOW - 60 * S - 9, Some(NOW - 60 * S - 9 + MS / 2), "the start"),
+        ] {
+            let stepped_ns = NOW - ago;
+            let present = Present { now_ns: NOW, wall_ns: wall, stepped_ns, has_ages: true };
+            assert_eq!(present.moved(system_time(given), NOW - 60 * S), expected, "{why}");
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@
 //! # }
 //! ```
 //!
+//! Keep the provider: only its `shutdown` exports the last batch.
+//!
 //! tracing-opentelemetry's layer takes a wrapped tracer:
 //!
 //! ```
@@ -30,10 +32,12 @@
 //! use tach_otel::Clocked;
 //! use tracing_subscriber::layer::SubscriberExt;
 //!
-//! let provider = Clocked::new(SdkTracerProvider::builder().build());
-//! let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("checkout"));
+//! let provider = SdkTracerProvider::builder().build();
+//! let tracer = Clocked::new(provider.clone()).tracer("checkout");
+//! let layer = tracing_opentelemetry::layer().with_tracer(tracer);
 //! let subscriber = tracing_subscriber::registry().with(layer);
 //! # drop(subscriber);
+//! # provider.shutdown().unwrap();
 //! # }
 //! ```
 //!
@@ -62,9 +66,9 @@
 //!
 //! # Steps of the wall clock
 //!
-//! All spans of a process count on one line, which no step bends. After a step, new requests follow
-//! the wall clock at once, and spans below a span that stays open after ten seconds.
-//! [`ClockedSpan`] has the promise.
+//! All spans count on one line until the wall clock is stepped. Then new requests follow the wall
+//! clock at once, and new children of spans that were open during the step follow it ten seconds
+//! later. [`ClockedSpan`] has the promise.
 //!
 //! # Code that can't be wrapped
 //!
@@ -90,10 +94,16 @@
 //!
 //! # Versions of `opentelemetry`
 //!
-//! One release works with 0.32 and with 0.33: each is compiled and tested in CI. Cargo takes the
-//! version that your other dependencies need. If it finds the newest instead, because nothing in
-//! your program needs the older one, `cargo update --package opentelemetry@0.33.1 --precise 0.32.0`
-//! changes that (and the same for `opentelemetry_sdk`).
+//! One release works with 0.32 and with 0.33: each is compiled and tested in CI. If the lock file has
+//! one of them already, Cargo takes it. In a new lock file Cargo may take the newest for this crate
+//! beside the version that your program names. Then the types differ ("the trait `TracerProvider` is
+//! not implemented"), and one command takes this crate back to 0.32:
+//!
+//! ```sh
+//! cargo update --package opentelemetry_sdk@0.33.1 --precise 0.32.0
+//! ```
+//!
+//! If that package is not in the lock file, the command is the same with `opentelemetry`.
 //!
 //! When a version appears, the range grows by it in a minor release as soon as it passes the tests,
 //! if the code fits both. If it doesn't, the next major release takes the new one alone, and the
@@ -102,13 +112,14 @@
 //! # Limits
 //!
 //! tracing-opentelemetry reads the wall clock for every start, event and end, so a span costs more
-//! under it with tach than without. It would have to omit the times that mean the present
-//! (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations that it
+//! under it with tach than without. tracing-opentelemetry would have to omit the times that mean the
+//! present (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations that it
 //! measures (`busy_ns`, `idle_ns`) come from `std::time::Instant`.
 //!
 //! tracing-opentelemetry reads the wall clock when a span is created and starts it when it is
-//! entered. If the clock is stepped in between and tach has noticed, the start is kept, and off by
-//! the step: 4 of 1,000,000 spans with a step every 0.1 s, where none was on the other roads.
+//! entered, or closed if it never is. If the clock is stepped in between and tach has noticed, the
+//! start is kept, and off by the step. So a span that waits to be entered, such as that of a spawned
+//! task, is bent by a step during the wait.
 //!
 //! The points of metrics keep the SDK's time: it reads the wall clock for the start and the end of
 //! an interval when it collects them, and no interface sets them.

@@ -5,7 +5,6 @@
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
-use core::time::Duration;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use opentelemetry::Context;
@@ -16,9 +15,7 @@ use crate::line::{Line, Moment};
 use crate::table::{Entry, Table};
 
 /// How long children follow their parents after a step: as long as requests last.
-pub(crate) const FOLLOWED: Duration = Duration::from_secs(10);
-
-const FOLLOWED_NS: u64 = FOLLOWED.as_secs() * 1_000_000_000;
+pub(crate) const FOLLOWED_NS: u64 = 10_000_000_000;
 
 static SYSTEM: State = State::new(Instant::from_ticks(0));
 
@@ -32,8 +29,8 @@ impl Lines {
         Self(&SYSTEM)
     }
 
-    /// Creates the lines of `clock`, which may be any but the system's. They are never freed: a
-    /// span with something to drop would be copied when it is created.
+    /// Creates the lines of `clock`, apart from those of the system's clock. Leaks them, because an
+    /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
     pub(crate) fn new(clock: &impl Clock) -> Self {
         Self(Box::leak(Box::new(State::new(clock.now()))))
     }
@@ -53,16 +50,22 @@ impl Deref for Lines {
 }
 
 /// The current line, the one before the step, and the spans that started near the step.
+///
+/// Steps less than ten seconds apart are a series. Its first step decides how long children of spans
+/// that are not listed, and so are older, follow their parents.
 #[derive(Debug)]
+#[repr(align(64))] // Each span reads it, so that a write next to it would cost each span.
 pub(crate) struct State {
     origin: Instant,
     /// The line of spans that start now.
     now: AtomicU64,
-    /// The line of spans that are not listed.
+    /// The line before the series of steps, on which spans are that are not listed.
     before: AtomicU64,
+    /// The elapsed time until which children follow parents that are not listed.
+    before_until_ns: AtomicU64,
     /// The elapsed time until which children follow their parents.
     until_ns: AtomicU64,
-    /// Held while the three are changed.
+    /// Held while the four are changed.
     changing: Mutex<()>,
     /// The spans that started while children follow their parents, each with its line.
     listed: OnceLock<Table>,
@@ -74,6 +77,7 @@ impl State {
             origin,
             now: AtomicU64::new(Line::NONE.0),
             before: AtomicU64::new(Line::NONE.0),
+            before_until_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(0),
             changing: Mutex::new(()),
             listed: OnceLock::new(),
@@ -117,16 +121,25 @@ impl State {
 
     #[cold]
     fn near_step(&self, moment: Moment, parent: &Context) -> (Line, bool) {
-        let line = self.change(moment);
+        let line = self.current();
+        let line = if line.is_apart(moment) { self.change(moment) } else { line };
         if !self.follow_parents(moment) {
             return (line, false);
         }
         let parent = parent.has_active_span().then(|| parent.span().span_context().clone());
-        let line = match parent.filter(|parent| parent.is_valid() && !parent.is_remote()) {
-            Some(parent) => self.find(&parent).map_or_else(|| self.before(), |entry| entry.line),
-            None => line,
+        let Some(parent) = parent.filter(|parent| parent.is_valid() && !parent.is_remote()) else {
+            return (line, true);
         };
-        (line, true)
+        let listed = self.find(&parent).filter(|entry| self.is_followed(entry));
+        let of_parent = listed.map(|entry| entry.line).or_else(|| self.before(moment));
+        (of_parent.unwrap_or(line), true)
+    }
+
+    /// Returns whether the span of `entry` started at most ten seconds before the last step. A span
+    /// that is older is no request that the step has divided.
+    fn is_followed(&self, entry: &Entry) -> bool {
+        // ORDERING: Relaxed, because `current` is called before.
+        entry.elapsed_ns.saturating_add(2 * FOLLOWED_NS) >= self.until_ns.load(Ordering::Relaxed)
     }
 
     /// Returns the current line, which is a new one if the wall clock has been stepped.
@@ -136,29 +149,37 @@ impl State {
         if !line.is_apart(moment) {
             return line;
         }
-        // ORDERING: Relaxed for the loads and stores of `before` and `until_ns`: the lock orders
+        // ORDERING: Relaxed for the loads and stores of `before` and the two times: the lock orders
         // them, and for others the Release below.
         let until_ns = self.until_ns.load(Ordering::Relaxed);
         if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
             // The thread was held up after it read the clock, and the step came afterwards.
-            return self.before();
+            return self.before(moment).unwrap_or(moment.line());
         }
         if line != Line::NONE {
+            let next_until_ns = moment.elapsed_ns.saturating_add(FOLLOWED_NS);
             if moment.elapsed_ns >= until_ns {
                 self.before.store(line.0, Ordering::Relaxed);
+                self.before_until_ns.store(next_until_ns, Ordering::Relaxed);
             }
-            let until_ns = moment.elapsed_ns.saturating_add(FOLLOWED_NS);
-            self.until_ns.store(until_ns, Ordering::Relaxed);
+            self.until_ns.store(next_until_ns, Ordering::Relaxed);
         }
         // ORDERING: Release: see `current`.
         self.now.store(moment.line().0, Ordering::Release);
         moment.line()
     }
 
-    /// Returns the line of spans that started before the step.
-    fn before(&self) -> Line {
+    /// Returns the line of spans that are not listed, unless the step is too long ago.
+    fn before(&self, moment: Moment) -> Option<Line> {
         // ORDERING: Relaxed, because `current` is called before.
-        Line(self.before.load(Ordering::Relaxed))
+        (moment.elapsed_ns < self.before_until_ns.load(Ordering::Relaxed))
+            .then(|| Line(self.before.load(Ordering::Relaxed)))
+    }
+
+    /// Returns the elapsed time at the last step that a span has noticed, or 0.
+    pub(crate) fn stepped_ns(&self) -> u64 {
+        // ORDERING: Relaxed, because an older one is as good.
+        self.until_ns.load(Ordering::Relaxed).saturating_sub(FOLLOWED_NS)
     }
 
     /// Lists a span, and returns its key for the release. Returns `None` if the span is listed, or

@@ -58,6 +58,6 @@ fn only_what_starts_near_a_step_may_be_forgotten() {
     let shares = [1_000, 4_000, 8_000, 16_000].map(|parents| forgotten(parents, true));
     // `eprintln` would show it only if the test fails.
     writeln!(io::stderr(), "forgotten of 1,000: {shares:?}").unwrap();
-    assert!(shares[0] < 10, "{shares:?}");
-    assert!(shares[1] < 60 && shares[3] > 400, "{shares:?}");
+    assert!(shares[0] < 6 && (20..45).contains(&shares[1]), "{shares:?}");
+    assert!((170..210).contains(&shares[2]) && shares[3] > 400, "{shares:?}");
 }

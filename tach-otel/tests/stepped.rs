@@ -24,17 +24,19 @@ use tach_otel::Clocked;
 use tracing_subscriber::layer::SubscriberExt;
 
 const HOUR_S: i64 = 3600;
+const SECOND_NS: i64 = 1_000_000_000;
+const MS: i64 = 1_000_000;
 
 /// The longest duration of a span without a step in it.
 const MOST: Duration = Duration::from_secs(HOUR_S.unsigned_abs() / 2);
 
-/// The sum of the wall clock's steps, in seconds.
-static STEPPED_S: AtomicI64 = AtomicI64::new(0);
+/// The sum of the wall clock's steps.
+static STEPPED_NS: AtomicI64 = AtomicI64::new(0);
 
 /// Held by the test that steps the wall clock, which all tests share.
 static WALL_CLOCK: Mutex<()> = Mutex::new(());
 
-/// Reads the kernel's clock, and adds [`STEPPED_S`] to the wall clock.
+/// Reads the kernel's clock, and adds [`STEPPED_NS`] to the wall clock.
 ///
 /// # Safety
 ///
@@ -55,14 +57,20 @@ unsafe extern "C" fn clock_gettime(
         let time = unsafe { &mut *time };
         // ORDERING: Relaxed, because the reading thread either made the step, or may see it at any
         // time.
-        time.tv_sec += STEPPED_S.load(Ordering::Relaxed);
+        let ns = STEPPED_NS.load(Ordering::Relaxed) + time.tv_nsec;
+        time.tv_sec += ns.div_euclid(SECOND_NS);
+        time.tv_nsec = ns.rem_euclid(SECOND_NS);
     }
     0
 }
 
 fn step(seconds: i64) {
+    step_ns(seconds * SECOND_NS);
+}
+
+fn step_ns(ns: i64) {
     // ORDERING: Relaxed: see the load in `clock_gettime`.
-    STEPPED_S.fetch_add(seconds, Ordering::Relaxed);
+    STEPPED_NS.fetch_add(ns, Ordering::Relaxed);
 }
 
 /// Returns whether tach has yet to notice a step.
@@ -247,8 +255,9 @@ impl SpanProcessor for Bent {
     }
 }
 
-/// Steps the wall clock by hours until `stop` is set, and counts the steps. Before each next one,
-/// tach has noticed it, and spans have started since.
+/// Steps the wall clock, every other time by hours and else by milliseconds to seconds, until `stop`
+/// is set, and counts the steps. Before each next one, tach has noticed it, and spans have started
+/// since.
 fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
     let (mut random, mut stepped) = (0x9E37_79B9_7F4A_7C15_u64, 0);
     // ORDERING: Relaxed, because it may stop at any time.
@@ -263,12 +272,16 @@ fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
         while bent.spans.load(Ordering::Relaxed) < ended + 10 && !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_micros(random % 1000));
         }
-        let next = (stepped / HOUR_S + 1 + i64::try_from(random % 8).unwrap_or(0)) % 9 * HOUR_S;
-        step(next - stepped);
+        let next = if steps.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+            let hours = stepped / (HOUR_S * SECOND_NS);
+            (hours + 1 + i64::try_from(random % 8).unwrap_or(0)) % 9 * HOUR_S * SECOND_NS
+        } else {
+            stepped + [3 * MS, 50 * MS, 2000 * MS, 9000 * MS][usize::try_from(random % 4).unwrap()]
+        };
+        step_ns(next - stepped);
         stepped = next;
-        steps.fetch_add(1, Ordering::Relaxed);
     }
-    step(-stepped);
+    step_ns(-stepped);
 }
 
 /// Runs a root and a child with an event by each road that services take.
@@ -351,6 +364,31 @@ fn no_clocked_span_is_bent_on_any_road() {
     assert!(roads.iter().all(|(bent, _)| *bent == 0));
     assert!(layer.0 * plain_layer.1 < plain_layer.0 * layer.1);
     assert!(plain.iter().all(|(bent, _)| *bent > 0));
+}
+
+/// OpenTelemetry's own code reads the wall clock and then gives the time.
+#[test]
+fn a_step_between_a_read_and_the_call_shortens_no_span() {
+    let _alone = alone();
+    const OPEN: Duration = Duration::from_millis(60);
+    for ms in [5, 50, 2_000, 9_000, 3_600_000, -5, -2_000] {
+        let exporter = InMemorySpanExporter::default();
+        let sdk = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+        let mut span = Clocked::new(sdk.clone()).tracer("stepped").start("work");
+        thread::sleep(OPEN);
+        let read = SystemTime::now();
+        step_ns(ms * MS);
+        span.add_event_with_timestamp("event", read, vec![]);
+        span.end_with_timestamp(read);
+        let span = &exporter.get_finished_spans().unwrap()[0];
+        for time in [span.events[0].timestamp, span.end_time] {
+            assert!(time.duration_since(span.start_time).unwrap() >= OPEN, "{ms} ms");
+        }
+        step_ns(-ms * MS);
+        while is_apart() {
+            thread::yield_now();
+        }
+    }
 }
 
 #[cfg(feature = "sdk")]

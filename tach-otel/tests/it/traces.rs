@@ -313,6 +313,64 @@ fn spans_below_an_old_root_follow_the_wall_clock() {
     }
 }
 
+/// A worker that started near a step is no request of an hour later.
+#[test]
+fn children_of_a_long_span_follow_the_wall_clock_after_every_step() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let root = Context::new().with_span(tracer.start("root"));
+    clock.step_forward(3600 * SECOND);
+    let worker = root.with_span(tracer.start_with_context("worker", &root));
+    clock.advance(600 * SECOND);
+    clock.step_forward(60 * SECOND);
+    tracer.start_with_context("at once", &worker).end();
+    clock.advance(10 * SECOND);
+    tracer.start_with_context("10 s after", &worker).end();
+    drop((worker, root));
+
+    let start = sdk.span("root").start_time;
+    let since = |name| times(&sdk.span(name), start).0;
+    assert_eq!(since("at once"), 4200 * SECOND, "on the line before the last step");
+    assert_eq!(since("10 s after"), 4270 * SECOND);
+    assert_eq!(since("worker"), Duration::ZERO);
+}
+
+/// The ten seconds of an old root end, and those of a request that the last step divided go on.
+#[test]
+fn steps_in_a_series_hold_no_children_back() {
+    let sdk = Sdk::new();
+    let (clock, tracer) = clocked(&sdk);
+    let root = Context::new().with_span(tracer.start("root"));
+    clock.step_forward(3600 * SECOND);
+    let request = root.with_span(tracer.start_with_context("request", &Context::new()));
+    clock.advance(9 * SECOND);
+    clock.step_forward(60 * SECOND);
+    tracer.start_with_context("9 s after", &root).end();
+    clock.advance(SECOND);
+    tracer.start_with_context("10 s after", &root).end();
+    clock.advance(5 * SECOND);
+    tracer.start_with_context("of the request", &request).end();
+    clock.advance(4 * SECOND);
+    tracer.start_with_context("of the request, later", &request).end();
+    for _ in 0..10 {
+        clock.step_forward(60 * SECOND);
+        tracer.start("tick").end();
+        clock.advance(9 * SECOND);
+    }
+    tracer.start_with_context("last", &root).end();
+    tracer.start_with_context("last of the request", &request).end();
+    drop((request, root));
+
+    let start = sdk.span("root").start_time;
+    let since = |name| times(&sdk.span(name), start).0;
+    assert_eq!(since("9 s after"), 9 * SECOND);
+    assert_eq!(since("10 s after"), 3670 * SECOND);
+    assert_eq!(since("of the request"), 3615 * SECOND);
+    assert_eq!(since("of the request, later"), 3679 * SECOND);
+    assert_eq!(since("last"), 4369 * SECOND);
+    assert_eq!(since("last of the request"), 4369 * SECOND);
+}
+
 #[test]
 fn a_millisecond_makes_a_step() {
     for (ns, is_step) in [(999_999, false), (1_000_000, true)] {
