@@ -94,10 +94,10 @@
 //!
 //! # Versions of `opentelemetry`
 //!
-//! One release works with 0.32 and with 0.33: each is compiled and tested in CI. If the lock file has
-//! one of them already, Cargo takes it. In a new lock file Cargo may take the newest for this crate
-//! beside the version that your program names. Then the types differ ("the trait `TracerProvider` is
-//! not implemented"), and one command takes this crate back to 0.32:
+//! One release works with 0.32 and with 0.33: each is compiled and tested in CI. If the lock file
+//! has one of them already, Cargo takes it. In a new lock file Cargo may take the newest for this
+//! crate beside the version that your program names. Then the types differ ("the trait
+//! `TracerProvider` is not implemented"), and one command takes this crate back to 0.32:
 //!
 //! ```sh
 //! cargo update --package opentelemetry_sdk@0.33.1 --precise 0.32.0
@@ -112,14 +112,14 @@
 //! # Limits
 //!
 //! tracing-opentelemetry reads the wall clock for every start, event and end, so a span costs more
-//! under it with tach than without. tracing-opentelemetry would have to omit the times that mean the
-//! present (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations that it
-//! measures (`busy_ns`, `idle_ns`) come from `std::time::Instant`.
+//! under it with tach than without. tracing-opentelemetry would have to omit the times that mean
+//! the present (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations
+//! that it measures (`busy_ns`, `idle_ns`) come from `std::time::Instant`.
 //!
 //! tracing-opentelemetry reads the wall clock when a span is created and starts it when it is
 //! entered, or closed if it never is. If the clock is stepped in between and tach has noticed, the
-//! start is kept, and off by the step. So a span that waits to be entered, such as that of a spawned
-//! task, is bent by a step during the wait.
+//! start is kept, and off by the step. So a span that waits to be entered, such as that of a
+//! spawned task, is bent by a step during the wait.
 //!
 //! The points of metrics keep the SDK's time: it reads the wall clock for the start and the end of
 //! an interval when it collects them, and no interface sets them.

@@ -29,7 +29,7 @@ impl Lines {
         Self(&SYSTEM)
     }
 
-    /// Creates the lines of `clock`, apart from those of the system's clock. Leaks them, because an
+    /// Creates lines for `clock`, apart from the system's. Leaks them, because an
     /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
     pub(crate) fn new(clock: &impl Clock) -> Self {
         Self(Box::leak(Box::new(State::new(clock.now()))))
@@ -51,8 +51,8 @@ impl Deref for Lines {
 
 /// The current line, the one before the step, and the spans that started near the step.
 ///
-/// Steps less than ten seconds apart are a series. Its first step decides how long children of spans
-/// that are not listed, and so are older, follow their parents.
+/// Steps less than ten seconds apart are a series. Its first step decides how long children of
+/// spans that are not listed, and so are older, follow their parents.
 #[derive(Debug)]
 #[repr(align(64))] // Each span reads it, so that a write next to it would cost each span.
 pub(crate) struct State {

@@ -51,36 +51,36 @@ use crate::table::Entry;
 /// ## Given times
 ///
 /// A time that the wall clock showed at most 10 ms before it is given, or while the span was open
-/// and after the wall clock was stepped, is moved onto the span's line, and every other time that is
-/// given is kept to the nanosecond.
+/// and after the wall clock was stepped, is moved onto the span's line, and every other time that
+/// is given is kept to the nanosecond.
 ///
-/// `global::tracer` and `SpanRef` (the span in a `Context`) read the wall clock and give its time, so
-/// their spans are as correct as the others. So does tracing-opentelemetry, with the exception in
-/// the [limits](crate#limits). A time that you choose, which is older or ahead, is kept. An end or
-/// event of either kind becomes the span's start if it is before it. A time that is moved keeps its
-/// age, to a microsecond, and is not after the call. (By a clock other than the system's, it becomes
-/// the present, and a time of the last 10 s too if the wall clock is far from that clock.)
+/// `global::tracer` and `SpanRef` (the span in a `Context`) read the wall clock and give its time,
+/// so their spans are as correct as the others. So does tracing-opentelemetry, with the exception
+/// in the [limits](crate#limits). A time that you choose, which is older or ahead, is kept. An end
+/// or event of either kind becomes the span's start if it is before it. A time that is moved keeps
+/// its age, to a microsecond, and is not after the call. (By a clock other than the system's, it
+/// becomes the present, and a time of the last 10 s too if the wall clock is far from that clock.)
 ///
-/// *Not* promised: the treatment of a time that is read and then given more than 10 ms later, if the
-/// wall clock is stepped in between. Of 10<sup>6</sup> spans of two busy threads with a step every
-/// 0.12 s, about one is off by a step.
+/// *Not* promised: the treatment of a time that is read and then given more than 10 ms later, if
+/// the wall clock is stepped in between. Of 10<sup>6</sup> spans of two busy threads with a step
+/// every 0.12 s, about one is off by a step.
 ///
 /// ## Event time
 ///
 /// While an [event time](tach_core::event_time) of the last 10 ms is current, an event that is
 /// added without a time, or with one that was read just now, has the event time, as the log lines
-/// have. (Not an event that tracing-opentelemetry keeps until its span is entered. Nor an event of a
-/// span from before a step, or after a step of less than a millisecond, if the event time is ahead
-/// of the span's line: this event has the line's time.)
+/// have. (Not an event that tracing-opentelemetry keeps until its span is entered. Nor an event of
+/// a span from before a step, or after a step of less than a millisecond, if the event time is
+/// ahead of the span's line: this event has the line's time.)
 ///
 /// # Cost
 ///
 /// One read of tach's clock for the start, each event and the end. A given start costs a read of
 /// the wall clock as well. So does another given time, with a second read of tach's clock, unless
-/// it is within a microsecond of the first read. A span that is not recording, because it was sampled out or
-/// has ended, ignores events and ends without a clock read. No lock, except at the start of the
-/// first spans after a step. No allocation, except for the table at the first step, and for the
-/// attribute of a span that was open during a step.
+/// it is within a microsecond of the first read. A span that is not recording, because it was
+/// sampled out or has ended, ignores events and ends without a clock read. No lock, except at the
+/// start of the first spans after a step. No allocation, except for the table at the first step,
+/// and for the attribute of a span that was open during a step.
 ///
 /// # Examples
 ///

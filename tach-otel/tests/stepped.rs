@@ -255,9 +255,9 @@ impl SpanProcessor for Bent {
     }
 }
 
-/// Steps the wall clock, every other time by hours and else by milliseconds to seconds, until `stop`
-/// is set, and counts the steps. Before each next one, tach has noticed it, and spans have started
-/// since.
+/// Steps the wall clock, every other time by hours and else by milliseconds to seconds, until
+/// `stop` is set, and counts the steps. Before each next one, tach has noticed it, and spans have
+/// started since.
 fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
     let (mut random, mut stepped) = (0x9E37_79B9_7F4A_7C15_u64, 0);
     // ORDERING: Relaxed, because it may stop at any time.
@@ -366,11 +366,12 @@ fn no_clocked_span_is_bent_on_any_road() {
     assert!(plain.iter().all(|(bent, _)| *bent > 0));
 }
 
+const OPEN: Duration = Duration::from_millis(60);
+
 /// OpenTelemetry's own code reads the wall clock and then gives the time.
 #[test]
 fn a_step_between_a_read_and_the_call_shortens_no_span() {
     let _alone = alone();
-    const OPEN: Duration = Duration::from_millis(60);
     for ms in [5, 50, 2_000, 9_000, 3_600_000, -5, -2_000] {
         let exporter = InMemorySpanExporter::default();
         let sdk = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();

@@ -119,7 +119,7 @@ fn on_threads(threads: usize, subject: Subject, iterations: u64) -> Option<f64> 
         (subject.run)(iterations / 10);
         let (start, before) = (StdInstant::now(), thread_time());
         (subject.run)(iterations);
-        (start, thread_time() - before, StdInstant::now())
+        (start, thread_time().saturating_sub(before), StdInstant::now())
     };
     let spans: Vec<_> = thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();

@@ -112,7 +112,7 @@ fn a_given_end_a_little_ahead_of_an_early_read_does_not_precede_an_event() {
     let sdk = Sdk::new();
     let (clock, tracer) = clocked(&sdk);
     let mut span = tracer.start_with_context("span", &Context::new());
-    clock.clock.advance(Duration::from_nanos(2_000));
+    clock.clock.advance(Duration::from_micros(2));
     span.add_event("event", vec![]);
     clock.lag(500);
     let now = clock.unix_time_at(clock.clock.now());

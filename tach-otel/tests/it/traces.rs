@@ -335,7 +335,7 @@ fn children_of_a_long_span_follow_the_wall_clock_after_every_step() {
     assert_eq!(since("worker"), Duration::ZERO);
 }
 
-/// The ten seconds of an old root end, and those of a request that the last step divided go on.
+/// The ten seconds of an old root end. A request that the last step divided has its own.
 #[test]
 fn steps_in_a_series_hold_no_children_back() {
     let sdk = Sdk::new();

@@ -25,8 +25,11 @@ use super::span_timing::SpanTimes;
 ///
 /// # Order of layers
 ///
-/// Per-layer filters go around this layer. A filter inside is asked for the span when it closes: a
-/// span that it hides has no line.
+/// Per-layer filters go around this layer: every filter works there. A filter inside is asked again
+/// when the span closes, and a span that it then hides has no line. So use only filters there that
+/// always have one answer for a span, such as levels and targets: not `reload`, and not an
+/// `EnvFilter` with spans. And if a span closes in the arguments of an event's macro, a filter
+/// inside forgets its answer for that event, which may be printed although it is hidden.
 ///
 /// ```
 /// use tach_tracing::{CloseTimes, SpanTiming, Utc};
@@ -65,8 +68,7 @@ impl<L> CloseTimes<L> {
         Self { layer }
     }
 
-    /// Passes an event in the span `id` to the inner layer, whose filters are asked for it, as
-    /// tracing-subscriber asks them for an event.
+    /// Passes an event in the span `id` to the inner layer, if the filters in it enable the event.
     fn emit<S, const N: usize>(
         &self,
         id: Id,
@@ -83,8 +85,11 @@ impl<L> CloseTimes<L> {
         }
         let fields = FieldSet::new(names, metadata.callsite());
         let values = values.map(Some);
-        self.layer
-            .on_event(&Event::new_child_of(id, metadata, &fields.value_set_all(&values)), context);
+        let values = fields.value_set_all(&values);
+        let event = Event::new_child_of(id, metadata, &values);
+        if self.layer.event_enabled(&event, context.clone()) {
+            self.layer.on_event(&event, context);
+        }
     }
 }
 

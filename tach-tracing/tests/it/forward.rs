@@ -117,7 +117,7 @@ fn every_call_is_forwarded() {
     let mut with_events = directly;
     let closed: Vec<_> = (0..with_events.len()).filter(|i| with_events[*i] == "on_close").collect();
     for position in closed.into_iter().rev() {
-        with_events.splice(position..position, ["enabled", "on_event"]);
+        with_events.splice(position..position, ["enabled", "event_enabled", "on_event"]);
     }
     assert_eq!(calls(CloseTimes::new), with_events);
 }
