@@ -9,7 +9,7 @@ use std::{env, process};
 
 use slog::{Drain as _, Logger, o};
 use tach_log::{Format, Json, Line, Logfmt};
-use tach_pipeline::{Guard, Pipeline, Sink};
+use tach_pipeline::{Builder, Guard, Pipeline, Sink};
 use tracing::Dispatch;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -79,6 +79,18 @@ pub fn subjects() -> impl Iterator<Item = &'static Subject> {
     SUBJECTS.iter().filter(|subject| subject.name != QUILL || quill::is_built())
 }
 
+/// Opens the pipeline behind `log` with so many sinks, each with a file and the same format.
+///
+/// # Panics
+///
+/// If a file can't be opened.
+#[must_use]
+pub fn with_sinks(paths: &[PathBuf]) -> Opened {
+    let sinks = paths.iter().map(|path| Sink::file(path).format(Json::new()));
+    let builder = sinks.fold(Pipeline::builder(), Builder::sink);
+    of_log(builder.build().expect("files"))
+}
+
 fn pipeline(path: &Path, format: impl Format + Send + 'static) -> Guard {
     Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")
 }
@@ -106,7 +118,10 @@ where
 }
 
 fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
-    let guard = pipeline(path, format);
+    of_log(pipeline(path, format))
+}
+
+fn of_log(guard: Guard) -> Opened {
     let pipeline = guard.clone();
     log::set_max_level(pipeline.max_level());
     let other = pipeline.clone();

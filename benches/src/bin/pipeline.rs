@@ -4,7 +4,8 @@
 //! 20 calls every millisecond in each of one, two and four threads, each call measured. `flooded`:
 //! calls without a pause, each measured. `M/s`: millions of events a second, until the file is
 //! complete, from one, two and four threads. Then the bursts and `M/s` of 8 and 64 threads, and the
-//! medians of calls with long messages, two every millisecond.
+//! medians of calls with long messages, two every millisecond. Last, the throughput of the pipeline
+//! with several sinks of one format, each with its own file.
 //!
 //! ```sh
 //! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
@@ -14,7 +15,9 @@
 
 #![expect(clippy::print_stdout, reason = "prints a table")]
 
+use core::slice;
 use core::time::Duration;
+use std::path::PathBuf;
 use std::time::Instant;
 use std::{env, fs, thread};
 
@@ -26,6 +29,9 @@ const THROUGHPUT: usize = 1_000_000;
 /// The bytes of messages.
 const LENGTHS: [usize; 4] = [100, 1_000, 8_000, 100_000];
 const OF_A_LENGTH: usize = 500;
+const SINKS: [&str; 3] = ["sinks-1", "sinks-4", "sinks-8"];
+/// The logger that several sinks are measured with.
+const OF_SINKS: &str = "tach log, JSON";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -58,6 +64,10 @@ fn main() {
         let lengths = lengths.join(" | ");
         println!("| {name} | {few} | {many} | {few_rate} / {many_rate} | {lengths} |");
     }
+    if OF_SINKS.contains(wanted) {
+        println!("\n| | M/s to 1 / 4 / 8 sinks |\n|---|---|");
+        println!("| {OF_SINKS} | {} |", SINKS.map(|what| in_a_process(OF_SINKS, what)).join(" / "));
+    }
 }
 
 /// Measures one thing. `what` is a number of threads, or the name of a measurement.
@@ -85,7 +95,18 @@ fn measured(subject: &Subject, what: &str) -> String {
             fs::remove_file(path).ok();
             quantile(&times, 0.5).to_string()
         }
-        threads => format!("{:.2}", throughput(subject, number(threads))),
+        _ if what.starts_with("sinks-") => {
+            let sinks = number(&what["sinks-".len()..]);
+            let paths: Vec<_> =
+                (0..sinks).map(|at| path().with_extension(at.to_string())).collect();
+            format!("{:.2}", throughput(OF_SINKS, &paths, 1, || loggers::with_sinks(&paths)))
+        }
+        threads => {
+            let path = path();
+            let open = || (subject.open)(&path);
+            let rate = throughput(subject.name, slice::from_ref(&path), number(threads), open);
+            format!("{rate:.2}")
+        }
     }
 }
 
@@ -126,10 +147,9 @@ fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R)
     result
 }
 
-/// Measures millions of events a second, until the last one is in the file.
-fn throughput(subject: &Subject, threads: usize) -> f64 {
-    let path = path();
-    let Opened { log, message, close } = (subject.open)(&path);
+/// Measures millions of events a second, until the last one is in all files.
+fn throughput(name: &str, paths: &[PathBuf], threads: usize, open: impl FnOnce() -> Opened) -> f64 {
+    let Opened { log, message, close } = open();
     (0..1_000).for_each(&log);
     let start = Instant::now();
     thread::scope(|scope| {
@@ -140,11 +160,14 @@ fn throughput(subject: &Subject, threads: usize) -> f64 {
     drop((log, message));
     close();
     let took = start.elapsed();
-    let lines = fs::read(&path).map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);
-    if lines > 0 && lines < THROUGHPUT {
-        eprintln!("{} lost {} lines", subject.name, THROUGHPUT - lines);
+    for path in paths {
+        let read = fs::read(path);
+        let lines = read.map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);
+        if lines > 0 && lines < THROUGHPUT {
+            eprintln!("{name} lost {} lines", THROUGHPUT - lines);
+        }
+        fs::remove_file(path).ok();
     }
-    fs::remove_file(path).ok();
     #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
     let events = THROUGHPUT as f64;
     events / took.as_secs_f64() / 1e6
