@@ -229,10 +229,10 @@ impl Queue {
 
     fn take_rings(&self, reader: &mut Reader, bytes: &mut Vec<u8>) -> bool {
         while let Some(consumer) = &mut reader.consumer {
-            take_all(consumer, bytes);
+            consumer.take(bytes);
             let Some(link) = self.links.pop() else { return true };
             // The link comes after the last write to this ring, so now everything is visible.
-            take_all(consumer, bytes);
+            consumer.take(bytes);
             self.follow(link, reader);
         }
         false
@@ -309,15 +309,6 @@ fn change_ring(producer: &mut Producer, links: &mut VecDeque<Link>, rings: &Ring
     let next = rings.take();
     let done = mem::replace(producer, next.producer);
     links.push_back(Link { done, next: Some(next.consumer) });
-}
-
-fn take_all(consumer: &mut Consumer, bytes: &mut Vec<u8>) {
-    let (before, waiting) = (bytes.len(), consumer.waiting());
-    if waiting == 0 {
-        return;
-    }
-    bytes.resize(before + waiting, 0);
-    consumer.read(&mut bytes[before..]);
 }
 
 #[derive(Default)]

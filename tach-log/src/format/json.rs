@@ -127,11 +127,7 @@ impl Format for Json {
         event.fields(|key, value| {
             to.extend_from_slice(b",\"");
             escape::write::<true>(to, key);
-            if matches!(key, "ts" | "level" | "target" | "msg" | "span") {
-                let head = |is: &dyn Fn(&str) -> bool| DEFAULT.iter().any(|(key, _)| is(key));
-                let count = keys::underscores(key, head, |is| event.has_key(is));
-                to.resize(to.len() + count, b'_');
-            }
+            keys::mark(to, key, event);
             to.extend_from_slice(b"\":");
             match value {
                 Value::Error(chain) => write_error(to, key, chain, |taken| event.has_key(taken)),

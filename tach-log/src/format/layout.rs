@@ -118,8 +118,9 @@ impl Layout {
 
     /// Returns the level as it is written.
     pub(super) fn level(&self, event: &Event<'_>) -> &str {
+        // The levels of `log` count from one.
         let at = if event.level_name() == "CRITICAL" { 0 } else { event.level() as usize };
-        &self.levels[at.min(LEVELS - 1)]
+        &self.levels[at]
     }
 
     /// Calls `each` with the fields that stand beside the parts, and the keys that they get.

@@ -89,11 +89,7 @@ impl Format for Logfmt {
         event.fields(|key, value| {
             to.push(b' ');
             key_value::write_key(to, key);
-            if matches!(key, "ts" | "level" | "target" | "msg" | "span") {
-                let head = |is: &dyn Fn(&str) -> bool| DEFAULT.iter().any(|(key, _)| is(key));
-                let end = to.len() + keys::underscores(key, head, |is| event.has_key(is));
-                to.resize(end, b'_');
-            }
+            keys::mark(to, key, event);
             to.push(b'=');
             key_value::write_value(to, value);
             Ok(())
@@ -101,6 +97,7 @@ impl Format for Logfmt {
         to.push(b'\n');
         Ok(())
     }
+
     #[inline]
     fn wants_site(&self) -> bool {
         self.layout_has(&SITE)

@@ -127,12 +127,22 @@ impl Consumer {
         }
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at_mut(bytes.len().min(end.len() * WORD));
-        // SAFETY: they are written: `waiting` has seen it, and the writer waits for `read`.
-        unsafe { words::read(end, first) };
-        // SAFETY: as above.
-        unsafe { words::read(&self.ring.words, second) };
+        words::read(end, first);
+        words::read(&self.ring.words, second);
         self.advance(bytes.len());
         true
+    }
+
+    /// Moves everything to the end of `bytes`.
+    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) {
+        let waiting = self.waiting();
+        let end = &self.ring.words[self.at..];
+        let at_end = end.len().min(waiting / WORD);
+        // SAFETY: they are written: `waiting` has seen it, and the writer waits for `read`.
+        unsafe { words::append(&end[..at_end], bytes) };
+        // SAFETY: as above.
+        unsafe { words::append(&self.ring.words[..waiting / WORD - at_end], bytes) };
+        self.advance(waiting);
     }
 
     /// Skips so many bytes if there are as many, and returns whether there were.
@@ -191,13 +201,15 @@ mod tests {
     enum Act {
         Push(usize),
         Read(usize),
+        Take,
         Skip(usize),
     }
 
     fn act() -> impl Strategy<Value = Act> {
-        (0_usize..12, 0..3).prop_map(|(words, act)| match act {
+        (0_usize..12, 0..4).prop_map(|(words, act)| match act {
             0 => Act::Push(words),
             1 => Act::Read(words),
+            2 => Act::Take,
             _ => Act::Skip(words),
         })
     }
@@ -225,6 +237,12 @@ mod tests {
                             prop_assert_eq!(bytes, expected.drain(..words * WORD).collect::<Vec<_>>());
                         }
                     }
+                    Act::Take => {
+                        let mut bytes = vec![255];
+                        consumer.take(&mut bytes);
+                        prop_assert_eq!(&bytes[1..], &*expected.make_contiguous());
+                        expected.clear();
+                    }
                     Act::Skip(words) => {
                         let are_there = words * WORD <= expected.len();
                         prop_assert_eq!(consumer.skip(words * WORD), are_there);
@@ -245,8 +263,8 @@ mod tests {
             for words in (1..capacity / WORD).step_by(7) {
                 let record: Vec<u8> = (1..=251).cycle().skip(words).take(words * WORD).collect();
                 assert!(producer.push(&record));
-                let mut read = vec![0; record.len()];
-                assert!(consumer.read(&mut read));
+                let mut read = Vec::new();
+                consumer.take(&mut read);
                 assert!(read == record, "{words} of {capacity}");
             }
         }
@@ -317,13 +335,12 @@ mod loom_models {
         loom::model(|| {
             let (mut producer, mut consumer) = ring(3 * WORD);
             let read = |consumer: &mut Consumer, already: u8| {
-                let mut bytes = [0; 2 * WORD];
-                if consumer.read(&mut bytes) {
-                    assert_eq!(bytes, [already + 1; 2 * WORD]);
+                let mut bytes = Vec::new();
+                consumer.take(&mut bytes);
+                bytes.chunks(2 * WORD).fold(already, |already, record| {
+                    assert_eq!(record, [already + 1; 2 * WORD]);
                     already + 1
-                } else {
-                    already
-                }
+                })
             };
             let reader = thread::spawn(move || {
                 let once = read(&mut consumer, 0);

@@ -12,7 +12,7 @@ use serde_json::json;
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 
-use crate::support::{LONG, Memory, Talks, info};
+use crate::support::{LONG, Memory, Talks, info, talkative};
 
 #[test]
 fn a_value_may_log_when_it_is_printed() {
@@ -74,29 +74,8 @@ fn a_value_that_panics_loses_no_record() {
 
 #[test]
 fn a_sink_may_log_and_flush() {
-    struct Talkative {
-        memory: Memory,
-        pipeline: Arc<OnceLock<Pipeline>>,
-        left: u32,
-    }
-    impl io::Write for Talkative {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.left > 0 {
-                self.left -= 1;
-                let pipeline = self.pipeline.get().unwrap();
-                // More than its queue has room for: the rest is dropped, and no call waits.
-                (0..1_000).for_each(|_| info(pipeline, "from the sink"));
-                assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
-            }
-            self.memory.write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let (memory, handle) = (Memory::default(), Arc::default());
-    let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
-    let sink = Sink::writer("talkative", sink).format(Json::new());
+    let memory = Memory::default();
+    let (sink, handle) = talkative(&memory, 1_000);
     let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
     handle.set(pipeline.clone()).unwrap();
     info(&pipeline, "first");

@@ -4,14 +4,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use log::LevelFilter;
 use tach_log::{Event, Format, Json};
 use tach_pipeline::{Incident, Pipeline, Sink, SinkStats, WhenFull};
 
-use crate::support::{Folder, LONG, Memory, Moody, info};
+use crate::support::{Folder, LONG, Memory, Moody, info, talkative};
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -262,28 +262,8 @@ fn files_of_several_sinks_are_opened_anew_on_request() {
 
 #[test]
 fn one_of_several_sinks_may_log_and_flush() {
-    struct Talkative {
-        memory: Memory,
-        pipeline: Arc<OnceLock<Pipeline>>,
-        left: u32,
-    }
-    impl io::Write for Talkative {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.left > 0 {
-                self.left -= 1;
-                let pipeline = self.pipeline.get().unwrap();
-                (0..10_000).for_each(|_| info(pipeline, "from the sink"));
-                assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
-            }
-            self.memory.write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let (memory, beside, handle) = (Memory::default(), Memory::default(), Arc::default());
-    let sink = Talkative { memory: memory.clone(), pipeline: Arc::clone(&handle), left: 2 };
-    let sink = Sink::writer("talkative", sink).format(Json::new());
+    let (memory, beside) = (Memory::default(), Memory::default());
+    let (sink, handle) = talkative(&memory, 10_000);
     let builder = Pipeline::builder().sink(sink).sink(beside.json()).queue_bytes(4096);
     let pipeline = builder.build().unwrap();
     handle.set(pipeline.clone()).unwrap();

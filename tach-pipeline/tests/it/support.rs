@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use tach_log::Json;
@@ -87,6 +88,26 @@ impl<F: FnMut() -> io::Result<()>> io::Write for Moody<F> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Returns a sink that logs so many records and flushes during its first two writes, by the
+/// pipeline that is set.
+pub(crate) fn talkative(memory: &Memory, records: usize) -> (Sink, Arc<OnceLock<Pipeline>>) {
+    let handle = Arc::<OnceLock<Pipeline>>::default();
+    let pipeline = Arc::clone(&handle);
+    let mut left = 2;
+    let mood = move || {
+        if left > 0 {
+            left -= 1;
+            let pipeline = pipeline.get().unwrap();
+            // More than its queue has room for: the rest is dropped, and no call waits.
+            (0..records).for_each(|_| info(pipeline, "from the sink"));
+            assert!(pipeline.flush(LONG).unwrap_err().is_timeout());
+        }
+        Ok(())
+    };
+    let moody = Moody { memory: memory.clone(), mood };
+    (Sink::writer("talkative", moody).format(Json::new()), handle)
 }
 
 /// A new folder, removed when dropped.

@@ -134,20 +134,27 @@ pub(super) unsafe fn write(words: &[Word], bytes: &[u8]) {
     }
 }
 
-/// Reads the first words.
+/// Reads the first words, one by one.
+pub(super) fn read(words: &[Word], bytes: &mut [u8]) {
+    for (word, bytes) in words.iter().zip(bytes.chunks_exact_mut(WORD)) {
+        bytes.copy_from_slice(&word.get());
+    }
+}
+
+/// Appends all words to `bytes`.
 ///
 /// # Safety
 ///
 /// No other thread writes the words meanwhile.
-pub(super) unsafe fn read(words: &[Word], bytes: &mut [u8]) {
+pub(super) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
     #[cfg(not(all(test, loom)))]
-    if bytes.len() >= LONG {
-        assert!(bytes.len() <= size_of_val(words));
-        let from = words.as_ptr().cast();
+    {
+        let (from, length) = (words.as_ptr().cast(), size_of_val(words));
         // SAFETY: so many bytes are there, and by the caller's promise nobody writes them.
-        return unsafe { ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
+        bytes.extend_from_slice(unsafe { slice::from_raw_parts(from, length) });
     }
-    for (word, bytes) in words.iter().zip(bytes.chunks_exact_mut(WORD)) {
-        bytes.copy_from_slice(&word.get());
+    #[cfg(all(test, loom))]
+    for word in words {
+        bytes.extend(word.get());
     }
 }
