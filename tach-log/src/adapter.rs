@@ -54,9 +54,9 @@ pub const fn has_spans(event: &Event<'_>) -> bool {
     event.has_spans()
 }
 
-/// Returns the ids of the trace and of the span around the event.
+/// Returns the ids of the trace and of the span around the event, and W3C's flags of the trace.
 #[must_use]
-pub const fn trace_context(event: &Event<'_>) -> Option<(u128, u64)> {
+pub const fn trace_context(event: &Event<'_>) -> Option<(u128, u64, u8)> {
     event.trace_context()
 }
 

@@ -47,8 +47,8 @@ pub struct Site<'a> {
     pub thread_id: Option<u64>,
     /// The name of the thread.
     pub thread_name: Option<&'a str>,
-    /// The ids of the trace and of the span around the event.
-    pub trace_context: Option<(u128, u64)>,
+    /// The ids of the trace and of the span around the event, and W3C's flags of the trace.
+    pub trace_context: Option<(u128, u64, u8)>,
 }
 
 /// A function that receives fields.
@@ -168,8 +168,8 @@ impl<'a> Event<'a> {
         self.parts.has_spans
     }
 
-    /// Returns the ids of the trace and of the span around the event.
-    pub(crate) const fn trace_context(&self) -> Option<(u128, u64)> {
+    /// Returns the ids of the trace and of the span around the event, and the trace's flags.
+    pub(crate) const fn trace_context(&self) -> Option<(u128, u64, u8)> {
         self.parts.site.trace_context
     }
 

@@ -128,7 +128,7 @@
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. A span that a
 //! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]. Not sent are spans
-//! that are still open when the process ends.
+//! that are still open when the process ends, and traces that `Sampling` leaves out.
 //!
 //! # When records are lost
 //!
@@ -238,6 +238,8 @@ pub use crate::sink::Otlp;
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink};
 pub use crate::stats::{SinkStats, Stats};
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+pub use crate::trace::sampling::Sampling;
 
 /// The example in the README.
 #[cfg(doctest)]

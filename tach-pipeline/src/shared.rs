@@ -22,6 +22,7 @@ use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
+use crate::trace::sampling::Sampling;
 use crate::trace::{Contexts, SpanContext, current};
 
 /// How long the back end of another pipeline waits for room in a queue.
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) filters: Filters,
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
+    pub(crate) sampling: Sampling,
     /// `None` if no sink takes spans.
     pub(crate) contexts: Option<Contexts>,
     pub(crate) queues: Queues,
@@ -71,6 +73,7 @@ impl Shared {
             filters,
             limits,
             wanted,
+            sampling: Sampling::default(),
             contexts: wanted.spans.then(Contexts::new),
             queues,
             waker: Waker::default(),

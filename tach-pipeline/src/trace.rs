@@ -4,25 +4,35 @@ mod contexts;
 pub(crate) mod current;
 #[cfg(feature = "tracing")]
 mod ids;
+pub(crate) mod ratio;
+pub(crate) mod sampling;
 pub(crate) mod span;
 
 pub(crate) use self::contexts::Contexts;
 
-/// The ids of a span. None of them is zero.
+/// W3C's flag of sampled traces.
+pub(crate) const SAMPLED: u8 = 1;
+
+/// The ids of a span, of which none is zero, and W3C's flag of sampled traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SpanContext {
     pub(crate) trace: u128,
     pub(crate) span: u64,
+    pub(crate) is_sampled: bool,
 }
 
 #[cfg(feature = "tracing")]
 impl SpanContext {
     /// Creates the ids of a span: with the trace of its parent, or else with a new one.
     #[inline]
-    pub(crate) fn new(parent: Option<Self>, pipeline: u64) -> Self {
+    pub(crate) fn new(
+        parent: Option<Self>,
+        pipeline: u64,
+        is_sampled: impl Fn(u128) -> bool,
+    ) -> Self {
         ids::with(pipeline, |ids| {
             let trace = parent.map_or_else(|| ids.trace(), |parent| parent.trace);
-            Self { trace, span: ids.span() }
+            Self { trace, span: ids.span(), is_sampled: is_sampled(trace) }
         })
     }
 }

@@ -238,6 +238,10 @@ mod tests {
     /// Ticks are some nanoseconds at most.
     const SECOND: u64 = 1_000_000_000;
 
+    fn context(span: u64) -> SpanContext {
+        SpanContext { trace: TRACE, span, is_sampled: true }
+    }
+
     /// A pipeline whose clock the test sets.
     struct Machine {
         spans: Spans,
@@ -250,8 +254,8 @@ mod tests {
         }
 
         fn start(&mut self, span: u64, parent: u64, at: Time, wall_ns: u64) {
-            let parent = (parent != 0).then_some(SpanContext { trace: TRACE, span: parent });
-            let context = SpanContext { trace: TRACE, span };
+            let parent = (parent != 0).then_some(context(parent));
+            let context = context(span);
             let mut scratch = Scratch::new();
             let level = Level::INFO;
             Writer::begin_span(&mut scratch, at, level, "app", "name", context, parent).end();
@@ -259,7 +263,7 @@ mod tests {
         }
 
         fn end(&mut self, span: u64, at: Time, wall_ns: u64) {
-            let context = SpanContext { trace: TRACE, span };
+            let context = context(span);
             let mut scratch = Scratch::new();
             Writer::begin_part(&mut scratch, at, RecordKind::End, context).end();
             self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns));
@@ -273,7 +277,7 @@ mod tests {
             let wanted = crate::frame::Wanted::default();
             let empty = MaybeStatic::Static("");
             let place = crate::frame::Place { file: empty, line: 0, module: empty };
-            to.site(wanted, place, Some(SpanContext { trace: TRACE, span }));
+            to.site(wanted, place, Some(context(span)));
             to.end();
             self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
         }

@@ -16,7 +16,7 @@ use super::{
     HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, SITE, TAG_BITS, Tag, Time, UNIX, WORD, texts,
 };
 use crate::level::Level;
-use crate::trace::SpanContext;
+use crate::trace::{SAMPLED, SpanContext};
 
 /// Returns the length of the record with this head, head included.
 #[inline]
@@ -129,10 +129,11 @@ impl<'a> Frame<'a> {
         self
     }
 
-    /// Returns the ids of the span around the event.
+    /// Returns the ids of the span around the event, if the span is recorded.
     pub(crate) fn context(&self) -> Option<SpanContext> {
-        let (trace, span) = self.site.trace_context?;
-        Some(SpanContext { trace, span })
+        let (trace, span, flags) = self.site.trace_context?;
+        let is_sampled = flags & SAMPLED != 0;
+        is_sampled.then_some(SpanContext { trace, span, is_sampled })
     }
 
     /// Returns whether two records are equal in all but their times.
@@ -206,8 +207,9 @@ impl<'a> Reader<'a> {
                 site.thread_name = known(reader.text(code)?);
             }
             Tag::Context => {
-                let SpanContext { trace, span } = reader.context()?;
-                site.trace_context = Some((trace, span));
+                let SpanContext { trace, span, .. } = reader.context()?;
+                let [flags, ..] = (kind >> TAG_BITS).to_le_bytes();
+                site.trace_context = Some((trace, span, flags));
             }
             _ => return None,
         }
@@ -215,10 +217,10 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Takes the ids of a span.
+    /// Takes the ids of a span that is recorded.
     fn context(&mut self) -> Option<SpanContext> {
         let trace = u128::from_le_bytes(self.array()?);
-        Some(SpanContext { trace, span: u64::from_le_bytes(self.array()?) })
+        Some(SpanContext { trace, span: u64::from_le_bytes(self.array()?), is_sampled: true })
     }
 
     /// Takes a text, by number or in full.

@@ -33,11 +33,16 @@ impl Pipeline {
         let Some(contexts) = shared.contexts.as_ref() else { return };
         let metadata = attributes.metadata();
         let parent = shared.parent(attributes.parent(), attributes.is_contextual());
-        let context = SpanContext::new(parent, shared.id);
+        let (target, name) = (metadata.target(), metadata.name());
+        let context = SpanContext::new(parent, shared.id, |trace| {
+            shared.sampling.has(parent, trace, target, name)
+        });
         contexts.insert(id.into_u64(), context);
+        if !context.is_sampled {
+            return;
+        }
         let time = shared.clock_time();
         thread::log(shared, |scratch| {
-            let (target, name) = (metadata.target(), metadata.name());
             let level = level(metadata);
             let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
             attributes.record(&mut Visitor::of_span(&mut to));
@@ -75,9 +80,9 @@ impl Pipeline {
     }
 
     pub(super) fn end_span(&self, id: &Id) {
-        self.log_part(id, RecordKind::End, |_| {});
-        if let Some(contexts) = self.shared().contexts.as_ref() {
-            contexts.remove(id.into_u64());
+        let contexts = self.shared().contexts.as_ref();
+        if let Some(context) = contexts.and_then(|contexts| contexts.remove(id.into_u64())) {
+            self.log_part_of(context, RecordKind::End, |_| {});
         }
     }
 
@@ -86,7 +91,23 @@ impl Pipeline {
     fn log_part(&self, id: &Id, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
         let shared = self.shared();
         let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()));
-        let Some(context) = known else { return };
+        if let Some(context) = known {
+            self.log_part_of(context, kind, write);
+        }
+    }
+
+    /// Logs a part of a span with these ids, if the span is sampled.
+    #[inline]
+    fn log_part_of(
+        &self,
+        context: SpanContext,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        if !context.is_sampled {
+            return;
+        }
+        let shared = self.shared();
         let time = shared.clock_time();
         thread::log(shared, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);

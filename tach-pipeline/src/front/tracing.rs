@@ -118,13 +118,18 @@ where
         }
         let level = level(metadata);
         let wanted = self.shared().wanted;
+        let around = self.shared().around(event);
+        if !wanted.events && !around.is_some_and(|span| span.is_sampled) {
+            // No sink takes it.
+            return;
+        }
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
             event.record(&mut Visitor::of_event(to));
             if wanted.events {
                 write_spans(event, &context, to);
             }
             if wanted.is_any() {
-                to.site(wanted, place(metadata, MaybeStatic::Static), self.shared().around(event));
+                to.site(wanted, place(metadata, MaybeStatic::Static), around);
             }
         });
     }

@@ -23,6 +23,7 @@ use crate::queue::{WhenFull, barrier};
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
+use crate::trace::sampling::Sampling;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -65,6 +66,7 @@ pub struct Builder {
     at_exit: Duration,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
+    sampling: Sampling,
 }
 
 impl Builder {
@@ -83,6 +85,7 @@ impl Builder {
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
             record_bytes: RECORD_BYTES,
+            sampling: Sampling::default(),
         }
     }
 
@@ -358,6 +361,21 @@ impl Builder {
         self
     }
 
+    /// Sets which spans of tracing are recorded and sent, by default all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sampling};
+    ///
+    /// let builder = Pipeline::builder().sampling(Sampling::from_env());
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    pub fn sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
@@ -376,6 +394,8 @@ impl Builder {
         if self.sinks.is_empty() {
             self.sinks.push(Sink::stderr());
         }
+        #[cfg(feature = "otlp")]
+        self.sampling.check()?;
         let levels = Levels::parse(&self.filter?)?;
         let (kept, records) = self.backtrace.unzip();
         let kept = kept.as_deref().map(Levels::parse).transpose()?;
@@ -388,7 +408,7 @@ impl Builder {
         barrier::set_up();
         let counts = opened.counts();
         let wanted = opened.wanted();
-        let shared = Shared::new(
+        let mut shared = Shared::new(
             filters,
             limits,
             wanted,
@@ -397,6 +417,7 @@ impl Builder {
             self.clock,
             counts,
         );
+        shared.sampling = self.sampling;
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
         let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks, self.interval);
@@ -462,6 +483,7 @@ impl fmt::Debug for Builder {
             .field("rate_limit", &self.rate_limit)
             .field("at_exit", &self.at_exit)
             .field("record_bytes", &self.record_bytes)
+            .field("sampling", &self.sampling)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::SpanContext;
 
-/// How many slots are allocated at once: 8 KiB.
+/// How many slots are allocated at once: 10 KiB.
 const PAGE: usize = 256;
 const PAGES: usize = 256;
 const SLOTS: usize = PAGES * PAGE;
@@ -119,6 +119,7 @@ struct Slot {
     id: AtomicU64,
     trace: [AtomicU64; 2],
     span: AtomicU64,
+    is_sampled: AtomicU64,
 }
 
 impl Slot {
@@ -132,9 +133,12 @@ impl Slot {
             return false;
         }
         let (low, high) = (context.trace as u64, (context.trace >> u64::BITS) as u64);
-        for (word, value) in
-            [(&self.trace[0], low), (&self.trace[1], high), (&self.span, context.span)]
-        {
+        for (word, value) in [
+            (&self.trace[0], low),
+            (&self.trace[1], high),
+            (&self.span, context.span),
+            (&self.is_sampled, context.is_sampled.into()),
+        ] {
             // ORDERING: Relaxed: whoever has the span's number has it from this thread.
             word.store(value, Ordering::Relaxed);
         }
@@ -144,10 +148,11 @@ impl Slot {
     #[inline]
     fn get(&self, id: u64) -> Option<SpanContext> {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
-        let [known, low, high, span] = [&self.id, &self.trace[0], &self.trace[1], &self.span]
-            .map(|word| word.load(Ordering::Relaxed));
+        let [known, low, high, span, is_sampled] =
+            [&self.id, &self.trace[0], &self.trace[1], &self.span, &self.is_sampled]
+                .map(|word| word.load(Ordering::Relaxed));
         let trace = u128::from(high) << u64::BITS | u128::from(low);
-        (known == id).then_some(SpanContext { trace, span })
+        (known == id).then_some(SpanContext { trace, span, is_sampled: is_sampled != 0 })
     }
 
     #[inline]
@@ -172,7 +177,11 @@ mod tests {
     use super::*;
 
     fn context(number: u64) -> SpanContext {
-        SpanContext { trace: u128::from(number) << 64 | 7, span: number }
+        SpanContext {
+            trace: u128::from(number) << 64 | 7,
+            span: number,
+            is_sampled: number % 2 == 0,
+        }
     }
 
     proptest! {

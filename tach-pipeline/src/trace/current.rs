@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn it_is_the_innermost_span_of_the_pipeline() {
-        let context = |span| SpanContext { trace: 1, span };
+        let context = |span| SpanContext { trace: 1, span, is_sampled: true };
         assert_eq!(get(1), None);
         enter(1, 10, context(10));
         enter(1, 11, context(11));

@@ -76,7 +76,11 @@ impl<'a> SpanPart<'a> {
                 What::Start(Start { level: head.level(), target, name, parent, site })
             }
             VALUES => What::Values,
-            LINK => What::Link(reader.context()?),
+            LINK => {
+                let linked = reader.context()?;
+                let is_sampled = u64::from_le_bytes(reader.array()?) != 0;
+                What::Link(SpanContext { is_sampled, ..linked })
+            }
             END => What::End,
             _ => return None,
         };

@@ -8,7 +8,7 @@ use tach_log::{Format, adapter};
 use super::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
-use crate::trace::SpanContext;
+use crate::trace::{SAMPLED, SpanContext};
 
 /// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,7 +74,9 @@ impl Writer<'_> {
     pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<SpanContext>) {
         self.to.buffer.add(KIND_AT, u64::from(SITE));
         if let Some(around) = around {
-            self.words(&mut [Tag::Context as u64], u64::from(NO_KEY) << TEXT_SHIFT);
+            let flags = if around.is_sampled { SAMPLED } else { 0 };
+            let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
+            self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);
             self.ids(around);
         }
         if wanted.place {

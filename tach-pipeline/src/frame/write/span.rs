@@ -42,8 +42,9 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Writes the ids of another span, for [`RecordKind::Link`].
+    /// Writes the ids of another span and its flag, for [`RecordKind::Link`].
     pub(crate) fn link(&mut self, to: SpanContext) {
         self.ids(to);
+        self.to.buffer.push(&u64::from(to.is_sampled).to_le_bytes());
     }
 }

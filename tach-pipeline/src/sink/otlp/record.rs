@@ -7,7 +7,7 @@ use std::io;
 use tach_log::adapter;
 use tach_log::{Event, Format, Value};
 
-use super::protobuf::{bytes, fixed_64, message, number};
+use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
 use super::value::{self, any_value, key_value};
 
@@ -18,6 +18,7 @@ mod field {
     pub(super) const SEVERITY_TEXT: u32 = 3;
     pub(super) const BODY: u32 = 5;
     pub(super) const ATTRIBUTES: u32 = 6;
+    pub(super) const FLAGS: u32 = 8;
     pub(super) const TRACE_ID: u32 = 9;
     pub(super) const SPAN_ID: u32 = 10;
     pub(super) const OBSERVED_TIME: u32 = 11;
@@ -65,7 +66,8 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
     if adapter::has_spans(event) {
         message(to, field::ATTRIBUTES, |to| span_names(to, event))?;
     }
-    if let Some((trace, span)) = adapter::trace_context(event) {
+    if let Some((trace, span, flags)) = adapter::trace_context(event) {
+        fixed_32(to, field::FLAGS, flags.into());
         bytes(to, field::TRACE_ID, &trace.to_be_bytes());
         bytes(to, field::SPAN_ID, &span.to_be_bytes());
     }

@@ -12,8 +12,8 @@ use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
 use super::value::{key_texts, key_value};
 use crate::frame::{Frame, Start, What};
-use crate::trace::SpanContext;
 use crate::trace::span::{Item, Span};
+use crate::trace::{SAMPLED, SpanContext};
 
 /// The numbers of the messages' fields.
 mod field {
@@ -35,6 +35,7 @@ mod field {
     pub(super) const EVENT_TIME: u32 = 1;
     pub(super) const EVENT_NAME: u32 = 2;
     pub(super) const EVENT_ATTRIBUTES: u32 = 3;
+    pub(super) const LINK_FLAGS: u32 = 6;
     pub(super) const STATUS_MESSAGE: u32 = 2;
     pub(super) const STATUS_CODE: u32 = 3;
 }
@@ -47,8 +48,7 @@ const INTERNAL: u64 = 1;
 const OK: u64 = 1;
 const ERROR: u64 = 2;
 
-/// W3C's flag of sampled traces, and OTLP's statement that the parent is known not to be remote.
-const SAMPLED: u32 = 0x001;
+/// OTLP's statement that the parent is known not to be remote.
 const IS_LOCAL_KNOWN: u32 = 0x100;
 
 const EXCEPTION: &str = "exception";
@@ -64,7 +64,7 @@ pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Sta
         }
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
-        fixed_32(to, field::FLAGS, SAMPLED | IS_LOCAL_KNOWN);
+        fixed_32(to, field::FLAGS, u32::from(SAMPLED) | IS_LOCAL_KNOWN);
         let mut own = Own::new(start.name);
         site(&start.site, &mut |key, value| own.attribute(to, key, value));
         own.items(to, span);
@@ -75,6 +75,12 @@ pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Sta
 fn ids(to: &mut Vec<u8>, context: SpanContext) {
     bytes(to, field::TRACE_ID, &context.trace.to_be_bytes());
     bytes(to, field::SPAN_ID, &context.span.to_be_bytes());
+}
+
+fn link(to: &mut Vec<u8>, linked: SpanContext) {
+    ids(to, linked);
+    let sampled = if linked.is_sampled { SAMPLED } else { 0 };
+    fixed_32(to, field::LINK_FLAGS, u32::from(sampled) | IS_LOCAL_KNOWN);
 }
 
 /// Passes the place and the thread as attributes.
@@ -130,7 +136,7 @@ impl Own {
                     if let What::Link(linked) = part.what {
                         self.links += 1;
                         if self.links <= MOST {
-                            message(to, field::LINKS, |to| ids(to, linked));
+                            message(to, field::LINKS, |to| link(to, linked));
                         }
                     }
                     let visited = part.fields.visit(&mut |key, value| {

@@ -1,0 +1,272 @@
+//! Which spans are recorded, decided when they start.
+
+use std::env;
+use std::ffi::OsString;
+
+use super::SpanContext;
+use super::ratio::Ratio;
+#[cfg(feature = "otlp")]
+use crate::error::Error;
+
+const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
+
+/// Which spans are recorded and sent, for [`Builder::sampling`](crate::Builder::sampling).
+///
+/// The decision is made when the root of a trace starts. Its descendants follow it, in other
+/// services too: a span follows the sampled flag of its parent. By default all traces are sampled.
+///
+/// A span that is not sampled has ids, which its records have in other sinks, and costs little
+/// else: its fields are not read. Nothing is sent of it.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Pipeline, Sampling};
+///
+/// let sampling = Sampling::ratio(0.1).target("app::health", 0.0).span("checkout", 1.0);
+/// let builder = Pipeline::builder().sampling(sampling);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Sampling {
+    others: Ratio,
+    rules: Vec<Rule>,
+    follows_parents: bool,
+    /// The first variable that can't be used: its name, its value and the reason.
+    fault: Option<(&'static str, String, &'static str)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    by: By,
+    text: String,
+    ratio: Ratio,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Target,
+    Name,
+}
+
+impl Sampling {
+    /// Samples this part of all traces, from 0 to 1.
+    ///
+    /// The id of the trace decides, as in OpenTelemetry's SDKs for Rust and Go: services with the
+    /// same ratio choose the same traces.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sampling};
+    ///
+    /// let builder = Pipeline::builder().sampling(Sampling::ratio(0.01));
+    /// ```
+    pub fn ratio(ratio: f64) -> Self {
+        let (others, rules) = (Ratio::new(ratio), Vec::new());
+        Self { others, rules, follows_parents: true, fault: None }
+    }
+
+    /// Returns the sampling that `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` name:
+    /// `always_on`, `always_off` or `traceidratio`, which ignore parents, or the same after
+    /// `parentbased_`. If the first is empty or not set, all traces are sampled.
+    ///
+    /// A variable that can't be used fails [`Builder::build`](crate::Builder::build).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sampling};
+    ///
+    /// let builder = Pipeline::builder().sampling(Sampling::from_env());
+    /// ```
+    pub fn from_env() -> Self {
+        Self::from_variables(|name| env::var_os(name))
+    }
+
+    /// Samples traces by this ratio if the target of the root starts with `prefix`. Of several
+    /// rules that apply, the first one counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Sampling;
+    ///
+    /// let sampling = Sampling::ratio(0.1).target("app::health", 0.0);
+    /// ```
+    pub fn target(self, prefix: &str, ratio: f64) -> Self {
+        self.rule(By::Target, prefix, ratio)
+    }
+
+    /// Samples traces by this ratio if `name` is the name of the root in the program, which its
+    /// field `otel.name` does not change. Of several rules that apply, the first one counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Sampling;
+    ///
+    /// let sampling = Sampling::ratio(0.1).span("checkout", 1.0);
+    /// ```
+    pub fn span(self, name: &str, ratio: f64) -> Self {
+        self.rule(By::Name, name, ratio)
+    }
+
+    /// Decides about each span as about a root, whatever was decided about its parent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Sampling;
+    ///
+    /// // A service that trusts no decision of its callers.
+    /// let sampling = Sampling::ratio(0.1).ignore_parents();
+    /// ```
+    pub fn ignore_parents(mut self) -> Self {
+        self.follows_parents = false;
+        self
+    }
+
+    fn rule(mut self, by: By, text: &str, ratio: f64) -> Self {
+        self.rules.push(Rule { by, text: text.to_owned(), ratio: Ratio::new(ratio) });
+        self
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        // An empty variable counts as unset.
+        let find = |name| variable(name).filter(|value| !value.is_empty());
+        let Some(value) = find(SAMPLER) else { return Self::default() };
+        let value = value.to_string_lossy().trim().to_ascii_lowercase();
+        let (follows_parents, root) = match value.strip_prefix("parentbased_") {
+            Some(root) => (true, root),
+            None => (false, &*value),
+        };
+        let argument = || match find(ARGUMENT) {
+            Some(text) => {
+                let ratio = text.to_str().and_then(|text| text.trim().parse().ok());
+                ratio.filter(|ratio| (0.0..=1.0).contains(ratio)).ok_or_else(|| {
+                    let text = text.to_string_lossy().into_owned();
+                    (ARGUMENT, text, "it must be a number from 0 to 1")
+                })
+            }
+            None => Ok(1.0),
+        };
+        let ratio = match root {
+            "always_on" => Ok(1.0),
+            "always_off" => Ok(0.0),
+            "traceidratio" => argument(),
+            _ => {
+                const NAMES: &str = "it must be always_on, always_off, traceidratio, or one of \
+                                     these after parentbased_";
+                Err((SAMPLER, value.clone(), NAMES))
+            }
+        };
+        let fault = ratio.as_ref().err().cloned();
+        Self { follows_parents, fault, ..Self::ratio(ratio.unwrap_or(1.0)) }
+    }
+
+    /// # Errors
+    ///
+    /// If a variable can't be used.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let fault = self.fault.as_ref();
+        fault.map_or(Ok(()), |(name, value, reason)| Err(Error::option(name, value, reason)))
+    }
+
+    /// Returns whether a span is sampled.
+    #[inline]
+    pub(crate) fn has(
+        &self,
+        parent: Option<SpanContext>,
+        trace: u128,
+        target: &str,
+        name: &str,
+    ) -> bool {
+        match parent {
+            Some(parent) if self.follows_parents => parent.is_sampled,
+            _ => self.ratio_of(target, name).has(trace),
+        }
+    }
+
+    fn ratio_of(&self, target: &str, name: &str) -> Ratio {
+        let applies = |rule: &&Rule| match rule.by {
+            By::Target => target.starts_with(&rule.text),
+            By::Name => name == rule.text,
+        };
+        self.rules.iter().find(applies).map_or(self.others, |rule| rule.ratio)
+    }
+}
+
+/// Samples all traces, except those whose parent is not sampled.
+impl Default for Sampling {
+    fn default() -> Self {
+        Self::ratio(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENTS: [Option<SpanContext>; 3] = [
+        None,
+        Some(SpanContext { trace: 1, span: 1, is_sampled: false }),
+        Some(SpanContext { trace: 1, span: 1, is_sampled: true }),
+    ];
+
+    fn variables(sampler: &str, argument: &str) -> Sampling {
+        Sampling::from_variables(|name| {
+            Some(if name == SAMPLER { sampler.into() } else { argument.into() })
+        })
+    }
+
+    #[test]
+    fn a_span_follows_its_parent() {
+        let has = |sampling: &Sampling| PARENTS.map(|parent| sampling.has(parent, 1, "app", "a"));
+        for (ratio, of_root) in [(0.0, false), (1.0, true)] {
+            let sampling = Sampling::ratio(ratio);
+            assert_eq!(has(&sampling), [of_root, false, true]);
+            assert_eq!(has(&sampling.ignore_parents()), [of_root; 3]);
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_applies_counts() {
+        let sampling =
+            Sampling::ratio(0.0).target("app::db", 1.0).span("ping", 0.0).target("app", 1.0);
+        let has = |target, name| sampling.has(None, 1, target, name);
+        assert!(has("app::db::pool", "ping") && has("app", "pong"));
+        assert!(!has("app", "ping") && !has("other::app", "pong"));
+    }
+
+    #[test]
+    fn each_name_of_the_specification_is_known() {
+        for (name, expected) in [
+            ("", Sampling::ratio(1.0)),
+            ("parentbased_always_on", Sampling::ratio(1.0)),
+            ("parentbased_always_off", Sampling::ratio(0.0)),
+            ("parentbased_traceidratio", Sampling::ratio(0.25)),
+            ("always_on", Sampling::ratio(1.0).ignore_parents()),
+            (" Always_Off ", Sampling::ratio(0.0).ignore_parents()),
+            ("traceidratio", Sampling::ratio(0.25).ignore_parents()),
+        ] {
+            assert_eq!(variables(name, " 0.25"), expected, "{name}");
+        }
+        assert_eq!(variables("parentbased_traceidratio", ""), Sampling::ratio(1.0));
+    }
+
+    #[cfg(feature = "otlp")]
+    #[test]
+    fn a_variable_that_can_t_be_used_fails_and_is_named() {
+        for (sampler, argument, named) in [
+            ("xray", "", "OTEL_TRACES_SAMPLER \"xray\""),
+            ("traceidratio", "ten", "OTEL_TRACES_SAMPLER_ARG \"ten\""),
+            ("parentbased_traceidratio", "1.5", "OTEL_TRACES_SAMPLER_ARG \"1.5\""),
+        ] {
+            let error = variables(sampler, argument).check().unwrap_err();
+            assert!(error.is_option() && error.to_string().contains(named), "{error}");
+        }
+    }
+}
