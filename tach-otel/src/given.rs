@@ -158,6 +158,21 @@ mod tests {
         }
     }
 
+    /// A thread may be held up after it has read the time of a start.
+    #[test]
+    fn a_start_of_the_last_ten_seconds_is_moved_after_a_step() {
+        for (wall, given, expected) in [
+            (NOW + HOUR, NOW + HOUR - 9 * S, NOW - 9 * S),
+            (NOW + HOUR, NOW + HOUR - 11 * S, NOW + HOUR - 11 * S),
+            (NOW + MS / 2, NOW - 9 * S, NOW - 9 * S),
+        ] {
+            let present = Present { now_ns: NOW, wall_ns: wall, stepped_ns: 0, has_ages: true };
+            let mut builder = SpanBuilder::from_name("given").with_start_time(system_time(given));
+            assert_eq!(present.settle(&mut builder), system_time(expected));
+            assert_eq!(builder.start_time, Some(system_time(expected)));
+        }
+    }
+
     #[test]
     fn a_microsecond_is_just_before() {
         let time = 1_700_000_000_000_000_000;

@@ -211,3 +211,29 @@ impl State {
         self.listed.get().map_or(0, Table::used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    /// A thread reads the clock, is held up, and starts its span after a step.
+    #[test]
+    fn a_span_that_is_late_has_the_line_of_its_moment() {
+        let state = State::new(Instant::from_ticks(0));
+        let start = |elapsed_s: u64, line_s: u64| {
+            let elapsed_ns = elapsed_s * S;
+            let moment = Moment { elapsed_ns, unix_ns: line_s * S + elapsed_ns };
+            state.of_span(moment, &Context::new()).0.0 / S
+        };
+        assert_eq!(start(1, 1000), 1000);
+        assert_eq!(start(3, 5000), 5000);
+        assert_eq!(start(2, 1000), 1000, "before the step");
+        assert_eq!(start(4, 5000), 5000, "the step stands");
+        assert_eq!((start(11, 6000), start(20, 7000)), (6000, 7000), "a series of steps");
+        assert_eq!(start(19, 6000), 6000, "before the last");
+        assert_eq!(start(21, 7000), 7000);
+        assert_eq!(state.stepped_ns(), 20 * S);
+    }
+}

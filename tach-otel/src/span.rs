@@ -415,3 +415,43 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry::trace::TracerProvider;
+    use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+    use std::sync::Arc;
+    use tach_core::ManualClock;
+
+    #[test]
+    fn a_span_near_a_step_takes_a_slot_from_its_context_to_its_end() {
+        for sampler in [Sampler::AlwaysOn, Sampler::AlwaysOff] {
+            let is_sampled = matches!(sampler, Sampler::AlwaysOn);
+            let provider = SdkTracerProvider::builder().with_sampler(sampler).build();
+            let clock = Arc::new(ManualClock::new(UnixTime::from_nanos(1 << 60)));
+            let tracer = Clocked::new(provider).with_clock(clock.clone()).tracer("it");
+            let used = || tracer.lines.used();
+            let start = || tracer.start_with_context("near", &Context::new());
+            let early = start();
+            clock.step_forward(Duration::from_secs(3600));
+            let [dropped, mut ended, mut late] = [start(), start(), start()];
+            early.span_context();
+            assert_eq!(used(), 0);
+            dropped.span_context();
+            dropped.span_context();
+            ended.span_context();
+            assert_eq!(used(), 2);
+            drop(dropped);
+            assert_eq!(used(), 1);
+            ended.end();
+            assert_eq!(used(), usize::from(!is_sampled), "a span that is not recorded never ends");
+            drop(ended);
+            late.end();
+            late.span_context();
+            assert_eq!(used(), usize::from(!is_sampled));
+            drop(late);
+            assert_eq!(used(), 0);
+        }
+    }
+}

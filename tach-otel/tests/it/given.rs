@@ -9,7 +9,7 @@ use opentelemetry::Context;
 use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::SpanData;
 use tach_core::adapter::system_time_step_ns;
-use tach_core::{ManualClock, UnixTime};
+use tach_core::{Clock, ManualClock, UnixTime};
 use tach_otel::Clocked;
 
 use crate::support::{Sdk, tach_now, tolerance};
@@ -143,20 +143,43 @@ fn only_times_of_just_now_are_moved() {
 
 /// The wall clock is behind the manual one, so that an age would not be just now.
 #[test]
-fn a_time_that_is_ahead_by_less_than_a_microsecond_is_now() {
-    for (ahead_ns, is_moved) in [(0, true), (900, true), (2_000, false)] {
+fn a_time_within_a_microsecond_is_now() {
+    for (ahead_ns, is_moved) in [(-900, true), (0, true), (900, true), (2_000, false)] {
         let sdk = Sdk::new();
-        let start = UnixTime::now().saturating_add(Duration::from_micros(700));
-        let clock = Arc::new(ManualClock::new(start));
-        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
+        let clock = ManualClock::new(UnixTime::now().saturating_add(Duration::from_micros(700)));
+        let clock = Arc::new(clock);
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
         let mut span = tracer.start("given");
-        let given = SystemTime::from(start) + Duration::from_nanos(ahead_ns);
+        clock.advance(Duration::from_micros(5));
+        let now = clock.unix_time().as_nanos();
+        let time = |ns| SystemTime::from(UnixTime::from_nanos(ns));
+        let given = time(now.saturating_add_signed(ahead_ns));
         span.end_with_timestamp(given);
         // A thread that is held up gives a time that the wall clock has passed.
         let was_held_up = SystemTime::now() >= given;
         let end = sdk.span("given").end_time;
-        assert!(end == SystemTime::from(start) || !is_moved, "{ahead_ns} ns");
+        assert!(end == time(now) || !is_moved, "{ahead_ns} ns");
         assert!(end == given || is_moved || was_held_up, "{ahead_ns} ns");
+    }
+}
+
+/// By its age, which the real wall clock measures, the time would be kept.
+#[test]
+fn a_time_of_the_wall_clock_is_now_on_a_line_that_is_apart() {
+    for step in [Duration::from_micros(500), HOUR] {
+        let sdk = Sdk::new();
+        let clock = ManualClock::new(UnixTime::now().saturating_add(100 * HOUR));
+        let clock = Arc::new(clock);
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+        let mut span = tracer.start("given");
+        clock.advance(Duration::from_secs(1));
+        clock.step_forward(step);
+        let given = SystemTime::from(clock.unix_time()) - Duration::from_nanos(500);
+        span.add_event_with_timestamp("event", given, vec![]);
+        span.end_with_timestamp(given);
+        let span = sdk.span("given");
+        assert_eq!(span.end_time, span.start_time + Duration::from_secs(1), "{step:?}");
+        assert_eq!(span.events[0].timestamp, span.end_time, "{step:?}");
     }
 }
 

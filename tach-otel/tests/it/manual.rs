@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::SpanData;
-use tach_core::{ManualClock, UnixTime};
+use tach_core::{Clock, ManualClock, UnixTime, event_time};
 use tach_otel::Clocked;
 
 use crate::support::Sdk;
@@ -44,6 +44,27 @@ fn a_span_is_as_long_as_the_clock_went_on_whatever_the_wall_clock_did() {
         assert_eq!(times(&exported), (SECOND, 4 * SECOND + Duration::from_nanos(7)));
         assert_eq!(exported.events.events[0].timestamp, UNIX_EPOCH + START + 4 * SECOND);
     }
+}
+
+#[test]
+fn an_event_has_the_event_time_if_that_is_in_the_span_and_just_before() {
+    const MS: Duration = Duration::from_millis(1);
+    let (sdk, clock) = (Sdk::new(), clock());
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+    let before = clock.anchor();
+    clock.advance(3 * MS);
+    let mut span = tracer.start("work");
+    event_time::during(before, || span.add_event("before the span", vec![]));
+    let within = clock.anchor();
+    clock.advance(10 * MS);
+    event_time::during(within, || span.add_event("10 ms before", vec![]));
+    clock.advance(Duration::from_nanos(1));
+    event_time::during(within, || span.add_event("longer before", vec![]));
+    span.end();
+    let span = sdk.span("work");
+    let since_start = |at: usize| span.events[at].timestamp.duration_since(span.start_time);
+    let expected = [Duration::ZERO, Duration::ZERO, 10 * MS + Duration::from_nanos(1)];
+    assert_eq!([0, 1, 2].map(|at| since_start(at).unwrap()), expected);
 }
 
 #[test]

@@ -320,8 +320,9 @@ fn children_of_a_long_span_follow_the_wall_clock_after_every_step() {
     let (clock, tracer) = clocked(&sdk);
     let root = Context::new().with_span(tracer.start("root"));
     clock.step_forward(3600 * SECOND);
-    let worker = root.with_span(tracer.start_with_context("worker", &root));
+    let worker = tracer.start_with_context("worker", &root);
     clock.advance(600 * SECOND);
+    let worker = root.with_span(worker);
     clock.step_forward(60 * SECOND);
     tracer.start_with_context("at once", &worker).end();
     clock.advance(10 * SECOND);

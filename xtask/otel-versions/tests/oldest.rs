@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry::Context;
+use opentelemetry::{Context, global};
 use opentelemetry::logs::{Logger, LoggerProvider};
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
@@ -31,6 +31,29 @@ fn spans_have_the_clock_s_times() {
     assert_eq!(child.end_time, child.start_time + Duration::from_nanos(7));
     assert_eq!(child.events.events[0].timestamp, child.end_time);
     assert_eq!(root.end_time, child.end_time);
+}
+
+/// The spans of `global::tracer`, and `SpanRef`, give the wall clock's time.
+#[test]
+fn given_times_of_just_now_become_the_clock_s() {
+    let exporter = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let clock = Arc::new(ManualClock::new(UnixTime::from_secs(1_700_000_000).unwrap()));
+    global::set_tracer_provider(Clocked::new(provider.clone()).with_clock(clock.clone()));
+    let tracer = global::tracer("oldest");
+    let root = Context::new().with_span(tracer.start("root"));
+    let mut child = tracer.start_with_context("child", &root);
+    clock.advance(Duration::from_nanos(7));
+    child.add_event("event", vec![]);
+    child.end();
+    root.span().add_event("event", vec![]);
+    root.span().end();
+    let spans = exporter.get_finished_spans().unwrap();
+    assert_eq!(spans.len(), 2);
+    for span in spans {
+        assert_eq!(span.end_time, span.start_time + Duration::from_nanos(7));
+        assert_eq!(span.events.events[0].timestamp, span.end_time);
+    }
 }
 
 #[test]
