@@ -44,7 +44,8 @@
 //! Methods of [`Json`] and [`Logfmt`] rename, order, add and drop the parts of an event, and choose
 //! how time and level are written. [`Json::ecs`], [`Json::google_cloud`], [`Json::datadog`] and
 //! [`Json::opentelemetry`] are the layouts that these services read. [`Line::compact`] is the line
-//! for developers. Each key stands once in every format, with its innermost value.
+//! for developers. Each key stands once in every format, with its innermost value. (In [`Line`] and
+//! [`Logfmt`], keys that differ only in characters that become `_` are equal, and both stand.)
 //!
 //! # Features
 //!

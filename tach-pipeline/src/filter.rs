@@ -26,6 +26,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
+    /// Parses directives.
     ///
     /// # Errors
     ///

@@ -69,6 +69,9 @@
 //! # fn main() {}
 //! ```
 //!
+//! A record of `log` has its own fields, and not those of tracing's spans around it: the pipeline
+//! takes it from `log`, which knows no spans.
+//!
 //! `init` of `tracing_subscriber` works too, without [`Pipeline::set_logger`]: then the crate
 //! `tracing-log` forwards the records of `log`, with their targets and within the spans around
 //! them, but without their fields. After [`Pipeline::set_logger`] that `init` panics, since it sets
@@ -145,8 +148,8 @@
 //!   is flushed, with a living [`Guard`] or with none. [`Builder::flush_at_exit`] sets how long the
 //!   exit waits, and names the platforms. Elsewhere the guard flushes at the end of `main`; before
 //!   `std::process::exit` call [`Pipeline::flush`].
-//! - `std::process::abort` and a [signal](#signals) that ends the process lose at most the contents
-//!   of the queues.
+//! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose at most the
+//!   contents of the queues. Before `exec` call [`Pipeline::flush`].
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this

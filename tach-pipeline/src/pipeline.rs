@@ -248,7 +248,8 @@ impl Pipeline {
     ///
     /// For a program that handles these signals itself, this is not needed: it ends by an exit,
     /// which [flushes](Builder::flush_at_exit). A child that was forked without `exec` ignores the
-    /// signals, since `fork` does not copy the thread that waits for them.
+    /// signals, since `fork` does not copy the thread that waits for them. The handlers also take a
+    /// signal that was ignored before, such as SIGINT of a shell's background job.
     ///
     /// # Errors
     ///

@@ -455,7 +455,8 @@ impl Sink {
 
     /// Drops records that the directives exclude, with the syntax of
     /// [`Builder::filter`](crate::Builder::filter), which applies before. If they can't be parsed,
-    /// building the pipeline fails. Counts of dropped records pass at their level, `Warn`.
+    /// building the pipeline fails. The pipeline's own counts of dropped records have the level
+    /// `Warn`, and pass for any target.
     ///
     /// # Examples
     ///

@@ -347,6 +347,16 @@ fn opentelemetry_has_the_json_of_its_protocol() {
     assert_eq!(text.lines().count(), 1);
 }
 
+/// A reader of protobuf's JSON refuses a number in place of a text.
+#[test]
+fn opentelemetry_has_its_level_as_a_text() {
+    let text = line(
+        &Json::opentelemetry().levels([60, 50, 40, 30, 20, 10]),
+        &Record::builder().level(Level::Warn).build(),
+    );
+    assert!(text.contains(r#""severityNumber":13,"severityText":"40","#), "{text}");
+}
+
 #[test]
 fn logfmt_has_the_same_options() {
     let format = Logfmt::new()

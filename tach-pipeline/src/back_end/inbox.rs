@@ -95,8 +95,8 @@ impl Inbox {
         buffers.give_back(mem::take(&mut self.bytes), 2 * self.queue.capacity());
     }
 
-    /// Has the thread wake the back end at its next record. Returns whether that is new, so that a
-    /// record may be on its way whose call does not.
+    /// Makes the thread's next record wake the back end. Returns whether the flag was clear: then a
+    /// record may be on its way whose call does not wake the back end.
     pub(crate) fn fall_asleep(&mut self) -> bool {
         let is_new = self.queue.fall_asleep();
         if is_new {

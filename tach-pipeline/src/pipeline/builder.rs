@@ -200,7 +200,7 @@ impl Builder {
     /// with the debug records that led to it.
     ///
     /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
-    /// A sink with a filter of its own writes what that accepts.
+    /// A [sink's own filter](crate::Sink::filter) applies to the kept records too.
     ///
     /// # Examples
     ///
@@ -290,11 +290,11 @@ impl Builder {
     }
 
     /// Sets how long the process waits at its exit until everything is written, by default five
-    /// seconds. Without a time there is no flush at the exit.
+    /// seconds. A timeout of zero disables the flush.
     ///
     /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
-    /// `panic = "abort"`, so is each panic. `std::process::abort`, [signals](crate#signals) and
-    /// `_exit` are not.
+    /// `panic = "abort"`, so is each panic. `std::process::abort`, [signals](crate#signals),
+    /// `_exit` and `exec` are not.
     ///
     /// # Platform-specific behavior
     ///
@@ -437,7 +437,8 @@ impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
     /// global subscriber of tracing, then as the logger of `log`.
     ///
-    /// In a forked child it takes the place of the pipeline that the parent installed.
+    /// In a forked child it takes the place of the pipeline that the parent installed. A record of
+    /// `log` [carries no spans](crate#plugging-in).
     ///
     /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
     /// [crate](crate#plugging-in).

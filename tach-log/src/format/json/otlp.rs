@@ -31,7 +31,12 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
     to.extend_from_slice(b"\",\"severityNumber\":");
     write_plain(to, Value::U64(event.severity_number()));
     to.extend_from_slice(b",\"severityText\":");
-    to.extend_from_slice(layout.level(event).as_bytes());
+    let level = layout.level(event);
+    if level.starts_with('"') {
+        to.extend_from_slice(level.as_bytes());
+    } else {
+        quoted(to, level);
+    }
     if !event.message().is_empty() {
         to.extend_from_slice(b",\"body\":{\"stringValue\":");
         quoted(to, event.message());

@@ -8,8 +8,9 @@ impl Json {
     /// ECS logging][spec] write it.
     ///
     /// `err` or else `error` is `error.message`, `trace_id` is `trace.id`, and `span_id` is
-    /// `span.id`. The names of the spans are `labels.span`. Add `service.name` and others by
-    /// [`with`](Self::with).
+    /// `span.id`. An event must not have both `err` and `error`: the latter would keep its name,
+    /// which is an object in ECS. The names of the spans are `labels.span`. Add `service.name` and
+    /// others by [`with`](Self::with).
     ///
     /// [ecs]: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     /// [spec]: https://github.com/elastic/ecs-logging/blob/main/spec/spec.json
@@ -44,9 +45,14 @@ impl Json {
     }
 
     /// Creates the layout of [structured logs of Google Cloud][google], which its agents and
-    /// runtimes parse. The fields `trace_id` and `span_id` lead to the trace.
+    /// runtimes parse.
+    ///
+    /// The fields `trace_id` and `span_id` lead to the trace, if the log's agent knows the project.
+    /// Otherwise [a trace has the text][trace] `projects/PROJECT_ID/traces/TRACE_ID`, which the
+    /// field `trace_id` then must hold.
     ///
     /// [google]: https://cloud.google.com/logging/docs/structured-logging
+    /// [trace]: https://cloud.google.com/trace/docs/trace-log-integration
     ///
     /// # Examples
     ///

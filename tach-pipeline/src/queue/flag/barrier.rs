@@ -3,15 +3,14 @@
 #[cfg(all(target_os = "linux", not(all(test, loom))))]
 use rustix::thread::{MembarrierCommand, membarrier};
 
-/// Has every thread of the process pass a fence, wherever it is. Returns false if that can't be
-/// had.
+/// Makes every thread of the process execute a fence. Returns false if the kernel refuses.
 #[cfg(all(target_os = "linux", not(all(test, loom))))]
 pub(crate) fn pass() -> bool {
     membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }
 
-/// Has the kernel allow [`pass`]. If the process has several threads, that takes milliseconds, so a
-/// thread of its own waits for it.
+/// Registers the process with the kernel, so that [`pass`] works. If the process has several
+/// threads, that takes milliseconds, so a thread of its own waits for it.
 #[cfg(all(target_os = "linux", not(all(test, loom))))]
 pub(crate) fn set_up() {
     use std::sync::Once;
