@@ -18,7 +18,7 @@ pub(crate) trait Rules<R> {
     /// Returns whether too little time is left for a call.
     fn refuses(&self, left: Duration) -> bool;
 
-    /// Writes into a request that is sent now how much time is left.
+    /// Writes into a request that is sent now how much time is left, also for the second time.
     fn announce(&self, left: Duration, request: &mut R);
 }
 
@@ -62,18 +62,12 @@ impl<S> Waits<S> {
         reason = "otherwise a response or a request is copied once more"
     )]
     #[inline(always)]
-    pub(crate) fn call<R, P>(
-        &mut self,
-        mut request: R,
-        budget: Budget,
-        rules: &Arc<P>,
-    ) -> Call<S, R, P>
+    pub(crate) fn call<R, P>(&mut self, request: R, budget: Budget, rules: &Arc<P>) -> Call<S, R, P>
     where
         S: Service<R> + Clone,
         P: Rules<R>,
     {
         let state = if mem::take(&mut self.is_ready) {
-            rules.announce(budget.total(), &mut request);
             let _entered = Entered::new(budget);
             State::Running { future: self.inner.call(request) }
         } else {

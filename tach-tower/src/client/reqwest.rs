@@ -35,7 +35,7 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let settings = &self.settings;
         let own = request.timeout().copied().unwrap_or(Duration::MAX);
         let budget = settings.budget(None, own, request.headers());
@@ -43,6 +43,7 @@ where
             settings.stats.count_refused();
             self.inner.refuse(budget)
         } else {
+            settings.announce(budget.total(), &mut request);
             self.inner.call(request, budget, settings)
         };
         ReqwestFuture { call, unanswered: Unanswered(Some(settings.stats.clone())) }

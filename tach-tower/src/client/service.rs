@@ -12,7 +12,7 @@ use super::PropagateFuture;
 use super::future::BoxError;
 use super::layer::Settings;
 use crate::body::BudgetBody;
-use crate::call::Waits;
+use crate::call::{Rules, Waits};
 use crate::grpc;
 
 /// A client whose calls announce the time left, and end with it.
@@ -71,6 +71,7 @@ where
             settings.stats.count_refused();
             self.inner.refuse(budget)
         } else {
+            settings.announce(budget.total(), &mut request);
             request.extensions_mut().insert(budget);
             self.inner.call(request, budget, settings)
         };

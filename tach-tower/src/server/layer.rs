@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderName, Response, StatusCode};
+use http::{HeaderMap, HeaderName, Response, StatusCode};
 use tach_core::{Budget, Clock, adapter};
 use tower_layer::Layer;
 
@@ -61,7 +61,7 @@ pub(super) struct Settings {
     clock: Option<&'static dyn Clock>,
     pub(super) ending: Ending,
     pub(super) has_server_timing: bool,
-    has_extension: bool,
+    pub(super) has_extension: bool,
     pub(super) stats: Stats,
 }
 
@@ -317,10 +317,9 @@ impl BudgetLayer {
 }
 
 impl Settings {
-    /// Starts the budget of a request with these headers and extensions.
+    /// Starts the budget of a request with these headers, within an outer one.
     #[inline]
-    pub(super) fn budget(&self, headers: &HeaderMap, extensions: &Extensions) -> Budget {
-        let outer = if extensions.is_empty() { None } else { extensions.get::<Budget>() };
+    pub(super) fn budget(&self, headers: &HeaderMap, outer: Option<&Budget>) -> Budget {
         let asked = self.headers.least(Duration::MAX, headers, self.clock, &self.stats);
         // A caller that sets no limit doesn't give up.
         let asked = if asked == Duration::MAX { asked } else { asked.saturating_sub(self.reserve) };
@@ -329,20 +328,6 @@ impl Settings {
             (Some(outer), _) => outer.child(limit, self.reserve),
             (None, Some(clock)) => Budget::new(limit).with_clock(clock),
             (None, None) => Budget::new(limit),
-        }
-    }
-}
-
-impl Settings {
-    /// Puts the budget into a request's extensions, or only replaces an outer one there.
-    #[inline]
-    pub(super) fn hand_over(&self, budget: Budget, extensions: &mut Extensions) {
-        if self.has_extension {
-            extensions.insert(budget);
-        } else if !extensions.is_empty() {
-            if let Some(outer) = extensions.get_mut() {
-                *outer = budget;
-            }
         }
     }
 }

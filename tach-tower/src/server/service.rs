@@ -5,6 +5,7 @@ use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use http::{Request, Response};
+use tach_core::Budget;
 use tower_service::Service;
 
 use super::ResponseFuture;
@@ -66,14 +67,18 @@ where
     #[inline]
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let settings = &self.settings;
-        let budget = settings.budget(request.headers(), request.extensions());
+        let outer = request.extensions().get::<Budget>();
+        let has_outer = outer.is_some();
+        let budget = settings.budget(request.headers(), outer);
         let is_grpc = grpc::is_spoken(request.version(), request.headers());
         let stages = settings.has_server_timing.then(|| Stages::new(budget));
         let call = if Rules::<Request<Q>>::refuses(&**settings, budget.total()) {
             settings.stats.count_refused();
             self.inner.refuse(budget)
         } else {
-            settings.hand_over(budget, request.extensions_mut());
+            if settings.has_extension || has_outer {
+                request.extensions_mut().insert(budget);
+            }
             if let Some(stages) = &stages {
                 request.extensions_mut().insert(stages.clone());
             }

@@ -93,13 +93,13 @@ impl Timer {
         waker: Waker,
     ) -> Place {
         let key = state.wheel.insert(tick, waker);
-        let mut due = Vec::new();
         if tick < state.next_look {
             // Not the driver, which may have to wait until the current task returns from its poll.
+            let mut due = Vec::new();
             state.look(&mut due);
+            drop(state);
+            wake_all(&mut due);
         }
-        drop(state);
-        wake_all(&mut due);
         Place { timer: self, key }
     }
 
