@@ -106,3 +106,18 @@ impl Alarm {
         }
     }
 }
+
+#[cfg(all(test, not(feature = "tokio")))]
+mod tests {
+    use core::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn without_a_timer_a_poll_sees_the_end() {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut poll = |total| Alarm::default().poll_end(&Budget::new(total), &mut cx);
+        assert_eq!(poll(core::time::Duration::ZERO), Poll::Ready(()));
+        assert_eq!(poll(core::time::Duration::MAX), Poll::Pending);
+    }
+}

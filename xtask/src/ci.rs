@@ -32,6 +32,9 @@ const STEPS: &[Step] = &[
         run(&mut cargo(&["test", "--package", "tach-pipeline", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-otel", "--all-features"]))?;
         run(&mut cargo(&["test", "--package", "tach-tower", "--all-features"]))?;
+        // Without tokio, a budget is checked by polls alone.
+        let bare = ["test", "--package", "tach-tower", "--no-default-features", "--lib"];
+        run(&mut cargo(&bare))?;
         // Its features are off here. The workspace's tests have them on, for the examples.
         run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
         run(&mut cargo(&["test", "--package", "tach-core", "--all-features"]))

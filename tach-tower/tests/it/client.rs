@@ -284,3 +284,28 @@ fn without_extensions(mut request: Request<()>) -> Request<()> {
     request.extensions_mut().clear();
     request
 }
+
+#[cfg(feature = "reqwest")]
+#[tokio::test]
+async fn reqwest_s_own_timeout_is_a_limit_and_is_announced() {
+    use reqwest::{Method, Request, Response};
+
+    let own = 2 * SECOND;
+    let layer = PropagateBudgetLayer::new();
+    let shorter = layer.clone().with_default(SECOND);
+    let cases = [
+        (layer, "2000000u", own),
+        (shorter.clone(), "1000000u", SECOND),
+        (shorter.with_endless_bodies(), "1000000u", own),
+    ];
+    for (layer, header, timeout) in cases {
+        let inner = service_fn(move |request: Request| {
+            assert_eq!(request.headers()[GRPC_TIMEOUT], header);
+            assert_eq!(request.timeout(), Some(&timeout));
+            ready(Ok::<_, Infallible>(Response::from(http::Response::new(""))))
+        });
+        let mut request = Request::new(Method::GET, "http://localhost/".parse().unwrap());
+        *request.timeout_mut() = Some(own);
+        layer.layer(inner).oneshot(request).await.unwrap();
+    }
+}
