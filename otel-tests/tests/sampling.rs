@@ -1,6 +1,6 @@
 //! Which spans the pipeline sends, read by the official schema's generated code.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::trace::{Sampler, SamplingDecision, ShouldSample};
 use otel_tests::{Requests, decode, serve};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink};
+use tach_core::{ManualClock, UnixTime};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink, Tail};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -149,4 +150,121 @@ fn records_have_the_ids_of_spans_that_are_not_sampled() {
     assert_eq!((records.len(), ids(0), ids(1)), (2, (16, 8, 0), (16, 8, 1)));
     assert_eq!(records[1].trace_id, spans[0].trace_id);
     assert_ne!(records[0].trace_id, spans[0].trace_id);
+}
+
+/// The calls' time, so that spans are slow without a wait.
+static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+
+#[test]
+fn the_tail_keeps_errors_and_slow_traces() {
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let tail = Tail::ratio(0.0)
+        .slower_than(Duration::from_secs(1))
+        .span_slower_than("report", Duration::from_secs(60));
+    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).with_clock(&CLOCK).tail(tail);
+    let take = |seconds| CLOCK.advance(Duration::from_secs(seconds));
+    run(&builder.build().unwrap(), || {
+        tracing::info_span!("fine").in_scope(|| drop(tracing::info_span!("fine child")));
+        tracing::info_span!("logged").in_scope(|| {
+            let _child = tracing::info_span!("logged child").entered();
+            tracing::error!("failed");
+        });
+        drop(tracing::info_span!("status", otel.status_code = "error"));
+        drop(tracing::info_span!("described", otel.status_description = "no room"));
+        tracing::info_span!("returned").in_scope(|| tracing::warn!(error = %"disk full"));
+        tracing::info_span!("mended", otel.status_code = "ok").in_scope(|| tracing::error!("once"));
+        tracing::info_span!("warned").in_scope(|| tracing::warn!(error = %"disk", "tried"));
+        tracing::info_span!("slow").in_scope(|| {
+            drop(tracing::info_span!("slow child"));
+            take(1);
+        });
+        tracing::info_span!("report").in_scope(|| take(59));
+        tracing::info_span!("long report").in_scope(|| {
+            tracing::info_span!(parent: None, "report").in_scope(|| take(60));
+        });
+    });
+    let spans = received(&requests).0;
+    let expected = [
+        "logged",
+        "logged child",
+        "status",
+        "described",
+        "returned",
+        "slow",
+        "slow child",
+        "report",
+        "long report",
+    ];
+    assert_eq!((names(&spans), spans.len()), (HashSet::from(expected), expected.len()));
+}
+
+/// Without a flush, and with spans that end in other threads than their parents.
+#[test]
+fn kept_traces_are_whole() {
+    const ROUNDS: usize = 2_000;
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::from_millis(10));
+    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).tail(Tail::ratio(0.0));
+    let pipeline = builder.build().unwrap();
+    let registry = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
+    let dispatch = tracing::Dispatch::new(registry);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::sync_channel::<(tracing::Span, bool)>(16);
+        let other = dispatch.clone();
+        scope.spawn(move || {
+            tracing::dispatcher::with_default(&other, || {
+                for (child, fails) in receiver {
+                    child.in_scope(|| {
+                        if fails {
+                            tracing::error!("failed");
+                        }
+                    });
+                }
+            });
+        });
+        tracing::dispatcher::with_default(&dispatch, || {
+            for round in 0..ROUNDS {
+                let root = tracing::info_span!("root");
+                let child = root.in_scope(|| tracing::info_span!("child"));
+                sender.send((child, round % 2 == 0)).unwrap();
+            }
+        });
+        drop(sender);
+    });
+    let mut count = 0;
+    let mut traces: HashMap<Vec<u8>, usize> = HashMap::new();
+    while count < ROUNDS {
+        let (_, body) = requests.recv_timeout(LONG).expect("spans of kept traces come");
+        let request: ExportTraceServiceRequest = decode(&body);
+        let scopes = request.resource_spans.into_iter().flat_map(|all| all.scope_spans);
+        for span in scopes.flat_map(|scope| scope.spans) {
+            count += 1;
+            *traces.entry(span.trace_id).or_default() += 1;
+        }
+    }
+    assert_eq!((traces.len(), count), (ROUNDS / 2, ROUNDS));
+    assert!(traces.values().all(|spans| *spans == 2), "a root or a child is missing");
+    assert_eq!(pipeline.stats().early_traces(), 0);
+}
+
+#[test]
+fn a_flush_decides_about_traces_that_have_not_ended() {
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).tail(Tail::ratio(0.0));
+    let pipeline = builder.build().unwrap();
+    run(&pipeline, || {
+        let failed = tracing::info_span!("failed");
+        let fine = tracing::info_span!("fine");
+        failed.in_scope(|| tracing::info_span!("child").in_scope(|| tracing::error!("failed")));
+        fine.in_scope(|| drop(tracing::info_span!("fine child")));
+        pipeline.flush(LONG).unwrap();
+        let spans = received(&requests).0;
+        assert_eq!((names(&spans), spans.len()), (HashSet::from(["child"]), 1));
+        assert_eq!(pipeline.stats().early_traces(), 2);
+    });
+    let spans = received(&requests).0;
+    assert_eq!((names(&spans), spans.len()), (HashSet::from(["failed"]), 1));
+    assert_eq!(pipeline.stats().early_traces(), 2);
 }

@@ -8,18 +8,20 @@ mod order;
 mod repeats;
 pub(crate) mod selection;
 mod spans;
+mod tail;
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
-use tach_core::UnixTime;
+use tach_core::{Instant, UnixTime};
 
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::Selection;
 use self::spans::Spans;
+use self::tail::Waiting;
 use crate::frame::{self, Frame};
 use crate::limits::Limits;
 use crate::queue::Dropped;
@@ -27,6 +29,8 @@ use crate::report;
 use crate::shared::Shared;
 use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
+use crate::trace::span::Span;
+use crate::trace::tail::Tail;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.
 const BUSY: usize = 64 * 1024;
@@ -42,6 +46,8 @@ pub(crate) struct BackEnd {
     merge: Merge,
     selection: Selection,
     spans: Spans,
+    /// `None` if every trace is kept.
+    tail: Option<Waiting>,
     sinks: Sinks,
     interval: Duration,
     /// When refused records were reported last.
@@ -54,15 +60,19 @@ impl BackEnd {
     pub(crate) fn new(
         shared: Arc<Shared>,
         selection: Selection,
+        tail: Option<Tail>,
         sinks: Sinks,
         interval: Duration,
     ) -> Self {
+        let redacted = selection.redacted().to_vec();
+        let tail = tail.map(|options| Waiting::new(options, redacted.clone()));
         let refusals_reported = shared.now();
         Self {
             shared,
             inboxes: Inboxes::new(),
             merge: Merge::default(),
-            spans: Spans::new(selection.redacted().to_vec()),
+            spans: Spans::new(redacted),
+            tail,
             selection,
             sinks,
             interval,
@@ -92,9 +102,10 @@ impl BackEnd {
                 0
             });
             if found < BUSY {
-                let Self { shared, inboxes, selection, spans, flushed, .. } = &mut self;
+                let Self { shared, inboxes, selection, spans, tail, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
                     || spans.are_waiting()
+                    || tail.as_ref().is_some_and(Waiting::is_waiting)
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(&shared.waker, found > 0 || may_report, || {
                     let wake_up = inboxes.fall_asleep(&shared.queues)?;
@@ -115,9 +126,12 @@ impl BackEnd {
             // The records that the first pass left.
             found += self.pass_on(is_asked);
         }
-        let Self { shared, selection, spans, sinks, .. } = self;
+        let Self { shared, selection, spans, tail, sinks, .. } = self;
         if is_asked {
-            spans.finish(|span| sinks.span(span));
+            spans.finish(|span| pass_span(tail, sinks, span));
+            if let Some(tail) = tail {
+                tail.finish(Instant::now(), &shared.counts.early, |span| sinks.span(span));
+            }
         }
         let now = shared.now();
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
@@ -137,7 +151,8 @@ impl BackEnd {
         let start = self.shared.now();
         let found = self.inboxes.fill(&self.shared.queues, is_asked);
         self.spans.begin_round();
-        let Self { shared, inboxes, merge, selection, spans, sinks, .. } = self;
+        self.tail.iter_mut().for_each(Waiting::begin_round);
+        let Self { shared, inboxes, merge, selection, spans, tail, sinks, .. } = self;
         merge.records(inboxes.awake(), start, |record, time| {
             if frame::is_of_span(record) {
                 return spans.part(record, time);
@@ -147,7 +162,10 @@ impl BackEnd {
                 sinks.record(record, time);
             });
         });
-        spans.end_round(|span| sinks.span(span));
+        spans.end_round(|span| pass_span(tail, sinks, span));
+        if let Some(tail) = tail {
+            tail.end_round(Instant::now(), &shared.counts.early, |span| sinks.span(span));
+        }
         for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
                 sinks.queue_dropped(&dropped, shared.now());
@@ -176,5 +194,13 @@ impl BackEnd {
             }
         });
         self.refusals_reported = now;
+    }
+}
+
+/// Passes a span that has ended to the sinks, or has it wait until its trace is decided about.
+fn pass_span(tail: &mut Option<Waiting>, sinks: &mut Sinks, span: &Span<'_>) {
+    match tail {
+        Some(tail) => tail.span(span, Instant::now(), |span| sinks.span(span)),
+        None => sinks.span(span),
     }
 }

@@ -131,7 +131,8 @@
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. A span that a
 //! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]. Not sent are spans
-//! that are still open when the process ends, and traces that `Sampling` leaves out.
+//! that are still open when the process ends, and traces that sampling leaves out: `Sampling`
+//! decides when the root of a trace starts, `Tail` when it has ended, and both may be set.
 //!
 //! # When records are lost
 //!
@@ -196,6 +197,7 @@
 //! - For each open span, if a sink takes spans: 32 bytes and a buffer for its records, which is 350
 //!   bytes for a span with three attributes. A span has up to 256 KiB; later events are dropped and
 //!   counted.
+//! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls.
@@ -208,7 +210,11 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(feature = "log", feature = "slog", feature = "tracing", feature = "otlp")),
-    allow(dead_code, reason = "each front end has parts that no other one calls, spans have two")
+    allow(
+        dead_code,
+        unreachable_pub,
+        reason = "each front end has parts that no other one calls, spans have two"
+    )
 )]
 
 mod back_end;
@@ -243,6 +249,8 @@ pub use crate::sink::{Journal, Rotation, Sink};
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 pub use crate::trace::sampling::Sampling;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+pub use crate::trace::tail::Tail;
 
 /// The example in the README.
 #[cfg(doctest)]

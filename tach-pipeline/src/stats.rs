@@ -27,6 +27,7 @@ use arc_swap::ArcSwapOption;
 pub struct Stats {
     queued: u64,
     dropped: u64,
+    early: u64,
     sinks: Vec<SinkStats>,
 }
 
@@ -58,6 +59,21 @@ impl Stats {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Returns about how many traces [`Tail`](crate::Tail) decided before their root had ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().early_traces(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[must_use]
+    pub fn early_traces(&self) -> u64 {
+        self.early
     }
 
     /// Returns the counts of each sink. They are in the order of the calls that added the sinks.
@@ -200,6 +216,8 @@ impl Count {
 pub(crate) struct Counts {
     pub(crate) queued: Count,
     pub(crate) dropped: Count,
+    /// Traces that were decided about before their end.
+    pub(crate) early: Count,
     pub(crate) sinks: Vec<Arc<SinkCounts>>,
 }
 
@@ -242,6 +260,7 @@ impl Counts {
         Stats {
             queued: self.queued.get(),
             dropped: self.dropped.get(),
+            early: self.early.get(),
             sinks: self.sinks.iter().map(|sink| sink.stats()).collect(),
         }
     }

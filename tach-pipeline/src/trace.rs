@@ -7,6 +7,8 @@ mod ids;
 pub(crate) mod ratio;
 pub(crate) mod sampling;
 pub(crate) mod span;
+pub(crate) mod status;
+pub(crate) mod tail;
 
 pub(crate) use self::contexts::Contexts;
 

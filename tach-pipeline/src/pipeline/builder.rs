@@ -24,6 +24,7 @@ use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
 use crate::trace::sampling::Sampling;
+use crate::trace::tail::Tail;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -67,6 +68,7 @@ pub struct Builder {
     on_incident: Option<OnIncident>,
     record_bytes: usize,
     sampling: Sampling,
+    tail: Option<Tail>,
 }
 
 impl Builder {
@@ -86,6 +88,7 @@ impl Builder {
             on_incident: None,
             record_bytes: RECORD_BYTES,
             sampling: Sampling::default(),
+            tail: None,
         }
     }
 
@@ -376,6 +379,24 @@ impl Builder {
         self
     }
 
+    /// Sets which traces are kept when they have ended, by default all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{Pipeline, Tail};
+    ///
+    /// let tail = Tail::ratio(0.01).slower_than(Duration::from_secs(1));
+    /// let builder = Pipeline::builder().tail(tail);
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    pub fn tail(mut self, tail: Tail) -> Self {
+        self.tail = Some(tail);
+        self
+    }
+
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
@@ -420,7 +441,8 @@ impl Builder {
         shared.sampling = self.sampling;
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
-        let back_end = BackEnd::new(Arc::clone(&shared), selection, sinks, self.interval);
+        let back_end =
+            BackEnd::new(Arc::clone(&shared), selection, self.tail, sinks, self.interval);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
@@ -485,6 +507,7 @@ impl fmt::Debug for Builder {
             .field("at_exit", &self.at_exit)
             .field("record_bytes", &self.record_bytes)
             .field("sampling", &self.sampling)
+            .field("tail", &self.tail)
             .finish_non_exhaustive()
     }
 }

@@ -36,6 +36,11 @@ impl<'a> Span<'a> {
         }
     }
 
+    /// Returns whether no span of this process contains the span.
+    pub(crate) fn is_local_root(&self) -> bool {
+        self.begin().is_none_or(|start| start.parent == 0)
+    }
+
     /// Returns the start, the recorded values, the links and the events.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let (mut rest, redacted) = (self.records, self.redacted);

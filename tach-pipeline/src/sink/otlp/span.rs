@@ -13,6 +13,7 @@ use super::scope::in_scope;
 use super::value::{key_texts, key_value};
 use crate::frame::{Frame, Start, What};
 use crate::trace::span::{Item, Span};
+use crate::trace::status::{Code, Status};
 use crate::trace::{SAMPLED, SpanContext};
 
 /// The numbers of the messages' fields.
@@ -45,8 +46,6 @@ mod field {
 const MOST: u32 = 128;
 
 const INTERNAL: u64 = 1;
-const OK: u64 = 1;
-const ERROR: u64 = 2;
 
 /// OTLP's statement that the parent is known not to be remote.
 const IS_LOCAL_KNOWN: u32 = 0x100;
@@ -110,8 +109,7 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
 struct Own {
     name: String,
     kind: u64,
-    status: u64,
-    description: String,
+    status: Status,
     attributes: u32,
     links: u32,
 }
@@ -121,8 +119,7 @@ impl Own {
         Self {
             name: name.to_owned(),
             kind: INTERNAL,
-            status: 0,
-            description: String::new(),
+            status: Status::default(),
             attributes: 0,
             links: 0,
         }
@@ -155,12 +152,12 @@ impl Own {
     fn end(self, to: &mut Vec<u8>, span: &Span<'_>) {
         bytes(to, field::NAME, self.name.as_bytes());
         number(to, field::KIND, self.kind);
-        if self.status != 0 {
+        if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
-                if !self.description.is_empty() {
-                    bytes(to, field::STATUS_MESSAGE, self.description.as_bytes());
+                if !self.status.description.is_empty() {
+                    bytes(to, field::STATUS_MESSAGE, self.status.description.as_bytes());
                 }
-                number(to, field::STATUS_CODE, self.status);
+                number(to, field::STATUS_CODE, self.status.code as u64);
             });
         }
         for (number_of_field, dropped) in [
@@ -176,10 +173,9 @@ impl Own {
 
     fn field(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         match (key, value) {
+            (key, value) if self.status.field(key, value) => {}
             ("otel.name", Value::Str(name)) => name.clone_into(&mut self.name),
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
-            ("otel.status_code", Value::Str(code)) => self.set_status(status(code), ""),
-            ("otel.status_description", Value::Str(text)) => self.set_status(ERROR, text),
             (key, Value::Error(chain)) => {
                 self.attributes += 4;
                 error(to, field::ATTRIBUTES, EXCEPTION, chain);
@@ -187,11 +183,6 @@ impl Own {
             }
             (key, value) => self.attribute(to, key, value),
         }
-    }
-
-    fn set_status(&mut self, status: u64, description: &str) {
-        self.status = status;
-        description.clone_into(&mut self.description);
     }
 
     fn attribute(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
@@ -202,9 +193,7 @@ impl Own {
     }
 
     fn event(&mut self, to: &mut Vec<u8>, event: &Frame<'_>, time: UnixTime) {
-        if event.level.of_log() == log::Level::Error && self.status == 0 {
-            self.set_status(ERROR, "");
-        }
+        self.status.event(event);
         message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
             let mut attribute = |key: &str, value: Value<'_>| {
@@ -216,9 +205,8 @@ impl Own {
             let mut is_exception = false;
             let visited = event.fields.visit_own(&mut |key, value| {
                 match (key, value) {
-                    ("error", Value::Str(text)) if event.message.is_empty() => {
+                    (key, value) if self.status.event_field(event, key, value) => {
                         is_exception = true;
-                        self.set_status(ERROR, text);
                         message(to, field::EVENT_ATTRIBUTES, |to| {
                             key_value(to, EXCEPTION_MESSAGE, value);
                         });
@@ -268,13 +256,4 @@ fn is_recorded_again(span: &Span<'_>, at: usize, key: &str) -> bool {
 fn kind(name: &str) -> Option<u64> {
     let names = ["internal", "server", "client", "producer", "consumer"];
     (1..).zip(names).find_map(|(number, known)| known.eq_ignore_ascii_case(name).then_some(number))
-}
-
-/// Returns the number of a `StatusCode`.
-fn status(code: &str) -> u64 {
-    match code {
-        _ if code.eq_ignore_ascii_case("ok") => OK,
-        _ if code.eq_ignore_ascii_case("error") => ERROR,
-        _ => 0,
-    }
 }

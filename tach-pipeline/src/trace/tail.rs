@@ -1,0 +1,182 @@
+//! Which traces are kept, decided when they have ended.
+
+use core::time::Duration;
+
+use super::ratio::Ratio;
+use super::span::{Item, Span};
+use super::status::{Code, Status};
+
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// Which traces are kept when they have ended, for [`Builder::tail`](crate::Builder::tail).
+///
+/// A trace is kept if one of its spans has the status `error`, or is slower than a limit. A part of
+/// the others is kept too. The back end holds the spans of a trace until its root has ended; the
+/// calls cost nothing more.
+///
+/// # Distributed traces
+///
+/// The decision is about the spans of this process: a trace begins here with its root, or with a
+/// span whose parent is in another service. [`Sampling`](crate::Sampling) decides before, and what
+/// it decided is propagated. Other services do not learn what was decided here. They send their
+/// parts of a trace that was not kept here, and do not send other parts of one that was kept if
+/// they decide by themselves. Traces of the ratio are complete if all services have the same ratio,
+/// since the id of the trace decides. If errors must be complete too, sample in a collector that
+/// receives the spans of all services.
+///
+/// If several spans of one trace have their parents in another service, the first of them that ends
+/// decides. If it keeps the trace, the others are kept too.
+///
+/// # Bounds
+///
+/// A trace that exceeds [`max_wait`](Self::max_wait) or [`max_bytes`](Self::max_bytes) before its
+/// root has ended is decided about by what has ended so far; [`Stats`](crate::Stats) counts these.
+/// So is each trace at a [flush](crate::Pipeline::flush), since a flush sends what was recorded.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tach_pipeline::{Pipeline, Tail};
+///
+/// // Traces with errors, those slower than a second, and a hundredth of the others.
+/// let tail = Tail::ratio(0.01).slower_than(Duration::from_secs(1));
+/// let builder = Pipeline::builder().tail(tail);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Tail {
+    pub(crate) others: Ratio,
+    /// By name. A span with none of the names has the last limit, if there is one.
+    slow: Vec<(String, Duration)>,
+    slow_others: Option<Duration>,
+    pub(crate) max_bytes: usize,
+    pub(crate) max_wait: Duration,
+}
+
+impl Tail {
+    /// Keeps traces with errors and this part of the others, from 0 to 1.
+    ///
+    /// The part is one of all traces, and chosen as by
+    /// [`Sampling::ratio`](crate::Sampling::ratio): it has no effect if that ratio is lower.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let tail = tach_pipeline::Tail::ratio(0.01);
+    /// ```
+    pub fn ratio(ratio: f64) -> Self {
+        Self {
+            others: Ratio::new(ratio),
+            slow: Vec::new(),
+            slow_others: None,
+            max_bytes: MAX_BYTES,
+            max_wait: MAX_WAIT,
+        }
+    }
+
+    /// Keeps traces with a span that takes this long or longer, except for spans with a limit by
+    /// [name](Self::span_slower_than).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Tail;
+    ///
+    /// let tail = Tail::ratio(0.0).slower_than(Duration::from_millis(500));
+    /// ```
+    pub fn slower_than(mut self, limit: Duration) -> Self {
+        self.slow_others = Some(limit);
+        self
+    }
+
+    /// Keeps traces with a span of this name in the program that takes this long or longer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Tail;
+    ///
+    /// // A report is slow by nature.
+    /// let tail = Tail::ratio(0.0)
+    ///     .slower_than(Duration::from_millis(500))
+    ///     .span_slower_than("report", Duration::from_secs(60));
+    /// ```
+    pub fn span_slower_than(mut self, name: &str, limit: Duration) -> Self {
+        self.slow.push((name.to_owned(), limit));
+        self
+    }
+
+    /// Sets how many bytes of spans may wait, by default 32 MiB. Beyond, the oldest traces are
+    /// decided about.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let tail = tach_pipeline::Tail::ratio(0.0).max_bytes(8 * 1024 * 1024);
+    /// ```
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Sets how long a span may wait for the root of its trace to end, by default 30 seconds.
+    /// Spans that come so long after a trace was kept are kept too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let tail = tach_pipeline::Tail::ratio(0.0).max_wait(Duration::from_secs(5));
+    /// ```
+    pub fn max_wait(mut self, time: Duration) -> Self {
+        self.max_wait = time;
+        self
+    }
+
+    /// Returns whether the span is reason to keep its trace.
+    pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
+        self.is_slow(span) || has_error(span)
+    }
+
+    fn is_slow(&self, span: &Span<'_>) -> bool {
+        if self.slow.is_empty() && self.slow_others.is_none() {
+            return false;
+        }
+        let name = span.begin().map_or("", |start| start.name);
+        let named = self.slow.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit);
+        let took = span.end.checked_duration_since(span.start);
+        named.or(self.slow_others).is_some_and(|limit| took >= Some(limit))
+    }
+}
+
+fn has_error(span: &Span<'_>) -> bool {
+    let mut status = Status::default();
+    for item in span.items() {
+        match item {
+            Item::Part(part) => {
+                for (key, value) in part.fields.parts() {
+                    let _other = value.map(|value| status.field(key, value));
+                }
+            }
+            Item::Event(event, _) => {
+                status.event(&event);
+                // The fields of the spans around it follow its own.
+                let own = event.fields.parts().map_while(|(key, value)| Some((key, value?)));
+                if event.message.is_empty() {
+                    own.for_each(|(key, value)| {
+                        status.event_field(&event, key, value);
+                    });
+                }
+            }
+        }
+    }
+    status.code == Code::Error
+}
