@@ -1,5 +1,6 @@
 //! Open spans, until they end.
 
+use core::hash::{BuildHasherDefault, Hasher};
 use core::mem;
 use core::time::Duration;
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ const STEP: Duration = Duration::from_millis(1);
 const FOLLOWED: Duration = Duration::from_secs(10);
 
 pub(super) struct Spans {
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, Open, Unhashed>,
     /// Spans that have ended. A record of another thread may follow in the next round.
     ending: Vec<Ending>,
     /// Spans that ended in the round before.
@@ -36,11 +37,35 @@ pub(super) struct Spans {
     redacted: Vec<String>,
 }
 
+/// The ids of spans are random, so they need no hash.
+type Unhashed = BuildHasherDefault<Unhasher>;
+
+#[derive(Default)]
+struct Unhasher(u64);
+
+impl Hasher for Unhasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // No key is anything but an id.
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id;
+    }
+}
+
 struct Open {
     context: SpanContext,
     start: UnixTime,
     line: Line,
     records: Vec<u8>,
+    has_values: bool,
     events: u32,
     dropped_events: u32,
 }
@@ -73,7 +98,7 @@ impl Line {
 impl Spans {
     pub(super) fn new(redacted: Vec<String>) -> Self {
         Self {
-            open: HashMap::new(),
+            open: HashMap::default(),
             ending: Vec::new(),
             due: Vec::new(),
             early: Vec::new(),
@@ -125,6 +150,7 @@ impl Spans {
                 start: open.start,
                 end: end.max(open.start),
                 records: &open.records,
+                has_values: open.has_values,
                 dropped_events: open.dropped_events,
                 redacted: &self.redacted,
             });
@@ -169,16 +195,26 @@ impl Spans {
             let mut records = self.buffers.take();
             let start = line.unix_time(part.time, time);
             push(&mut records, record, start);
-            let (context, events, dropped_events) = (part.context, 0, 0);
-            let open = Open { context, start, line, records, events, dropped_events };
-            self.open.insert(context.span, open);
+            let open = Open {
+                context: part.context,
+                start,
+                line,
+                records,
+                has_values: false,
+                events: 0,
+                dropped_events: 0,
+            };
+            self.open.insert(part.context.span, open);
             return true;
         }
         let Some(open) = self.open.get_mut(&part.context.span) else { return false };
         let time = open.line.unix_time(part.time, time);
         match part.what {
             What::End => self.ending.push(Ending { span: part.context.span, end: time }),
-            _ if open.has_room(record) => push(&mut open.records, record, time),
+            _ if open.has_room(record) => {
+                open.has_values |= matches!(part.what, What::Values);
+                push(&mut open.records, record, time);
+            }
             _ => {}
         }
         true

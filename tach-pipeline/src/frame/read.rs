@@ -12,9 +12,7 @@ use tach_log::adapter::{Parts, Site};
 use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
-use super::{
-    HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, SITE, TAG_BITS, Tag, Time, UNIX, WORD, texts,
-};
+use super::{HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
 use crate::level::Level;
 use crate::trace::{SAMPLED, SpanContext};
 
@@ -118,8 +116,8 @@ impl<'a> Frame<'a> {
         let target = reader.text(head.target)?;
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
-        let site = if head.kind & SITE == 0 { Site::default() } else { reader.clone().site() };
         let fields = Fields::new(reader.0, head.kind);
+        let site = fields.site();
         Some(Self { level: head.level(), target, message, is_line, fields, site, bytes })
     }
 

@@ -14,6 +14,8 @@ pub(crate) struct Span<'a> {
     pub(crate) end: UnixTime,
     /// Its records but for the end, with Unix times.
     pub(crate) records: &'a [u8],
+    /// Whether values were recorded after the start.
+    pub(crate) has_values: bool,
     /// How many events the span has no room for.
     pub(crate) dropped_events: u32,
     /// The keys whose values are not shown.

@@ -6,10 +6,10 @@ use core::iter;
 use std::io;
 
 use tach_log::Value;
-use tach_log::adapter::{self, EachField, EachSpan};
+use tach_log::adapter::{self, EachField, EachSpan, Site};
 
 use super::Reader;
-use crate::frame::{FIRST_COUNTS, SPANS, TAG_BITS, Tag};
+use crate::frame::{FIRST_COUNTS, SITE, SPANS, TAG_BITS, Tag};
 
 /// Stands for the value of a redacted field.
 const REDACTED: &str = "[redacted]";
@@ -33,6 +33,11 @@ impl<'a> Fields<'a> {
     #[inline]
     pub(super) fn has_spans(&self) -> bool {
         self.flags & SPANS != 0
+    }
+
+    /// Returns what follows the fields.
+    pub(super) fn site(&self) -> Site<'a> {
+        if self.flags & SITE == 0 { Site::default() } else { Reader(self.bytes).site() }
     }
 
     /// Returns the keys and the values. A span has no value, and its name in place of the key.

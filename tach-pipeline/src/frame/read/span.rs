@@ -4,7 +4,7 @@ use tach_log::adapter::Site;
 
 use super::fields::Fields;
 use super::{Head, Reader};
-use crate::frame::{RECORD_SHIFT, RecordKind, SITE, Time};
+use crate::frame::{RECORD_SHIFT, RecordKind, Time};
 use crate::level::Level;
 use crate::trace::SpanContext;
 
@@ -33,7 +33,6 @@ pub(crate) struct Start<'a> {
     pub(crate) name: &'a str,
     /// The parent's id, or zero.
     pub(crate) parent: u64,
-    pub(crate) site: Site<'a>,
 }
 
 /// Returns whether the record that begins with `bytes` is a part of a span, not an event.
@@ -51,6 +50,11 @@ impl Head {
 }
 
 impl<'a> SpanPart<'a> {
+    /// Returns the place in the program and the thread, as far as the part has them.
+    pub(crate) fn site(&self) -> Site<'a> {
+        self.fields.site()
+    }
+
     /// Returns the part without the values of the keys `redacted`.
     pub(crate) fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
@@ -71,9 +75,7 @@ impl<'a> SpanPart<'a> {
         let what = match head.part() {
             START => {
                 let parent = u64::from_le_bytes(reader.array()?);
-                let has_site = head.kind & SITE != 0;
-                let site = if has_site { reader.clone().site() } else { Site::default() };
-                What::Start(Start { level: head.level(), target, name, parent, site })
+                What::Start(Start { level: head.level(), target, name, parent })
             }
             VALUES => What::Values,
             LINK => {

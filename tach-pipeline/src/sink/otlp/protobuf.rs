@@ -103,7 +103,13 @@ pub(super) fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut V
     to.push(0);
     let result = write(to);
     let length = to.len() - start - 1;
-    to.splice(start..=start, groups(length as u64));
+    let more = groups(length as u64).count() - 1;
+    if more > 0 {
+        let end = to.len();
+        to.resize(end + more, 0);
+        to.copy_within(start + 1..end, start + 1 + more);
+    }
+    to[start..].iter_mut().zip(groups(length as u64)).for_each(|(byte, group)| *byte = group);
     result
 }
 

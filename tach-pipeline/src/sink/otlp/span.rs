@@ -4,6 +4,9 @@
 //! Fields, events and errors become attributes, events and the status as `tracing-opentelemetry`
 //! has them, but integers stay integers.
 
+use core::mem;
+use std::borrow::Cow;
+
 use tach_core::UnixTime;
 use tach_log::adapter::{Fields as _, Site};
 use tach_log::{Chain, Value};
@@ -65,7 +68,6 @@ pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Sta
         fixed_64(to, field::END, span.end.as_nanos());
         fixed_32(to, field::FLAGS, u32::from(SAMPLED) | IS_LOCAL_KNOWN);
         let mut own = Own::new(start.name);
-        site(&start.site, &mut |key, value| own.attribute(to, key, value));
         own.items(to, span);
         own.end(to, span);
     });
@@ -106,22 +108,24 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
 }
 
 /// What is known of a span once all of its records were read.
-struct Own {
-    name: String,
+struct Own<'a> {
+    name: Cow<'a, str>,
     kind: u64,
     status: Status,
     attributes: u32,
     links: u32,
+    has_exception: bool,
 }
 
-impl Own {
-    fn new(name: &str) -> Self {
+impl<'a> Own<'a> {
+    fn new(name: &'a str) -> Self {
         Self {
-            name: name.to_owned(),
+            name: name.into(),
             kind: INTERNAL,
             status: Status::default(),
             attributes: 0,
             links: 0,
+            has_exception: false,
         }
     }
 
@@ -130,14 +134,20 @@ impl Own {
             match item {
                 Item::Event(event, time) => self.event(to, &event, time),
                 Item::Part(part) => {
-                    if let What::Link(linked) = part.what {
-                        self.links += 1;
-                        if self.links <= MOST {
-                            message(to, field::LINKS, |to| link(to, linked));
+                    match part.what {
+                        What::Start(_) => {
+                            site(&part.site(), &mut |key, value| self.attribute(to, key, value));
                         }
+                        What::Link(linked) => {
+                            self.links += 1;
+                            if self.links <= MOST {
+                                message(to, field::LINKS, |to| link(to, linked));
+                            }
+                        }
+                        _ => {}
                     }
                     let visited = part.fields.visit(&mut |key, value| {
-                        if !is_recorded_again(span, at, key) {
+                        if !span.has_values || !is_recorded_again(span, at, key) {
                             self.field(to, key, value);
                         }
                         Ok(())
@@ -174,11 +184,11 @@ impl Own {
     fn field(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         match (key, value) {
             (key, value) if self.status.field(key, value) => {}
-            ("otel.name", Value::Str(name)) => name.clone_into(&mut self.name),
+            ("otel.name", Value::Str(name)) => self.name = name.to_owned().into(),
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
             (key, Value::Error(chain)) => {
-                self.attributes += 4;
-                error(to, field::ATTRIBUTES, EXCEPTION, chain);
+                self.exception(to, chain);
+                self.attributes += 2;
                 error(to, field::ATTRIBUTES, key, chain);
             }
             (key, value) => self.attribute(to, key, value),
@@ -192,8 +202,17 @@ impl Own {
         }
     }
 
+    /// Appends the first error of the span or of its events as attributes of the span.
+    fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
+        if !mem::replace(&mut self.has_exception, true) {
+            self.attributes += 2;
+            error(to, field::ATTRIBUTES, EXCEPTION, chain);
+        }
+    }
+
     fn event(&mut self, to: &mut Vec<u8>, event: &Frame<'_>, time: UnixTime) {
         self.status.event(event);
+        let (mut is_exception, mut has_error) = (false, false);
         message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
             let mut attribute = |key: &str, value: Value<'_>| {
@@ -202,7 +221,6 @@ impl Own {
             attribute("level", Value::Str(event.level.name()));
             attribute("target", Value::Str(event.target));
             place(&event.site, &mut attribute);
-            let mut is_exception = false;
             let visited = event.fields.visit_own(&mut |key, value| {
                 match (key, value) {
                     (key, value) if self.status.event_field(event, key, value) => {
@@ -212,6 +230,7 @@ impl Own {
                         });
                     }
                     (key, Value::Error(chain)) => {
+                        has_error = true;
                         error(to, field::EVENT_ATTRIBUTES, EXCEPTION, chain);
                         error(to, field::EVENT_ATTRIBUTES, key, chain);
                     }
@@ -222,13 +241,26 @@ impl Own {
                 Ok(())
             });
             debug_assert!(visited.is_ok(), "nothing fails here");
-            let name = match event.message {
-                "" if is_exception => EXCEPTION,
-                "" => "event",
-                message => message,
+            let name: Cow<'_, str> = match event.message {
+                "" if is_exception => EXCEPTION.into(),
+                // The name that tracing's macros give.
+                "" => match (event.site.file, event.site.line) {
+                    (Some(file), Some(line)) => format!("event {file}:{line}").into(),
+                    _ => "event".into(),
+                },
+                message => message.into(),
             };
             bytes(to, field::EVENT_NAME, name.as_bytes());
         });
+        if has_error {
+            let visited = event.fields.visit_own(&mut |_, value| {
+                if let Value::Error(chain) = value {
+                    self.exception(to, chain);
+                }
+                Ok(())
+            });
+            debug_assert!(visited.is_ok(), "nothing fails here");
+        }
     }
 }
 

@@ -1,0 +1,161 @@
+//! The same program through tracing-opentelemetry and through the pipeline gives the same spans,
+//! but for the differences that the guide names.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{Protocol, WithExportConfig as _};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use otel_tests::{Requests, decode, serve};
+use tach_pipeline::{Otlp, Pipeline, Sink};
+use tracing::field::Empty;
+use tracing::subscriber::with_default;
+use tracing::{Instrument as _, Level};
+use tracing_subscriber::layer::SubscriberExt as _;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Attributes that only tracing-opentelemetry has. The target is the pipeline's scope.
+const ONLY_THERE: [&str; 3] = ["busy_ns", "idle_ns", "target"];
+
+fn program() {
+    let request = tracing::info_span!(
+        target: "app::http",
+        "request",
+        otel.name = "GET /users",
+        otel.kind = "server",
+        http.route = "/users",
+        http.status_code = Empty,
+        user.id = 42_i64,
+        ratio = 0.25,
+        is_new = true,
+        debug = ?Some("x"),
+    );
+    request.in_scope(|| {
+        tracing::info!(rows = -3_i64, "cache miss");
+        let query = tracing::debug_span!("query", db.system = "sqlite", otel.kind = "CLIENT");
+        query.in_scope(|| tracing::warn!(name = "slow", "took long"));
+        query.follows_from(&tracing::info_span!("earlier"));
+        failing().unwrap_err();
+        tracing::error!("gave up");
+    });
+    request.record("http.status_code", 500_i64);
+    pollster(
+        async {
+            tracing::info!("in a future");
+            child().await;
+        }
+        .instrument(tracing::info_span!(parent: None, "task", otel.status_code = "ok")),
+    );
+    let error = std::io::Error::other("disk full");
+    let error: &(dyn std::error::Error + 'static) = &error;
+    drop(tracing::info_span!("failed", cause = error));
+    tracing::info_span!("recorded").in_scope(|| tracing::info!(cause = error, "not saved"));
+    tracing::info_span!("described", otel.status_description = "no room").in_scope(|| {
+        tracing::event!(Level::INFO, answer = 42_i64);
+    });
+}
+
+#[tracing::instrument(err)]
+fn failing() -> Result<(), &'static str> {
+    Err("disk full")
+}
+
+#[tracing::instrument(fields(depth = 2_i64))]
+async fn child() {
+    tracing::info!("child");
+}
+
+/// Polls a future that is ready at once.
+fn pollster(future: impl Future<Output = ()>) {
+    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(std::pin::pin!(future).poll(context).is_ready());
+}
+
+#[test]
+fn both_ways_give_the_same_spans() {
+    let (endpoint, requests) = serve();
+    let exporter = opentelemetry_otlp::SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(format!("{endpoint}/v1/traces"));
+    let provider =
+        SdkTracerProvider::builder().with_simple_exporter(exporter.build().unwrap()).build();
+    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("app"));
+    with_default(tracing_subscriber::registry().with(layer), program);
+    provider.shutdown().unwrap();
+    let theirs = normalized(&requests);
+
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let pipeline =
+        Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp)).build().unwrap();
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), program);
+    pipeline.flush(LONG).unwrap();
+    let ours = normalized(&requests);
+
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    for (name, ours) in &ours {
+        assert_eq!(ours, &theirs[name], "{name}");
+    }
+}
+
+/// A span without its ids and its times.
+#[derive(Debug, PartialEq)]
+struct Normalized {
+    parent: Option<String>,
+    kind: i32,
+    status: Option<(i32, String)>,
+    attributes: BTreeMap<String, String>,
+    events: Vec<(String, BTreeMap<String, String>)>,
+    links: Vec<String>,
+    /// The names of the spans of its trace.
+    trace: Vec<String>,
+}
+
+fn normalized(requests: &Requests) -> BTreeMap<String, Normalized> {
+    let requests = requests.try_iter().map(|(_, body)| decode::<ExportTraceServiceRequest>(&body));
+    let scopes = requests
+        .flat_map(|request| request.resource_spans)
+        .flat_map(|of_resource| of_resource.scope_spans);
+    let spans: Vec<Span> = scopes.flat_map(|of_scope| of_scope.spans).collect();
+    let name = |id: &Vec<u8>| {
+        let found = spans.iter().find(|span| span.span_id == *id);
+        found.map(|span| span.name.clone())
+    };
+    let normalized = spans.iter().map(|span| {
+        let of_trace = spans.iter().filter(|other| other.trace_id == span.trace_id);
+        let mut trace: Vec<_> = of_trace.map(|span| span.name.clone()).collect();
+        trace.sort();
+        let status = span.status.clone().filter(|status| status.code != 0);
+        let normalized = Normalized {
+            parent: name(&span.parent_span_id),
+            kind: span.kind,
+            status: status.map(|status| (status.code, status.message)),
+            attributes: attributes(&span.attributes),
+            events: span
+                .events
+                .iter()
+                .map(|event| (event.name.clone(), attributes(&event.attributes)))
+                .collect(),
+            links: span.links.iter().filter_map(|link| name(&link.span_id)).collect(),
+            trace,
+        };
+        (span.name.clone(), normalized)
+    });
+    normalized.collect()
+}
+
+fn attributes(attributes: &[KeyValue]) -> BTreeMap<String, String> {
+    let shown = attributes.iter().filter(|attribute| !ONLY_THERE.contains(&&*attribute.key));
+    let text = |attribute: &KeyValue| match attribute.value.clone().unwrap().value.unwrap() {
+        Value::StringValue(text) => text,
+        other => format!("{other:?}"),
+    };
+    shown.map(|attribute| (attribute.key.clone(), text(attribute))).collect()
+}
