@@ -56,6 +56,7 @@ struct Kept {
     start: UnixTime,
     end: UnixTime,
     records: Range<usize>,
+    has_values: bool,
     dropped_events: u32,
 }
 
@@ -163,6 +164,7 @@ impl Waiting {
                     start: span.start,
                     end: span.end,
                     records: &trace.records[span.records.clone()],
+                    has_values: span.has_values,
                     dropped_events: span.dropped_events,
                     redacted: &self.redacted,
                 });
@@ -187,6 +189,7 @@ impl Trace {
             start: span.start,
             end: span.end,
             records: start..self.records.len(),
+            has_values: span.has_values,
             dropped_events: span.dropped_events,
         });
         self.bytes() - before
@@ -269,6 +272,7 @@ mod tests {
                 start,
                 end: UnixTime::from_nanos(1_000 + took),
                 records: scratch.written(),
+                has_values: false,
                 dropped_events: 0,
                 redacted: &[],
             };
