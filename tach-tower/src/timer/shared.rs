@@ -155,3 +155,18 @@ pub(super) fn wake_all(due: &mut Vec<Waker>) {
         let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most requests end long before their budgets, and must leave nothing behind.
+    #[test]
+    fn a_place_that_is_dropped_leaves_the_wheel() {
+        let timer: &'static Timer = Box::leak(Box::new(Timer::new()));
+        let place = timer.insert(timer.lock(), 7, Waker::noop().clone());
+        assert_eq!(timer.lock().wheel.next(), Some(7));
+        drop(place);
+        assert_eq!(timer.lock().wheel.next(), None);
+    }
+}
