@@ -36,7 +36,9 @@ mod write;
 pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::replace;
-pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span};
+#[cfg(feature = "tracing")]
+pub(crate) use self::read::span::Linked;
+pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span, is_part};
 pub(crate) use self::read::{Frame, is_reference, length, references, set_time, split, time};
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
@@ -80,6 +82,9 @@ const TAG_BITS: u32 = 4;
 /// The longest record, so that every length in it has room in its field.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 
+/// The key of a span's `tracestate`.
+pub(crate) const TRACE_STATE: &str = "otel.trace_state";
+
 /// What a record is, for sinks that take spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -88,6 +93,8 @@ pub(crate) enum RecordKind {
     Start,
     Values,
     Link,
+    Parent,
+    Discard,
     End,
 }
 

@@ -7,6 +7,8 @@ mod log;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "tracing")]
+pub(crate) mod span_ext;
+#[cfg(feature = "tracing")]
 mod spans;
 #[cfg(feature = "tracing")]
 mod tracing;

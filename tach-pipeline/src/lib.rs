@@ -134,6 +134,10 @@
 //! that are still open when the process ends, and traces that sampling leaves out: `Sampling`
 //! decides when the root of a trace starts, `Tail` when it has ended, and both may be set.
 //!
+//! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
+//! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
+//! for the next service, and gets links, attributes and a status.
+//!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
@@ -194,7 +198,7 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For each open span, if a sink takes spans: 32 bytes and a buffer for its records, which is 350
+//! - For each open span, if a sink takes spans: 64 bytes and a buffer for its records, which is 350
 //!   bytes for a span with three attributes. A span has up to 256 KiB; later events are dropped and
 //!   counted.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
@@ -236,6 +240,8 @@ mod trace;
 mod unlocked;
 
 pub use crate::error::Error;
+#[cfg(feature = "tracing")]
+pub use crate::front::span_ext::SpanExt;
 pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
@@ -251,6 +257,8 @@ pub use crate::stats::{SinkStats, Stats};
 pub use crate::trace::sampling::Sampling;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 pub use crate::trace::tail::Tail;
+#[cfg(feature = "tracing")]
+pub use crate::trace::w3c::TraceContext;
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -7,8 +7,11 @@ mod ids;
 pub(crate) mod ratio;
 pub(crate) mod sampling;
 pub(crate) mod span;
+mod states;
 pub(crate) mod status;
 pub(crate) mod tail;
+#[cfg(feature = "tracing")]
+pub(crate) mod w3c;
 
 pub(crate) use self::contexts::Contexts;
 

@@ -208,6 +208,16 @@ impl Spans {
             return true;
         }
         let Some(open) = self.open.get_mut(&part.context.span) else { return false };
+        match &part.what {
+            What::Parent(parent) => open.context.trace = parent.context.trace,
+            What::Discard => {
+                if let Some(open) = self.open.remove(&part.context.span) {
+                    self.give_back(open.records);
+                }
+                return true;
+            }
+            _ => {}
+        }
         let time = open.line.unix_time(part.time, time);
         match part.what {
             What::End => self.ending.push(Ending { span: part.context.span, end: time }),

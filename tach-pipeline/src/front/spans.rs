@@ -1,14 +1,16 @@
 //! Spans of `tracing` for sinks that take spans.
 
-use tracing_core::Event;
+use tach_log::Value;
 use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Metadata};
 
 use super::tracing::{Visitor, level, place};
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{RecordKind, Writer};
+use crate::frame::{Linked, RecordKind, Writer};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
+use crate::trace::w3c::TraceContext;
 use crate::trace::{SpanContext, current};
 
 impl Shared {
@@ -37,15 +39,34 @@ impl Pipeline {
         let context = SpanContext::new(parent, shared.id, |trace| {
             shared.sampling.has(parent, trace, target, name)
         });
+        let state = parent.and_then(|parent| contexts.states.inherit(context.span, parent.span));
         contexts.insert(id.into_u64(), context);
         if !context.is_sampled {
             return;
         }
+        self.log_start(metadata, context, parent, |to| {
+            attributes.record(&mut Visitor::of_span(to));
+            if let Some(state) = &state {
+                to.trace_state(state);
+            }
+        });
+    }
+
+    /// Logs the start of a span.
+    #[inline]
+    fn log_start(
+        &self,
+        metadata: &'static Metadata<'static>,
+        context: SpanContext,
+        parent: Option<SpanContext>,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        let shared = self.shared();
         let time = shared.clock_time();
         thread::log(shared, |scratch| {
-            let level = level(metadata);
+            let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
             let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
-            attributes.record(&mut Visitor::of_span(&mut to));
+            write(&mut to);
             to.site(shared.wanted, place(metadata, MaybeStatic::Static), None);
             to.end();
         });
@@ -58,8 +79,64 @@ impl Pipeline {
     pub(super) fn link_spans(&self, id: &Id, follows: &Id) {
         let linked = self.shared().contexts.as_ref().and_then(|all| all.get(follows.into_u64()));
         if let Some(linked) = linked {
+            let linked = Linked { context: linked, is_remote: false };
             self.log_part(id, RecordKind::Link, |to| to.link(linked));
         }
+    }
+
+    pub(super) fn link_to(&self, id: &Id, linked: &TraceContext) {
+        self.log_part(id, RecordKind::Link, |to| linked.write(to));
+    }
+
+    /// Sets the remote parent of an open span. Returns whether it is set.
+    pub(super) fn set_remote_parent(
+        &self,
+        id: &Id,
+        metadata: &'static Metadata<'static>,
+        parent: &TraceContext,
+    ) -> bool {
+        let shared = self.shared();
+        let Some(contexts) = shared.contexts.as_ref() else { return false };
+        let Some(before) = contexts.get(id.into_u64()) else { return false };
+        let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
+        let is_sampled = shared.sampling.has(Some(parent.context()), trace, target, name);
+        let after = SpanContext { trace, is_sampled, ..before };
+        if !contexts.move_to(id.into_u64(), after) {
+            return false;
+        }
+        contexts.states.set(after.span, parent.state());
+        current::update(shared.id, id.into_u64(), after);
+        if before.is_sampled && !is_sampled {
+            self.log_part_of(before, RecordKind::Discard, |_| {});
+        } else if is_sampled {
+            if !before.is_sampled {
+                // Its fields were not recorded when it started.
+                self.log_start(metadata, after, None, |_| {});
+            }
+            self.log_part_of(after, RecordKind::Parent, |to| parent.write(to));
+        }
+        true
+    }
+
+    /// Returns the ids of an open span, for a header.
+    pub(super) fn trace_context(&self, id: &Id) -> Option<TraceContext> {
+        let contexts = self.shared().contexts.as_ref()?;
+        let context = contexts.get(id.into_u64())?;
+        Some(TraceContext::of(context, contexts.states.get(context.span)))
+    }
+
+    pub(super) fn set_fields(&self, id: &Id, fields: &[(&str, Value<'_>)]) {
+        self.log_part(id, RecordKind::Values, |to| {
+            for &(key, value) in fields {
+                let key = MaybeStatic::Borrowed(key);
+                match value {
+                    Value::Json(_) | Value::Error(_) => {
+                        to.printed_field(key, format_args!("{value}"));
+                    }
+                    value => to.field(key, value),
+                }
+            }
+        });
     }
 
     #[inline]

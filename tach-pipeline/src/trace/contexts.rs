@@ -9,8 +9,9 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::SpanContext;
+use super::states::States;
 
-/// How many slots are allocated at once: 10 KiB.
+/// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
 const PAGES: usize = 256;
 const SLOTS: usize = PAGES * PAGE;
@@ -23,8 +24,9 @@ const THREAD_BITS: u32 = 13;
 pub(crate) struct Contexts {
     pages: Box<[OnceLock<Box<[Slot]>>]>,
     /// Spans whose slot another span has.
-    others: Mutex<HashMap<u64, SpanContext>>,
+    others: Mutex<HashMap<u64, Other>>,
     others_count: AtomicUsize,
+    pub(crate) states: States,
     /// The process whose threads hold the lock.
     process: u32,
 }
@@ -35,6 +37,7 @@ impl Contexts {
             pages: (0..PAGES).map(|_| OnceLock::new()).collect(),
             others: Mutex::default(),
             others_count: AtomicUsize::new(0),
+            states: States::new(),
             process: process::id(),
         }
     }
@@ -50,13 +53,33 @@ impl Contexts {
     /// Returns the ids of an open span, unless it is unknown.
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<SpanContext> {
-        self.slot(id).get(id).or_else(|| self.with_others(|others| others.get(&id).copied()))
+        self.slot(id).get(id).or_else(|| self.with_others(|others| Some(others.get(&id)?.context)))
     }
 
     /// Removes a span that is closed.
     #[inline]
     pub(crate) fn remove(&self, id: u64) -> Option<SpanContext> {
-        self.slot(id).remove(id).or_else(|| self.with_others(|others| others.remove(&id)))
+        let removed = self.slot(id).remove(id);
+        let removed =
+            removed.or_else(|| self.with_others(|others| Some(others.remove(&id)?.context)))?;
+        self.states.remove(removed.span);
+        Some(removed)
+    }
+
+    /// Moves an open span to the trace of a remote parent. Returns whether it is moved: not if the
+    /// span is unknown or was moved before.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn move_to(&self, id: u64, context: SpanContext) -> bool {
+        let slot = self.slot(id);
+        if slot.get(id).is_some() {
+            return slot.move_to(context);
+        }
+        let moved = self.with_others(|others| {
+            let other = others.get_mut(&id).filter(|other| !other.is_moved)?;
+            *other = Other { context, is_moved: true };
+            Some(())
+        });
+        moved.is_some()
     }
 
     fn slot(&self, id: u64) -> &Slot {
@@ -69,14 +92,11 @@ impl Contexts {
     #[cold]
     fn insert_other(&self, id: u64, context: SpanContext) {
         let Some(mut others) = self.lock() else { return };
-        others.insert(id, context);
+        others.insert(id, Other { context, is_moved: false });
         self.count(&others);
     }
 
-    fn with_others<R>(
-        &self,
-        f: impl FnOnce(&mut HashMap<u64, SpanContext>) -> Option<R>,
-    ) -> Option<R> {
+    fn with_others<R>(&self, f: impl FnOnce(&mut HashMap<u64, Other>) -> Option<R>) -> Option<R> {
         // ORDERING: Relaxed: a caller that has a span's number saw its insertion.
         if self.others_count.load(Ordering::Relaxed) == 0 {
             return None;
@@ -87,14 +107,14 @@ impl Contexts {
         found
     }
 
-    fn count(&self, others: &HashMap<u64, SpanContext>) {
+    fn count(&self, others: &HashMap<u64, Other>) {
         // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
         self.others_count.store(others.len(), Ordering::Relaxed);
     }
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
-    fn lock(&self) -> Option<MutexGuard<'_, HashMap<u64, SpanContext>>> {
+    fn lock(&self) -> Option<MutexGuard<'_, HashMap<u64, Other>>> {
         let is_current = self.process == process::id();
         // No code panics while it is held.
         is_current.then(|| self.others.lock().unwrap_or_else(PoisonError::into_inner))
@@ -110,21 +130,37 @@ fn place(id: u64) -> usize {
     usize::try_from(id.wrapping_add(start) % SLOTS as u64).unwrap_or(0)
 }
 
+struct Other {
+    context: SpanContext,
+    is_moved: bool,
+}
+
 /// The ids of one span. Its number is zero while it is free.
 ///
 /// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
-/// from there. The span is open meanwhile, so they do not change.
+/// from there. The span is open meanwhile, so they do not change. A trace that the span is moved to
+/// has words of its own, which are written once.
 #[derive(Default)]
+#[repr(align(64))]
 struct Slot {
     id: AtomicU64,
     trace: [AtomicU64; 2],
     span: AtomicU64,
     is_sampled: AtomicU64,
+    /// [`NOT_MOVED`], [`MOVING`], [`MOVED`] or [`MOVED_SAMPLED`].
+    moved: AtomicU64,
+    trace_after: [AtomicU64; 2],
 }
+
+const NOT_MOVED: u64 = 0;
+/// One thread writes the trace. The others read the one before.
+const MOVING: u64 = 1;
+const MOVED: u64 = 2;
+/// The span is moved, and sampled since.
+const MOVED_SAMPLED: u64 = 3;
 
 impl Slot {
     /// Returns `false` if another span has the slot.
-    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
     #[inline]
     fn take(&self, id: u64, context: SpanContext) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
@@ -132,12 +168,13 @@ impl Slot {
         if taken.is_err() {
             return false;
         }
-        let (low, high) = (context.trace as u64, (context.trace >> u64::BITS) as u64);
+        let [low, high] = halves(context.trace);
         for (word, value) in [
             (&self.trace[0], low),
             (&self.trace[1], high),
             (&self.span, context.span),
             (&self.is_sampled, context.is_sampled.into()),
+            (&self.moved, NOT_MOVED),
         ] {
             // ORDERING: Relaxed: whoever has the span's number has it from this thread.
             word.store(value, Ordering::Relaxed);
@@ -145,14 +182,39 @@ impl Slot {
         true
     }
 
+    /// Returns `false` if the span was moved before.
+    #[cfg(feature = "tracing")]
+    fn move_to(&self, context: SpanContext) -> bool {
+        // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
+        let is_first =
+            self.moved.compare_exchange(NOT_MOVED, MOVING, Ordering::Relaxed, Ordering::Relaxed);
+        if is_first.is_err() {
+            return false;
+        }
+        for (word, value) in self.trace_after.iter().zip(halves(context.trace)) {
+            // ORDERING: Relaxed: published by `moved`.
+            word.store(value, Ordering::Relaxed);
+        }
+        let moved = if context.is_sampled { MOVED_SAMPLED } else { MOVED };
+        // ORDERING: Release, with the Acquire of `get`: whoever sees this sees the trace.
+        self.moved.store(moved, Ordering::Release);
+        true
+    }
+
     #[inline]
     fn get(&self, id: u64) -> Option<SpanContext> {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
-        let [known, low, high, span, is_sampled] =
-            [&self.id, &self.trace[0], &self.trace[1], &self.span, &self.is_sampled]
-                .map(|word| word.load(Ordering::Relaxed));
+        let [known, span, is_sampled] =
+            [&self.id, &self.span, &self.is_sampled].map(|word| word.load(Ordering::Relaxed));
+        // ORDERING: Acquire, with the Release of `move_to`.
+        let (trace, is_sampled) = match self.moved.load(Ordering::Acquire) {
+            moved @ (MOVED | MOVED_SAMPLED) => (&self.trace_after, moved == MOVED_SAMPLED),
+            _ => (&self.trace, is_sampled != 0),
+        };
+        // ORDERING: Relaxed: see above.
+        let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
         let trace = u128::from(high) << u64::BITS | u128::from(low);
-        (known == id).then_some(SpanContext { trace, span, is_sampled: is_sampled != 0 })
+        (known == id).then_some(SpanContext { trace, span, is_sampled })
     }
 
     #[inline]
@@ -162,6 +224,11 @@ impl Slot {
         self.id.store(0, Ordering::Release);
         Some(context)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+const fn halves(trace: u128) -> [u64; 2] {
+    [trace as u64, (trace >> u64::BITS) as u64]
 }
 
 #[cfg(test)]
@@ -188,18 +255,29 @@ mod tests {
         /// Spans come and go at few places, so that many collide.
         #[test]
         fn it_knows_what_a_map_knows(
-            steps in prop::collection::vec((0..3_u64, 1..4_u64, any::<bool>()), 0..200),
+            steps in prop::collection::vec((0..3_u64, 1..4_u64, 0..3), 0..200),
         ) {
             let contexts = Contexts::new();
             let mut map = HashMap::new();
-            for (number, (thread, place, is_insert)) in (1..).zip(steps) {
+            let mut moved = HashSet::new();
+            for (number, (thread, place, step)) in (1..).zip(steps) {
                 let id = place + thread * SLOTS as u64;
                 let is_open = map.contains_key(&id);
-                if is_insert && !is_open {
+                if step == 0 && !is_open {
                     contexts.insert(id, context(number));
                     map.insert(id, context(number));
-                } else if !is_insert {
+                    moved.remove(&id);
+                } else if step == 1 {
                     prop_assert_eq!(contexts.remove(id), map.remove(&id));
+                } else if step == 2 {
+                    let is_moved = {
+                        let span = map.get(&id).map_or(number, |known: &SpanContext| known.span);
+                        contexts.move_to(id, SpanContext { span, ..context(number) })
+                    };
+                    prop_assert_eq!(is_moved, is_open && moved.insert(id));
+                    if let Some(known) = map.get_mut(&id).filter(|_| is_moved) {
+                        *known = SpanContext { span: known.span, ..context(number) };
+                    }
                 }
                 for thread in 0..3 {
                     for place in 1..4 {

@@ -38,6 +38,16 @@ pub(crate) fn exit(pipeline: u64, id: u64) {
     });
 }
 
+/// Changes the ids of a span that the thread is in.
+pub(crate) fn update(pipeline: u64, id: u64, context: SpanContext) {
+    let _ending = ENTERED.try_with(|entered| {
+        if let Ok(mut entered) = entered.try_borrow_mut() {
+            let its = entered.iter_mut().filter(|one| one.id == id && one.pipeline == pipeline);
+            its.for_each(|one| one.context = context);
+        }
+    });
+}
+
 /// Returns the innermost span of the pipeline that the thread is in.
 #[inline]
 pub(crate) fn get(pipeline: u64) -> Option<SpanContext> {

@@ -5,7 +5,7 @@ use core::iter;
 use tach_core::UnixTime;
 
 use super::SpanContext;
-use crate::frame::{self, Frame, SpanPart, Start, What};
+use crate::frame::{self, Frame, RecordKind, SpanPart, Start, What};
 
 #[derive(Debug)]
 pub(crate) struct Span<'a> {
@@ -40,23 +40,31 @@ impl<'a> Span<'a> {
 
     /// Returns whether no span of this process contains the span.
     pub(crate) fn is_local_root(&self) -> bool {
-        self.begin().is_none_or(|start| start.parent == 0)
+        self.begin().is_none_or(|start| start.parent == 0) || self.has_remote_parent()
+    }
+
+    fn has_remote_parent(&self) -> bool {
+        self.records().any(|record| frame::is_part(record, RecordKind::Parent))
     }
 
     /// Returns the start, the recorded values, the links and the events.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
-        let (mut rest, redacted) = (self.records, self.redacted);
-        let records = iter::from_fn(move || {
-            let (record, after) = frame::split(rest)?;
-            rest = after;
-            Some(record)
-        });
-        records.filter_map(move |record| {
+        let redacted = self.redacted;
+        self.records().filter_map(move |record| {
             if frame::is_of_span(record) {
                 return SpanPart::read(record).map(|part| Item::Part(part.redacted(redacted)));
             }
             let time = frame::time(record)?.unix_time();
             Some(Item::Event(Frame::read(record)?.redacted(redacted), time))
+        })
+    }
+
+    fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut rest = self.records;
+        iter::from_fn(move || {
+            let (record, after) = frame::split(rest)?;
+            rest = after;
+            Some(record)
         })
     }
 }

@@ -21,9 +21,20 @@ pub(crate) struct SpanPart<'a> {
 pub(crate) enum What<'a> {
     Start(Start<'a>),
     Values,
-    /// A link to this span.
-    Link(SpanContext),
+    /// A link to this span. The fields are the link's.
+    Link(Linked),
+    /// This span of another process is the parent, in place of the one at the start.
+    Parent(Linked),
+    /// The span is not sampled after all.
+    Discard,
     End,
+}
+
+/// A span that another one refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Linked {
+    pub(crate) context: SpanContext,
+    pub(crate) is_remote: bool,
 }
 
 #[derive(Debug)]
@@ -39,6 +50,11 @@ pub(crate) struct Start<'a> {
 #[inline]
 pub(crate) fn is_of_span(bytes: &[u8]) -> bool {
     Head::read(&mut Reader(bytes)).is_some_and(|head| head.part() != RecordKind::Event as u8)
+}
+
+/// Returns whether the record that begins with `bytes` is of this kind.
+pub(crate) fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
+    Head::read(&mut Reader(bytes)).is_some_and(|head| head.part() == kind as u8)
 }
 
 impl Head {
@@ -66,6 +82,8 @@ impl<'a> SpanPart<'a> {
         const START: u8 = RecordKind::Start as u8;
         const VALUES: u8 = RecordKind::Values as u8;
         const LINK: u8 = RecordKind::Link as u8;
+        const PARENT: u8 = RecordKind::Parent as u8;
+        const DISCARD: u8 = RecordKind::Discard as u8;
         const END: u8 = RecordKind::End as u8;
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
@@ -78,15 +96,22 @@ impl<'a> SpanPart<'a> {
                 What::Start(Start { level: head.level(), target, name, parent })
             }
             VALUES => What::Values,
-            LINK => {
-                let linked = reader.context()?;
-                let is_sampled = u64::from_le_bytes(reader.array()?) != 0;
-                What::Link(SpanContext { is_sampled, ..linked })
-            }
+            LINK => What::Link(reader.linked()?),
+            PARENT => What::Parent(reader.linked()?),
+            DISCARD => What::Discard,
             END => What::End,
             _ => return None,
         };
         let fields = Fields::new(reader.0, head.kind);
         Some(Self { time: head.time(), context, what, fields })
+    }
+}
+
+impl Reader<'_> {
+    fn linked(&mut self) -> Option<Linked> {
+        let context = self.context()?;
+        let (is_sampled, is_remote) = self.halves()?;
+        let context = SpanContext { is_sampled: is_sampled != 0, ..context };
+        Some(Linked { context, is_remote: is_remote != 0 })
     }
 }

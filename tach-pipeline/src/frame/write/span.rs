@@ -1,9 +1,11 @@
 //! Writing the parts of spans.
 
+use tach_log::Value;
+
 use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{KIND_AT, RECORD_SHIFT, RecordKind, Time};
+use crate::frame::{KIND_AT, Linked, RECORD_SHIFT, RecordKind, TRACE_STATE, Time};
 use crate::level::Level;
 use crate::trace::SpanContext;
 
@@ -42,9 +44,17 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Writes the ids of another span and its flag, for [`RecordKind::Link`].
-    pub(crate) fn link(&mut self, to: SpanContext) {
-        self.ids(to);
-        self.to.buffer.push(&u64::from(to.is_sampled).to_le_bytes());
+    /// Writes the ids and the flags of another span, for [`RecordKind::Link`] and
+    /// [`RecordKind::Parent`].
+    pub(crate) fn link(&mut self, linked: Linked) {
+        self.ids(linked.context);
+        let (is_sampled, is_remote) = (linked.context.is_sampled, linked.is_remote);
+        let flags = u64::from(is_sampled) | u64::from(is_remote) << u32::BITS;
+        self.to.buffer.push(&flags.to_le_bytes());
+    }
+
+    /// Writes the `tracestate` of the span, or of the span that it links to.
+    pub(crate) fn trace_state(&mut self, state: &str) {
+        self.field(MaybeStatic::Static(TRACE_STATE), Value::Str(state));
     }
 }

@@ -8,13 +8,13 @@ use core::mem;
 use std::borrow::Cow;
 
 use tach_core::UnixTime;
-use tach_log::adapter::{Fields as _, Site};
+use tach_log::adapter::{Fields, Site};
 use tach_log::{Chain, Value};
 
 use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
 use super::value::{key_texts, key_value};
-use crate::frame::{Frame, Start, What};
+use crate::frame::{Frame, Linked, SpanPart, Start, TRACE_STATE, What};
 use crate::trace::span::{Item, Span};
 use crate::trace::status::{Code, Status};
 use crate::trace::{SAMPLED, SpanContext};
@@ -23,6 +23,7 @@ use crate::trace::{SAMPLED, SpanContext};
 mod field {
     pub(super) const TRACE_ID: u32 = 1;
     pub(super) const SPAN_ID: u32 = 2;
+    pub(super) const TRACE_STATE: u32 = 3;
     pub(super) const PARENT_SPAN_ID: u32 = 4;
     pub(super) const NAME: u32 = 5;
     pub(super) const KIND: u32 = 6;
@@ -39,6 +40,7 @@ mod field {
     pub(super) const EVENT_TIME: u32 = 1;
     pub(super) const EVENT_NAME: u32 = 2;
     pub(super) const EVENT_ATTRIBUTES: u32 = 3;
+    pub(super) const LINK_ATTRIBUTES: u32 = 4;
     pub(super) const LINK_FLAGS: u32 = 6;
     pub(super) const STATUS_MESSAGE: u32 = 2;
     pub(super) const STATUS_CODE: u32 = 3;
@@ -50,8 +52,10 @@ const MOST: u32 = 128;
 
 const INTERNAL: u64 = 1;
 
-/// OTLP's statement that the parent is known not to be remote.
-const IS_LOCAL_KNOWN: u32 = 0x100;
+/// OTLP's statements that the parent, or the span that a link leads to, is known not to be remote,
+/// or known to be.
+const IS_LOCAL: u32 = 0x100;
+const IS_REMOTE: u32 = 0x300;
 
 const EXCEPTION: &str = "exception";
 const EXCEPTION_MESSAGE: &str = "exception.message";
@@ -61,13 +65,9 @@ const EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
 pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Start<'_>) {
     in_scope(to, start.target, |to| {
         ids(to, span.context);
-        if start.parent != 0 {
-            bytes(to, field::PARENT_SPAN_ID, &start.parent.to_be_bytes());
-        }
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
-        fixed_32(to, field::FLAGS, u32::from(SAMPLED) | IS_LOCAL_KNOWN);
-        let mut own = Own::new(start.name);
+        let mut own = Own::new(start);
         own.items(to, span);
         own.end(to, span);
     });
@@ -76,12 +76,6 @@ pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Sta
 fn ids(to: &mut Vec<u8>, context: SpanContext) {
     bytes(to, field::TRACE_ID, &context.trace.to_be_bytes());
     bytes(to, field::SPAN_ID, &context.span.to_be_bytes());
-}
-
-fn link(to: &mut Vec<u8>, linked: SpanContext) {
-    ids(to, linked);
-    let sampled = if linked.is_sampled { SAMPLED } else { 0 };
-    fixed_32(to, field::LINK_FLAGS, u32::from(sampled) | IS_LOCAL_KNOWN);
 }
 
 /// Passes the place and the thread as attributes.
@@ -110,6 +104,9 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
 /// What is known of a span once all of its records were read.
 struct Own<'a> {
     name: Cow<'a, str>,
+    parent: u64,
+    is_parent_remote: bool,
+    trace_state: String,
     kind: u64,
     status: Status,
     attributes: u32,
@@ -118,9 +115,12 @@ struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    fn new(name: &'a str) -> Self {
+    fn new(start: &Start<'a>) -> Self {
         Self {
-            name: name.into(),
+            name: start.name.into(),
+            parent: start.parent,
+            is_parent_remote: false,
+            trace_state: String::new(),
             kind: INTERNAL,
             status: Status::default(),
             attributes: 0,
@@ -141,8 +141,14 @@ impl<'a> Own<'a> {
                         What::Link(linked) => {
                             self.links += 1;
                             if self.links <= MOST {
-                                message(to, field::LINKS, |to| link(to, linked));
+                                message(to, field::LINKS, |to| link(to, linked, &part.fields));
                             }
+                            continue;
+                        }
+                        What::Parent(parent) => {
+                            self.parent = parent.context.span;
+                            self.is_parent_remote = parent.is_remote;
+                            self.trace_state.clear();
                         }
                         _ => {}
                     }
@@ -161,6 +167,13 @@ impl<'a> Own<'a> {
     /// Appends the last fields.
     fn end(self, to: &mut Vec<u8>, span: &Span<'_>) {
         bytes(to, field::NAME, self.name.as_bytes());
+        if self.parent != 0 {
+            bytes(to, field::PARENT_SPAN_ID, &self.parent.to_be_bytes());
+        }
+        if !self.trace_state.is_empty() {
+            bytes(to, field::TRACE_STATE, self.trace_state.as_bytes());
+        }
+        fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
         number(to, field::KIND, self.kind);
         if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
@@ -185,6 +198,7 @@ impl<'a> Own<'a> {
         match (key, value) {
             (key, value) if self.status.field(key, value) => {}
             ("otel.name", Value::Str(name)) => self.name = name.to_owned().into(),
+            (TRACE_STATE, Value::Str(state)) => state.clone_into(&mut self.trace_state),
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
             (key, Value::Error(chain)) => {
                 self.exception(to, chain);
@@ -276,11 +290,30 @@ fn error(to: &mut Vec<u8>, attributes: u32, key: &str, chain: Chain<'_>) {
     message(to, attributes, |to| key_texts(to, &of_sources, messages));
 }
 
+fn flags(is_sampled: bool, is_remote: bool) -> u32 {
+    let sampled = if is_sampled { SAMPLED } else { 0 };
+    u32::from(sampled) | if is_remote { IS_REMOTE } else { IS_LOCAL }
+}
+
+/// Appends the fields of a `Link`.
+fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields) {
+    ids(to, linked.context);
+    fixed_32(to, field::LINK_FLAGS, flags(linked.context.is_sampled, linked.is_remote));
+    let visited = fields.visit(&mut |key, value| {
+        match (key, value) {
+            (TRACE_STATE, Value::Str(state)) => bytes(to, field::TRACE_STATE, state.as_bytes()),
+            (key, value) => message(to, field::LINK_ATTRIBUTES, |to| key_value(to, key, value)),
+        }
+        Ok(())
+    });
+    debug_assert!(visited.is_ok(), "nothing fails here");
+}
+
 /// Returns whether a later record of the span has a value for the key of the item `at`.
 fn is_recorded_again(span: &Span<'_>, at: usize, key: &str) -> bool {
     span.items().skip(at + 1).any(|item| match item {
+        Item::Part(SpanPart { what: What::Link(_), .. }) | Item::Event(..) => false,
         Item::Part(part) => part.fields.parts().any(|(name, _)| name == key),
-        Item::Event(..) => false,
     })
 }
 

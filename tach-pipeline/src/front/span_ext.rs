@@ -1,0 +1,143 @@
+//! What spans of `tracing` can do beyond its own methods.
+
+use tach_log::Value;
+use tracing::Span;
+use tracing_core::span::Id;
+
+use crate::pipeline::Pipeline;
+use crate::trace::w3c::TraceContext;
+
+/// Methods of `tracing::Span` for a pipeline that sends spans by `Sink::otlp_spans`: a parent in
+/// another process, the headers for the next one, links, attributes and the status.
+///
+/// The names of attributes need not be declared. A span that is disabled, or whose subscriber has
+/// no such pipeline, is left alone. A pipeline within a `reload::Layer` of tracing-subscriber is
+/// not found. If a subscriber has several pipelines, the one that was added last is meant.
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> Result<(), tach_pipeline::Error> {
+/// use tach_pipeline::{Pipeline, SpanExt as _, TraceContext};
+///
+/// fn serve(traceparent: &str, tracestate: &str) {
+///     let span = tracing::info_span!("request", otel.kind = "server");
+///     if let Some(parent) = TraceContext::from_headers(traceparent, tracestate) {
+///         span.set_remote_parent(&parent);
+///     }
+///     let _entered = span.enter();
+///     // For a request to another service:
+///     if let Some(context) = tracing::Span::current().trace_context() {
+///         let _headers = (context.to_string(), context.tracestate());
+///     }
+/// }
+/// # serve("", "");
+/// # Ok(())
+/// # }
+/// ```
+pub trait SpanExt: sealed::Sealed {
+    /// Sets a span of another process as the parent, in place of the parent that the span started
+    /// with. Returns whether it is set: a remote parent can be set once.
+    ///
+    /// Call this before the span has children and before its [context](Self::trace_context) is
+    /// passed on: what was started before stays in the trace that the span started with. So does
+    /// what another thread starts in the span, if that thread entered it before.
+    ///
+    /// With `Sampling`, the parent decides whether the span is sampled. A span that was not sampled
+    /// without the parent, and is with it, starts now, and lacks the fields that it started with.
+    ///
+    /// # Examples
+    ///
+    /// See [`SpanExt`].
+    fn set_remote_parent(&self, parent: &TraceContext) -> bool;
+
+    /// Returns the headers that make the span the parent of a span in another process. Returns
+    /// `None` if no pipeline sends the span.
+    ///
+    /// # Examples
+    ///
+    /// See [`SpanExt`].
+    fn trace_context(&self) -> Option<TraceContext>;
+
+    /// Adds a link to a span, which may be of another process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{SpanExt as _, TraceContext};
+    ///
+    /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let span = tracing::info_span!("batch");
+    /// if let Some(linked) = TraceContext::from_headers(header, "") {
+    ///     span.add_link(&linked);
+    /// }
+    /// ```
+    fn add_link(&self, linked: &TraceContext);
+
+    /// Sets an attribute. The last value of a key counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::SpanExt as _;
+    ///
+    /// let span = tracing::info_span!("request");
+    /// span.set_attribute("http.response.status_code", 200);
+    /// span.set_attribute("http.route", "/users/{id}");
+    /// ```
+    fn set_attribute<'a>(&self, key: &str, value: impl Into<Value<'a>>);
+
+    /// Sets the status: success, or an error with its description.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::SpanExt as _;
+    ///
+    /// let span = tracing::info_span!("request");
+    /// span.set_status(Err("no such user"));
+    /// ```
+    fn set_status(&self, status: Result<(), &str>);
+}
+
+impl SpanExt for Span {
+    fn set_remote_parent(&self, parent: &TraceContext) -> bool {
+        let Some(metadata) = self.metadata() else { return false };
+        with(self, |pipeline, id| pipeline.set_remote_parent(id, metadata, parent)).unwrap_or(false)
+    }
+
+    fn trace_context(&self) -> Option<TraceContext> {
+        with(self, Pipeline::trace_context).flatten()
+    }
+
+    fn add_link(&self, linked: &TraceContext) {
+        with(self, |pipeline, id| pipeline.link_to(id, linked));
+    }
+
+    fn set_attribute<'a>(&self, key: &str, value: impl Into<Value<'a>>) {
+        with(self, |pipeline, id| pipeline.set_fields(id, &[(key, value.into())]));
+    }
+
+    fn set_status(&self, status: Result<(), &str>) {
+        let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
+        let fields = [
+            ("otel.status_code", code),
+            ("otel.status_description", Value::Str(status.err().unwrap_or_default())),
+        ];
+        let count = if status.is_ok() { 1 } else { 2 };
+        with(self, |pipeline, id| pipeline.set_fields(id, &fields[..count]));
+    }
+}
+
+/// Calls `f` with the span's pipeline, if there is one.
+fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, &Id) -> R) -> Option<R> {
+    span.with_subscriber(|(id, subscriber)| Some(f(subscriber.downcast_ref::<Pipeline>()?, id)))
+        .flatten()
+}
+
+mod sealed {
+    /// Leaves room for more methods.
+    pub trait Sealed {}
+
+    impl Sealed for tracing::Span {}
+}
