@@ -416,6 +416,19 @@ mod tests {
         assert_eq!(machine.finished, [(1, 10, 10, 128)], "a span does not end before it starts");
     }
 
+    /// Its end is not recorded.
+    #[test]
+    fn a_span_that_is_not_sampled_after_all_is_forgotten() {
+        let mut machine = Machine::new();
+        machine.start(1, 0, unix(10), 10);
+        let mut scratch = Scratch::new();
+        Writer::begin_part(&mut scratch, unix(11), RecordKind::Discard, context(1)).end();
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(11));
+        assert!(machine.spans.open.is_empty());
+        (0..2).for_each(|_| machine.end_round());
+        assert_eq!(machine.finished, []);
+    }
+
     /// A span never ends before its start, and an early record waits for one round only.
     #[test]
     fn records_of_spans_that_never_started_are_forgotten() {

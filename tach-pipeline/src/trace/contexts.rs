@@ -289,6 +289,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_closed_span_has_no_tracestate() {
+        let contexts = Contexts::new();
+        contexts.insert(1, context(5));
+        contexts.states.set(5, Some(&"a=1".into()));
+        contexts.remove(1);
+        assert_eq!(contexts.states.get(5), None);
+    }
+
     /// Otherwise each span would touch new memory.
     #[test]
     fn spans_of_the_registry_reuse_places() {
