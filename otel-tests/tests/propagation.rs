@@ -6,9 +6,12 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::TraceContextExt as _;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use otel_tests::{Requests, serve};
 use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink, SpanExt as _, Tail, TraceContext};
 use tracing::subscriber::with_default;
@@ -314,4 +317,37 @@ fn the_tail_decides_about_a_moved_span_by_itself() {
         drop(outer);
     });
     assert!(received(&requests, &pipeline).is_empty());
+}
+
+/// The SDK's propagator reads what a span gives, and a span what the propagator gives.
+#[test]
+fn headers_are_the_sdk_s() {
+    let propagator = TraceContextPropagator::new();
+    let spans = spans(|| {
+        let span = tracing::info_span!("span");
+        let headers = |context: &TraceContext| {
+            let state = context.tracestate().to_owned();
+            HashMap::from([
+                ("traceparent".to_owned(), context.to_string()),
+                ("tracestate".to_owned(), state),
+            ])
+        };
+        // In: as another service, which has the SDK, sends them.
+        let sent = propagator.extract(&headers(&parent()));
+        let mut received = HashMap::new();
+        propagator.inject_context(&sent, &mut received);
+        let received =
+            TraceContext::from_headers(&received["traceparent"], &received["tracestate"]).unwrap();
+        assert_eq!(received, parent());
+        assert!(span.set_remote_parent(&received));
+        // Out: as it receives them.
+        let own = span.trace_context().unwrap();
+        let context = propagator.extract(&headers(&own));
+        let context = context.span().span_context().clone();
+        assert!(context.is_remote() && context.is_sampled());
+        assert_eq!(context.trace_id().to_bytes(), own.trace_id().to_be_bytes());
+        assert_eq!(context.span_id().to_bytes(), own.span_id().to_be_bytes());
+        assert_eq!(context.trace_state().header(), "vendor=1,b=2");
+    });
+    assert_eq!(trace(&spans["span"]), TRACE);
 }
