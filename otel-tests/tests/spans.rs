@@ -1,6 +1,7 @@
 //! Spans of tracing that the pipeline sends, read by the official schema's generated code.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -8,7 +9,8 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use otel_tests::{Requests, serve};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
+use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sink, WhenFull};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -269,4 +271,55 @@ fn no_span_is_lost_between_threads() {
         }
     }
     assert!(spans.iter().any(|span| !span.events.is_empty()));
+}
+
+/// A policy may drop the end of a span. The span would stay open for ever.
+#[test]
+fn a_span_whose_end_was_dropped_ends_nevertheless() {
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let gate = Arc::new(Mutex::new(()));
+    let builder = Pipeline::builder().when_full(WhenFull::DropNewest).queue_bytes(4096);
+    let builder = builder.with_clock(Gated(Arc::clone(&gate))).sink(Sink::otlp_spans(otlp));
+    let pipeline = builder.build().unwrap();
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        let open = tracing::info_span!("open");
+        let closed = gate.lock().unwrap();
+        let span = tracing::info_span!("ended");
+        // More than any queue of this pipeline holds.
+        open.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
+        // The starts of these find no room, and their ends take the last.
+        (0..100).for_each(|_| drop(tracing::info_span!("short")));
+        drop(span);
+        drop(closed);
+        for _ in 0..5 {
+            pipeline.flush(LONG).unwrap();
+        }
+        let names: Vec<_> = received(&requests).into_iter().map(|(_, span)| span.name).collect();
+        assert_eq!(names, ["ended"]);
+        assert!(pipeline.stats().dropped() > 0);
+        drop(open);
+        pipeline.flush(LONG).unwrap();
+        assert_eq!(received(&requests)[0].1.name, "open");
+    });
+}
+
+/// A clock at which the back end waits.
+struct Gated(Arc<Mutex<()>>);
+
+impl Clock for Gated {
+    fn monotonic_now(&self) -> MonotonicInstant {
+        if std::thread::current().name() == Some("tach-pipeline") {
+            drop(self.0.lock());
+        }
+        SystemClock.monotonic_now()
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        SystemClock.duration_between(earlier, later)
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        SystemClock.unix_time_at(instant)
+    }
 }

@@ -4,6 +4,7 @@ mod backtrace;
 mod buffers;
 mod inbox;
 mod inboxes;
+mod lost_ends;
 mod order;
 mod repeats;
 pub(crate) mod selection;
@@ -166,9 +167,13 @@ impl BackEnd {
         if let Some(tail) = tail {
             tail.end_round(Instant::now(), &shared.counts.early, |span| sinks.span(span));
         }
+        if let Some(contexts) = &shared.contexts {
+            spans.end_lost(contexts, start);
+        }
         for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
                 sinks.queue_dropped(&dropped, shared.now());
+                spans.suspect_lost_ends();
             }
         }
         if inboxes.settle(&shared.queues) {

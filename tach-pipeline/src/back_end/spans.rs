@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use tach_core::{Instant, UnixTime};
 
 use super::buffers::Buffers;
+use super::lost_ends::LostEnds;
 use crate::frame::{self, Frame, SpanPart, Time, What};
-use crate::trace::SpanContext;
 use crate::trace::span::Span;
+use crate::trace::{Contexts, SpanContext};
 
 /// The most events of a span, as in OpenTelemetry's specification.
 const MOST_EVENTS: u32 = 128;
@@ -33,6 +34,7 @@ pub(super) struct Spans {
     early: Vec<(Vec<u8>, UnixTime)>,
     /// Records of the round before.
     retried: Vec<(Vec<u8>, UnixTime)>,
+    lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
 }
@@ -103,6 +105,7 @@ impl Spans {
             due: Vec::new(),
             early: Vec::new(),
             retried: Vec::new(),
+            lost_ends: LostEnds::default(),
             buffers: Buffers::default(),
             redacted,
         }
@@ -159,6 +162,20 @@ impl Spans {
         self.due = due;
     }
 
+    /// Records were dropped, maybe the ends of spans.
+    pub(super) fn suspect_lost_ends(&mut self) {
+        self.lost_ends.suspect();
+    }
+
+    /// Ends the spans whose end was dropped. `contexts` are those of the open spans.
+    pub(super) fn end_lost(&mut self, contexts: &Contexts, now: UnixTime) {
+        if !self.lost_ends.is_looking() {
+            return;
+        }
+        let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
+        self.ending.extend(lost.into_iter().map(|span| Ending { span, end: now }));
+    }
+
     /// Passes on all spans that have ended, since every record was taken.
     pub(super) fn finish(&mut self, mut finished: impl FnMut(&Span<'_>)) {
         // Early records, among them ends, and then the ends.
@@ -170,7 +187,7 @@ impl Spans {
 
     /// Returns whether a record waits for the next round.
     pub(super) fn are_waiting(&self) -> bool {
-        !self.ending.is_empty() || !self.early.is_empty()
+        !self.ending.is_empty() || !self.early.is_empty() || self.lost_ends.is_looking()
     }
 
     /// Frees memory that was not needed since the last call.

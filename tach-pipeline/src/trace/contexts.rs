@@ -4,7 +4,7 @@
 //! allocation and a map.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -80,6 +80,17 @@ impl Contexts {
             Some(())
         });
         moved.is_some()
+    }
+
+    /// Returns the ids of all open spans. A span that is missing has logged its end.
+    pub(crate) fn spans(&self) -> HashSet<u64> {
+        let pages = self.pages.iter().filter_map(OnceLock::get).flatten();
+        let mut spans: HashSet<_> = pages.filter_map(Slot::span).collect();
+        self.with_others(|others| {
+            spans.extend(others.values().map(|other| other.context.span));
+            Some(())
+        });
+        spans
     }
 
     fn slot(&self, id: u64) -> &Slot {
@@ -215,6 +226,14 @@ impl Slot {
         let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
         let trace = u128::from(high) << u64::BITS | u128::from(low);
         (known == id).then_some(SpanContext { trace, span, is_sampled })
+    }
+
+    /// Returns the span that has the slot.
+    fn span(&self) -> Option<u64> {
+        // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
+        // logged. The span itself Relaxed: if the caller has taken its start, it sees this.
+        let is_taken = self.id.load(Ordering::Acquire) != 0;
+        is_taken.then(|| self.span.load(Ordering::Relaxed))
     }
 
     #[inline]
