@@ -60,16 +60,16 @@ mod tests {
     #[test]
     fn spans_that_ended_before_the_look_are_found_after_it() {
         let mut ends = LostEnds::default();
-        assert_eq!(round(&mut ends, &[1, 2], &[]), [], "nothing was dropped");
+        assert!(round(&mut ends, &[1, 2], &[]).is_empty(), "nothing was dropped");
         ends.suspect();
-        assert_eq!(round(&mut ends, &[1, 2, 3], &[2]), []);
+        assert!(round(&mut ends, &[1, 2, 3], &[2]).is_empty());
         for _ in 1..ROUNDS {
             assert!(ends.is_looking());
             // A span that ends meanwhile has time until the next look.
-            assert_eq!(round(&mut ends, &[1, 2], &[]), []);
+            assert!(round(&mut ends, &[1, 2], &[]).is_empty());
         }
         assert_eq!(round(&mut ends, &[1, 2], &[]), [1, 3]);
         assert!(!ends.is_looking());
-        assert_eq!(round(&mut ends, &[2], &[]), []);
+        assert!(round(&mut ends, &[2], &[]).is_empty());
     }
 }
