@@ -20,14 +20,22 @@ use std::{env, fs, thread};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{Protocol, WithExportConfig as _};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use otel_tests::{decode, serve};
 use rustix::time::{ClockId, clock_gettime};
-use tach_pipeline::{Otlp, Pipeline, Sink};
+use tach_pipeline::{Otlp, Pipeline, Sampling, Sink, Tail};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-const WAYS: [&str; 4] = ["registry", "tach", "tracing-opentelemetry", "leanest"];
+const WAYS: [&str; 7] = [
+    "registry",
+    "tach",
+    "tach, tail",
+    "tach, unsampled",
+    "tracing-opentelemetry",
+    "leanest",
+    "default, unsampled",
+];
 const WHATS: [&str; 7] =
     ["p50 ns", "p99 ns", "allocations", "CPU ns", "flooded ns", "flooded CPU ns", "open B"];
 const UNITS: usize = 20_000;
@@ -88,9 +96,16 @@ type End = Box<dyn FnOnce()>;
 
 fn install(way: &str, endpoint: &str) -> End {
     match way {
-        "tach" => {
+        "tach" | "tach, tail" | "tach, unsampled" => {
             let otlp = Otlp::new().endpoint(endpoint);
-            let pipeline = Pipeline::builder().sink(Sink::otlp_spans(otlp)).build().unwrap();
+            let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp));
+            let builder = match way {
+                // No span is slow, and all are kept: the tail's whole work.
+                "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(PAUSE * 10_000)),
+                "tach, unsampled" => builder.sampling(Sampling::ratio(0.0)),
+                _ => builder,
+            };
+            let pipeline = builder.build().unwrap();
             tracing_subscriber::registry().with(pipeline.clone()).init();
             Box::new(move || pipeline.flush(Duration::from_secs(60)).unwrap())
         }
@@ -105,7 +120,12 @@ fn install(way: &str, endpoint: &str) -> End {
                 .with_endpoint(format!("{endpoint}/v1/traces"))
                 .build()
                 .unwrap();
-            let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).build();
+            let builder = SdkTracerProvider::builder().with_batch_exporter(exporter);
+            let builder = match way {
+                "default, unsampled" => builder.with_sampler(Sampler::AlwaysOff),
+                _ => builder,
+            };
+            let provider = builder.build();
             let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("bench"));
             let layer = if way == "leanest" {
                 layer
