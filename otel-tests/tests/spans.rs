@@ -117,6 +117,7 @@ fn the_status_is_the_last_that_was_set() {
         tracing::info_span!("by event").in_scope(|| tracing::error!("failed"));
         tracing::info_span!("returned").in_scope(|| tracing::error!(error = %"disk full"));
         tracing::info_span!("none").in_scope(|| tracing::warn!("odd"));
+        tracing::info_span!("tried").in_scope(|| tracing::warn!(error = %"disk full", "again"));
     });
     let status = |name: &str| {
         let status = spans[name].status.clone();
@@ -126,7 +127,7 @@ fn the_status_is_the_last_that_was_set() {
     assert_eq!(status("ok"), Some((1, String::new())));
     assert_eq!((status("set"), status("described")), (error(""), error("no room")));
     assert_eq!((status("by event"), status("returned")), (error(""), error("disk full")));
-    assert_eq!(status("none"), None);
+    assert_eq!((status("none"), status("tried")), (None, None));
     let event = &spans["returned"].events[0];
     assert_eq!(event.name, "exception");
     assert_eq!(value(&event.attributes, "exception.message"), text("disk full"));
