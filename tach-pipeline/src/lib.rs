@@ -69,8 +69,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A record of `log` has its own fields, and not those of tracing's spans around it: the pipeline
-//! takes it from `log`, which knows no spans.
+//! A record of `log` has the spans of tracing around it too, with their fields, if the pipeline is
+//! a layer of the current subscriber and that subscriber is a registry with layers.
 //!
 //! `init` of `tracing_subscriber` works too, without [`Pipeline::set_logger`]: then the crate
 //! `tracing-log` forwards the records of `log`, with their targets and within the spans around

@@ -131,7 +131,7 @@ impl Sink {
     ///
     /// If the file is moved away or deleted, a new one is created: see
     /// [`follow_path`](Self::follow_path). [`Pipeline::reopen`](crate::Pipeline::reopen) does so at
-    /// once. A FIFO need not have a reader.
+    /// once. A FIFO need not have a reader, but this process must be allowed to read it too.
     ///
     /// # Examples
     ///

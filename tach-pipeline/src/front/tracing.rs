@@ -9,6 +9,8 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber, callsite, dispatcher};
 use tracing_log::NormalizeEvent as _;
+#[cfg(feature = "log")]
+use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
@@ -267,6 +269,31 @@ impl Kept {
         visit(&mut Visitor::of_span(&mut to));
         self.fields.extend_from_slice(scratch.written());
         thread::give_back(scratch);
+    }
+}
+
+/// Writes the spans that the thread is in, for a record of `log`: those that pipelines keep as
+/// layers of the current subscriber.
+#[cfg(feature = "log")]
+pub(super) fn write_current_spans(to: &mut Writer<'_>) {
+    dispatcher::get_default(|dispatch| {
+        let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
+        let current = registry.current_span();
+        if let Some(span) = current.id().and_then(|id| registry.span(id)) {
+            write_kept_span(&span, to);
+        }
+    });
+}
+
+#[cfg(feature = "log")]
+fn write_kept_span(span: &SpanRef<'_, Registry>, to: &mut Writer<'_>) {
+    if let Some(parent) = span.parent() {
+        write_kept_span(&parent, to);
+    }
+    if let Some(kept) = span.extensions().get::<Kept>() {
+        to.spans();
+        to.span(span.name());
+        to.fields(&kept.fields);
     }
 }
 

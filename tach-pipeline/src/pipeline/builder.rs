@@ -459,8 +459,7 @@ impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
     /// global subscriber of tracing, then as the logger of `log`.
     ///
-    /// In a forked child it takes the place of the pipeline that the parent installed. A record of
-    /// `log` [carries no spans](crate#plugging-in).
+    /// In a forked child it takes the place of the pipeline that the parent installed.
     ///
     /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
     /// [crate](crate#plugging-in).

@@ -24,6 +24,8 @@ pub(super) struct Output {
     writer: Writer,
     buffer_bytes: usize,
     failure: Failure,
+    /// Whether the file was deleted, so that writing to it is of no use.
+    is_lost: bool,
     /// Events that were given up, until they are reported.
     dropped: Option<Dropped>,
     counts: Arc<SinkCounts>,
@@ -38,7 +40,7 @@ impl Output {
         reporter: Reporter,
     ) -> Self {
         let (failure, dropped) = (Failure::default(), None);
-        Self { writer, buffer_bytes, failure, dropped, counts, reporter }
+        Self { writer, buffer_bytes, failure, is_lost: false, dropped, counts, reporter }
     }
 
     /// Returns how many bytes may wait.
@@ -84,12 +86,13 @@ impl Output {
         let mut outcome = Ok(());
         while batch.left() > 0 {
             self.follow(batch);
+            if self.is_lost {
+                self.reopen_now(batch).map_err(|error| self.failed(&error, batch))?;
+            }
             let next = batch.next();
             match attempt(|| self.writer.write(next)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch)),
-                Ok(_) if self.is_deleted() => {
-                    self.reopen_now(batch).map_err(|error| self.failed(&error, batch))?;
-                }
+                Ok(_) if self.is_deleted() => self.is_lost = true,
                 Ok(count) => {
                     let count = count.min(next.len());
                     self.counts.bytes.add(count as u64);
@@ -161,6 +164,7 @@ impl Output {
     fn reopen_now(&mut self, batch: &mut Batch) -> io::Result<()> {
         if let Writer::File(file) = &mut self.writer {
             file.reopen()?;
+            self.is_lost = false;
             // An event that the old file holds in part is repeated in the new one.
             batch.repeat_part();
         }

@@ -43,6 +43,28 @@ fn a_file_that_cannot_be_opened_anew_is_kept() {
     assert_eq!(folder.messages("app.log.1"), ["not lost"]);
 }
 
+/// Each try to write would take room on the disk that nobody sees.
+#[cfg(unix)]
+#[test]
+fn a_deleted_file_whose_path_is_taken_does_not_grow() {
+    let folder = Folder::new("taken");
+    let path = folder.path("app.log");
+    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let deleted = fs::File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    info(&pipeline, "not lost");
+    assert!(pipeline.flush(LONG).is_err());
+    let length = deleted.metadata().unwrap().len();
+    for _ in 0..5 {
+        assert!(pipeline.flush(LONG).is_err());
+    }
+    assert_eq!(deleted.metadata().unwrap().len(), length);
+    fs::remove_dir(&path).unwrap();
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(folder.messages("app.log"), ["not lost"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_new_file_is_not_for_everyone() {

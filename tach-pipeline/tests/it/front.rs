@@ -283,3 +283,35 @@ fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.text(), " WARN app: ready number=1\n");
 }
+
+/// The pipeline takes the record from `log`, which knows no spans.
+#[cfg(feature = "tracing")]
+#[test]
+fn a_record_of_log_has_the_spans_around_it() {
+    use tracing_subscriber::Layer as _;
+    use tracing_subscriber::filter::filter_fn;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let hidden = pipeline.layer().with_filter(filter_fn(|of| of.name() != "hidden"));
+    let subscriber = tracing_subscriber::registry().with(hidden);
+    info(&pipeline, "without a subscriber");
+    tracing::subscriber::with_default(subscriber, || {
+        info(&pipeline, "outside");
+        let _outer = tracing::info_span!("request", user = "bob", id = 1).entered();
+        let _hidden = tracing::info_span!("hidden", secret = true).entered();
+        let _inner = tracing::info_span!("query", id = 2).entered();
+        info(&pipeline, "inside");
+    });
+    // A subscriber without the pipeline has spans that are not the pipeline's.
+    tracing::subscriber::with_default(tracing_subscriber::registry(), || {
+        let _span = tracing::info_span!("other").entered();
+        info(&pipeline, "elsewhere");
+    });
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let spans: Vec<_> = records.iter().map(|record| record["span"].clone()).collect();
+    assert_eq!(spans, [json!(null), json!(null), json!("request:query"), json!(null)]);
+    assert_eq!((&records[2]["user"], &records[2]["id"]), (&json!("bob"), &json!(2)));
+    assert!(!memory.text().contains("secret"));
+}
