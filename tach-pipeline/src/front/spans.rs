@@ -157,9 +157,10 @@ impl Pipeline {
     }
 
     pub(super) fn end_span(&self, id: &Id) {
-        let contexts = self.shared().contexts.as_ref();
-        if let Some(context) = contexts.and_then(|contexts| contexts.remove(id.into_u64())) {
-            self.log_part_of(context, RecordKind::End, |_| {});
+        // Before the ids are removed: a span without ids has logged its end.
+        self.log_part(id, RecordKind::End, |_| {});
+        if let Some(contexts) = self.shared().contexts.as_ref() {
+            contexts.remove(id.into_u64());
         }
     }
 
