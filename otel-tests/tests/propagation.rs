@@ -13,7 +13,9 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use otel_tests::{Requests, serve};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink, SpanExt as _, Tail, TraceContext};
+use tach_pipeline::{
+    Builder, Guard, Otlp, Pipeline, Sampling, Sink, SpanExt as _, Tail, TraceContext,
+};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -29,16 +31,20 @@ fn parent() -> TraceContext {
     TraceContext::from_headers(TRACEPARENT, "vendor=1, b=2").unwrap()
 }
 
-fn pipeline() -> (Requests, Guard) {
+fn pipeline(with: impl FnOnce(Builder) -> Builder) -> (Requests, Guard) {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
     let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp));
-    (requests, pipeline.build().unwrap())
+    (requests, with(pipeline).build().unwrap())
 }
 
 /// Runs `f` with a subscriber that has the pipeline as a layer, and returns the spans by name.
 fn spans(f: impl FnOnce()) -> HashMap<String, Span> {
-    let (requests, pipeline) = pipeline();
+    spans_of(|builder| builder, f)
+}
+
+fn spans_of(with: impl FnOnce(Builder) -> Builder, f: impl FnOnce()) -> HashMap<String, Span> {
+    let (requests, pipeline) = pipeline(with);
     with_default(tracing_subscriber::registry().with(pipeline.clone()), f);
     received(&requests, &pipeline)
 }
@@ -89,6 +95,36 @@ fn a_span_continues_the_trace_of_the_headers() {
     assert_ne!(trace(other), TRACE);
     assert_eq!((other.flags, &*other.trace_state), (LOCAL, ""));
     assert!(other.parent_span_id.is_empty());
+}
+
+/// As if it were set later, but the span has all of its fields though the ratio leaves it out.
+#[test]
+fn a_span_may_start_with_its_remote_parent() {
+    let unsampled = TraceContext::from_headers(&TRACEPARENT.replace("-01", "-00"), "").unwrap();
+    let mut contexts = Vec::new();
+    let spans = spans_of(
+        |builder| builder.sampling(Sampling::ratio(0.0)),
+        || {
+            let root = parent().in_scope(|| tracing::info_span!("root", number = 1));
+            contexts.extend(root.trace_context());
+            let child = root.in_scope(|| unsampled.in_scope(|| tracing::info_span!("child")));
+            drop(child);
+            let none = unsampled.in_scope(|| tracing::info_span!("unsampled"));
+            contexts.extend(none.trace_context());
+            let _panicked = std::panic::catch_unwind(|| parent().in_scope(|| panic!("within")));
+            drop(tracing::info_span!("by the ratio"));
+        },
+    );
+    let (root, child) = (&spans["root"], &spans["child"]);
+    assert_eq!(spans.len(), 2);
+    assert_eq!((trace(root), id(&root.parent_span_id), root.flags), (TRACE, PARENT, REMOTE));
+    assert_eq!(root.trace_state, "vendor=1,b=2");
+    assert!(root.attributes.iter().any(|attribute| attribute.key == "number"));
+    // The parent in this process is nearer.
+    assert_eq!((trace(child), &child.parent_span_id), (TRACE, &root.span_id));
+    let [of_root, of_unsampled] = &contexts[..] else { panic!("{contexts:?}") };
+    assert_eq!((of_root.trace_id(), of_root.tracestate()), (TRACE, "vendor=1,b=2"));
+    assert_eq!((of_unsampled.trace_id(), of_unsampled.is_sampled()), (TRACE, false));
 }
 
 /// A handler may set the parent of the span that it is called in.
@@ -174,7 +210,7 @@ fn links_attributes_and_the_status_are_set_by_call() {
 /// Whatever road led the pipeline into the subscriber.
 #[test]
 fn the_pipeline_is_found_as_any_layer() {
-    let (requests, pipeline) = pipeline();
+    let (requests, pipeline) = pipeline(|builder| builder);
     let set = |name: &'static str| {
         let span = tracing::info_span!("span", otel.name = name);
         assert!(span.set_remote_parent(&parent()), "{name}");
@@ -210,7 +246,7 @@ fn the_pipeline_is_found_as_any_layer() {
 #[test]
 fn children_see_one_of_the_two_traces() {
     const ROUNDS: u64 = 300;
-    let (requests, pipeline) = pipeline();
+    let (requests, pipeline) = pipeline(|builder| builder);
     let dispatch = tracing::Dispatch::new(tracing_subscriber::registry().with(pipeline.clone()));
     let within = |f: &dyn Fn()| tracing::dispatcher::with_default(&dispatch, f);
     let (sender, receiver) = channel::<tracing::Span>();

@@ -5,6 +5,8 @@ pub(crate) mod current;
 #[cfg(feature = "tracing")]
 mod ids;
 pub(crate) mod ratio;
+#[cfg(feature = "tracing")]
+pub(crate) mod remote;
 pub(crate) mod sampling;
 pub(crate) mod span;
 mod states;

@@ -44,7 +44,8 @@ pub trait SpanExt: sealed::Sealed {
     /// what another thread starts in the span, if that thread entered it before.
     ///
     /// With `Sampling`, the parent decides whether the span is sampled. A span that was not sampled
-    /// without the parent, and is with it, starts now, and lacks the fields that it started with.
+    /// without the parent, and is with it, starts now, and lacks the fields that it started with:
+    /// to avoid that, start it by [`TraceContext::in_scope`].
     ///
     /// # Examples
     ///

@@ -11,7 +11,7 @@ use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{SpanContext, current};
+use crate::trace::{SpanContext, current, remote};
 
 impl Shared {
     /// Returns the ids of the span that contains a span or an event.
@@ -35,11 +35,16 @@ impl Pipeline {
         let Some(contexts) = shared.contexts.as_ref() else { return };
         let metadata = attributes.metadata();
         let parent = shared.parent(attributes.parent(), attributes.is_contextual());
+        let remote = if parent.is_none() { remote::get() } else { None };
+        let origin = parent.or_else(|| Some(remote.as_ref()?.context()));
         let (target, name) = (metadata.target(), metadata.name());
-        let context = SpanContext::new(parent, shared.id, |trace| {
-            shared.sampling.has(parent, trace, target, name)
+        let context = SpanContext::new(origin, shared.id, |trace| {
+            shared.sampling.has(origin, trace, target, name)
         });
         let state = parent.and_then(|parent| contexts.states.inherit(context.span, parent.span));
+        if let Some(remote) = &remote {
+            contexts.states.set(context.span, remote.state());
+        }
         contexts.insert(id.into_u64(), context);
         if !context.is_sampled {
             return;
@@ -50,6 +55,9 @@ impl Pipeline {
                 to.trace_state(state);
             }
         });
+        if let Some(remote) = &remote {
+            self.log_part_of(context, RecordKind::Parent, |to| remote.write(to));
+        }
     }
 
     /// Logs the start of a span.
