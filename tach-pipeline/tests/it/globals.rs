@@ -144,6 +144,10 @@ fn run(way: &str, filter: &str) -> Vec<Value> {
 }
 
 fn by_log(level: &str, message: &str, key: u8) -> Value {
+    json!({"level": level, "target": "by_log", "msg": message, "key": key, "span": "span", "a": 1})
+}
+
+fn by_log_outside(level: &str, message: &str, key: u8) -> Value {
     json!({"level": level, "target": "by_log", "msg": message, "key": key})
 }
 
@@ -186,14 +190,16 @@ fn what_is_global_follows_the_pipeline_that_a_forked_child_builds() {
         by_tracing("INFO", "info", 3),
         by_tracing("INFO", "info", 3),
         span,
-        by_log("INFO", "info", 6),
+        by_log_outside("INFO", "info", 6),
     ];
     assert_eq!(records, expected);
 }
 
 #[test]
 fn a_variable_replaces_the_filter() {
-    assert_eq!(run("init by a variable", "by_log=info"), [by_log("INFO", "info", 1)]);
+    // The filter refuses the span.
+    let record = by_log_outside("INFO", "info", 1);
+    assert_eq!(run("init by a variable", "by_log=info"), [record]);
     assert_eq!(run("a variable with a fault", "app=loud"), [Value::Null; 0]);
 }
 
