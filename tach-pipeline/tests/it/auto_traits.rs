@@ -25,6 +25,12 @@ assert_implements!(
     tach_pipeline::Otlp,
 );
 
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::Sampling, tach_pipeline::Tail, tach_pipeline::TraceContext,
+);
+
 // Writers and formats need not be `Sync`.
 assert_implements!([Send + Unpin] Sink, Builder);
 
