@@ -4,25 +4,22 @@ mod backtrace;
 mod buffers;
 mod inbox;
 mod inboxes;
-mod lost_ends;
 mod order;
 mod repeats;
 pub(crate) mod selection;
-mod spans;
-mod tail;
+mod traces;
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
-use tach_core::{Instant, UnixTime};
+use tach_core::UnixTime;
 
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::Selection;
-use self::spans::Spans;
-use self::tail::Waiting;
+use self::traces::Traces;
 use crate::frame::{self, Frame};
 use crate::limits::Limits;
 use crate::queue::Dropped;
@@ -30,7 +27,6 @@ use crate::report;
 use crate::shared::Shared;
 use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
-use crate::trace::span::Span;
 use crate::trace::tail::Tail;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.
@@ -46,9 +42,7 @@ pub(crate) struct BackEnd {
     inboxes: Inboxes,
     merge: Merge,
     selection: Selection,
-    spans: Spans,
-    /// `None` if every trace is kept.
-    tail: Option<Waiting>,
+    traces: Traces,
     sinks: Sinks,
     interval: Duration,
     /// When refused records were reported last.
@@ -65,15 +59,13 @@ impl BackEnd {
         sinks: Sinks,
         interval: Duration,
     ) -> Self {
-        let redacted = selection.redacted().to_vec();
-        let tail = tail.map(|options| Waiting::new(options, redacted.clone()));
+        let traces = Traces::new(Arc::clone(&shared), tail, selection.redacted());
         let refusals_reported = shared.now();
         Self {
             shared,
             inboxes: Inboxes::new(),
             merge: Merge::default(),
-            spans: Spans::new(redacted),
-            tail,
+            traces,
             selection,
             sinks,
             interval,
@@ -103,10 +95,9 @@ impl BackEnd {
                 0
             });
             if found < BUSY {
-                let Self { shared, inboxes, selection, spans, tail, flushed, .. } = &mut self;
+                let Self { shared, inboxes, selection, traces, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
-                    || spans.are_waiting()
-                    || tail.as_ref().is_some_and(Waiting::is_waiting)
+                    || traces.are_waiting()
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(&shared.waker, found > 0 || may_report, || {
                     let wake_up = inboxes.fall_asleep(&shared.queues)?;
@@ -127,12 +118,9 @@ impl BackEnd {
             // The records that the first pass left.
             found += self.pass_on(is_asked);
         }
-        let Self { shared, selection, spans, tail, sinks, .. } = self;
+        let Self { shared, selection, traces, sinks, .. } = self;
         if is_asked {
-            spans.finish(|span| pass_span(tail, sinks, span));
-            if let Some(tail) = tail {
-                tail.finish(Instant::now(), &shared.counts.early, |span| sinks.span(span));
-            }
+            traces.finish(|span| sinks.span(span));
         }
         let now = shared.now();
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
@@ -151,33 +139,26 @@ impl BackEnd {
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
         let found = self.inboxes.fill(&self.shared.queues, is_asked);
-        self.spans.begin_round();
-        self.tail.iter_mut().for_each(Waiting::begin_round);
-        let Self { shared, inboxes, merge, selection, spans, tail, sinks, .. } = self;
+        self.traces.begin_round();
+        let Self { shared, inboxes, merge, selection, traces, sinks, .. } = self;
         merge.records(inboxes.awake(), start, |record, time| {
             if frame::is_of_span(record) {
-                return spans.part(record, time);
+                return traces.part(record, time);
             }
             selection.record(record, time, &shared.filters, |record, time| {
-                spans.event(record, time);
+                traces.event(record, time);
                 sinks.record(record, time);
             });
         });
-        spans.end_round(|span| pass_span(tail, sinks, span));
-        if let Some(tail) = tail {
-            tail.end_round(Instant::now(), &shared.counts.early, |span| sinks.span(span));
-        }
-        if let Some(contexts) = &shared.contexts {
-            spans.end_lost(contexts, start);
-        }
+        traces.end_round(start, |span| sinks.span(span));
         for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
                 sinks.queue_dropped(&dropped, shared.now());
-                spans.suspect_lost_ends();
+                traces.suspect_lost_ends();
             }
         }
         if inboxes.settle(&shared.queues) {
-            spans.trim();
+            traces.trim();
         }
         found
     }
@@ -199,13 +180,5 @@ impl BackEnd {
             }
         });
         self.refusals_reported = now;
-    }
-}
-
-/// Passes a span that has ended to the sinks, or has it wait until its trace is decided about.
-fn pass_span(tail: &mut Option<Waiting>, sinks: &mut Sinks, span: &Span<'_>) {
-    match tail {
-        Some(tail) => tail.span(span, Instant::now(), |span| sinks.span(span)),
-        None => sinks.span(span),
     }
 }

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use tach_core::{Instant, UnixTime};
 
-use super::buffers::Buffers;
 use super::lost_ends::LostEnds;
+use crate::back_end::buffers::Buffers;
 use crate::frame::{self, Frame, SpanPart, Time, What};
 use crate::trace::span::Span;
 use crate::trace::{Contexts, SpanContext};
