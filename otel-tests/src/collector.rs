@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -10,8 +10,18 @@ use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
 
+use crate::certificates::Certified;
 use crate::otlp::{Otlp, Protocol, values};
 use crate::process::{Folder, Running, folder, ports, program};
+
+/// Options of a Collector.
+#[derive(Debug, Default)]
+pub struct Settings<'a> {
+    /// The certificate of its receivers, if they have TLS.
+    pub tls: Option<&'a Certified>,
+    /// The authority that must have signed the certificates of clients.
+    pub clients: Option<&'a Path>,
+}
 
 /// A running Collector that writes to a file.
 #[derive(Debug)]
@@ -38,12 +48,19 @@ impl Collector {
     /// not set.
     #[must_use]
     pub fn stopped() -> Option<Self> {
+        Self::with(&Settings::default())
+    }
+
+    /// Sets up a Collector that does not run yet. Returns `None` if the variable is not set.
+    #[must_use]
+    pub fn with(options: &Settings<'_>) -> Option<Self> {
         let program = program("OTELCOL_BIN")?;
         let [grpc, http] = ports();
         let folder = folder();
         let (received, settings) =
             (folder.path().join("received.jsonl"), folder.path().join("settings.yaml"));
-        fs::write(&settings, configuration(grpc, http, &received.display().to_string()))
+        let tls = tls(options);
+        fs::write(&settings, configuration(grpc, http, &tls, &received.display().to_string()))
             .expect("the settings can be written");
         let otlp = Otlp::new(grpc, http);
         Some(Self { otlp, program, folder, settings, received, http, running: None })
@@ -82,6 +99,12 @@ impl Collector {
         self.otlp.http_base()
     }
 
+    /// Returns the port for Protobuf over HTTP.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.http
+    }
+
     /// Waits for `count` items of the key, `spans` or `logRecords`, and returns all.
     #[must_use]
     pub fn received(&self, key: &str, count: usize) -> Vec<Value> {
@@ -107,14 +130,23 @@ impl Collector {
     }
 }
 
-fn configuration(grpc: u16, http: u16, file: &str) -> String {
+/// Returns the key `tls` of a receiver.
+fn tls(settings: &Settings<'_>) -> String {
+    let Some(Certified { certificate, key }) = settings.tls else { return String::new() };
+    let (certificate, key) = (certificate.display(), key.display());
+    let clients = settings.clients.map(|file| format!(r#", client_ca_file: "{}""#, file.display()));
+    let clients = clients.unwrap_or_default();
+    format!(r#", tls: {{cert_file: "{certificate}", key_file: "{key}"{clients}}}"#)
+}
+
+fn configuration(grpc: u16, http: u16, tls: &str, file: &str) -> String {
     format!(
         r#"
 receivers:
   otlp:
     protocols:
-      grpc: {{endpoint: "127.0.0.1:{grpc}"}}
-      http: {{endpoint: "127.0.0.1:{http}"}}
+      grpc: {{endpoint: "127.0.0.1:{grpc}"{tls}}}
+      http: {{endpoint: "127.0.0.1:{http}"{tls}}}
 exporters:
   file: {{path: "{file}", append: true, flush_interval: 50ms}}
 service:

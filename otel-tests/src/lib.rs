@@ -3,13 +3,15 @@
 //! `cargo xtask otel` builds them and runs the tests. Otherwise a test is skipped unless the
 //! variable with its back end is set. With `TACH_TESTS=all` it fails instead.
 
+mod certificates;
 mod collector;
 mod jaeger;
 mod otlp;
 mod process;
 mod server;
 
-pub use crate::collector::Collector;
+pub use crate::certificates::{Authority, Certified};
+pub use crate::collector::{Collector, Settings};
 pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
 pub use crate::process::program;

@@ -16,6 +16,7 @@ thread_local! {
             scratch: Cell::new(None),
             spares: RefCell::new(Vec::new()),
             queues: RefCell::new(Vec::new()),
+            is_silent: Cell::new(false),
         }
     };
 }
@@ -28,6 +29,9 @@ struct Local {
     spares: RefCell<Vec<Box<Scratch>>>,
     /// Borrowed while a record is pushed, when no code of the user's runs.
     queues: RefCell<Vec<Lent>>,
+    /// Whether records are dropped. Then `queues` is borrowed too, so that only a call which finds
+    /// it borrowed has to look here.
+    is_silent: Cell<bool>,
 }
 
 /// A queue that ends with the thread.
@@ -57,6 +61,24 @@ pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
         shared.push_common(scratch.record());
     }
     give_back(scratch);
+}
+
+/// Calls `f`, and drops all records that this thread logs meanwhile. A sink's client logs: its
+/// records would be sent by another request, and the records of that one by the next.
+#[cfg(feature = "otlp")]
+pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
+    struct Silence<'a>(&'a Cell<bool>);
+    impl Drop for Silence<'_> {
+        fn drop(&mut self) {
+            self.0.set(false);
+        }
+    }
+    LOCAL.with(|local| {
+        let _borrowed = local.queues.borrow_mut();
+        local.is_silent.set(true);
+        let _silence = Silence(&local.is_silent);
+        f()
+    })
 }
 
 /// Takes a buffer, so that a value which logs when it is printed finds another one.
@@ -96,11 +118,19 @@ impl Local {
         }
     }
 
+    /// For a record that is logged while the queues are borrowed.
+    #[cold]
+    fn push_borrowed(&self, shared: &Shared, record: &mut Buffer) {
+        if !self.is_silent.get() {
+            shared.push_common(record);
+        }
+    }
+
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn push(&self, shared: &Arc<Shared>, record: &mut Buffer) {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
-            return shared.push_common(record);
+            return self.push_borrowed(shared, record);
         };
         let known = queues.iter_mut().find(|lent| lent.id == shared.id);
         match known.and_then(|lent| lent.sender.as_mut()) {

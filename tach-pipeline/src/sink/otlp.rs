@@ -9,11 +9,16 @@ mod record;
 mod scope;
 #[cfg(feature = "tracing")]
 mod span;
+mod stream;
+#[cfg(feature = "otlp-tls")]
+mod tls;
 mod value;
 
 use core::fmt;
 use core::time::Duration;
 use std::env;
+#[cfg(feature = "otlp-tls")]
+use std::path::Path;
 
 use http::uri::{Scheme, Uri};
 use http::{HeaderName, HeaderValue};
@@ -26,13 +31,18 @@ pub(super) use self::record::Records;
 use self::scope::field;
 #[cfg(feature = "tracing")]
 pub(super) use self::span::write_span;
+use self::stream::Server;
+#[cfg(feature = "otlp-tls")]
+use self::tls::{File, Files, Tls};
 use self::value::key_value;
 use crate::error::Error;
 use crate::sink::program;
 
 /// The address of a collector on this machine.
 const ENDPOINT: &str = "http://localhost:4318";
+/// The ports of HTTP and HTTPS.
 const PORT: u16 = 80;
+const SECURE_PORT: u16 = 443;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
 pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
@@ -90,6 +100,8 @@ struct Requests {
     compresses: bool,
     timeout: Duration,
     max_delay: Duration,
+    #[cfg(feature = "otlp-tls")]
+    files: Files,
     /// The first variable that can't be used.
     fault: Option<Fault>,
 }
@@ -110,6 +122,8 @@ impl Requests {
             compresses: false,
             timeout: TIMEOUT,
             max_delay: MAX_DELAY,
+            #[cfg(feature = "otlp-tls")]
+            files: Files::default(),
             fault: None,
         }
     }
@@ -149,6 +163,8 @@ impl Otlp {
     ///
     /// - `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_COMPRESSION`, `_TIMEOUT` and `_PROTOCOL`,
     ///   which must be `http/protobuf`
+    /// - with the feature `otlp-tls`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and
+    ///   `_CLIENT_KEY`
     /// - the same with `OTEL_EXPORTER_OTLP_LOGS_` or `OTEL_EXPORTER_OTLP_TRACES_`, which take
     ///   precedence
     /// - `OTEL_BLRP_SCHEDULE_DELAY` for records, and `OTEL_BSP_SCHEDULE_DELAY` for spans
@@ -204,6 +220,48 @@ impl Otlp {
     /// ```
     pub fn gzip(self, compresses: bool) -> Self {
         self.each(|requests| requests.compresses = compresses)
+    }
+
+    /// Sets the file with the certificates of the authorities that may have signed the collector's,
+    /// in PEM, for endpoints that begin with `https://`. By default these are the authorities that
+    /// this machine trusts, or that the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    ///
+    /// The file is read once, by [`Builder::build`](crate::Builder::build).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Otlp;
+    ///
+    /// let otlp = Otlp::new().endpoint("https://collector:4318").certificate("/etc/tls/ca.pem");
+    /// ```
+    #[cfg(feature = "otlp-tls")]
+    pub fn certificate(self, path: impl AsRef<Path>) -> Self {
+        let file = File::of("the certificate's file", path.as_ref());
+        self.each(|requests| requests.files.roots = Some(file.clone()))
+    }
+
+    /// Sets the files with this program's own certificate and its private key, in PEM, for a
+    /// collector that accepts known clients alone. Certificates between it and its authority follow
+    /// it in the file.
+    ///
+    /// The files are read once, by [`Builder::build`](crate::Builder::build).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Otlp;
+    ///
+    /// let otlp = Otlp::new().client_certificate("/etc/tls/client.pem", "/etc/tls/client.key");
+    /// ```
+    #[cfg(feature = "otlp-tls")]
+    pub fn client_certificate(self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
+        let certificate = File::of("the client's certificate", certificate.as_ref());
+        let key = File::of("the client's key", key.as_ref());
+        self.each(|requests| {
+            requests.files.certificate = Some(certificate.clone());
+            requests.files.key = Some(key.clone());
+        })
     }
 
     /// Sets how long a request and its answer may take: 10 s by default. Afterwards the request is
@@ -339,14 +397,16 @@ impl Requests {
     fn client(self) -> Result<Client, Error> {
         let fault = |reason: &str| Error::option("the endpoint", &self.url, reason);
         let uri: Uri = self.url.parse().map_err(|_| fault("it must be a URL"))?;
-        match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => {}
-            Some(scheme) if *scheme == Scheme::HTTPS => {
-                return Err(fault(
-                    "TLS is not supported; a collector beside this program needs none",
-                ));
-            }
-            _ => return Err(fault("it must begin with http://")),
+        let is_secure = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            _ => return Err(fault("it must begin with http:// or https://")),
+        };
+        if is_secure && cfg!(not(feature = "otlp-tls")) {
+            return Err(fault(
+                "TLS needs the feature otlp-tls of tach-pipeline; a collector beside this program \
+                 needs none, with http://",
+            ));
         }
         let authority = uri.authority().ok_or_else(|| fault("it must have a host"))?;
         if authority.as_str().contains('@') {
@@ -368,8 +428,14 @@ impl Requests {
             }
             head.extend([name, ": ", value, "\r\n"]);
         }
-        let address = (host, authority.port_u16().unwrap_or(PORT));
-        Ok(Client { address, head, timeout: self.timeout, connection: None })
+        let port = authority.port_u16().unwrap_or(if is_secure { SECURE_PORT } else { PORT });
+        let server = Server {
+            #[cfg(feature = "otlp-tls")]
+            tls: is_secure.then(|| Tls::new(&host, &self.files, &["http/1.1"])).transpose()?,
+            host,
+            port,
+        };
+        Ok(Client { server, head, timeout: self.timeout, connection: None })
     }
 }
 

@@ -3,10 +3,11 @@
 use core::str;
 use core::time::Duration;
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Instant;
 
 use httparse::{EMPTY_HEADER, Response, Status};
+
+use super::stream::{Server, Stream};
 
 /// The most headers of an answer.
 const MOST_HEADERS: usize = 64;
@@ -15,8 +16,7 @@ const MOST_BYTES: usize = 64 * 1024;
 
 /// The server and the fixed part of each request.
 pub(super) struct Client {
-    /// The host, without the brackets of an IPv6 address, and the port.
-    pub(super) address: (String, u16),
+    pub(super) server: Server,
     /// The request line and all headers but the length, each with its line end.
     pub(super) head: String,
     /// The time for a request and its answer.
@@ -49,7 +49,7 @@ impl Client {
                 return self.answered(kept, answer);
             }
         }
-        let mut connection = Connection::open(&self.address, deadline)?;
+        let mut connection = Connection::open(&self.server, deadline)?;
         let answer = connection.exchange(&self.head, body, deadline);
         self.answered(connection, answer)
     }
@@ -68,7 +68,7 @@ impl Client {
 }
 
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     /// The bytes of the answer that have arrived and were not read yet.
     received: Vec<u8>,
     /// Whether any byte has arrived since the last request.
@@ -76,19 +76,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    fn open(address: &(String, u16), deadline: Instant) -> io::Result<Self> {
-        let mut last = None;
-        for address in (address.0.as_str(), address.1).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, left(deadline)?) {
-                Ok(stream) => {
-                    // The whole request is there, so there is nothing to gather.
-                    stream.set_nodelay(true)?;
-                    return Ok(Self { stream, received: Vec::new(), has_answered: false });
-                }
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
+    fn open(server: &Server, deadline: Instant) -> io::Result<Self> {
+        let stream = Stream::open(server, deadline)?;
+        Ok(Self { stream, received: Vec::new(), has_answered: false })
     }
 
     /// Sends a request, and returns the answer and whether the connection may be used again.
@@ -103,14 +93,11 @@ impl Connection {
         let mut request = Vec::with_capacity(head.len() + body.len() + 64);
         write!(request, "{head}content-length: {}\r\n\r\n", body.len())?;
         request.extend_from_slice(body);
-        let mut rest = &*request;
-        while !rest.is_empty() {
-            self.stream.set_write_timeout(Some(left(deadline)?))?;
-            let sent = interrupted_again(|| self.stream.write(rest))?;
-            rest = &rest[sent..];
-        }
+        self.stream.set_deadline(deadline);
+        self.stream.write_all(&request)?;
+        self.stream.flush()?;
         let head = loop {
-            let head = self.head(deadline)?;
+            let head = self.head()?;
             // An interim answer, such as "100 Continue", precedes the final one.
             if head.status >= 200 {
                 break head;
@@ -118,16 +105,16 @@ impl Connection {
         };
         let (body, is_whole) = match head.body {
             _ if head.status == 204 => (Vec::new(), true),
-            Body::Length(length) => self.take(length, deadline)?,
-            Body::Chunks => self.chunks(deadline)?,
-            Body::Rest => (self.rest(deadline)?, false),
+            Body::Length(length) => self.take(length)?,
+            Body::Chunks => self.chunks()?,
+            Body::Rest => (self.rest()?, false),
         };
         let answer = Answer { status: head.status, retry_after: head.retry_after, body };
         Ok((answer, is_whole && !head.closes))
     }
 
     /// Reads the head of an answer.
-    fn head(&mut self, deadline: Instant) -> io::Result<Head> {
+    fn head(&mut self) -> io::Result<Head> {
         loop {
             let mut headers = [EMPTY_HEADER; MOST_HEADERS];
             let mut response = Response::new(&mut headers);
@@ -140,58 +127,58 @@ impl Connection {
                 Status::Partial if self.received.len() > MOST_BYTES => {
                     return Err(invalid("the head is too long"));
                 }
-                Status::Partial => self.receive_more(deadline)?,
+                Status::Partial => self.receive_more()?,
             }
         }
     }
 
     /// Reads a body of that length, or as much as an answer may have, and whether that is all.
-    fn take(&mut self, length: usize, deadline: Instant) -> io::Result<(Vec<u8>, bool)> {
+    fn take(&mut self, length: usize) -> io::Result<(Vec<u8>, bool)> {
         let read = length.min(MOST_BYTES);
         while self.received.len() < read {
-            self.receive_more(deadline)?;
+            self.receive_more()?;
         }
         let is_whole = read == length;
         Ok((self.received.drain(..read).collect(), is_whole))
     }
 
     /// Reads a body in chunks, or as much of it as an answer may have, and whether that is all.
-    fn chunks(&mut self, deadline: Instant) -> io::Result<(Vec<u8>, bool)> {
+    fn chunks(&mut self) -> io::Result<(Vec<u8>, bool)> {
         let mut body = Vec::new();
         loop {
             let found = httparse::parse_chunk_size(&self.received);
             let (start, length) = match found.map_err(|_| invalid("a chunk has no length"))? {
                 Status::Complete(found) => found,
                 Status::Partial => {
-                    self.receive_more(deadline)?;
+                    self.receive_more()?;
                     continue;
                 }
             };
             self.received.drain(..start);
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             if length == 0 {
-                return Ok((body, self.skip_trailers(deadline)?));
+                return Ok((body, self.skip_trailers()?));
             }
-            let (chunk, is_whole) = self.take(length, deadline)?;
+            let (chunk, is_whole) = self.take(length)?;
             body.extend_from_slice(&chunk);
             if !is_whole || body.len() > MOST_BYTES {
                 return Ok((body, false));
             }
             // The line end after the chunk.
-            self.take(2, deadline)?;
+            self.take(2)?;
         }
     }
 
     /// Skips the trailers after the last chunk. Returns `false` if there are any: they are rare, so
     /// the connection is given up.
-    fn skip_trailers(&mut self, deadline: Instant) -> io::Result<bool> {
-        Ok(self.take(2, deadline)?.0 == b"\r\n")
+    fn skip_trailers(&mut self) -> io::Result<bool> {
+        Ok(self.take(2)?.0 == b"\r\n")
     }
 
     /// Reads a body that ends with the connection, or as much of it as an answer may have.
-    fn rest(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
+    fn rest(&mut self) -> io::Result<Vec<u8>> {
         while self.received.len() < MOST_BYTES {
-            match self.receive_more(deadline) {
+            match self.receive_more() {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 received => received?,
             }
@@ -199,10 +186,9 @@ impl Connection {
         Ok(core::mem::take(&mut self.received))
     }
 
-    fn receive_more(&mut self, deadline: Instant) -> io::Result<()> {
+    fn receive_more(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
-        self.stream.set_read_timeout(Some(left(deadline)?))?;
-        let count = interrupted_again(|| self.stream.read(&mut bytes))?;
+        let count = self.stream.read(&mut bytes)?;
         self.received.extend_from_slice(&bytes[..count]);
         self.has_answered |= count > 0;
         if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
@@ -251,26 +237,6 @@ fn has_word(list: &str, word: &str) -> bool {
     list.split(',').any(|item| item.trim().eq_ignore_ascii_case(word))
 }
 
-/// Returns the time to the deadline.
-fn left(deadline: Instant) -> io::Result<Duration> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
-/// Calls `f` until it is not interrupted. A timeout of the socket is an error, and no reason to
-/// wait longer.
-fn interrupted_again<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-    loop {
-        match f() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            result => return result,
-        }
-    }
-}
-
 fn invalid(error: impl Into<Box<dyn core::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
@@ -286,9 +252,15 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn client(listener: &TcpListener, timeout: Duration) -> Client {
-        let address = ("127.0.0.1".to_owned(), listener.local_addr().unwrap().port());
+        let port = listener.local_addr().unwrap().port();
+        let server = Server {
+            host: "127.0.0.1".to_owned(),
+            port,
+            #[cfg(feature = "otlp-tls")]
+            tls: None,
+        };
         let head = "POST / HTTP/1.1\r\nhost: test\r\n".to_owned();
-        Client { address, head, timeout, connection: None }
+        Client { server, head, timeout, connection: None }
     }
 
     /// Answers requests: on each connection with these texts, one after another.

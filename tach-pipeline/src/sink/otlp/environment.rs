@@ -7,6 +7,8 @@ use std::ffi::OsString;
 
 use percent_encoding::percent_decode_str;
 
+#[cfg(feature = "otlp-tls")]
+use super::tls::{File, Files};
 use super::{Fault, Otlp, Requests, Signal};
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
@@ -19,6 +21,18 @@ const OF_REQUESTS: [(&str, Set<Requests>); 4] = [
     ("COMPRESSION", compression),
     ("TIMEOUT", timeout),
     ("PROTOCOL", protocol),
+];
+
+/// Returns the place of one of the files.
+#[cfg(feature = "otlp-tls")]
+type Place = fn(&mut Files) -> &mut Option<File>;
+
+/// Variables with the paths of files, named as those of the requests.
+#[cfg(feature = "otlp-tls")]
+const OF_FILES: [(&str, Place); 3] = [
+    ("CERTIFICATE", |files| &mut files.roots),
+    ("CLIENT_CERTIFICATE", |files| &mut files.certificate),
+    ("CLIENT_KEY", |files| &mut files.key),
 ];
 
 /// Variables of the resource. The later one takes precedence.
@@ -64,10 +78,19 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
         if let Some((_, url)) = find(&signal.variable("ENDPOINT")) {
             url.to_string_lossy().trim().clone_into(&mut requests.url);
         }
-        for (name, set) in OF_REQUESTS {
+        let of_signal = |name: &str| {
             let general = || find(&format!("OTEL_EXPORTER_OTLP_{name}"));
-            let found = find(&signal.variable(name)).or_else(general);
+            find(&signal.variable(name)).or_else(general)
+        };
+        for (name, set) in OF_REQUESTS {
+            let found = of_signal(name);
             requests.fault = requests.fault.take().or(set_to(requests, set, found));
+        }
+        #[cfg(feature = "otlp-tls")]
+        for (name, file) in OF_FILES {
+            if let Some((variable, path)) = of_signal(name) {
+                *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
+            }
         }
         requests.fault = requests.fault.take().or(set_to(requests, delay, find(signal.delay())));
     }
@@ -234,6 +257,53 @@ mod tests {
             assert!(error.is_option(), "{error}");
             assert!(error.to_string().contains(name) && error.to_string().contains(value));
         }
+    }
+
+    #[cfg(feature = "otlp-tls")]
+    #[test]
+    fn a_file_of_certificates_that_can_t_be_used_is_named_with_its_variable() {
+        let folder = std::env::temp_dir().join(format!("tach-pem-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let text = write("text", "no certificate");
+        let cut = write("cut", "-----BEGIN CERTIFICATE-----\nMIIB\n");
+        let broken =
+            write("broken", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+        let missing = folder.join("missing").display().to_string();
+        for (variable, path, wanted) in [
+            ("CERTIFICATE", &missing, "can't be read"),
+            ("CERTIFICATE", &text, "must have a certificate in PEM, and has none"),
+            ("CERTIFICATE", &cut, "must have a certificate in PEM"),
+            ("CERTIFICATE", &broken, "certificates of authorities"),
+            ("TRACES_CERTIFICATE", &missing, "can't be read"),
+            ("CLIENT_CERTIFICATE", &text, "needs the client's key too"),
+            ("CLIENT_KEY", &text, "needs the client's certificate too"),
+        ] {
+            let name = format!("OTEL_EXPORTER_OTLP_{variable}");
+            let set = options(&[
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318"),
+                (&name, path),
+            ]);
+            let error = set.open(Signal::Traces).err().unwrap();
+            assert!(error.is_option(), "{error}");
+            let error = error.to_string();
+            assert!([&*name, path, wanted].iter().all(|part| error.contains(part)), "{error}");
+            // Nobody reads it for a plain connection.
+            assert!(options(&[(&name, path)]).open(Signal::Traces).is_ok());
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(not(feature = "otlp-tls"))]
+    #[test]
+    fn tls_without_its_feature_names_the_feature() {
+        let set = options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318")]);
+        let error = set.open(Signal::Logs).err().unwrap().to_string();
+        assert!(error.contains("https://collector:4318") && error.contains("otlp-tls"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::pauses::Pauses;
 use super::protobuf::{Field, bytes, split_field};
 use super::scope::{self, field};
 use crate::sink::refused::Refused;
+use crate::thread;
 
 /// The most characters of a collector's message.
 const LONGEST_REASON: usize = 200;
@@ -37,7 +38,7 @@ impl Exporter {
     /// the error is a [`Refused`].
     pub(in crate::sink) fn export(&mut self, records: &[u8]) -> io::Result<usize> {
         let request = self.request(records)?;
-        let outcome = match self.client.post(&request) {
+        let outcome = match thread::silently(|| self.client.post(&request)) {
             Ok(answer) => judge(&answer),
             Err(error) => Err(Rejection::Later(error, None)),
         };

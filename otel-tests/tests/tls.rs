@@ -1,0 +1,172 @@
+//! TLS between the pipeline and the real Collector.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::time::Duration;
+use std::{iter, thread};
+
+use otel_tests::{Authority, Certified, Collector, Settings};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+/// Long enough for any machine: no test fails by being slow.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(20);
+
+/// The names of a Collector on this machine.
+const HERE: [&str; 2] = ["localhost", "127.0.0.1"];
+
+fn build(otlp: Otlp) -> Guard {
+    let otlp = otlp.max_delay(SHORT);
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone()));
+    pipeline.sink(Sink::otlp_spans(otlp)).on_incident(|_| ()).build().unwrap()
+}
+
+/// Logs a record within a span.
+fn log(pipeline: &Pipeline) {
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        tracing::info_span!("span").in_scope(|| tracing::info!("record"));
+    });
+}
+
+fn collector(certified: &Certified) -> Option<Collector> {
+    let mut collector = Collector::with(&Settings { tls: Some(certified), ..Settings::default() })?;
+    collector.run();
+    Some(collector)
+}
+
+/// Returns why a record can't be sent.
+fn failure(otlp: Otlp) -> String {
+    let pipeline = build(otlp);
+    log(&pipeline);
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.is_sink(), "{error}");
+    let stats = pipeline.stats();
+    assert!(stats.sinks().iter().all(|sink| sink.written() == 0), "{stats:?}");
+    error.to_string()
+}
+
+#[test]
+fn records_and_spans_arrive_by_tls() {
+    let authority = Authority::new("test");
+    for compresses in [false, true] {
+        for host in HERE {
+            let Some(collector) = collector(&authority.issue(&HERE)) else { return };
+            let endpoint = format!("https://{host}:{}", collector.port());
+            let otlp = Otlp::new().endpoint(&endpoint).gzip(compresses);
+            let pipeline = build(otlp.certificate(authority.certificate()));
+            // The connection is kept, and then another one is made.
+            for _ in 0..3 {
+                log(&pipeline);
+                pipeline.flush(LONG).unwrap();
+            }
+            assert_eq!(collector.received("spans", 3)[0]["name"], "span");
+            assert_eq!(collector.received("logRecords", 3)[0]["body"]["stringValue"], "record");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_was_not_meant_gets_nothing() {
+    let [authority, other, namesake] = ["one", "other", "one"].map(Authority::new);
+    let cases = [
+        (authority.issue(&HERE), other.certificate(), "OTEL_EXPORTER_OTLP_CERTIFICATE"),
+        (authority.issue(&HERE), namesake.certificate(), "OTEL_EXPORTER_OTLP_CERTIFICATE"),
+        (authority.issue_until(&HERE, 2020), authority.certificate(), "needs a new certificate"),
+        (authority.issue(&["elsewhere"]), authority.certificate(), "a host that the collector's"),
+    ];
+    for (certified, trusted, advice) in cases {
+        let Some(collector) = collector(&certified) else { return };
+        let endpoint = format!("https://localhost:{}", collector.port());
+        let error = failure(Otlp::new().endpoint(&endpoint).certificate(trusted));
+        assert!(error.contains(&endpoint) && error.contains(advice), "{error}");
+        let received = (collector.all("spans"), collector.all("logRecords"));
+        assert_eq!(received, (Vec::new(), Vec::new()));
+    }
+}
+
+/// The machine's own authorities are trusted if no file is set, and know nothing of this one.
+#[test]
+fn the_machine_s_authorities_are_the_default() {
+    let authority = Authority::new("test");
+    let Some(collector) = collector(&authority.issue(&HERE)) else { return };
+    let otlp = Otlp::new().endpoint(&format!("https://localhost:{}", collector.port()));
+    let built = Pipeline::builder().sink(Sink::otlp(otlp.clone())).build();
+    let error = match built {
+        Ok(_) => failure(otlp),
+        // A machine without authorities.
+        Err(error) => error.to_string(),
+    };
+    assert!(error.contains("OTEL_EXPORTER_OTLP_CERTIFICATE"), "{error}");
+}
+
+#[test]
+fn a_client_shows_its_certificate_if_the_collector_asks_for_one() {
+    let [authority, other] = ["one", "other"].map(Authority::new);
+    let certified = authority.issue(&HERE);
+    let clients = Some(authority.certificate());
+    let settings = Settings { tls: Some(&certified), clients };
+    let Some(mut collector) = Collector::with(&settings) else { return };
+    collector.run();
+    let endpoint = format!("https://localhost:{}", collector.port());
+    let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
+    let client = |authority: &Authority| {
+        let Certified { certificate, key } = authority.issue(&["client"]);
+        otlp.clone().client_certificate(certificate, key)
+    };
+    for refused in [otlp.clone(), client(&other)] {
+        let error = failure(refused);
+        assert!(error.contains("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"), "{error}");
+    }
+    let pipeline = build(client(&authority));
+    log(&pipeline);
+    pipeline.flush(LONG).unwrap();
+    assert_eq!((collector.received("spans", 1).len(), collector.all("logRecords").len()), (1, 1));
+}
+
+#[test]
+fn a_key_of_another_certificate_fails_the_start() {
+    let authority = Authority::new("test");
+    let (one, other) = (authority.issue(&["one"]), authority.issue(&["other"]));
+    let otlp = Otlp::new().endpoint("https://localhost:4318").certificate(authority.certificate());
+    let otlp = otlp.client_certificate(one.certificate, &other.key);
+    let error = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap_err();
+    assert!(error.is_option(), "{error}");
+    let error = error.to_string();
+    assert!(error.contains(&other.key.display().to_string()), "{error}");
+    assert!(error.contains("the key of the client's certificate"), "{error}");
+}
+
+#[test]
+fn tls_and_plain_connections_that_meet_fail() {
+    let authority = Authority::new("test");
+    let Some(plain) = Collector::start() else { return };
+    let endpoint = format!("https://localhost:{}", plain.port());
+    let error = failure(Otlp::new().endpoint(&endpoint).certificate(authority.certificate()));
+    assert!(error.contains("must begin with http://"), "{error}");
+
+    // The Collector answers with a reason, and may close the connection before it is read.
+    let Some(secured) = collector(&authority.issue(&HERE)) else { return };
+    let _error = failure(Otlp::new().endpoint(&format!("http://localhost:{}", secured.port())));
+}
+
+/// Each byte comes before the timeout, and the handshake never ends.
+#[test]
+fn a_slow_handshake_ends_at_the_timeout() {
+    let authority = Authority::new("test");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("https://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            // The head of a record of 16 KiB.
+            let mut bytes = [0x16, 3, 3, 0x40, 0].into_iter().chain(iter::repeat(0));
+            while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
+                thread::sleep(SHORT);
+            }
+        }
+    });
+    let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
+    let error = failure(otlp.timeout(5 * SHORT));
+    assert!(error.contains("timed out"), "{error}");
+}
