@@ -56,7 +56,7 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// half full.
 ///
 /// The back end sleeps [`Builder::flush_interval`] between rounds. When no record comes it sleeps
-/// until the next one, or half a second.
+/// until the next one, or a second.
 ///
 /// # Examples
 ///

@@ -93,7 +93,7 @@ impl Inboxes {
     pub(crate) fn fall_asleep(&mut self, queues: &Queues) -> Option<WakeUp> {
         let are_new =
             self.awake.iter_mut().fold(false, |are_new, inbox| inbox.fall_asleep() | are_new);
-        let is_certain = barrier::pass() || !are_new;
+        let is_certain = !are_new || barrier::pass();
         let is_empty = self.awake.iter().all(Inbox::is_empty) && !queues.has_changes();
         is_empty.then_some(if is_certain { WakeUp::Certain } else { WakeUp::Uncertain })
     }

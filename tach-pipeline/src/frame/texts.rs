@@ -118,11 +118,15 @@ impl Interner {
         Self { known: Box::default(), shift: 0 }
     }
 
-    /// Returns the number of `text` if its first place has it: for a few dozen texts, nearly
-    /// always.
+    /// Returns the number of `text` if the thread knows it.
     #[inline]
     pub(crate) fn at_once(&self, text: &'static str) -> Option<u32> {
-        let known = self.known.get(self.place(text.as_ptr().addr()))?;
+        let first = self.place(text.as_ptr().addr());
+        let known = self.known.get(first)?;
+        if known.is_of(text) {
+            return Some(known.number);
+        }
+        let known = self.known.get(first ^ 1)?;
         known.is_of(text).then_some(known.number)
     }
 
@@ -159,19 +163,23 @@ impl Interner {
         }
     }
 
-    /// Returns the first place for a text, in a table that is large enough for it, or its neighbor
-    /// in the largest table.
+    /// Returns a place for a text, in a table that is large enough for it.
     fn vacant(&mut self, address: usize) -> Option<usize> {
-        let is_vacant = |known: &Self, place| known.known.get(place).is_some_and(Known::is_vacant);
         loop {
-            let first = self.place(address);
-            if is_vacant(self, first) {
-                return Some(first);
+            if let Some(place) = self.vacant_now(address) {
+                return Some(place);
             }
             if !self.grow() {
-                return Some(first ^ 1).filter(|&neighbor| is_vacant(self, neighbor));
+                return None;
             }
         }
+    }
+
+    /// Returns the first place for a text, or its neighbor, unless other texts have both.
+    fn vacant_now(&self, address: usize) -> Option<usize> {
+        let first = self.place(address);
+        let is_vacant = |&place: &usize| self.known.get(place).is_some_and(Known::is_vacant);
+        [first, first ^ 1].into_iter().find(is_vacant)
     }
 
     /// Doubles the table. Returns false if it may not grow.
@@ -183,10 +191,11 @@ impl Interner {
         };
         let known = vec![Known::default(); 1 << bits].into();
         let before = mem::replace(self, Self { known, shift: u32::BITS - bits });
-        // All were at their first places, which stay different: each is twice what it was, or the
-        // next one.
         for known in before.known.into_iter().filter(|known| !known.is_vacant()) {
-            self.known[self.place(known.address)] = known;
+            // Never full: a pair of places becomes two pairs.
+            if let Some(place) = self.vacant_now(known.address) {
+                self.known[place] = known;
+            }
         }
         true
     }

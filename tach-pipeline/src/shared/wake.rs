@@ -14,7 +14,7 @@ use self::pace::{Pace, Rest};
 
 /// How long the back end stays parked if it is not woken. Nobody wakes it to open files again, to
 /// write again to a sink that failed, or to free memory.
-const PARKED: Duration = Duration::from_millis(500);
+const PARKED: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// The address of this back end's waker. It has no destructor, so unlike `thread::current` it
