@@ -20,7 +20,7 @@
 //! | to compare instants across threads | [`MonotonicInstant`] |
 //! | a read that stays behind earlier loads | [`OrderedInstant`] |
 //! | an instant that several threads write | [`AtomicInstant`] |
-//! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
+//! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`], [`unix_millis`], [`unix_seconds`] |
 //! | to read far more often than the time must change | `coarse::now`, `coarse::unix_time` |
 //! | timestamps that no step of the clock distorts | [`Anchor`] |
 //! | one time for everything written about an event | `event_time` |
@@ -150,7 +150,7 @@ pub use crate::source::{Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
 pub use crate::system::{enforce_order, epoch, force_source, set_backward_step, sync};
 pub use crate::timeline::BackwardStep;
-pub use crate::unix_time::{BoundedTime, UnixTime, rfc3339, unix_nanos};
+pub use crate::unix_time::{BoundedTime, UnixTime, rfc3339, unix_millis, unix_nanos, unix_seconds};
 
 /// The example in the README.
 #[cfg(doctest)]

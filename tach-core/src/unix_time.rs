@@ -56,6 +56,40 @@ pub fn unix_nanos() -> u64 {
     system::unix_ns_now()
 }
 
+/// Reads the Unix time, in milliseconds, rounded down.
+///
+/// # Cost
+///
+/// [`unix_nanos`] and a division by a constant.
+///
+/// # Examples
+///
+/// ```
+/// let stamp: u64 = tach_core::unix_millis();
+/// ```
+#[must_use]
+#[inline]
+pub fn unix_millis() -> u64 {
+    UnixTime::now().as_millis()
+}
+
+/// Reads the Unix time, in seconds, rounded down.
+///
+/// # Cost
+///
+/// [`unix_nanos`] and a division by a constant.
+///
+/// # Examples
+///
+/// ```
+/// let expires_at = tach_core::unix_seconds() + 3600;
+/// ```
+#[must_use]
+#[inline]
+pub fn unix_seconds() -> u64 {
+    UnixTime::now().as_secs()
+}
+
 impl UnixTime {
     /// 1970-01-01 00:00:00 UTC.
     pub const EPOCH: Self = Self { nanos: 0 };
@@ -277,6 +311,14 @@ mod tests {
             let shown = format!("{time:.digits$}");
             assert!(shown.ends_with(text), "{shown} has {digits} digits");
         }
+    }
+
+    #[test]
+    fn each_unit_is_read_from_the_same_clock() {
+        let before = UnixTime::now();
+        let (secs, millis, nanos) = (unix_seconds(), unix_millis(), unix_nanos());
+        assert!(before.as_secs() <= secs && secs <= millis / 1_000);
+        assert!(before.as_millis() <= millis && millis <= nanos / 1_000_000);
     }
 
     #[test]
