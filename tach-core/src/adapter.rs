@@ -2,11 +2,14 @@
 
 use core::time::Duration;
 
+use crate::counter;
 use crate::error::Error;
 #[cfg(feature = "std")]
 pub use crate::event_time::pinned::{depth, unpinned};
 pub use crate::instants::uptime_at;
 use crate::os;
+use crate::os::KernelView;
+use crate::source::{self, Order, Reason, Source};
 pub use crate::text::{decimal, seconds, utf8};
 use crate::unix_time::UnixTime;
 
@@ -36,6 +39,35 @@ pub fn wall_clock() -> UnixTime {
     UnixTime::from_nanos(os::realtime_ns())
 }
 
+/// The statements of the CPU about its counter, for `tach doctor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuCounter {
+    /// The kernel's name for a clock that is this counter; empty if tach reads none on this target.
+    pub clocksource: &'static str,
+    /// The counter runs at one rate, whatever the core's frequency or sleep state.
+    pub is_invariant: bool,
+    /// The frequency that the CPU declares.
+    pub declared_hz: Option<u64>,
+}
+
+/// Asks the CPU about its counter. In a virtual machine that takes tens of microseconds.
+#[must_use]
+pub fn cpu_counter() -> CpuCounter {
+    CpuCounter {
+        clocksource: counter::CLOCKSOURCES.counter,
+        is_invariant: counter::features(os::cpu_capabilities()).invariant,
+        declared_hz: counter::declared_hz(),
+    }
+}
+
+/// Returns the choice of source on this machine if its kernel named these clocksources as the
+/// current one and, separated by blanks, the available ones.
+#[must_use]
+pub fn choice_under(current: Option<&str>, available: Option<&str>) -> (Source, Order, Reason) {
+    let verdict = source::verdict_under(&KernelView { current, available });
+    (verdict.mode.source(), verdict.mode.order(), Reason(verdict.cause))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +81,22 @@ mod tests {
         };
         let (before, ours, after) = (system(), wall_clock().as_nanos(), system());
         assert!(before <= ours && ours <= after, "{before} {ours} {after}");
+    }
+
+    #[test]
+    fn the_kernels_own_statements_lead_to_the_choice_that_was_made() {
+        let words = &mut [0; os::CLOCKSOURCE_BYTES];
+        let view = os::kernel_view(words);
+        let status = crate::status();
+        let made = (status.source, status.order, status.reason);
+        assert_eq!(choice_under(view.current, view.available), made);
+    }
+
+    #[test]
+    fn another_clocksource_leads_to_the_os_clock_unless_there_is_no_counter_to_weigh() {
+        let (source, order, reason) = choice_under(Some("jiffies"), Some("jiffies"));
+        let may_be_read = cpu_counter().is_invariant && crate::status().source == Source::Counter;
+        assert_eq!((source, order), (Source::Os, Order::OsClock));
+        assert!(!may_be_read || reason.as_str() == "kernel-avoids-counter", "{reason:?}");
     }
 }

@@ -7,7 +7,7 @@ use super::{Cause, Order, Source};
 use crate::counter;
 use crate::error::Error;
 use crate::line::Line;
-use crate::os::{self, CLOCKSOURCE_BYTES};
+use crate::os::{self, CLOCKSOURCE_BYTES, KernelView};
 use crate::sync::Padded;
 use crate::sync::Succession;
 
@@ -197,8 +197,24 @@ fn decide_now(begin: &mut dyn FnMut()) {
     }
 }
 
-/// Returns the verdict on this machine's counter. Asks nothing about a counter that is not wanted.
-fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
+/// Returns the verdict that the choice would have been if the kernel had stated `view`.
+pub(crate) fn verdict_under(view: &KernelView<'_>) -> Verdict {
+    let wish = wish(Calls::default(), SOURCE.read().get(), ORDER.read().get());
+    weigh(wish, &mut || (), Some(view))
+}
+
+/// Returns the requests of calls and of the environment, as one.
+fn wish(calls: Calls, source: Option<Source>, order: Option<Order>) -> Wish {
+    let called = calls.source.map(|source| (source, Cause::Call));
+    Wish {
+        source: called.or(source.map(|source| (source, Cause::Environment))),
+        enforced: calls.enforced || order == Some(Order::Enforced),
+    }
+}
+
+/// Returns the verdict on this machine's counter, under the kernel's statements, `stated` or
+/// its own. Asks nothing about a counter that is not wanted.
+fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -> Verdict {
     let access = Access {
         has_counter: counter::CLOCKSOURCES.has_counter(),
         // Before any clock is read, since this also decides how clocks are read.
@@ -211,19 +227,16 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut()) -> Verdict {
     begin();
     let words = &mut [0; CLOCKSOURCE_BYTES];
     let features = counter::features(os::cpu_capabilities());
-    decide(features, counter::CLOCKSOURCES, &os::kernel_view(words), wish)
+    let view = stated.map_or_else(|| os::kernel_view(words), |view| *view);
+    decide(features, counter::CLOCKSOURCES, &view, wish)
 }
 
 /// Makes the choice and returns `true`, unless another thread has made it or added a request
 /// meanwhile.
 fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
     let (source, order) = (SOURCE.read(), ORDER.read());
-    let called = calls.source.map(|source| (source, Cause::Call));
-    let wish = Wish {
-        source: called.or(source.get().map(|source| (source, Cause::Environment))),
-        enforced: calls.enforced || order.get() == Some(Order::Enforced),
-    };
-    let verdict = weigh(wish, begin);
+    let wish = wish(calls, source.get(), order.get());
+    let verdict = weigh(wish, begin, None);
     let chosen = Chosen {
         verdict,
         forced: matches!(verdict.cause, Cause::Call | Cause::Environment),
