@@ -19,6 +19,12 @@ impl Package {
         manifest.parent().map(PathBuf::from).unwrap_or_default()
     }
 
+    /// Returns whether the package has a library, and not programs alone.
+    pub(crate) fn has_library(&self) -> bool {
+        let targets = self.0["targets"].as_array().into_iter().flatten();
+        targets.filter_map(|target| target["kind"].as_array()).flatten().any(|kind| kind == "lib")
+    }
+
     /// Returns a field of the manifest by the name that `cargo metadata` gives it.
     pub(crate) fn field(&self, name: &str) -> &Value {
         &self.0[name]
@@ -56,11 +62,14 @@ mod tests {
     #[test]
     fn a_package_is_published_unless_it_says_otherwise() {
         let metadata = r#"{"packages": [
-            {"name": "a", "publish": null, "manifest_path": "/w/a/Cargo.toml"},
+            {"name": "a", "publish": null, "manifest_path": "/w/a/Cargo.toml",
+             "targets": [{"kind": ["test"]}, {"kind": ["lib"]}]},
             {"name": "b", "publish": [], "manifest_path": "/w/b/Cargo.toml"},
-            {"name": "c", "publish": ["crates-io"], "manifest_path": "/w/c/Cargo.toml"}
+            {"name": "c", "publish": ["crates-io"], "manifest_path": "/w/c/Cargo.toml",
+             "targets": [{"kind": ["bin"]}]}
         ]}"#;
         let packages = packages(metadata).unwrap();
+        assert_eq!(packages.iter().map(Package::has_library).collect::<Vec<_>>(), [true, false]);
         assert_eq!(packages.iter().map(Package::name).collect::<Vec<_>>(), ["a", "c"]);
         assert_eq!(packages[1].folder(), PathBuf::from("/w/c"));
         assert!(super::packages("{}").is_err());

@@ -92,6 +92,9 @@ fn faults(package: &Package) -> Vec<String> {
             faults.push(format!("{}: its {name} is not a copy of the root's", package.name()));
         }
     }
+    if !package.has_library() {
+        return faults;
+    }
     // The README's example is compiled as a test of the library.
     let library = files::read(&folder.join("src/lib.rs")).unwrap_or_default();
     if !library.contains("include_str!(\"../README.md\")") {
