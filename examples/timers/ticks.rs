@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --example timer_ticks > ticks.log
-//! cargo run --example render_ticks < ticks.log
+//! tach convert ticks.log
 //! ```
 
 use tach_tracing::Ticks;

@@ -11,7 +11,7 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 /// A timer that prints the tick of the CPU's counter: `81234567890`.
 ///
 /// [`TickScale`] converts ticks to times later, with scales that the program logs at its start and
-/// now and then. The example program `render_ticks` converts a log.
+/// now and then. `tach convert` (`cargo install tach-cli`) converts a log.
 ///
 /// # Cost
 ///
@@ -35,7 +35,7 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 /// 92252974350160  INFO request number=2
 /// ```
 ///
-/// and `cargo run --example render_ticks` converts the last two lines to
+/// and `tach convert` converts the last two lines to
 ///
 /// ```text
 /// 2026-11-21T13:53:49.643345340Z  INFO request number=1

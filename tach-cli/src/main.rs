@@ -1,0 +1,78 @@
+//! `tach` answers whether this host's clock is good, and measures, plots and converts its time.
+#![forbid(unsafe_code)]
+
+mod convert;
+mod doctor;
+mod measure;
+mod now;
+mod output;
+mod progress;
+mod skew;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::output::Output;
+
+/// The exit status of a command that ran and found a problem. clap exits with 2 for a command line
+/// that it can't use.
+const FOUND_A_PROBLEM: u8 = 1;
+/// The exit status of a command that could not do its work.
+const FAILED: u8 = 3;
+
+/// Is this host's clock good?
+///
+/// Exit status: 0 if no problem was found, 1 if one was, 2 for a command line that can't be used, 3
+/// if the command failed.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    /// Prints JSON, one object a line
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Doctor(doctor::Options),
+    Now(now::Options),
+    Convert(convert::Options),
+}
+
+/// A command's answer to a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Good,
+    Problem,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut output = Output::new(arguments.json);
+    let result = match arguments.command {
+        Command::Doctor(options) => doctor::run(&options, &mut output),
+        Command::Now(options) => now::run(&options, &mut output),
+        Command::Convert(options) => convert::run(&options, &mut output),
+    };
+    match result {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Problem) => ExitCode::from(FOUND_A_PROBLEM),
+        // The reader of a pipe, such as `head`, has all that it wants.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("{}: {error:#}", output::bad("error"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let of_io = |cause: &(dyn core::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
+    };
+    error.chain().any(|cause| of_io(cause) == Some(ErrorKind::BrokenPipe))
+}

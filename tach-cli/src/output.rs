@@ -1,0 +1,117 @@
+//! The output: lines for people, with colours on a terminal alone, or JSON for machines.
+
+use core::fmt;
+use std::io::{self, StdoutLock, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+const RED: Style = AnsiColor::Red.on_default().bold();
+
+/// Standard output. It removes colours unless it is a terminal and `NO_COLOR` is not set.
+pub(crate) struct Output {
+    stream: AutoStream<StdoutLock<'static>>,
+    is_json: bool,
+}
+
+impl Output {
+    pub(crate) fn new(is_json: bool) -> Self {
+        Self { stream: AutoStream::auto(io::stdout().lock()), is_json }
+    }
+
+    /// Writes `value` as a line of JSON if that was requested, otherwise `text`.
+    pub(crate) fn write(
+        &mut self,
+        value: &impl Serialize,
+        text: impl fmt::Display,
+    ) -> anyhow::Result<()> {
+        if self.is_json { self.line(serde_json::to_string(value)?) } else { self.line(text) }
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, text: impl fmt::Display) -> anyhow::Result<()> {
+        writeln!(self.stream, "{text}")?;
+        self.stream.flush()?;
+        Ok(())
+    }
+}
+
+/// A text in a style.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Styled<T>(Style, T);
+
+impl<T: fmt::Display> fmt::Display for Styled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(style, text) = self;
+        write!(f, "{style}{text}{style:#}")
+    }
+}
+
+pub(crate) fn heading<T>(text: T) -> Styled<T> {
+    Styled(BOLD, text)
+}
+
+pub(crate) fn faint<T>(text: T) -> Styled<T> {
+    Styled(DIM, text)
+}
+
+pub(crate) fn good<T>(text: T) -> Styled<T> {
+    Styled(GREEN, text)
+}
+
+pub(crate) fn warning<T>(text: T) -> Styled<T> {
+    Styled(YELLOW, text)
+}
+
+pub(crate) fn bad<T>(text: T) -> Styled<T> {
+    Styled(RED, text)
+}
+
+/// A time in nanoseconds, in the unit that keeps it short: `17 ns`, `1.25 µs`, `3.10 ms`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ns(pub(crate) f64);
+
+impl fmt::Display for Ns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.0.abs();
+        let text = if size < 99.95 {
+            format!("{:.1} ns", self.0)
+        } else if size < 999.5 {
+            format!("{:.0} ns", self.0)
+        } else if size < 999_995.0 {
+            format!("{:.2} µs", self.0 / 1e3)
+        } else if size < 999_995_000.0 {
+            format!("{:.2} ms", self.0 / 1e6)
+        } else {
+            format!("{:.2} s", self.0 / 1e9)
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_the_unit_that_keeps_it_short() {
+        for (ns, text) in [
+            (0.0, "0.0 ns"),
+            (17.25, "17.2 ns"),
+            (-99.96, "-100 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (12_345.0, "12.35 µs"),
+            (-3_100_000.0, "-3.10 ms"),
+            (1.5e9, "1.50 s"),
+        ] {
+            assert_eq!(Ns(ns).to_string(), text);
+        }
+        assert_eq!(format!("{:>9}", Ns(17.0)), "  17.0 ns");
+    }
+}

@@ -1,0 +1,188 @@
+//! The offset of each core's counter from the first core's, by messages back and forth.
+//!
+//! A thread on the first core reads its counter and publishes the round's number. A thread on the
+//! other core sees it, reads its own counter and publishes the reading, and the first thread reads
+//! again. As in NTP, the other reading belongs to the middle of the two, to within half the time
+//! that the round took. The quickest of many rounds counts.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use serde::Serialize;
+use tach_core::{Instant, OrderedInstant};
+
+use crate::measure::as_f64;
+
+/// The time for each core. On a loaded machine a thread may wait for its core for milliseconds.
+const TIME: Duration = Duration::from_millis(60);
+const ROUNDS: u64 = 20_000;
+/// Tries before a thread lets others run: both threads may be on one core.
+const SPINS: u32 = 10_000;
+
+/// The offset of a core's counter.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Offset {
+    pub(crate) core: usize,
+    #[serde(rename = "offset_ns")]
+    pub(crate) ns: f64,
+    /// The offset is known to within this.
+    pub(crate) bound_ns: f64,
+}
+
+impl Offset {
+    /// Returns the least skew that explains the measurement.
+    pub(crate) fn least_ns(&self) -> f64 {
+        (self.ns.abs() - self.bound_ns).max(0.0)
+    }
+}
+
+/// Returns the offset of each core but the first that this process may use. `None` if threads can't
+/// be bound to cores here.
+pub(crate) fn offsets(mut after_core: impl FnMut(usize)) -> Option<Vec<Offset>> {
+    let cores = affinity::cores()?;
+    let (first, others) = cores.split_first()?;
+    let mut all = Vec::new();
+    for (done, &core) in others.iter().enumerate() {
+        all.extend(offset(*first, core));
+        after_core(done);
+    }
+    Some(all)
+}
+
+/// The number of cores that this process may use, if threads can be bound to them.
+pub(crate) fn cores() -> usize {
+    affinity::cores().map_or(0, |cores| cores.len())
+}
+
+/// The words that two threads exchange, alone on their cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shared {
+    /// The number of the round that the first thread has begun.
+    begun: AtomicU64,
+    /// The number of the round that the other thread has answered.
+    answered: AtomicU64,
+    reading: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// Returns the offset of `other`, or `None` if no round succeeded.
+fn offset(first: usize, other: usize) -> Option<Offset> {
+    let shared = Shared::default();
+    let best = thread::scope(|scope| {
+        scope.spawn(|| {
+            if affinity::bind(other) {
+                answer(&shared);
+            }
+        });
+        let asking = scope.spawn(|| {
+            let best = if affinity::bind(first) { ask(&shared) } else { None };
+            // ORDERING: Relaxed. The other thread may see the end late.
+            shared.is_over.store(true, Ordering::Relaxed);
+            best
+        });
+        asking.join().expect("the loop does not panic")
+    })?;
+    let (before, theirs, after) = best;
+    let width = after - before;
+    // Twice the offset, so that the middle needs no rounding.
+    let twice = i128::from(theirs) * 2 - i128::from(before) - i128::from(after);
+    let to_ns = |ticks: u64| {
+        let now = Instant::now();
+        as_f64(crate::measure::nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
+    };
+    let size = to_ns(u64::try_from(twice.unsigned_abs()).ok()?) / 2.0;
+    let ns = if twice < 0 { -size } else { size };
+    Some(Offset { core: other, ns, bound_ns: to_ns(width) / 2.0 })
+}
+
+fn read() -> u64 {
+    Instant::from(OrderedInstant::now()).as_ticks()
+}
+
+/// Begins rounds and returns the quickest: the readings before, at, and after the answer.
+fn ask(shared: &Shared) -> Option<(u64, u64, u64)> {
+    let start = StdInstant::now();
+    let mut best: Option<(u64, u64, u64)> = None;
+    for round in 1..=ROUNDS {
+        let before = read();
+        // ORDERING: Release, with the Acquire in `answer`: the read above comes first.
+        shared.begun.store(round, Ordering::Release);
+        let mut spins = 0;
+        // ORDERING: Acquire, with the Release in `answer`: the other thread's read comes before
+        // the one below.
+        while shared.answered.load(Ordering::Acquire) != round {
+            spins += 1;
+            if spins % SPINS == 0 {
+                if start.elapsed() > TIME {
+                    return best;
+                }
+                thread::yield_now();
+            }
+        }
+        let after = read();
+        // ORDERING: Relaxed. `answered` has published it.
+        let theirs = shared.reading.load(Ordering::Relaxed);
+        let width = after.saturating_sub(before);
+        if best.is_none_or(|(before, _, after)| width < after - before) && after >= before {
+            best = Some((before, theirs, after));
+        }
+        if round % 256 == 0 && start.elapsed() > TIME {
+            break;
+        }
+    }
+    best
+}
+
+fn answer(shared: &Shared) {
+    let (mut last, mut spins) = (0, 0_u32);
+    // ORDERING: Relaxed. The end may be seen late.
+    while !shared.is_over.load(Ordering::Relaxed) {
+        // ORDERING: Acquire, with the Release in `ask`: that thread's read comes before this one.
+        let round = shared.begun.load(Ordering::Acquire);
+        if round == last {
+            spins = spins.wrapping_add(1);
+            if spins % SPINS == 0 {
+                thread::yield_now();
+            }
+            continue;
+        }
+        // ORDERING: Relaxed. The Release below publishes it.
+        shared.reading.store(read(), Ordering::Relaxed);
+        // ORDERING: Release, with the Acquire in `ask`.
+        shared.answered.store(round, Ordering::Release);
+        last = round;
+    }
+}
+
+/// Threads on chosen cores.
+#[cfg(target_os = "linux")]
+mod affinity {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    /// Returns the cores that this process may use.
+    pub(super) fn cores() -> Option<Vec<usize>> {
+        let allowed = sched_getaffinity(None).ok()?;
+        Some((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
+    }
+
+    /// Binds this thread to a core, and returns whether that succeeded.
+    pub(super) fn bind(core: usize) -> bool {
+        let mut only = CpuSet::new();
+        only.set(core);
+        sched_setaffinity(None, &only).is_ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod affinity {
+    pub(super) fn cores() -> Option<Vec<usize>> {
+        None
+    }
+
+    pub(super) fn bind(_: usize) -> bool {
+        false
+    }
+}

@@ -1,0 +1,201 @@
+//! `tach doctor`, on this host and on hosts made of files.
+
+use serde_json::Value;
+
+use crate::support::{Folder, Run, run, tach};
+
+/// The files of a host: paths below its root, and their content.
+type Files = &'static [(&'static str, &'static str)];
+
+const CURRENT: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+const AVAILABLE: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+const FLAGS: (&str, &str) = (
+    "proc/cpuinfo",
+    "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu tsc rdtscp constant_tsc nonstop_tsc\n",
+);
+
+fn doctor(name: &str, files: Files) -> Run {
+    let folder = Folder::new(&format!("doctor-{name}"));
+    for (path, text) in files {
+        folder.write(path, text);
+    }
+    run(tach(&["doctor", "--json", "--for", "50ms", "--root"]).arg(folder.path()))
+}
+
+fn codes(json: &Value) -> Vec<&str> {
+    json["findings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect()
+}
+
+/// Returns the remedy of the finding with this code.
+fn remedy<'a>(json: &'a Value, code: &str) -> &'a str {
+    let findings = json["findings"].as_array().unwrap();
+    let found = findings.iter().find(|one| one["code"] == code);
+    found.and_then(|one| one["remedy"].as_str()).unwrap_or_else(|| panic!("{code} in {json}"))
+}
+
+/// Whether the hosts below can have a counter: tach reads one on this platform, and this CPU
+/// declares it invariant.
+fn has_tsc() -> bool {
+    let counter = &run(&mut tach(&["doctor", "--json", "--for", "1ms"])).json()["counter"];
+    counter["name"] == "tsc" && counter["is_invariant"] == true
+}
+
+#[test]
+fn a_trusted_counter_is_good() {
+    if !has_tsc() {
+        return;
+    }
+    let found = doctor("tsc", &[(CURRENT, "tsc\n"), (AVAILABLE, "tsc hpet acpi_pm \n"), FLAGS]);
+    let json = found.json();
+    assert_eq!(
+        (&json["source"], &json["reason"]),
+        (&"counter".into(), &"kernel-uses-counter".into())
+    );
+    assert_ne!(json["verdict"], "bad", "{json}");
+    assert_eq!(found.status, Some(0), "{json}");
+    let flags = ["tsc", "rdtscp", "constant_tsc", "nonstop_tsc"];
+    assert_eq!(json["host"]["tsc_flags"], Value::from(flags.to_vec()));
+    assert_eq!(json["host"]["hypervisor"], Value::Null);
+}
+
+#[test]
+fn an_unstable_tsc_is_bad() {
+    if !has_tsc() {
+        return;
+    }
+    let found = doctor("unstable", &[(CURRENT, "hpet\n"), (AVAILABLE, "hpet acpi_pm \n"), FLAGS]);
+    let json = found.json();
+    assert_eq!((&json["source"], &json["verdict"]), (&"os".into(), &"bad".into()));
+    assert_eq!(codes(&json)[0], "counter-unstable");
+    assert!(remedy(&json, "counter-unstable").contains("dmesg"));
+    assert_eq!(found.status, Some(1));
+}
+
+#[test]
+fn a_guest_of_xen_is_advised_to_switch() {
+    if !has_tsc() {
+        return;
+    }
+    let found = doctor(
+        "xen",
+        &[
+            (CURRENT, "xen\n"),
+            (AVAILABLE, "xen tsc hpet acpi_pm \n"),
+            ("sys/hypervisor/type", "xen\n"),
+        ],
+    );
+    let json = found.json();
+    assert_eq!((&json["source"], &json["host"]["hypervisor"]), (&"os".into(), &"xen".into()));
+    assert_eq!(codes(&json)[0], "kernel-avoids-counter");
+    assert!(remedy(&json, "kernel-avoids-counter").contains("echo tsc > /sys/devices"));
+    assert!(codes(&json).contains(&"no-vmclock"));
+    assert_eq!(found.status, Some(1));
+}
+
+#[test]
+fn a_kernel_parameter_is_named() {
+    if !has_tsc() {
+        return;
+    }
+    let found = doctor(
+        "parameter",
+        &[
+            (CURRENT, "hpet\n"),
+            (AVAILABLE, "hpet tsc\n"),
+            ("proc/cmdline", "quiet clocksource=hpet root=/dev/vda\n"),
+        ],
+    );
+    let json = found.json();
+    assert_eq!(json["host"]["kernel_parameters"], Value::from(vec!["clocksource=hpet"]));
+    assert!(remedy(&json, "kernel-avoids-counter").starts_with("Remove clocksource=hpet"));
+}
+
+#[test]
+fn without_sys_the_counter_is_trusted_provisionally() {
+    if !has_tsc() {
+        return;
+    }
+    let found = doctor("no-sys", &[]);
+    let json = found.json();
+    assert_eq!((&json["source"], &json["order"]), (&"counter".into(), &"enforced".into()));
+    assert!(remedy(&json, "kernel-verdict-unknown").contains("/sys"));
+    assert_eq!((found.status, &json["verdict"]), (Some(0), &"good-with-advice".into()));
+}
+
+#[test]
+fn sandboxes_namespaces_and_devices_are_found() {
+    let found = doctor(
+        "sandboxes",
+        &[
+            (CURRENT, "tsc\n"),
+            ("proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n"),
+            ("proc/self/timens_offsets", "monotonic  -3600  0\nboottime  86400  0\n"),
+            ("proc/self/status", "Name:\ttach\nSeccomp:\t2\nSeccomp_filters:\t1\n"),
+            ("proc/cpuinfo", "flags : tsc hypervisor\n"),
+            ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
+            ("sys/class/dmi/id/product_name", "m7i.large\n"),
+            ("sys/class/ptp/ptp0/clock_name", "KVM virtual PTP\n"),
+            ("dev/vmclock0", "VCLK"),
+            (".dockerenv", ""),
+        ],
+    );
+    let json = found.json();
+    let host = &json["host"];
+    assert_eq!(host["sandboxes"], Value::from(vec!["gVisor", "container", "seccomp filter"]));
+    assert_eq!(host["hypervisor"], "Amazon EC2 m7i.large");
+    assert_eq!(host["ptp_clocks"], Value::from(vec!["KVM virtual PTP"]));
+    assert_eq!(
+        (&host["vmclock"], &host["time_namespace"]["monotonic_s"]),
+        (&"readable".into(), &(-3600).into())
+    );
+    for code in ["gvisor", "time-namespace"] {
+        assert!(codes(&json).contains(&code), "{code}: {json}");
+    }
+    assert!(!codes(&json).contains(&"no-vmclock"));
+}
+
+#[test]
+fn this_host_is_judged_by_its_own_clock() {
+    let found = run(&mut tach(&["doctor", "--json", "--for", "50ms"]));
+    let json = found.json();
+    let status = tach_core::status();
+    // The tests may be run with TACH_SOURCE, and the child is not.
+    if std::env::var_os("TACH_SOURCE").is_none() {
+        assert_eq!(json["source"], status.source.as_str());
+        assert_eq!(json["reason"], status.reason.as_str());
+    }
+    assert_eq!(found.status, Some(i32::from(json["verdict"] == "bad")));
+    assert_eq!(json["costs"].as_array().unwrap().len(), 5);
+    assert!(json["errors"]["monotonic"]["comparisons"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_forced_source_is_no_problem_and_an_unknown_one_is() {
+    let forced = run(tach(&["doctor", "--json", "--for", "1ms"]).env("TACH_SOURCE", "os"));
+    let json = forced.json();
+    assert_eq!((&json["source"], &json["reason"]), (&"os".into(), &"environment".into()));
+    assert!(remedy(&json, "forced").contains("Unset TACH_SOURCE"));
+    let unknown = run(tach(&["doctor", "--json", "--for", "1ms"]).env("TACH_SOURCE", "rtc"));
+    assert_eq!(unknown.status, Some(1));
+    assert!(remedy(&unknown.json(), "variable-ignored").contains("\"os\" or \"counter\""));
+}
+
+#[test]
+fn the_report_for_people_ends_with_the_verdict() {
+    let found = run(&mut tach(&["doctor", "--for", "1ms"]));
+    let last = found.stdout.lines().last().unwrap();
+    assert!(last.starts_with("Verdict: this host's clock is "), "{last}");
+    for heading in ["Clock\n", "\nHost\n", "\nMeasured\n"] {
+        assert!(found.stdout.contains(heading), "{heading}");
+    }
+    let findings = found.stdout.split_once("Findings\n").unwrap().1;
+    assert!(findings.lines().all(|line| line.chars().count() <= 100), "{findings}");
+    assert_eq!(found.stderr, "");
+}
+
+#[test]
+fn a_time_that_is_none_is_named() {
+    let found = run(&mut tach(&["doctor", "--for", "3 parsecs"]));
+    assert_eq!(found.status, Some(2));
+    assert!(found.stderr.contains("3 parsecs") && found.stderr.contains("--for"));
+}
