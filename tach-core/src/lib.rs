@@ -12,6 +12,19 @@
 //! println!("{time} took {:?}", start.elapsed());
 //! ```
 //!
+//! # Why
+//!
+//! - **Cheap.** A read is the counter's instruction and three predicted branches. The OS's clock
+//!   adds a call and a conversion. Here the conversion waits until a duration or a Unix time is
+//!   needed.
+//! - **True.** A counter whose rate is measured once drifts from the OS's clock for as long as the
+//!   process runs. Here reads compare the two every 50 ms of use, so conversions follow NTP,
+//!   suspends and steps.
+//! - **Safe.** The counter is used only where the kernel itself trusts it. If the kernel changes
+//!   its mind, or the counter fails, ticks continue from the OS's clock.
+//! - **In order.** [`MonotonicInstant`] never goes back between threads, and needs no shared write
+//!   on a trusted counter.
+//!
 //! # Which type
 //!
 //! | you want | use |
@@ -20,13 +33,65 @@
 //! | to compare instants across threads | [`MonotonicInstant`] |
 //! | a read that stays behind earlier loads | [`OrderedInstant`] |
 //! | an instant that several threads write | [`AtomicInstant`] |
-//! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`], [`unix_millis`], [`unix_seconds`] |
+//! | a timestamp for a log, a span, a file | [`UnixTime`], [`unix_nanos`] |
 //! | to read far more often than the time must change | `coarse::now`, `coarse::unix_time` |
 //! | timestamps that no step of the clock distorts | [`Anchor`] |
 //! | one time for everything written about an event | `event_time` |
 //! | timestamps that are never equal | [`IncreasingClock`] |
 //! | to measure the time that is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
+//!
+//! The promises of the types that are read:
+//!
+//! | | [`Instant`] | [`OrderedInstant`] | [`MonotonicInstant`] | [`UnixTime`] |
+//! |---|---|---|---|---|
+//! | order on one thread | yes | yes | yes | unless the OS clock is set back |
+//! | order between threads | no | where the kernel trusts the counter | always | no |
+//! | cost | the bare read | an ordered read | an ordered read | a bare read, a multiplication |
+//! | shared write | none | none | none on a trusted counter | none |
+//!
+//! # What it costs
+//!
+//! `BENCHMARKS.md` in the repository has the figures, beside std and the other clocks, and names
+//! the commands that measure them. The kinds of cost:
+//!
+//! - A read is the instruction. Once in 50 ms of use, it also samples the OS's clock.
+//! - The first conversion of a process spins for some tens of microseconds to measure the rate.
+//! - Nothing allocates, locks or waits. After the first read, no read makes a system call, unless
+//!   reading the OS's clock is one.
+//! - The state of the process is 17 kB of statics. There is no thread.
+//!
+//! # What can go wrong
+//!
+//! - Instants of different threads are out of order by some nanoseconds: use [`MonotonicInstant`].
+//! - Unix time goes back because the wall clock was set back. [`set_backward_step`] makes it wait
+//!   for the wall clock instead, and an [`Anchor`] ignores steps.
+//! - The counter is not used on this host: [`status()`] prints the reason. Reads then cost as much
+//!   as the OS's clock.
+//! - A tick was stored, or sent to another process. Ticks mean something only in the process that
+//!   read them: store a [`UnixTime`].
+//! - On Linux, a tick can't represent a time before the counter started, about when the machine
+//!   did. So `checked_sub` returns `None` there and `-` panics, as std's does on macOS and Windows.
+//!   In the other direction, a counter of 3 GHz reaches 190 years.
+//! - A process that never reads the time learns of a step only at its next read: `Recalibrator`
+//!   (feature `recalibrator`) or [`sync`].
+//!
+//! # Comparison
+//!
+//! | | tach-core | std | quanta 0.12 | minstant 0.1 |
+//! |---|---|---|---|---|
+//! | reads the counter | see [platforms](#platforms) | through the OS | on `x86_64` | Linux, x86 |
+//! | trusts it if | the kernel does | | the CPU says it is invariant | the kernel lists it |
+//! | takes its rate | all the time | | once, at first use | once, before `main` |
+//! | order between threads | `MonotonicInstant` | yes | not promised | not promised |
+//! | Unix time | `UnixTime`, with its error | `SystemTime` | | from an anchor |
+//! | a clock for tests | `ManualClock` | | a mock | |
+//! | `no_std` | yes | | | |
+//!
+//! fastant is minstant's fork, and also trusts a counter that the CPU alone calls invariant.
+//!
+//! The repository's `docs/migrating.md` has tables of replacements for each, and
+//! `docs/how-it-works.md` explains the conversion with drawings.
 //!
 //! # Exactness of sums
 //!

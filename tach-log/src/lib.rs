@@ -31,6 +31,17 @@
 //! The project's examples have a program for each. If your program logs much, `tach-pipeline` moves
 //! formatting and writing to a thread, with the same formats.
 //!
+//! # Why
+//!
+//! - A record is one line, whatever its message and its values contain: line ends and control
+//!   characters are escaped.
+//! - The timestamp is exact to the microsecond and costs little more than the read of the counter.
+//! - The same formats work in each back end above, so a program can change its back end and keep
+//!   its lines.
+//!
+//! `BENCHMARKS.md` in the repository has the costs beside `env_logger`'s own format. A format runs
+//! in the caller's thread, and so does the write of most back ends.
+//!
 //! # One record, one time
 //!
 //! Every format and every [`Timestamp`] prints the event time of the thread, if there is one, and

@@ -23,6 +23,17 @@
 //!
 //! Keep the provider: only its `shutdown` exports the last batch.
 //!
+//! | | the SDK alone | with `Clocked` |
+//! |---|---|---|
+//! | a span's start and end | two reads of the wall clock | one read, and the time elapsed |
+//! | the wall clock is set within a span | the span is bent, or ends before it starts | no effect |
+//! | an event of a span | another read of the wall clock | on the span's own line of time |
+//! | a log record's timestamp | not set | set, as is the observed timestamp |
+//! | a clock for tests | none | `with_clock` |
+//!
+//! `BENCHMARKS.md` in the repository compares the costs. `tach-pipeline` sends the spans of
+//! `tracing` without the SDK.
+//!
 //! tracing-opentelemetry's layer takes a wrapped tracer:
 //!
 //! ```

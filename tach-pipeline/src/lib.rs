@@ -47,6 +47,22 @@
 //! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
 //! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
 //!
+//! # Comparison
+//!
+//! | | tach-pipeline | tracing-appender 0.2 | slog-async 2.8 |
+//! |---|---|---|---|
+//! | formats | on the back end's thread | in the call | on the worker's thread |
+//! | a record's time | of the call | of the call | of the worker |
+//! | queues | one a thread, of bytes | one, of 128,000 lines | one, of 128 records |
+//! | a full queue | waits; or drops and counts | drops and counts; or waits | the same |
+//! | order | by time | as queued | as queued |
+//! | several outputs | each has a thread, a buffer | one a writer | one after another |
+//! | at exit | flushes with or without the guard | the guard, for up to 1.1 s | the guard |
+//!
+//! `BENCHMARKS.md` in the repository compares the costs of the call, the whole process's CPU time
+//! and memory, and the spans of `tracing-opentelemetry`. `docs/how-it-works.md` has drawings of a
+//! record's and a span's way.
+//!
 //! # Plugging in
 //!
 //! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. With other

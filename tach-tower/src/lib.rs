@@ -41,6 +41,29 @@
 //! | any code that the handler calls, and its response's body | [`current()`](current()) |
 //! | a spawned task | [`within`], with the budget of the task that spawns it |
 //!
+//! # Comparison
+//!
+//! | | tach-tower | tower | tower-http | tonic's server |
+//! |---|---|---|---|---|
+//! | begins | at the call | when the service is ready | when it is ready | at the call |
+//! | a handler can ask for the time left | yes | no | no | no |
+//! | reads the caller's headers | in six syntaxes | no | no | `grpc-timeout` |
+//! | announces the time left | yes | no | no | no |
+//! | ends bodies and streams | yes | no | by another layer | no |
+//! | the response | 504 or `DEADLINE_EXCEEDED` | an error | 408 | `CANCELLED` |
+//! | requests | of the crate `http` | any | of `http` | of tonic |
+//!
+//! A layer costs more than tower's timeout on a request that is ready at once, and about the same
+//! on one that waits: `BENCHMARKS.md` in the repository has the figures. `docs/migrating.md` has
+//! the replacements.
+//!
+//! # What can go wrong
+//!
+//! - A handler that blocks its thread is not interrupted: the answer comes when it yields.
+//! - A task that a handler spawns has no budget, unless it runs [`within`] one.
+//! - Headers carry a duration, so the time on the network is not counted. A [`Syntax`] with an
+//!   absolute time counts it, and needs clocks that agree.
+//!
 //! # gRPC
 //!
 //! The layers work with tonic's servers and channels, and need none of its types. tonic's own

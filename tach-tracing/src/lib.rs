@@ -45,6 +45,28 @@
 //! each layer has a filter, `EventTime::new(vec![a.boxed(), b.boxed()])` loses no event, where
 //! `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTime`]).
 //!
+//! # Why
+//!
+//! - Formatting a timestamp costs more than reading the clock. These timers keep the last text
+//!   for each thread, and write only the digits that have changed.
+//! - The number of digits never varies, so lines stay aligned and sort by time.
+//! - Local time works in programs with several threads, and needs no `unsafe`.
+//! - The busy and idle times of spans have a clock that a test can replace.
+//!
+//! `BENCHMARKS.md` in the repository has the costs beside tracing-subscriber's timers, and
+//! `docs/migrating.md` a table of replacements.
+//!
+//! # What can go wrong
+//!
+//! - If the wall clock is set back, later lines have earlier times, as with every timer of Unix
+//!   time. With an [`IncreasingClock`](tach_core::IncreasingClock) each timestamp is later than all
+//!   that were read before it.
+//! - Events of two threads may be written in another order than their times: a timer reads the
+//!   clock before the writer's lock is taken. The crate `tach-pipeline` writes in the order of the
+//!   times.
+//! - Between two layers without an [`EventTime`] around them, one event has two times.
+//! - `Local` prints UTC if the system's zone can't be found.
+//!
 //! # The time that a timer prints
 //!
 //! A timer prints the [event time](tach_core::event_time) of its thread if there is one, or else
