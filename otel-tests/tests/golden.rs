@@ -40,6 +40,11 @@ fn program() {
         tracing::info!(rows = -3_i64, "cache miss");
         let query = tracing::debug_span!("query", db.system = "sqlite", otel.kind = "CLIENT");
         query.in_scope(|| tracing::warn!(name = "slow", "took long"));
+        query.in_scope(|| {
+            tracing::event!(name: "cache.evicted", Level::INFO, otel.name = "mine", keys = 3_i64);
+            tracing::event!(name: "event 7", Level::INFO, keys = 1_i64);
+            tracing::info!(name: "cache.filled", "filled");
+        });
         query.follows_from(&tracing::info_span!("earlier"));
         failing().unwrap_err();
         tracing::error!("gave up");

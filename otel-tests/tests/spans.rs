@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
@@ -209,6 +210,26 @@ fn parents_are_tracing_s() {
     );
     let traces: Vec<_> = ["root", "other", "none"].map(|name| &spans[name].trace_id).into();
     assert!(traces[0] != traces[1] && traces[1] != traces[2] && traces[0] != traces[2]);
+}
+
+/// The name that tracing gives an event says nothing but where the event is.
+#[test]
+fn a_record_has_the_event_s_name_if_the_program_gives_one() {
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let pipeline = Pipeline::builder().collapse_repeats().sink(Sink::otlp(otlp)).build().unwrap();
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        tracing::info!(name: "cache.filled", entries = 3, "filled");
+        tracing::info!(name: "event 7", entries = 3, "filled");
+        tracing::info!(entries = 3, "filled");
+    });
+    pipeline.flush(LONG).unwrap();
+    let (_, body) = requests.recv().unwrap();
+    let of_resource = otel_tests::decode::<ExportLogsServiceRequest>(&body).resource_logs;
+    let of_scope = of_resource.into_iter().flat_map(|logs| logs.scope_logs);
+    let names: Vec<_> =
+        of_scope.flat_map(|logs| logs.log_records).map(|record| record.event_name).collect();
+    assert_eq!(names, ["cache.filled", "event 7", ""]);
 }
 
 /// As OpenTelemetry's specification limits them.

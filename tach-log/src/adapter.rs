@@ -60,6 +60,12 @@ pub const fn trace_context(event: &Event<'_>) -> Option<(u128, u64, u8)> {
     event.trace_context()
 }
 
+/// Returns the name that the program gives the event, as `tracing`'s `name:` does.
+#[must_use]
+pub const fn event_name<'a>(event: &'a Event<'_>) -> Option<&'a str> {
+    event.name()
+}
+
 /// Returns the number of the event's level in OpenTelemetry's data model for logs.
 #[must_use]
 pub fn severity_number(event: &Event<'_>) -> u64 {

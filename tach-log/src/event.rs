@@ -49,6 +49,8 @@ pub struct Site<'a> {
     pub thread_name: Option<&'a str>,
     /// The ids of the trace and of the span around the event, and W3C's flags of the trace.
     pub trace_context: Option<(u128, u64, u8)>,
+    /// The name of the event, if the program gives it one.
+    pub event_name: Option<&'a str>,
 }
 
 /// A function that receives fields.
@@ -171,6 +173,11 @@ impl<'a> Event<'a> {
     /// Returns the ids of the trace and of the span around the event, and the trace's flags.
     pub(crate) const fn trace_context(&self) -> Option<(u128, u64, u8)> {
         self.parts.site.trace_context
+    }
+
+    /// Returns the name that the program gives the event.
+    pub(crate) const fn name(&self) -> Option<&str> {
+        self.parts.site.event_name
     }
 
     /// Returns the number of the level in OpenTelemetry's data model for logs.

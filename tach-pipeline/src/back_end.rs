@@ -25,6 +25,7 @@ use crate::limits::Limits;
 use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
+use crate::shared::flush::is_end_between;
 use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
 use crate::trace::tail::Tail;
@@ -59,7 +60,8 @@ impl BackEnd {
         sinks: Sinks,
         interval: Duration,
     ) -> Self {
-        let traces = Traces::new(Arc::clone(&shared), tail, selection.redacted());
+        let traces =
+            Traces::new(Arc::clone(&shared), tail, selection.redacted(), sinks.most_events());
         let refusals_reported = shared.now();
         Self {
             shared,
@@ -83,9 +85,12 @@ impl BackEnd {
             let is_ending = self.shared.is_ending();
             let requested = self.shared.flush.requested();
             let flush = (requested != self.flushed).then_some(requested);
+            let process_ends = is_end_between(self.flushed, requested);
             self.flushed = requested;
             // The user's code runs guarded. If this file panics, logging goes on.
-            let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(flush, is_ending)));
+            let round = panic::catch_unwind(AssertUnwindSafe(|| {
+                self.round(flush, is_ending, process_ends)
+            }));
             if is_ending {
                 let failure = round.is_err().then(|| PANICKED.to_owned());
                 break failure.or(self.sinks.finish());
@@ -110,7 +115,7 @@ impl BackEnd {
 
     /// Writes the records in the queues, and returns how many bytes were found. For a flush and at
     /// the end, none is left for the next round.
-    fn round(&mut self, flush: Option<u64>, is_ending: bool) -> usize {
+    fn round(&mut self, flush: Option<u64>, is_ending: bool, process_ends: bool) -> usize {
         let reopenings = self.shared.reopenings();
         let is_asked = flush.is_some() || is_ending;
         let mut found = self.pass_on(is_asked);
@@ -120,7 +125,7 @@ impl BackEnd {
         }
         let Self { shared, selection, traces, sinks, .. } = self;
         if is_asked {
-            traces.finish(|span| sinks.span(span));
+            traces.finish(process_ends, |span| sinks.span(span));
         }
         let now = shared.now();
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));

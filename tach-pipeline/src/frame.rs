@@ -16,8 +16,8 @@
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
 //! The event's own fields come first. Each span, from the outermost to the innermost, then begins
-//! with a field that has only a key, the span's name. File, module, thread and the ids of the span
-//! are last, if a format asks for them.
+//! with a field that has only a key, the span's name. File, module, thread, the ids of the span and
+//! the event's name are last, if a format asks for them.
 //!
 //! A record is an event or a [part of a span](RecordKind). Only parts of spans have ids before
 //! their fields.
@@ -39,7 +39,9 @@ pub(crate) use self::read::replace;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::span::Linked;
 pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span, is_part};
-pub(crate) use self::read::{Frame, is_reference, length, references, set_time, split, time};
+pub(crate) use self::read::{
+    Frame, is_error, is_reference, length, references, set_time, split, time,
+};
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;
 #[cfg(any(feature = "log", feature = "slog", feature = "tracing"))]
@@ -73,6 +75,8 @@ const LEVEL_SHIFT: u32 = 8;
 const RECORD_SHIFT: u32 = 16;
 /// Marks a number in place of a length. No bytes follow.
 const NUMBER: u32 = 1 << 31;
+/// Marks a module in place of its length: it is the name of the event.
+const EVENT_NAME: u32 = 1;
 /// Stands for the key of a part that has none. No text has this number.
 const NO_KEY: u32 = u32::MAX;
 

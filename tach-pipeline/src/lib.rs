@@ -148,9 +148,10 @@
 //! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. A span that a
-//! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]. Not sent are spans
-//! that are still open when the process ends, and traces that sampling leaves out: `Sampling`
-//! decides when the root of a trace starts, `Tail` when it has ended, and both may be set.
+//! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]. Not sent are
+//! traces that sampling leaves out: `Sampling` decides when the root of a trace starts, `Tail`
+//! when it has ended, and both may be set. Nor are spans that are still open when the process
+//! ends, unless `Builder::unfinished_spans` was called.
 //!
 //! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
 //! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers

@@ -299,7 +299,7 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
     panic::set_hook(Box::new(move |info| {
         before(info);
         if let Some(shared) = shared.upgrade() {
-            let _too_late_to_report = shared.flush(timeout);
+            let _too_late_to_report = shared.flush_at_end(timeout);
         }
     }));
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
-use self::flush::Flush;
+use self::flush::{Flush, Why};
 use self::handle::Handle;
 use self::process::Process;
 use self::wake::Waker;
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
     pub(crate) sampling: Sampling,
+    /// Whether spans that are open when the process ends are sent.
+    pub(crate) sends_unfinished: bool,
     /// `None` if no sink takes spans.
     pub(crate) contexts: Option<Contexts>,
     pub(crate) queues: Queues,
@@ -74,6 +76,7 @@ impl Shared {
             limits,
             wanted,
             sampling: Sampling::default(),
+            sends_unfinished: false,
             contexts: wanted.spans.then(Contexts::new),
             queues,
             waker: Waker::default(),
@@ -217,6 +220,15 @@ impl Shared {
 
     /// Writes everything that was logged before, and waits for it.
     pub(crate) fn flush(&self, timeout: Duration) -> Result<(), Error> {
+        self.flush_because(Why::Asked, timeout)
+    }
+
+    /// Like [`flush`](Self::flush), when the process seems to end.
+    pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
+        self.flush_because(Why::ProcessEnds, timeout)
+    }
+
+    fn flush_because(&self, why: Why, timeout: Duration) -> Result<(), Error> {
         if self.is_forked() {
             return Err(Error::forked());
         }
@@ -225,7 +237,7 @@ impl Shared {
         if self.waker.is_back_end() {
             return Err(Error::timed_out(Duration::ZERO, &[]));
         }
-        let number = self.flush.request();
+        let number = self.flush.request(why);
         self.waker.wake();
         self.flush.wait(number, timeout, &self.counts)
     }

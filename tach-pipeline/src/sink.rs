@@ -215,7 +215,7 @@ impl Sink {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn otlp(options: Otlp) -> Self {
-        let content = Content::Events(Box::new(otlp::Records));
+        let content = Content::Events(Box::new(options.records()));
         let target = Target::Otlp(Box::new(options), Signal::Logs);
         Self { content, buffer_bytes: otlp::BUFFER_BYTES, ..Self::to(target) }
     }
@@ -251,9 +251,10 @@ impl Sink {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp_spans(options: Otlp) -> Self {
+        let limits = options.span_limits();
         let target = Target::Otlp(Box::new(options), Signal::Traces);
         Self {
-            content: Content::Spans(otlp::write_span),
+            content: Content::Spans(otlp::write_span, limits),
             buffer_bytes: otlp::BUFFER_BYTES,
             ..Self::to(target)
         }

@@ -4,6 +4,7 @@ mod contexts;
 pub(crate) mod current;
 #[cfg(feature = "tracing")]
 mod ids;
+pub(crate) mod limits;
 pub(crate) mod ratio;
 #[cfg(feature = "tracing")]
 pub(crate) mod remote;

@@ -28,9 +28,15 @@ struct Ended {
 }
 
 impl Traces {
-    pub(super) fn new(shared: Arc<Shared>, tail: Option<Tail>, redacted: &[String]) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        tail: Option<Tail>,
+        redacted: &[String],
+        most_events: u32,
+    ) -> Self {
         let tail = tail.map(|options| Waiting::new(options, redacted.to_vec()));
-        Self { shared, spans: Spans::new(redacted.to_vec()), ended: Ended { tail } }
+        let spans = Spans::new(redacted.to_vec(), most_events);
+        Self { shared, spans, ended: Ended { tail } }
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -63,10 +69,15 @@ impl Traces {
         }
     }
 
-    /// Passes on the spans that are kept, of all that have ended, since every record was taken.
-    pub(super) fn finish(&mut self, mut pass_on: impl FnMut(&Span<'_>)) {
+    /// Passes on the spans that are kept, of all that have ended, since every record was taken. If
+    /// the process ends, also those that are open, if that is wanted.
+    pub(super) fn finish(&mut self, process_ends: bool, mut pass_on: impl FnMut(&Span<'_>)) {
         let Self { shared, spans, ended } = self;
         spans.finish(|span| ended.span(span, &mut pass_on));
+        if process_ends && shared.sends_unfinished {
+            let (time, wall) = (shared.clock_time(), shared.now());
+            spans.unfinished(time, wall, |span| ended.span(span, &mut pass_on));
+        }
         if let Some(tail) = &mut ended.tail {
             tail.finish(Instant::now(), &shared.counts.early, pass_on);
         }

@@ -12,7 +12,9 @@ use tach_log::adapter::{Parts, Site};
 use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
-use super::{HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
+use super::{
+    EVENT_NAME, HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts,
+};
 use crate::level::Level;
 use crate::trace::{SAMPLED, SpanContext};
 
@@ -51,6 +53,12 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
 /// Returns when the record that begins with `bytes` happened, or `None` if the head is not whole.
 pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
+}
+
+/// Returns whether the record that begins with `bytes` has the level of errors.
+pub(crate) fn is_error(bytes: &[u8]) -> bool {
+    let head = Head::read(&mut Reader(bytes));
+    head.is_some_and(|head| head.level().of_log() == log::Level::Error)
 }
 
 /// Sets the time of the record that begins with `bytes`.
@@ -140,6 +148,7 @@ impl<'a> Frame<'a> {
         let head = |record: &Self| (record.level.as_byte(), record.is_line);
         head(self) == head(other)
             && (self.target, self.message) == (other.target, other.message)
+            && self.site.event_name == other.site.event_name
             && self.fields.parts().eq(other.fields.parts())
     }
 
@@ -197,6 +206,9 @@ impl<'a> Reader<'a> {
             Tag::File => {
                 site.file = known(reader.text(code)?);
                 site.line = Some(kind >> TAG_BITS).filter(|&line| line != 0);
+            }
+            Tag::Module if kind >> TAG_BITS == EVENT_NAME => {
+                site.event_name = known(reader.text(code)?);
             }
             Tag::Module => site.module = known(reader.text(code)?),
             Tag::Thread => {

@@ -132,6 +132,9 @@ where
             }
             if wanted.is_any() {
                 to.site(wanted, place(metadata, MaybeStatic::Static), around);
+                if let Some(name) = given_name(metadata) {
+                    to.event_name(name);
+                }
             }
         });
     }
@@ -327,6 +330,18 @@ pub(super) fn place<'a>(
         line: metadata.line().unwrap_or(0),
         module: text(metadata.module_path().unwrap_or_default()),
     }
+}
+
+/// Returns the event's name, unless tracing's macros gave it: `event FILE:LINE`.
+#[inline]
+fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> {
+    const BEGIN: &str = "event ";
+    let name = metadata.name();
+    let file = metadata.file().map_or(0, str::len);
+    // A comparison of the whole would take longer.
+    let is_default =
+        name.starts_with(BEGIN) && name.as_bytes().get(BEGIN.len() + file) == Some(&b':');
+    (!is_default).then_some(name)
 }
 
 /// Returns the key without the `r#` of names such as `r#type`.

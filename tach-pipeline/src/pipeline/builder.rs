@@ -69,6 +69,7 @@ pub struct Builder {
     record_bytes: usize,
     sampling: Sampling,
     tail: Option<Tail>,
+    sends_unfinished: bool,
 }
 
 impl Builder {
@@ -89,6 +90,7 @@ impl Builder {
             record_bytes: RECORD_BYTES,
             sampling: Sampling::default(),
             tail: None,
+            sends_unfinished: false,
         }
     }
 
@@ -397,6 +399,31 @@ impl Builder {
         self
     }
 
+    /// Sends the spans that are still open when the process ends, with the attribute
+    /// `tach.unfinished`, which is `true`. By default they are not sent.
+    ///
+    /// The process ends, as far as the pipeline knows, when the [`Guard`] is dropped, at an
+    /// [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is flushed.
+    /// That time is the end of such a span, since the true one is not known. Errors so far set its
+    /// status.
+    ///
+    /// A span is sent unfinished once. If the process goes on, as after a panic that is caught, and
+    /// the span ends, it is sent again: whole, with the same ids, and without the attribute. A
+    /// [`Pipeline::flush`] does not send open spans.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().unfinished_spans();
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    pub fn unfinished_spans(mut self) -> Self {
+        self.sends_unfinished = true;
+        self
+    }
+
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
@@ -439,6 +466,7 @@ impl Builder {
             counts,
         );
         shared.sampling = self.sampling;
+        shared.sends_unfinished = self.sends_unfinished;
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
         let back_end =
@@ -507,6 +535,7 @@ impl fmt::Debug for Builder {
             .field("record_bytes", &self.record_bytes)
             .field("sampling", &self.sampling)
             .field("tail", &self.tail)
+            .field("sends_unfinished", &self.sends_unfinished)
             .finish_non_exhaustive()
     }
 }

@@ -62,7 +62,7 @@ extern "C" fn flush_all() {
         // All pipelines share the time, so stalled sinks delay the exit once.
         let left = timeout.saturating_sub(start.elapsed());
         if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
-            let _too_late_to_report = pipeline.flush(left);
+            let _too_late_to_report = pipeline.flush_at_end(left);
         }
     }
 }

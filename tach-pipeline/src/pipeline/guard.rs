@@ -69,7 +69,7 @@ impl Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Err(error) = self.pipeline.flush(self.timeout) {
+        if let Err(error) = self.pipeline.shared().flush_at_end(self.timeout) {
             #[cfg(unix)]
             if error.is_timeout() {
                 exit::give_up(self.pipeline.shared());

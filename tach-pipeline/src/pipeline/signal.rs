@@ -24,7 +24,7 @@ pub(crate) fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<
         for signal in signals.forever() {
             // Without a pipeline left, nothing is queued.
             if let Some(pipeline) = Weak::upgrade(&pipeline) {
-                let _too_late_to_report = pipeline.flush(timeout);
+                let _too_late_to_report = pipeline.flush_at_end(timeout);
             }
             let _ended = emulate_default_handler(signal);
         }

@@ -8,11 +8,28 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::stats::Counts;
 
+/// The bit of a request's number from which on it counts the process's ends. Below it counts the
+/// requests.
+const ENDS_SHIFT: u32 = 36;
+
 /// Numbered requests, and the numbers up to which each sink is done.
 pub(crate) struct Flush {
     requested: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// Why a flush is requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Asked,
+    /// The process seems to end.
+    ProcessEnds,
+}
+
+/// Returns whether the process seems to end, by the requests between two numbers.
+pub(crate) fn is_end_between(before: u64, after: u64) -> bool {
+    before >> ENDS_SHIFT != after >> ENDS_SHIFT
 }
 
 struct State {
@@ -42,10 +59,14 @@ impl Flush {
     }
 
     /// Requests a flush of everything that was logged before, and returns its number.
-    pub(crate) fn request(&self) -> u64 {
+    pub(crate) fn request(&self, why: Why) -> u64 {
+        let more = match why {
+            Why::Asked => 1,
+            Why::ProcessEnds => 1 << ENDS_SHIFT,
+        };
         // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
         // records.
-        self.requested.fetch_add(1, Ordering::Release) + 1
+        self.requested.fetch_add(more, Ordering::Release) + more
     }
 
     /// Waits until the sinks, which have these counts, are done with the request.
@@ -114,5 +135,23 @@ impl Flush {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code panics while it is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_at_the_end_of_the_process_is_told_from_others() {
+        let flush = Flush::new(0);
+        let mut numbers = vec![flush.requested()];
+        for why in [Why::Asked, Why::ProcessEnds, Why::Asked, Why::ProcessEnds] {
+            numbers.push(flush.request(why));
+        }
+        assert!(numbers.is_sorted_by(|one, next| one < next));
+        let ends: Vec<_> =
+            numbers.windows(2).map(|pair| is_end_between(pair[0], pair[1])).collect();
+        assert_eq!(ends, [false, true, false, true]);
     }
 }

@@ -23,6 +23,7 @@ use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
 use crate::stats::{Counts, SinkCounts};
+use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
 
 /// Sinks that are open.
@@ -44,7 +45,7 @@ impl Opened {
         for sink in &self.0 {
             match &sink.formatter.content {
                 Content::Events(format) => wanted.add(&**format),
-                Content::Spans(_) => wanted.add_spans(),
+                Content::Spans(..) => wanted.add_spans(),
             }
         }
         wanted
@@ -125,6 +126,15 @@ impl Sinks {
             }
         }
         Ok(Self { layouts, reporter, shared: Arc::clone(shared), queued: 0 })
+    }
+
+    /// Returns the most events that a sink takes of a span.
+    pub(crate) fn most_events(&self) -> u32 {
+        let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
+            Content::Spans(_, limits) => Some(limits.events),
+            Content::Events(_) => None,
+        });
+        each.max().unwrap_or(SpanLimits::default().events)
     }
 
     /// Adds a record, which happened at `time`.

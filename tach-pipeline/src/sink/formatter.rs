@@ -15,6 +15,7 @@ use crate::filter::Levels;
 use crate::frame::{Frame, Start};
 use crate::queue::Dropped;
 use crate::report;
+use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
 
 /// A format whose type can be found out.
@@ -32,7 +33,7 @@ impl<F: Format + Send + 'static> AnyFormat for F {
 pub(super) enum Content {
     Events(Box<dyn AnyFormat>),
     /// Spans that have ended, appended by this function.
-    Spans(WriteSpan),
+    Spans(WriteSpan, SpanLimits),
 }
 
 impl Content {
@@ -41,7 +42,7 @@ impl Content {
     }
 }
 
-pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>);
+pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>, &SpanLimits);
 
 pub(super) struct Formatter {
     pub(super) content: Content,
@@ -56,7 +57,8 @@ impl Formatter {
         self.is_colored == other.is_colored
             && match (&self.content, &other.content) {
                 (Content::Events(one), Content::Events(other)) => is_same(&**one, &**other),
-                (one, other) => !one.is_of_events() && !other.is_of_events(),
+                (Content::Spans(_, one), Content::Spans(_, other)) => one == other,
+                _ => false,
             }
     }
 
@@ -76,9 +78,9 @@ impl Formatter {
         start: &Start<'_>,
         to: &mut Batch,
     ) -> io::Result<()> {
-        let Content::Spans(write) = self.content else { return Ok(()) };
+        let Content::Spans(write, limits) = &self.content else { return Ok(()) };
         to.add(span.end, |bytes| {
-            write(bytes, span, start);
+            write(bytes, span, start, limits);
             Ok(())
         })
     }
@@ -116,7 +118,7 @@ impl Formatter {
         match &self.content {
             Content::Events(format) => to.add(event.time(), |bytes| format.write(&event, bytes)),
             // A collector of spans takes no counts of dropped ones.
-            Content::Spans(_) => Ok(()),
+            Content::Spans(..) => Ok(()),
         }
     }
 
@@ -162,7 +164,18 @@ fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
         || is_equal::<Line>(one, other)
         || is_equal::<Logfmt>(one, other)
         || is_equal::<Journal>(one, other)
+        || is_records(one, other)
         || both::<Shared>(one, other).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+}
+
+#[cfg(feature = "otlp")]
+fn is_records(one: &dyn Any, other: &dyn Any) -> bool {
+    is_equal::<super::otlp::Records>(one, other)
+}
+
+#[cfg(not(feature = "otlp"))]
+fn is_records(_: &dyn Any, _: &dyn Any) -> bool {
+    false
 }
 
 fn is_equal<F: PartialEq + 'static>(one: &dyn Any, other: &dyn Any) -> bool {
@@ -192,6 +205,18 @@ mod tests {
     fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
         let content = Content::Events(Box::new(format));
         Formatter { content, is_colored, most: usize::MAX }
+    }
+
+    #[test]
+    fn spans_are_the_same_within_the_same_limits() {
+        let formatter = |limits| {
+            let content = Content::Spans(|_, _, _, _| (), limits);
+            Formatter { content, is_colored: false, most: usize::MAX }
+        };
+        let limits = SpanLimits::default();
+        assert!(formatter(limits).is_same(&formatter(limits)));
+        let others = SpanLimits { events: 3, ..limits };
+        assert!(!formatter(limits).is_same(&formatter(others)));
     }
 
     #[test]

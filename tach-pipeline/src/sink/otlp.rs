@@ -1,5 +1,6 @@
 //! A collector of OpenTelemetry as a sink.
 
+mod attributes;
 mod client;
 mod environment;
 mod exporter;
@@ -37,6 +38,7 @@ use self::tls::{File, Files, Tls};
 use self::value::key_value;
 use crate::error::Error;
 use crate::sink::program;
+use crate::trace::limits::{AttributeLimits, SpanLimits};
 
 /// The address of a collector on this machine.
 const ENDPOINT: &str = "http://localhost:4318";
@@ -70,10 +72,18 @@ pub struct Otlp {
     logs: Requests,
     traces: Requests,
     retries_for: Duration,
+    limits: Limits,
     /// The resource's attributes: keys, and whole `KeyValue` messages.
     attributes: Vec<(String, Vec<u8>)>,
     /// The first variable of the resource that can't be used.
     fault: Option<Fault>,
+}
+
+/// The limits that variables set.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    spans: SpanLimits,
+    records: AttributeLimits,
 }
 
 /// What is sent.
@@ -149,6 +159,7 @@ impl Otlp {
             logs: Requests::new(Signal::Logs),
             traces: Requests::new(Signal::Traces),
             retries_for: RETRIES_FOR,
+            limits: Limits::default(),
             attributes: Vec::new(),
             fault: None,
         };
@@ -169,6 +180,15 @@ impl Otlp {
     ///   precedence
     /// - `OTEL_BLRP_SCHEDULE_DELAY` for records, and `OTEL_BSP_SCHEDULE_DELAY` for spans
     /// - `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`
+    /// - `OTEL_ATTRIBUTE_COUNT_LIMIT` and `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`; the same with
+    ///   `OTEL_SPAN_` or `OTEL_LOGRECORD_`, which take precedence
+    /// - `OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT` and `OTEL_LINK_ATTRIBUTE_COUNT_LIMIT`, which take
+    ///   precedence too, for the events and links of spans
+    /// - `OTEL_SPAN_EVENT_COUNT_LIMIT` and `OTEL_SPAN_LINK_COUNT_LIMIT`
+    ///
+    /// Without variables the limits of counts are 128, and the lengths of values have none. A
+    /// length is one of characters. The collector gets the numbers of the attributes, events and
+    /// links beyond.
     ///
     /// Methods that follow take precedence.
     ///
@@ -329,7 +349,7 @@ impl Otlp {
     pub fn attribute<'a>(mut self, key: &str, value: impl Into<Value<'a>>) -> Self {
         self.attributes.retain(|(known, _)| known != key);
         let mut attribute = Vec::new();
-        key_value(&mut attribute, key, value.into());
+        key_value(&mut attribute, key, value.into(), usize::MAX);
         self.attributes.push((key.to_owned(), attribute));
         self
     }
@@ -345,6 +365,16 @@ impl Otlp {
         set(&mut self.logs);
         set(&mut self.traces);
         self
+    }
+
+    /// Returns the format of records.
+    pub(super) fn records(&self) -> Records {
+        Records { limits: self.limits.records }
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(super) fn span_limits(&self) -> SpanLimits {
+        self.limits.spans
     }
 
     /// Returns the collector's name for messages.

@@ -12,14 +12,23 @@ pub(crate) struct Span<'a> {
     pub(crate) context: SpanContext,
     pub(crate) start: UnixTime,
     pub(crate) end: UnixTime,
+    /// Whether the span is open, and `end` the time at which the process seemed to end.
+    pub(crate) is_unfinished: bool,
     /// Its records but for the end, with Unix times.
     pub(crate) records: &'a [u8],
     /// Whether values were recorded after the start.
     pub(crate) has_values: bool,
-    /// How many events the span has no room for.
-    pub(crate) dropped_events: u32,
+    pub(crate) dropped: Dropped,
     /// The keys whose values are not shown.
     pub(crate) redacted: &'a [String],
+}
+
+/// How much a span has no room for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    pub(crate) attributes: u32,
+    pub(crate) events: u32,
+    pub(crate) links: u32,
 }
 
 /// What a span consists of, in the order in which it was recorded.

@@ -11,9 +11,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Which traces are kept when they have ended, for [`Builder::tail`](crate::Builder::tail).
 ///
-/// A trace is kept if one of its spans has the status `error`, or is slower than a limit. A part of
-/// the others is kept too. The back end holds the spans of a trace until its root has ended; the
-/// calls cost nothing more.
+/// A trace is kept if one of its spans has the status `error`, is slower than a limit, or is sent
+/// [unfinished](crate::Builder::unfinished_spans). A part of the others is kept too. The back end
+/// holds the spans of a trace until its root has ended; the calls cost nothing more.
 ///
 /// # Distributed traces
 ///
@@ -143,7 +143,7 @@ impl Tail {
 
     /// Returns whether the span is reason to keep its trace.
     pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
-        self.is_slow(span) || has_error(span)
+        span.is_unfinished || self.is_slow(span) || has_error(span)
     }
 
     fn is_slow(&self, span: &Span<'_>) -> bool {

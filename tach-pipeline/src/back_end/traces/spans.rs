@@ -10,12 +10,10 @@ use tach_core::{Instant, UnixTime};
 use super::lost_ends::LostEnds;
 use crate::back_end::buffers::Buffers;
 use crate::frame::{self, Frame, SpanPart, Time, What};
-use crate::trace::span::Span;
+use crate::trace::span::{Dropped, Span};
 use crate::trace::{Contexts, SpanContext};
 
-/// The most events of a span, as in OpenTelemetry's specification.
-const MOST_EVENTS: u32 = 128;
-/// The most bytes of a span. Later events and values are dropped.
+/// The most bytes of a span. Later events, values and links are dropped.
 const MOST_BYTES: usize = 256 * 1024;
 /// A buffer that is longer is freed when its span has ended.
 const KEPT: usize = 4 * 1024;
@@ -37,6 +35,8 @@ pub(super) struct Spans {
     lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
+    /// The most events of a span. Beyond, those that may set its status are kept.
+    most_events: u32,
 }
 
 /// The ids of spans are random, so they need no hash.
@@ -69,7 +69,9 @@ struct Open {
     records: Vec<u8>,
     has_values: bool,
     events: u32,
-    dropped_events: u32,
+    dropped: Dropped,
+    /// Whether the span was passed on although it is open.
+    is_passed_on: bool,
 }
 
 struct Ending {
@@ -98,7 +100,7 @@ impl Line {
 }
 
 impl Spans {
-    pub(super) fn new(redacted: Vec<String>) -> Self {
+    pub(super) fn new(redacted: Vec<String>, most_events: u32) -> Self {
         Self {
             open: HashMap::default(),
             ending: Vec::new(),
@@ -108,6 +110,7 @@ impl Spans {
             lost_ends: LostEnds::default(),
             buffers: Buffers::default(),
             redacted,
+            most_events,
         }
     }
 
@@ -148,15 +151,7 @@ impl Spans {
         let mut due = mem::take(&mut self.due);
         for Ending { span, end } in due.drain(..) {
             let Some(open) = self.open.remove(&span) else { continue };
-            finished(&Span {
-                context: open.context,
-                start: open.start,
-                end: end.max(open.start),
-                records: &open.records,
-                has_values: open.has_values,
-                dropped_events: open.dropped_events,
-                redacted: &self.redacted,
-            });
+            finished(&open.span(end, &self.redacted, false));
             self.give_back(open.records);
         }
         self.due = due;
@@ -182,6 +177,22 @@ impl Spans {
         for _ in 0..2 {
             self.begin_round();
             self.end_round(&mut finished);
+        }
+    }
+
+    /// Passes on the spans that are open, each once. `time` is now, which the wall clock has at
+    /// `wall`.
+    pub(super) fn unfinished(
+        &mut self,
+        time: Time,
+        wall: UnixTime,
+        mut passed_on: impl FnMut(&Span<'_>),
+    ) {
+        for open in self.open.values_mut() {
+            if !mem::replace(&mut open.is_passed_on, true) {
+                let end = open.line.unix_time(time, wall);
+                passed_on(&open.span(end, &self.redacted, true));
+            }
         }
     }
 
@@ -219,7 +230,8 @@ impl Spans {
                 records,
                 has_values: false,
                 events: 0,
-                dropped_events: 0,
+                dropped: Dropped::default(),
+                is_passed_on: false,
             };
             self.open.insert(part.context.span, open);
             return true;
@@ -242,6 +254,11 @@ impl Spans {
                 open.has_values |= matches!(part.what, What::Values);
                 push(&mut open.records, record, time);
             }
+            What::Link(_) => open.dropped.links += 1,
+            What::Values => {
+                let count = u32::try_from(part.fields.parts().count()).unwrap_or(u32::MAX);
+                open.dropped.attributes = open.dropped.attributes.saturating_add(count);
+            }
             _ => {}
         }
         true
@@ -250,13 +267,14 @@ impl Spans {
     /// Returns `false` if the span is not known.
     fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
         let Some(open) = self.open.get_mut(&span) else { return false };
-        if open.events < MOST_EVENTS && open.has_room(record) {
+        let is_within = open.events < self.most_events || frame::is_error(record);
+        if is_within && open.has_room(record) {
             let happened = frame::time(record).unwrap_or(Time::Unix(time));
             let time = open.line.unix_time(happened, time);
             push(&mut open.records, record, time);
             open.events += 1;
         } else {
-            open.dropped_events += 1;
+            open.dropped.events += 1;
         }
         true
     }
@@ -277,6 +295,19 @@ impl Spans {
 }
 
 impl Open {
+    fn span<'a>(&'a self, end: UnixTime, redacted: &'a [String], is_unfinished: bool) -> Span<'a> {
+        Span {
+            context: self.context,
+            start: self.start,
+            end: end.max(self.start),
+            is_unfinished,
+            records: &self.records,
+            has_values: self.has_values,
+            dropped: self.dropped,
+            redacted,
+        }
+    }
+
     fn has_room(&self, record: &[u8]) -> bool {
         self.records.len() + record.len() <= MOST_BYTES
     }
@@ -291,13 +322,16 @@ fn push(records: &mut Vec<u8>, record: &[u8], time: UnixTime) {
 
 #[cfg(test)]
 mod tests {
+    use tach_log::Value;
+
     use super::*;
     use crate::frame::texts::MaybeStatic;
-    use crate::frame::{RecordKind, Scratch, Writer};
+    use crate::frame::{Linked, RecordKind, Scratch, Writer};
     use crate::level::Level;
     use crate::trace::span::Item;
 
     const TRACE: u128 = 1;
+    const MOST_EVENTS: u32 = 128;
     /// Ticks are some nanoseconds at most.
     const SECOND: u64 = 1_000_000_000;
 
@@ -313,7 +347,7 @@ mod tests {
 
     impl Machine {
         fn new() -> Self {
-            Self { spans: Spans::new(Vec::new()), finished: Vec::new() }
+            Self { spans: Spans::new(Vec::new(), MOST_EVENTS), finished: Vec::new() }
         }
 
         fn start(&mut self, span: u64, parent: u64, at: Time, wall_ns: u64) {
@@ -427,10 +461,50 @@ mod tests {
         let mut machine = Machine::new();
         machine.start(1, 0, unix(10), 10);
         (0..MOST_EVENTS + 3).for_each(|_| machine.event(1, 15));
-        assert_eq!(machine.spans.open[&1].dropped_events, 3);
+        assert_eq!(machine.spans.open[&1].dropped.events, 3);
         machine.end(1, unix(5), 5);
         (0..2).for_each(|_| machine.end_round());
         assert_eq!(machine.finished, [(1, 10, 10, 128)], "a span does not end before it starts");
+        // Bytes are short before events are many.
+        machine.start(2, 0, unix(10), 10);
+        let text = "x".repeat(MOST_BYTES - 1024);
+        for _ in 0..3 {
+            let mut scratch = Scratch::new();
+            let mut to = Writer::begin_part(&mut scratch, unix(11), RecordKind::Values, context(2));
+            to.field(MaybeStatic::Static("key"), Value::Str(&text));
+            to.field(MaybeStatic::Static("number"), Value::I64(7));
+            to.end();
+            machine.spans.part(scratch.written(), UnixTime::from_nanos(11));
+            let mut scratch = Scratch::new();
+            let mut to = Writer::begin_part(&mut scratch, unix(12), RecordKind::Link, context(2));
+            to.link(Linked { context: context(9), is_remote: false });
+            to.field(MaybeStatic::Static("key"), Value::Str(&text));
+            to.end();
+            machine.spans.part(scratch.written(), UnixTime::from_nanos(12));
+        }
+        let expected = Dropped { attributes: 4, links: 3, events: 0 };
+        assert_eq!(machine.spans.open[&2].dropped, expected);
+    }
+
+    /// Each span once.
+    #[test]
+    fn a_span_that_is_open_ends_on_its_trace_s_line_meanwhile() {
+        let begin = Instant::now();
+        let ticks = |seconds: u64| Time::Ticks(begin + Duration::from_secs(seconds));
+        let mut machine = Machine::new();
+        machine.start(1, 0, ticks(0), 1_000 * SECOND);
+        let unfinished = |machine: &mut Machine| {
+            let mut ends = Vec::new();
+            // The clock was set back meanwhile.
+            machine.spans.unfinished(ticks(2), UnixTime::from_nanos(7), |span| {
+                assert!(span.is_unfinished);
+                ends.push(span.end.as_nanos());
+            });
+            ends
+        };
+        let ends = unfinished(&mut machine);
+        assert!(ends.len() == 1 && ends[0].abs_diff(1_002 * SECOND) < 1_000_000, "{ends:?}");
+        assert!(unfinished(&mut machine).is_empty());
     }
 
     /// Its end is not recorded.

@@ -13,7 +13,7 @@ use tach_core::{Instant, UnixTime};
 
 use crate::stats::Count;
 use crate::trace::SpanContext;
-use crate::trace::span::Span;
+use crate::trace::span::{Dropped, Span};
 use crate::trace::tail::Tail;
 
 /// How many kept traces are known, so that their late spans follow them.
@@ -55,9 +55,10 @@ struct Kept {
     context: SpanContext,
     start: UnixTime,
     end: UnixTime,
+    is_unfinished: bool,
     records: Range<usize>,
     has_values: bool,
-    dropped_events: u32,
+    dropped: Dropped,
 }
 
 impl Waiting {
@@ -163,9 +164,10 @@ impl Waiting {
                     context: span.context,
                     start: span.start,
                     end: span.end,
+                    is_unfinished: span.is_unfinished,
                     records: &trace.records[span.records.clone()],
                     has_values: span.has_values,
-                    dropped_events: span.dropped_events,
+                    dropped: span.dropped,
                     redacted: &self.redacted,
                 });
             }
@@ -188,9 +190,10 @@ impl Trace {
             context: span.context,
             start: span.start,
             end: span.end,
+            is_unfinished: span.is_unfinished,
             records: start..self.records.len(),
             has_values: span.has_values,
-            dropped_events: span.dropped_events,
+            dropped: span.dropped,
         });
         self.bytes() - before
     }
@@ -271,9 +274,10 @@ mod tests {
                 context: context(span),
                 start,
                 end: UnixTime::from_nanos(1_000 + took),
+                is_unfinished: false,
                 records: scratch.written(),
                 has_values: false,
-                dropped_events: 0,
+                dropped: Dropped::default(),
                 redacted: &[],
             };
             let Self { waiting, now, passed, .. } = self;

@@ -6,6 +6,8 @@ use std::{panic, thread};
 use tach_log::{Format, adapter};
 
 use super::Writer;
+#[cfg(feature = "tracing")]
+use crate::frame::EVENT_NAME;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
 use crate::trace::{SAMPLED, SpanContext};
@@ -90,6 +92,13 @@ impl Writer<'_> {
             self.text([Tag::Thread as u64, thread.id], MaybeStatic::Borrowed(&thread.name));
             self.to.thread = Some(thread);
         }
+    }
+
+    /// Writes the name that the program gives the event, after [`site`](Self::site).
+    #[cfg(feature = "tracing")]
+    pub(crate) fn event_name(&mut self, name: &'static str) {
+        let tag = Tag::Module as u64 | u64::from(EVENT_NAME) << TAG_BITS;
+        self.text([tag], MaybeStatic::Static(name));
     }
 
     #[inline]

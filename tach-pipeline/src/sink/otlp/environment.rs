@@ -1,7 +1,7 @@
 //! OpenTelemetry's variables of the environment
 //! (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
 
-use core::str;
+use core::str::FromStr;
 use core::time::Duration;
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 #[cfg(feature = "otlp-tls")]
 use super::tls::{File, Files};
-use super::{Fault, Otlp, Requests, Signal};
+use super::{Fault, Limits, Otlp, Requests, Signal};
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
 type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
@@ -41,6 +41,41 @@ const OF_RESOURCE: [(&str, Set<Otlp>); 2] = [
     ("OTEL_SERVICE_NAME", |options, name| {
         *options = options.clone().service_name(name);
         Ok(())
+    }),
+];
+
+/// Variables of the limits, each after the more general one.
+const OF_LIMITS: [(&str, Set<Limits>); 10] = [
+    ("OTEL_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        let count = limit(number)?;
+        (limits.spans.attributes.count, limits.records.count) = (count, count);
+        (limits.spans.event_attributes, limits.spans.link_attributes) = (count, count);
+        Ok(())
+    }),
+    ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
+        let length = limit(number)?;
+        (limits.spans.attributes.length, limits.records.length) = (length, length);
+        Ok(())
+    }),
+    ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.attributes.count, number)
+    }),
+    ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.attributes.length, number)
+    }),
+    ("OTEL_SPAN_EVENT_COUNT_LIMIT", |limits, number| set_limit(&mut limits.spans.events, number)),
+    ("OTEL_SPAN_LINK_COUNT_LIMIT", |limits, number| set_limit(&mut limits.spans.links, number)),
+    ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.event_attributes, number)
+    }),
+    ("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.link_attributes, number)
+    }),
+    ("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.records.count, number)
+    }),
+    ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
+        set_limit(&mut limits.records.length, number)
     }),
 ];
 
@@ -97,6 +132,9 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
     for (name, set) in OF_RESOURCE {
         options.fault = options.fault.take().or(set_to(&mut options, set, find(name)));
     }
+    for (name, set) in OF_LIMITS {
+        options.fault = options.fault.take().or(set_to(&mut options.limits, set, find(name)));
+    }
     options
 }
 
@@ -152,6 +190,15 @@ fn duration(millis: &str) -> Result<Duration, &'static str> {
     Ok(Duration::from_millis(millis))
 }
 
+fn set_limit<N: FromStr>(limit_to_set: &mut N, number: &str) -> Result<(), &'static str> {
+    *limit_to_set = limit(number)?;
+    Ok(())
+}
+
+fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
+    number.parse().map_err(|_| "it must be a number of at least 0")
+}
+
 fn protocol(_: &mut Requests, name: &str) -> Result<(), &'static str> {
     if name == "http/protobuf" {
         Ok(())
@@ -176,6 +223,7 @@ fn pairs(list: &str) -> Result<Vec<(String, String)>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::limits::{AttributeLimits, SpanLimits};
 
     fn options(variables: &[(&str, &str)]) -> Otlp {
         apply(Otlp::new(), |name| {
@@ -236,6 +284,45 @@ mod tests {
     }
 
     #[test]
+    fn the_more_specific_limit_takes_precedence() {
+        let set = options(&[
+            ("OTEL_ATTRIBUTE_COUNT_LIMIT", "1"),
+            ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "2"),
+        ]);
+        let attributes = AttributeLimits { count: 1, length: 2 };
+        assert_eq!(set.limits.records, attributes);
+        let expected = SpanLimits {
+            attributes,
+            event_attributes: 1,
+            link_attributes: 1,
+            ..SpanLimits::default()
+        };
+        assert_eq!(set.limits.spans, expected);
+        assert_eq!((expected.events, expected.links), (128, 128));
+        let set = options(&[
+            ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "10"),
+            ("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "9"),
+            ("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "8"),
+            ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "7"),
+            ("OTEL_SPAN_LINK_COUNT_LIMIT", "6"),
+            ("OTEL_SPAN_EVENT_COUNT_LIMIT", "5"),
+            ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "4"),
+            ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "3"),
+            ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "2"),
+            ("OTEL_ATTRIBUTE_COUNT_LIMIT", "1"),
+        ]);
+        assert_eq!(set.limits.records, AttributeLimits { count: 9, length: 10 });
+        let expected = SpanLimits {
+            attributes: AttributeLimits { count: 3, length: 4 },
+            events: 5,
+            links: 6,
+            event_attributes: 7,
+            link_attributes: 8,
+        };
+        assert_eq!((set.limits.spans, set.fault), (expected, None));
+    }
+
+    #[test]
     fn an_empty_variable_is_unset() {
         let set = options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", ""), ("OTEL_SERVICE_NAME", "")]);
         assert_eq!((set.logs.timeout, &set.fault), (Otlp::new().logs.timeout, &None));
@@ -250,6 +337,7 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "-1"),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_BLRP_SCHEDULE_DELAY", "soon"),
+            ("OTEL_SPAN_LINK_COUNT_LIMIT", "-1"),
             ("OTEL_RESOURCE_ATTRIBUTES", "host"),
             ("OTEL_RESOURCE_ATTRIBUTES", "host=%ff"),
         ] {

@@ -1,15 +1,17 @@
 //! A record as OTLP has it, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `common.proto`).
 
-use core::mem;
+use core::{mem, str};
 use std::io;
 
 use tach_log::adapter;
 use tach_log::{Event, Format, Value};
 
+use super::attributes::Attributes;
 use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
-use super::value::{self, any_value, key_value};
+use super::value::{self, any_value, cut};
+use crate::trace::limits::AttributeLimits;
 
 /// The numbers of the messages' fields.
 mod field {
@@ -18,19 +20,23 @@ mod field {
     pub(super) const SEVERITY_TEXT: u32 = 3;
     pub(super) const BODY: u32 = 5;
     pub(super) const ATTRIBUTES: u32 = 6;
+    pub(super) const DROPPED_ATTRIBUTES: u32 = 7;
     pub(super) const FLAGS: u32 = 8;
     pub(super) const TRACE_ID: u32 = 9;
     pub(super) const SPAN_ID: u32 = 10;
     pub(super) const OBSERVED_TIME: u32 = 11;
+    pub(super) const EVENT_NAME: u32 = 12;
 }
 
 /// The format of each event: a `ScopeLogs` with one record, as a field of `ResourceLogs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sink) struct Records;
+pub(in crate::sink) struct Records {
+    pub(in crate::sink) limits: AttributeLimits,
+}
 
 impl Format for Records {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        in_scope(to, event.target(), |to| record(to, event))
+        in_scope(to, event.target(), |to| record(to, event, self.limits))
     }
 
     fn wants_site(&self) -> bool {
@@ -42,52 +48,60 @@ impl Format for Records {
     }
 }
 
-fn record(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::Result<()> {
     let time = event.time().as_nanos();
     fixed_64(to, field::TIME, time);
     fixed_64(to, field::OBSERVED_TIME, time);
     number(to, field::SEVERITY_NUMBER, adapter::severity_number(event));
     bytes(to, field::SEVERITY_TEXT, event.level_name().as_bytes());
     if !event.message().is_empty() {
-        message(to, field::BODY, |to| any_value(to, Value::Str(event.message())));
+        message(to, field::BODY, |to| any_value(to, Value::Str(event.message()), usize::MAX));
     }
-    if let Some(file) = event.file() {
-        attribute(to, "code.file.path", Value::Str(file));
-    }
-    if let Some(line) = event.line() {
-        attribute(to, "code.line.number", line.into());
-    }
-    if let Some(name) = event.thread_name() {
-        attribute(to, "thread.name", Value::Str(name));
-    }
-    if let Some(id) = event.thread_id() {
-        attribute(to, "thread.id", id.into());
-    }
-    if adapter::has_spans(event) {
-        message(to, field::ATTRIBUTES, |to| span_names(to, event))?;
+    if let Some(name) = adapter::event_name(event) {
+        bytes(to, field::EVENT_NAME, name.as_bytes());
     }
     if let Some((trace, span, flags)) = adapter::trace_context(event) {
         fixed_32(to, field::FLAGS, flags.into());
         bytes(to, field::TRACE_ID, &trace.to_be_bytes());
         bytes(to, field::SPAN_ID, &span.to_be_bytes());
     }
+    let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
+    if let Some(file) = event.file() {
+        attributes.add(to, "code.file.path", Value::Str(file));
+    }
+    if let Some(line) = event.line() {
+        attributes.add(to, "code.line.number", line.into());
+    }
+    if let Some(name) = event.thread_name() {
+        attributes.add(to, "thread.name", Value::Str(name));
+    }
+    if let Some(id) = event.thread_id() {
+        attributes.add(to, "thread.id", id.into());
+    }
+    if adapter::has_spans(event) {
+        let longest = limits.length;
+        attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
+    }
     // Ids that the caller passes follow, and so take precedence.
     event.fields(|key, value| {
         match (key, value) {
             ("trace_id", Value::Str(text)) if id::<16>(to, field::TRACE_ID, text) => {}
             ("span_id", Value::Str(text)) if id::<8>(to, field::SPAN_ID, text) => {}
-            ("err" | "error", value) => attribute(to, "exception.message", value),
-            (key, value) => attribute(to, key, value),
+            ("err" | "error", value) => attributes.add(to, "exception.message", value),
+            (key, value) => attributes.add(to, key, value),
         }
         Ok(())
-    })
+    })?;
+    attributes.end(to, field::DROPPED_ATTRIBUTES);
+    Ok(())
 }
 
 /// Appends the `KeyValue` of the names of the spans, with `:` between them.
-fn span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+fn span_names(to: &mut Vec<u8>, event: &Event<'_>, longest: usize) -> io::Result<()> {
     bytes(to, value::field::KEY, b"span");
     message(to, value::field::VALUE, |to| {
         message(to, value::field::STRING, |to| {
+            let start = to.len();
             let mut is_first = true;
             event.spans(|span| {
                 if !mem::take(&mut is_first) {
@@ -95,7 +109,13 @@ fn span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
                 }
                 to.extend_from_slice(span.name().as_bytes());
                 Ok(())
-            })
+            })?;
+            if to.len() - start > longest {
+                let kept =
+                    str::from_utf8(&to[start..]).map_or(0, |names| cut(names, longest).len());
+                to.truncate(start + kept);
+            }
+            Ok(())
         })
     })
 }
@@ -113,9 +133,4 @@ fn id<const N: usize>(to: &mut Vec<u8>, field: u32, text: &str) -> bool {
         bytes(to, field, &id);
     }
     is_id
-}
-
-/// Appends an attribute of a record.
-fn attribute(to: &mut Vec<u8>, key: &str, value: Value<'_>) {
-    message(to, field::ATTRIBUTES, |to| key_value(to, key, value));
 }

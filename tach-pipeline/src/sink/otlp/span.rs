@@ -11,11 +11,12 @@ use tach_core::UnixTime;
 use tach_log::adapter::{Fields, Site};
 use tach_log::{Chain, Value};
 
+use super::attributes::Attributes;
 use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
-use super::value::{key_texts, key_value};
 use crate::frame::{Frame, Linked, SpanPart, Start, TRACE_STATE, What};
-use crate::trace::span::{Item, Span};
+use crate::trace::limits::{AttributeLimits, SpanLimits};
+use crate::trace::span::{Dropped, Item, Span};
 use crate::trace::status::{Code, Status};
 use crate::trace::{SAMPLED, SpanContext};
 
@@ -40,15 +41,13 @@ mod field {
     pub(super) const EVENT_TIME: u32 = 1;
     pub(super) const EVENT_NAME: u32 = 2;
     pub(super) const EVENT_ATTRIBUTES: u32 = 3;
+    pub(super) const EVENT_DROPPED_ATTRIBUTES: u32 = 4;
     pub(super) const LINK_ATTRIBUTES: u32 = 4;
+    pub(super) const LINK_DROPPED_ATTRIBUTES: u32 = 5;
     pub(super) const LINK_FLAGS: u32 = 6;
     pub(super) const STATUS_MESSAGE: u32 = 2;
     pub(super) const STATUS_CODE: u32 = 3;
 }
-
-/// The most attributes and links of a span, as in OpenTelemetry's specification. The others are
-/// counted.
-const MOST: u32 = 128;
 
 const INTERNAL: u64 = 1;
 
@@ -57,17 +56,25 @@ const INTERNAL: u64 = 1;
 const IS_LOCAL: u32 = 0x100;
 const IS_REMOTE: u32 = 0x300;
 
+/// The key that marks a span which was open when the process ended.
+const UNFINISHED: &str = "tach.unfinished";
+
 const EXCEPTION: &str = "exception";
 const EXCEPTION_MESSAGE: &str = "exception.message";
 const EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
 
 /// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`.
-pub(in crate::sink) fn write_span(to: &mut Vec<u8>, span: &Span<'_>, start: &Start<'_>) {
+pub(in crate::sink) fn write_span(
+    to: &mut Vec<u8>,
+    span: &Span<'_>,
+    start: &Start<'_>,
+    limits: &SpanLimits,
+) {
     in_scope(to, start.target, |to| {
         ids(to, span.context);
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
-        let mut own = Own::new(start);
+        let mut own = Own::new(start, limits);
         own.items(to, span);
         own.end(to, span);
     });
@@ -103,27 +110,31 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
 
 /// What is known of a span once all of its records were read.
 struct Own<'a> {
+    limits: &'a SpanLimits,
     name: Cow<'a, str>,
     parent: u64,
     is_parent_remote: bool,
     trace_state: String,
     kind: u64,
     status: Status,
-    attributes: u32,
+    attributes: Attributes,
+    events: u32,
     links: u32,
     has_exception: bool,
 }
 
 impl<'a> Own<'a> {
-    fn new(start: &Start<'a>) -> Self {
+    fn new(start: &Start<'a>, limits: &'a SpanLimits) -> Self {
         Self {
+            limits,
             name: start.name.into(),
             parent: start.parent,
             is_parent_remote: false,
             trace_state: String::new(),
             kind: INTERNAL,
             status: Status::default(),
-            attributes: 0,
+            attributes: Attributes::new(field::ATTRIBUTES, limits.attributes),
+            events: 0,
             links: 0,
             has_exception: false,
         }
@@ -136,12 +147,20 @@ impl<'a> Own<'a> {
                 Item::Part(part) => {
                     match part.what {
                         What::Start(_) => {
-                            site(&part.site(), &mut |key, value| self.attribute(to, key, value));
+                            if span.is_unfinished {
+                                self.attributes.add(to, UNFINISHED, Value::Bool(true));
+                            }
+                            site(&part.site(), &mut |key, value| {
+                                self.attributes.add(to, key, value);
+                            });
                         }
                         What::Link(linked) => {
                             self.links += 1;
-                            if self.links <= MOST {
-                                message(to, field::LINKS, |to| link(to, linked, &part.fields));
+                            if self.links <= self.limits.links {
+                                let limits = self.limits.of_link();
+                                message(to, field::LINKS, |to| {
+                                    link(to, linked, &part.fields, limits);
+                                });
                             }
                             continue;
                         }
@@ -165,7 +184,7 @@ impl<'a> Own<'a> {
     }
 
     /// Appends the last fields.
-    fn end(self, to: &mut Vec<u8>, span: &Span<'_>) {
+    fn end(mut self, to: &mut Vec<u8>, span: &Span<'_>) {
         bytes(to, field::NAME, self.name.as_bytes());
         if self.parent != 0 {
             bytes(to, field::PARENT_SPAN_ID, &self.parent.to_be_bytes());
@@ -183,10 +202,12 @@ impl<'a> Own<'a> {
                 number(to, field::STATUS_CODE, self.status.code as u64);
             });
         }
+        let Dropped { attributes, events, links } = span.dropped;
+        self.attributes.add_dropped(attributes);
+        self.attributes.end(to, field::DROPPED_ATTRIBUTES);
         for (number_of_field, dropped) in [
-            (field::DROPPED_ATTRIBUTES, self.attributes.saturating_sub(MOST)),
-            (field::DROPPED_LINKS, self.links.saturating_sub(MOST)),
-            (field::DROPPED_EVENTS, span.dropped_events),
+            (field::DROPPED_EVENTS, events + self.events.saturating_sub(self.limits.events)),
+            (field::DROPPED_LINKS, links + self.links.saturating_sub(self.limits.links)),
         ] {
             if dropped > 0 {
                 number(to, number_of_field, dropped.into());
@@ -202,70 +223,63 @@ impl<'a> Own<'a> {
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
             (key, Value::Error(chain)) => {
                 self.exception(to, chain);
-                self.attributes += 2;
-                error(to, field::ATTRIBUTES, key, chain);
+                error(to, &mut self.attributes, key, chain);
             }
-            (key, value) => self.attribute(to, key, value),
-        }
-    }
-
-    fn attribute(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
-        self.attributes += 1;
-        if self.attributes <= MOST {
-            message(to, field::ATTRIBUTES, |to| key_value(to, key, value));
+            (key, value) => self.attributes.add(to, key, value),
         }
     }
 
     /// Appends the first error of the span or of its events as attributes of the span.
     fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         if !mem::replace(&mut self.has_exception, true) {
-            self.attributes += 2;
-            error(to, field::ATTRIBUTES, EXCEPTION, chain);
+            error(to, &mut self.attributes, EXCEPTION, chain);
         }
     }
 
+    /// Appends an event. One beyond the limit may set the status nevertheless.
     fn event(&mut self, to: &mut Vec<u8>, event: &Frame<'_>, time: UnixTime) {
         self.status.event(event);
         let (mut is_exception, mut has_error) = (false, false);
+        let start = to.len();
         message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
-            let mut attribute = |key: &str, value: Value<'_>| {
-                message(to, field::EVENT_ATTRIBUTES, |to| key_value(to, key, value));
-            };
-            attribute("level", Value::Str(event.level.name()));
-            attribute("target", Value::Str(event.target));
-            place(&event.site, &mut attribute);
+            let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
+            attributes.add(to, "level", Value::Str(event.level.name()));
+            attributes.add(to, "target", Value::Str(event.target));
+            place(&event.site, &mut |key, value| attributes.add(to, key, value));
             let visited = event.fields.visit_own(&mut |key, value| {
                 match (key, value) {
                     (key, value) if self.status.event_field(event, key, value) => {
                         is_exception = true;
-                        message(to, field::EVENT_ATTRIBUTES, |to| {
-                            key_value(to, EXCEPTION_MESSAGE, value);
-                        });
+                        attributes.add(to, EXCEPTION_MESSAGE, value);
                     }
                     (key, Value::Error(chain)) => {
                         has_error = true;
-                        error(to, field::EVENT_ATTRIBUTES, EXCEPTION, chain);
-                        error(to, field::EVENT_ATTRIBUTES, key, chain);
+                        error(to, &mut attributes, EXCEPTION, chain);
+                        error(to, &mut attributes, key, chain);
                     }
-                    (key, value) => {
-                        message(to, field::EVENT_ATTRIBUTES, |to| key_value(to, key, value));
-                    }
+                    (key, value) => attributes.add(to, key, value),
                 }
                 Ok(())
             });
             debug_assert!(visited.is_ok(), "nothing fails here");
-            let name: Cow<'_, str> = match event.message {
-                "" if is_exception => EXCEPTION.into(),
+            attributes.end(to, field::EVENT_DROPPED_ATTRIBUTES);
+            let name: Cow<'_, str> = match (event.message, event.site.event_name) {
+                ("", _) if is_exception => EXCEPTION.into(),
+                ("", Some(name)) => name.into(),
                 // The name that tracing's macros give.
-                "" => match (event.site.file, event.site.line) {
+                ("", None) => match (event.site.file, event.site.line) {
                     (Some(file), Some(line)) => format!("event {file}:{line}").into(),
                     _ => "event".into(),
                 },
-                message => message.into(),
+                (message, _) => message.into(),
             };
             bytes(to, field::EVENT_NAME, name.as_bytes());
         });
+        self.events += 1;
+        if self.events > self.limits.events {
+            to.truncate(start);
+        }
         if has_error {
             let visited = event.fields.visit_own(&mut |_, value| {
                 if let Value::Error(chain) = value {
@@ -278,16 +292,16 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Appends an error's message and its sources, as attributes.
-fn error(to: &mut Vec<u8>, attributes: u32, key: &str, chain: Chain<'_>) {
+/// Appends an error's message and its sources.
+fn error(to: &mut Vec<u8>, attributes: &mut Attributes, key: &str, chain: Chain<'_>) {
     let mut messages = chain.messages();
     let text = messages.next().unwrap_or_default();
     let [of_message, of_sources] = match key {
         EXCEPTION => [EXCEPTION_MESSAGE.to_owned(), EXCEPTION_STACKTRACE.to_owned()],
         key => [key.to_owned(), format!("{key}.chain")],
     };
-    message(to, attributes, |to| key_value(to, &of_message, Value::Str(text)));
-    message(to, attributes, |to| key_texts(to, &of_sources, messages));
+    attributes.add(to, &of_message, Value::Str(text));
+    attributes.add_texts(to, &of_sources, messages);
 }
 
 fn flags(is_sampled: bool, is_remote: bool) -> u32 {
@@ -296,17 +310,19 @@ fn flags(is_sampled: bool, is_remote: bool) -> u32 {
 }
 
 /// Appends the fields of a `Link`.
-fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields) {
+fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields, limits: AttributeLimits) {
     ids(to, linked.context);
     fixed_32(to, field::LINK_FLAGS, flags(linked.context.is_sampled, linked.is_remote));
+    let mut attributes = Attributes::new(field::LINK_ATTRIBUTES, limits);
     let visited = fields.visit(&mut |key, value| {
         match (key, value) {
             (TRACE_STATE, Value::Str(state)) => bytes(to, field::TRACE_STATE, state.as_bytes()),
-            (key, value) => message(to, field::LINK_ATTRIBUTES, |to| key_value(to, key, value)),
+            (key, value) => attributes.add(to, key, value),
         }
         Ok(())
     });
     debug_assert!(visited.is_ok(), "nothing fails here");
+    attributes.end(to, field::LINK_DROPPED_ATTRIBUTES);
 }
 
 /// Returns whether a later record of the span has a value for the key of the item `at`.

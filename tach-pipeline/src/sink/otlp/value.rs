@@ -19,27 +19,45 @@ pub(super) mod field {
     pub(in super::super) const VALUES: u32 = 1;
 }
 
-/// Appends the fields of a `KeyValue`.
-pub(super) fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+/// Appends the fields of a `KeyValue`. No text of it has more than `longest` characters.
+pub(super) fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) {
     bytes(to, field::KEY, key.as_bytes());
-    message(to, field::VALUE, |to| any_value(to, value));
+    message(to, field::VALUE, |to| any_value(to, value, longest));
 }
 
-/// Appends the fields of a `KeyValue` with a list of texts.
-pub(super) fn key_texts<'a>(to: &mut Vec<u8>, key: &str, texts: impl Iterator<Item = &'a str>) {
+/// Appends the fields of a `KeyValue` with a list of texts, each of `longest` characters at most.
+pub(super) fn key_texts<'a>(
+    to: &mut Vec<u8>,
+    key: &str,
+    texts: impl Iterator<Item = &'a str>,
+    longest: usize,
+) {
     bytes(to, field::KEY, key.as_bytes());
     message(to, field::VALUE, |to| {
         message(to, field::ARRAY, |to| {
             for text in texts {
-                message(to, field::VALUES, |to| bytes(to, field::STRING, text.as_bytes()));
+                message(to, field::VALUES, |to| string(to, text, longest));
             }
         });
     });
 }
 
+/// Returns the first `longest` characters of a text.
+pub(super) fn cut(text: &str, longest: usize) -> &str {
+    if text.len() <= longest {
+        return text;
+    }
+    text.char_indices().nth(longest).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Appends the field of an `AnyValue` for a text.
+fn string(to: &mut Vec<u8>, text: &str, longest: usize) {
+    bytes(to, field::STRING, cut(text, longest).as_bytes());
+}
+
 /// Appends the field of an `AnyValue`: none for a value of nothing. An integer beyond 64 bits with
-/// a sign is its text.
-pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
+/// a sign is its text. No other text has more than `longest` characters.
+pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>, longest: usize) {
     let integer = match value {
         Value::I64(value) => Some(value),
         Value::U64(value) => i64::try_from(value).ok(),
@@ -52,29 +70,28 @@ pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
         (Value::Null, _) => {}
         (Value::Bool(value), _) => number(to, field::BOOL, value.into()),
         (Value::F64(value), _) => fixed_64(to, field::DOUBLE, value.to_bits()),
-        (Value::Str(text), _) => bytes(to, field::STRING, text.as_bytes()),
-        (Value::Error(chain), _) => {
-            bytes(to, field::STRING, adapter::joined(chain).as_bytes());
-        }
-        (Value::Json(json), _) => any_nested(to, json, nested::DEEPEST),
+        (Value::Str(text), _) => string(to, text, longest),
+        (Value::Error(chain), _) => string(to, &adapter::joined(chain), longest),
+        (Value::Json(json), _) => any_nested(to, json, nested::DEEPEST, longest),
+        // A part of a number would be another number.
         (value, _) => bytes(to, field::STRING, value.to_string().as_bytes()),
     }
 }
 
 /// Appends the field of an `AnyValue` for JSON. A value that is too deep is its text.
-fn any_nested(to: &mut Vec<u8>, json: &str, depth: usize) {
+fn any_nested(to: &mut Vec<u8>, json: &str, depth: usize, longest: usize) {
     if !nested::has_items(json) {
-        return any_value(to, plain(json, &nested::text(json)));
+        return any_value(to, plain(json, &nested::text(json)), longest);
     }
-    let Some(depth) = depth.checked_sub(1) else { return any_value(to, Value::Str(json)) };
+    let Some(depth) = depth.checked_sub(1) else { return string(to, json, longest) };
     let field = if json.starts_with('{') { field::KEY_VALUE_LIST } else { field::ARRAY };
     message(to, field, |to| {
         for (key, value) in nested::items(json) {
             message(to, field::VALUES, |to| match key {
-                None => any_nested(to, value, depth),
+                None => any_nested(to, value, depth, longest),
                 Some(key) => {
                     bytes(to, field::KEY, nested::text(key).as_bytes());
-                    message(to, field::VALUE, |to| any_nested(to, value, depth));
+                    message(to, field::VALUE, |to| any_nested(to, value, depth, longest));
                 }
             });
         }
@@ -101,7 +118,8 @@ mod tests {
     #[test]
     fn nested_values_are_lists_and_objects() {
         let mut to = Vec::new();
-        any_value(&mut to, Value::Json(r#"{"a\n":[1,"\"",0.5,null,true,18446744073709551615]}"#));
+        let json = r#"{"a\n":[1,"\"",0.5,null,true,18446744073709551615]}"#;
+        any_value(&mut to, Value::Json(json), usize::MAX);
         let mut expected = Vec::new();
         let value = |to: &mut Vec<u8>, write: &dyn Fn(&mut Vec<u8>)| message(to, 1, write);
         message(&mut expected, 6, |to| {
@@ -125,8 +143,35 @@ mod tests {
     #[test]
     fn an_error_s_sources_follow_it_unescaped() {
         let (mut to, mut expected) = (Vec::new(), Vec::new());
-        any_value(&mut to, Value::Error(adapter::chain("not\nsaved\0disk full")));
+        any_value(&mut to, Value::Error(adapter::chain("not\nsaved\0disk full")), usize::MAX);
         bytes(&mut expected, 1, b"not\nsaved: disk full");
         assert_eq!(to, expected);
+    }
+
+    /// A character may have several bytes. A text of bytes as many as the limit may be cut nowhere.
+    #[test]
+    fn each_text_is_cut_after_so_many_characters() {
+        for (text, longest, expected) in
+            [("äöü", 2, "äö"), ("äöü", 3, "äöü"), ("abc", 0, ""), ("", 0, ""), ("abc", 4, "abc")]
+        {
+            assert_eq!(cut(text, longest), expected);
+        }
+        let written = |value, longest| {
+            let mut to = Vec::new();
+            any_value(&mut to, value, longest);
+            to
+        };
+        for (value, expected) in [
+            (Value::Error(adapter::chain("not\0saved")), Value::Str("not: ")),
+            (
+                Value::Json(r#"{"key that stays":["texts",12345678]}"#),
+                Value::Json(r#"{"key that stays":["texts",12345678]}"#),
+            ),
+            (Value::Json(r#"["longer texts"]"#), Value::Json(r#"["longe"]"#)),
+            (Value::U128(u128::MAX), Value::U128(u128::MAX)),
+            (Value::I64(-12_345_678), Value::I64(-12_345_678)),
+        ] {
+            assert_eq!(written(value, 5), written(expected, usize::MAX), "{value}");
+        }
     }
 }

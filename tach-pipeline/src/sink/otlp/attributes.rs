@@ -1,0 +1,64 @@
+//! The attributes of a record, a span, an event or a link, up to their limits.
+
+use tach_log::Value;
+
+use super::protobuf::{message, number};
+use super::value::{key_texts, key_value};
+use crate::trace::limits::AttributeLimits;
+
+/// Appends attributes, and counts those beyond the limit.
+pub(super) struct Attributes {
+    /// The number of the field that each attribute is.
+    field: u32,
+    limits: AttributeLimits,
+    count: u32,
+    dropped: u32,
+}
+
+impl Attributes {
+    pub(super) const fn new(field: u32, limits: AttributeLimits) -> Self {
+        Self { field, limits, count: 0, dropped: 0 }
+    }
+
+    pub(super) fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+        let longest = self.limits.length;
+        self.add_by(to, |to| key_value(to, key, value, longest));
+    }
+
+    /// Appends a list of texts.
+    pub(super) fn add_texts<'a>(
+        &mut self,
+        to: &mut Vec<u8>,
+        key: &str,
+        texts: impl Iterator<Item = &'a str>,
+    ) {
+        let longest = self.limits.length;
+        self.add_by(to, |to| key_texts(to, key, texts, longest));
+    }
+
+    /// Appends an attribute whose `KeyValue` is written by `write`, unless there is no room.
+    pub(super) fn add_by<R>(
+        &mut self,
+        to: &mut Vec<u8>,
+        write: impl FnOnce(&mut Vec<u8>) -> R,
+    ) -> Option<R> {
+        if self.count >= self.limits.count {
+            self.add_dropped(1);
+            return None;
+        }
+        self.count += 1;
+        Some(message(to, self.field, write))
+    }
+
+    /// Counts attributes that have no room.
+    pub(super) fn add_dropped(&mut self, count: u32) {
+        self.dropped = self.dropped.saturating_add(count);
+    }
+
+    /// Appends how many attributes were dropped, if any.
+    pub(super) fn end(self, to: &mut Vec<u8>, field: u32) {
+        if self.dropped > 0 {
+            number(to, field, self.dropped.into());
+        }
+    }
+}
