@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
@@ -13,6 +15,7 @@ use serde_json::Value;
 use crate::certificates::Certified;
 use crate::otlp::{Otlp, Protocol, values};
 use crate::process::{Folder, Running, folder, ports, program};
+use crate::server::decode;
 
 /// Options of a Collector.
 #[derive(Debug, Default)]
@@ -21,6 +24,9 @@ pub struct Settings<'a> {
     pub tls: Option<&'a Certified>,
     /// The authority that must have signed the certificates of clients.
     pub clients: Option<&'a Path>,
+    /// Whether it writes spans as Protobuf, and each request before its answer. Then a kill loses
+    /// none.
+    pub is_durable: bool,
 }
 
 /// A running Collector that writes to a file.
@@ -30,7 +36,12 @@ pub struct Collector {
     program: PathBuf,
     folder: Arc<Folder>,
     settings: PathBuf,
+    /// The settings, with `FILE` for the exporter of the next run.
+    text: String,
     received: PathBuf,
+    is_durable: bool,
+    /// How often it was started.
+    runs: u32,
     http: u16,
     running: Option<Running>,
 }
@@ -58,22 +69,73 @@ impl Collector {
         let [grpc, http] = ports();
         let folder = folder();
         let (received, settings) =
-            (folder.path().join("received.jsonl"), folder.path().join("settings.yaml"));
-        let tls = tls(options);
-        fs::write(&settings, configuration(grpc, http, &tls, &received.display().to_string()))
-            .expect("the settings can be written");
+            (folder.path().join("received"), folder.path().join("settings.yaml"));
+        let text = configuration(grpc, http, &tls(options));
         let otlp = Otlp::new(grpc, http);
-        Some(Self { otlp, program, folder, settings, received, http, running: None })
+        let (is_durable, runs, running) = (options.is_durable, 0, None);
+        Some(Self {
+            otlp,
+            program,
+            folder,
+            settings,
+            text,
+            received,
+            is_durable,
+            runs,
+            http,
+            running,
+        })
     }
 
     /// Starts the Collector, or kills it and starts it again on the same ports.
     pub fn run(&mut self) {
         self.kill();
+        self.runs += 1;
+        let file = self.file(self.runs).display().to_string();
+        let file = if self.is_durable {
+            // Only an exporter that rotates has no buffer.
+            format!(r#"path: "{file}", format: proto, rotation: {{max_megabytes: 1000000}}"#)
+        } else {
+            format!(r#"path: "{file}", append: true, flush_interval: 50ms"#)
+        };
+        fs::write(&self.settings, self.text.replace("FILE", &file))
+            .expect("the settings can be written");
         let folder = Arc::clone(&self.folder);
         let mut command = Command::new(&self.program);
         let running = Running::start(command.arg("--config").arg(&self.settings), folder);
         running.wait_for("Collector", || TcpStream::connect(("127.0.0.1", self.http)).ok());
         self.running = Some(running);
+    }
+
+    /// Returns the file of that run. One that is durable has one for each, since a message that was
+    /// written in part must be the last one.
+    fn file(&self, run: u32) -> PathBuf {
+        self.received.with_extension(if self.is_durable { run.to_string() } else { String::new() })
+    }
+
+    /// Has the Collector end as it does when its host is shut down, and waits for it.
+    pub fn terminate(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.terminate();
+        }
+    }
+
+    /// Calls `visit` with each span that a durable Collector has written.
+    pub fn spans(&self, mut visit: impl FnMut(Span)) {
+        assert!(self.is_durable, "the others write JSON");
+        for run in 1..=self.runs {
+            let Ok(bytes) = fs::read(self.file(run)) else { continue };
+            let mut rest = &*bytes;
+            while let Some((length, after)) = rest.split_first_chunk() {
+                let length = u32::from_be_bytes(*length) as usize;
+                // The last message may be incomplete.
+                let Some((message, after)) = after.split_at_checked(length) else { break };
+                rest = after;
+                let traces: ExportTraceServiceRequest = decode(message);
+                let of_scope = traces.resource_spans.into_iter().flat_map(|it| it.scope_spans);
+                of_scope.flat_map(|it| it.spans).for_each(&mut visit);
+            }
+        }
     }
 
     /// Kills the Collector.
@@ -120,7 +182,7 @@ impl Collector {
     /// Returns the values of the key that have arrived so far.
     #[must_use]
     pub fn all(&self, key: &str) -> Vec<Value> {
-        let text = fs::read_to_string(&self.received).unwrap_or_default();
+        let text = fs::read_to_string(self.file(self.runs)).unwrap_or_default();
         // The last line may be incomplete.
         let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let trees = lines.map(|line| serde_json::from_str(line).expect("each line is JSON"));
@@ -139,7 +201,7 @@ fn tls(settings: &Settings<'_>) -> String {
     format!(r#", tls: {{cert_file: "{certificate}", key_file: "{key}"{clients}}}"#)
 }
 
-fn configuration(grpc: u16, http: u16, tls: &str, file: &str) -> String {
+fn configuration(grpc: u16, http: u16, tls: &str) -> String {
     format!(
         r#"
 receivers:
@@ -148,7 +210,7 @@ receivers:
       grpc: {{endpoint: "127.0.0.1:{grpc}"{tls}}}
       http: {{endpoint: "127.0.0.1:{http}"{tls}}}
 exporters:
-  file: {{path: "{file}", append: true, flush_interval: 50ms}}
+  file: {{FILE}}
 service:
   telemetry: {{metrics: {{level: none}}}}
   pipelines:

@@ -15,4 +15,4 @@ pub use crate::collector::{Collector, Settings};
 pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
 pub use crate::process::program;
-pub use crate::server::{Requests, decode, serve, serve_answers};
+pub use crate::server::{Requests, decode, serve, serve_answers, serve_by};

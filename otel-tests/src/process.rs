@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// The longest wait for a back end to start or for telemetry to arrive: far longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -66,6 +68,13 @@ impl Running {
         }
         let said = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         panic!("no {what} after {PATIENCE:?}; the program said:\n{said}")
+    }
+
+    /// Asks the program to end, and waits until it has.
+    pub(crate) fn terminate(mut self) {
+        let id = Pid::from_child(&self.child);
+        kill_process(id, Signal::TERM).expect("the program runs");
+        self.child.wait().expect("the program is a child");
     }
 
     pub(crate) fn folder(&self) -> &Path {

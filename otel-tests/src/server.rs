@@ -27,20 +27,32 @@ pub fn serve() -> (String, Requests) {
 /// If no port is free, or there is no answer.
 #[must_use]
 pub fn serve_answers(answers: Vec<Vec<u8>>) -> (String, Requests) {
+    let mut answers = answers.into_iter();
+    let mut last = None;
+    serve_by(move || {
+        last = answers.next().or(last.take());
+        last.clone().expect("there is an answer")
+    })
+}
+
+/// Serves requests with the answers that `answer` returns, which may take its time.
+///
+/// # Panics
+///
+/// If no port is free.
+#[must_use]
+pub fn serve_by(mut answer: impl FnMut() -> Vec<u8> + Send + 'static) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("the listener has an address");
     let (sender, requests) = channel();
     thread::spawn(move || {
-        let mut number = 0;
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = BufReader::new(stream);
             while let Some(request) = request(&mut stream) {
                 let _the_test_has_ended = sender.send(request);
-                let answer = answers.get(number).or(answers.last()).expect("there is an answer");
-                if stream.get_mut().write_all(answer).is_err() {
+                if stream.get_mut().write_all(&answer()).is_err() {
                     break;
                 }
-                number += 1;
             }
         }
     });

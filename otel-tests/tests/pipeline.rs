@@ -1,19 +1,12 @@
 //! Records of the pipeline at the real Collector, and at one that refuses or is busy.
 
-use std::net::TcpListener;
-use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Duration;
 
 use log::{Level, Log as _, Record};
-use opentelemetry_proto::tonic::collector::logs::v1::{
-    ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,
-};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
-use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use otel_tests::{Collector, Requests, decode, nanos};
-use prost::Message as _;
+use otel_tests::{Collector, decode, nanos, serve};
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Sink};
 
@@ -119,115 +112,13 @@ fn no_record_is_lost_while_the_collector_restarts() {
     assert_eq!(messages.len(), 2 * COUNT * ROUNDS);
 }
 
-#[test]
-fn records_that_the_collector_refuses_are_counted_and_reported() {
-    let Some(collector) = Collector::start() else { return };
-    // No receiver has this path.
-    let endpoint = format!("{}/nowhere", collector.endpoint());
-    let (refused, reports) = channel();
-    let pipeline = build(Otlp::new().endpoint(&endpoint), |builder| {
-        builder.on_incident(move |incident| refused.send(incident.to_string()).unwrap())
-    });
-    (0..100).for_each(|number| info(&pipeline, &number.to_string()));
-    let error = pipeline.flush(LONG).unwrap_err();
-    assert!(error.to_string().contains("HTTP 404"), "{error}");
-    let stats = pipeline.stats();
-    assert_eq!((stats.sinks()[0].dropped(), stats.sinks()[0].written()), (100, 0));
-    assert!(reports.try_iter().any(|report| report.contains("HTTP 404")));
-}
-
-fn answer(head: &str, body: &[u8]) -> Vec<u8> {
-    [format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
-}
-
-fn ok() -> Vec<u8> {
-    answer("200 OK", b"")
-}
-
-/// Serves requests with these answers.
-fn serve(answers: Vec<Vec<u8>>) -> (String, Requests) {
-    otel_tests::serve_answers(answers)
-}
-
-fn next(requests: &Requests) -> ExportLogsServiceRequest {
-    decode(&requests.recv().unwrap().1)
-}
-
-fn records(request: &ExportLogsServiceRequest) -> Vec<&LogRecord> {
-    let scopes = request.resource_logs.iter().flat_map(|logs| &logs.scope_logs);
-    scopes.flat_map(|scope| &scope.log_records).collect()
-}
-
-fn messages(request: &ExportLogsServiceRequest) -> Vec<String> {
-    let text = |record: &&LogRecord| match record.body.as_ref()?.value.as_ref()? {
-        Value::StringValue(text) => Some(text.clone()),
-        other => panic!("{other:?}"),
-    };
-    records(request).iter().filter_map(text).collect()
-}
-
-#[test]
-fn a_busy_collector_gets_the_same_records_later() {
-    let busy = answer("503 Busy\r\nretry-after: 0", b"");
-    let (endpoint, requests) = serve(vec![busy.clone(), busy, ok()]);
-    let pipeline = build(Otlp::new().endpoint(&endpoint), |builder| builder);
-    info(&pipeline, "once");
-    let sent: Vec<_> = (0..3).map(|_| messages(&next(&requests))).collect();
-    assert_eq!(sent, [["once"], ["once"], ["once"]]);
-    while pipeline.stats().sinks()[0].written() == 0 {}
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
-}
-
-#[test]
-fn a_partial_success_counts_what_was_rejected() {
-    let partial = ExportLogsServiceResponse {
-        partial_success: Some(ExportLogsPartialSuccess {
-            rejected_log_records: 3,
-            error_message: "too large".to_owned(),
-        }),
-    };
-    let (endpoint, requests) = serve(vec![answer("200 OK", &partial.encode_to_vec()), ok()]);
-    let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG), |builder| builder);
-    (0..10).for_each(|number| info(&pipeline, &number.to_string()));
-    let error = pipeline.flush(LONG).unwrap_err();
-    assert!(error.to_string().contains("too large"), "{error}");
-    let stats = pipeline.stats();
-    assert_eq!((stats.sinks()[0].dropped(), stats.sinks()[0].written()), (3, 7));
-    // The loss is in the log.
-    info(&pipeline, "next");
-    pipeline.flush(LONG).unwrap();
-    let (first, second) = (next(&requests), next(&requests));
-    assert_eq!(records(&first).len(), 10);
-    let report = records(&second)[0];
-    assert!(messages(&second).contains(&"next".to_owned()));
-    let count = report.attributes.iter().find(|attribute| attribute.key == "count").unwrap();
-    let three = AnyValue { value: Some(Value::IntValue(3)) };
-    assert_eq!(count.value.as_ref(), Some(&three));
-}
-
-#[test]
-fn records_are_dropped_once_the_collector_was_away_for_too_long() {
-    let endpoint = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        format!("http://{}", listener.local_addr().unwrap())
-    };
-    let options = Otlp::new().endpoint(&endpoint).retry_for(Duration::from_millis(100));
-    let pipeline = build(options, |builder| builder);
-    info(&pipeline, "lost");
-    while pipeline.stats().sinks()[0].dropped() == 0 {
-        let _fails = pipeline.flush(SHORT);
-        thread::sleep(SHORT);
-    }
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 1);
-}
-
 /// Each value, and scopes that change and that stay, by the official schema's generated code.
 #[test]
 fn any_event_is_read_by_the_generated_code() {
     use tracing::subscriber::with_default;
     use tracing_subscriber::layer::SubscriberExt as _;
 
-    let (endpoint, requests) = serve(vec![ok()]);
+    let (endpoint, requests) = serve();
     let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG), |builder| builder);
     let long = "é".repeat(70_000);
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {

@@ -106,7 +106,7 @@ fn a_client_shows_its_certificate_if_the_collector_asks_for_one() {
     let [authority, other] = ["one", "other"].map(Authority::new);
     let certified = authority.issue(&HERE);
     let clients = Some(authority.certificate());
-    let settings = Settings { tls: Some(&certified), clients };
+    let settings = Settings { tls: Some(&certified), clients, ..Settings::default() };
     let Some(mut collector) = Collector::with(&settings) else { return };
     collector.run();
     let endpoint = format!("https://localhost:{}", collector.port());

@@ -147,7 +147,7 @@ fn panics_in_a_sink() {
 }
 
 /// Aborts a process that hangs.
-fn end_unless_done() {
+pub(crate) fn end_unless_done() {
     thread::spawn(|| {
         thread::sleep(LONG);
         process::abort();

@@ -18,6 +18,8 @@ mod lost;
 mod nested;
 mod one_key;
 mod order;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod reentrance;
 mod selection;
 mod several;
 mod sites;
