@@ -4,7 +4,6 @@
 
 mod lines;
 pub mod loggers;
-pub mod order;
 mod otel;
 mod spans;
 mod subjects;

@@ -1,13 +1,18 @@
 //! `tach` answers whether this host's clock is good, and measures, plots and converts its time.
 #![forbid(unsafe_code)]
 
+mod bench;
+mod calibrate;
 mod convert;
 mod doctor;
+mod drift;
 mod measure;
 mod now;
 mod output;
+mod plot;
 mod progress;
 mod skew;
+mod watch;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -39,8 +44,13 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Doctor(doctor::Options),
+    Drift(drift::Options),
+    Calibrate(calibrate::Options),
+    Skew(skew::Options),
+    Bench(bench::Options),
     Now(now::Options),
     Convert(convert::Options),
+    Watch(watch::Options),
 }
 
 /// A command's answer to a script.
@@ -55,6 +65,11 @@ fn main() -> ExitCode {
     let mut output = Output::new(arguments.json);
     let result = match arguments.command {
         Command::Doctor(options) => doctor::run(&options, &mut output),
+        Command::Drift(options) => drift::run(&options, &mut output),
+        Command::Calibrate(options) => calibrate::run(&options, &mut output),
+        Command::Skew(options) => skew::run(&options, &mut output),
+        Command::Bench(options) => bench::run(&options, &mut output),
+        Command::Watch(options) => watch::run(&options, &mut output),
         Command::Now(options) => now::run(&options, &mut output),
         Command::Convert(options) => convert::run(&options, &mut output),
     };

@@ -1,5 +1,228 @@
-//! Do the counters of all cores agree, and do reads keep their order?
+//! `tach skew`: do the counters of all cores agree, and do reads keep their order?
 
 mod offsets;
+mod order;
+
+use core::fmt;
+use core::time::Duration;
+use std::env;
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
 
 pub(crate) use self::offsets::{Offset, cores, offsets};
+use self::order::{Findings, Role, Subject, has_control, subjects};
+use crate::Outcome;
+use crate::measure::{as_f64, nanos};
+use crate::output::{Ns, Output, bad, faint, good, heading, warning};
+use crate::progress::Progress;
+
+/// Measures the skew between cores, and the order of reads across threads
+///
+/// Every thread loads its neighbour's last value, reads the clock, compares and publishes. The bare
+/// counter is the control: if it shows no inversion, the zeros of the others prove nothing. Exit
+/// status 1 if a clock that promises strict order did not keep it.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// How long to run each clock
+    #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    time: Duration,
+    /// The number of threads
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=1024))]
+    threads: u16,
+    /// Runs the clock with enforced order alone: this program starts itself so
+    #[arg(long, hide = true)]
+    enforced: bool,
+}
+
+/// The findings for all clocks.
+#[derive(Debug, Serialize)]
+struct Report {
+    seconds: f64,
+    threads: u16,
+    /// `null` if threads can't be bound to cores here.
+    cores: Option<Vec<Offset>>,
+    clocks: Vec<Clock>,
+    conclusion: Conclusion,
+}
+
+#[derive(Debug, Serialize)]
+struct Clock {
+    name: String,
+    role: Role,
+    /// Whether strict order is promised on this machine.
+    is_strict: bool,
+    reads: u64,
+    inversions: u64,
+    largest_inversion_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Conclusion {
+    /// Every promised order was kept, and the control was not in order.
+    Kept,
+    /// Every promised order was kept, and so was the control's.
+    ProvesNothing,
+    /// Every promised order was kept. No counter is read here, so there is no control.
+    NoControl,
+    Broken,
+}
+
+pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
+    ensure!(!options.time.is_zero(), "--for must be longer than no time");
+    let order_options = order::Options { threads: options.threads.into(), time: options.time };
+    if options.enforced {
+        let mut enforced = subjects().into_iter().filter(|one| one.role == Role::Enforced);
+        let subject = enforced.next().context("no clock has enforced order")?;
+        let clock = Clock::new(&subject, (subject.run)(order_options));
+        output.write(&clock, "")?;
+        return Ok(Outcome::Good);
+    }
+    let subjects = subjects();
+    let count = u32::try_from(subjects.len()).unwrap_or(1);
+    let progress = Progress::new(options.time * count);
+    let cores = offsets(|_| ());
+    let mut clocks = Vec::new();
+    for (done, subject) in (0..).zip(&subjects) {
+        progress.set(options.time * done, subject.name);
+        clocks.push(match subject.role {
+            Role::Enforced => again_enforced(options)?,
+            _ => Clock::new(subject, (subject.run)(order_options)),
+        });
+    }
+    drop(progress);
+    let conclusion = conclude(&clocks, has_control());
+    let seconds = as_f64(nanos(options.time)) / 1e9;
+    let report = Report { seconds, threads: options.threads, cores, clocks, conclusion };
+    output.write(&report, &report)?;
+    Ok(if conclusion == Conclusion::Broken { Outcome::Problem } else { Outcome::Good })
+}
+
+/// Runs the clock with enforced order in another process, since order is enforced for a whole
+/// process.
+fn again_enforced(options: &Options) -> anyhow::Result<Clock> {
+    let program = env::current_exe().context("this program has no path")?;
+    let mut child = Command::new(program);
+    let time = humantime::format_duration(options.time).to_string();
+    child.args(["skew", "--json", "--enforced", "--for", &time.replace(' ', "")]);
+    child.args(["--threads", &options.threads.to_string()]).env("TACH_ORDER", "enforced");
+    let found = child.output().context("this program can't start itself again")?;
+    let clock: Value = serde_json::from_slice(&found.stdout)
+        .with_context(|| String::from_utf8_lossy(&found.stderr).into_owned())?;
+    let number = |name: &str| clock[name].as_u64().with_context(|| format!("no {name}: {clock}"));
+    Ok(Clock {
+        name: clock["name"].as_str().unwrap_or_default().to_owned(),
+        role: Role::Enforced,
+        is_strict: true,
+        reads: number("reads")?,
+        inversions: number("inversions")?,
+        largest_inversion_ns: number("largest_inversion_ns")?,
+    })
+}
+
+fn conclude(clocks: &[Clock], has_control: bool) -> Conclusion {
+    if clocks.iter().any(|clock| clock.is_strict && clock.inversions > 0) {
+        return Conclusion::Broken;
+    }
+    let control = clocks.iter().find(|clock| clock.role == Role::Control);
+    match control.map(|control| control.inversions) {
+        _ if !has_control => Conclusion::NoControl,
+        Some(0) | None => Conclusion::ProvesNothing,
+        Some(_) => Conclusion::Kept,
+    }
+}
+
+impl Clock {
+    fn new(subject: &Subject, found: Findings) -> Self {
+        Self {
+            name: subject.name.to_owned(),
+            role: subject.role,
+            is_strict: subject.role.is_strict(),
+            reads: found.reads,
+            inversions: found.inversions,
+            largest_inversion_ns: nanos(found.largest),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cores {
+            None => writeln!(f, "{}", faint("threads can't be bound to cores here"))?,
+            Some(cores) => {
+                writeln!(f, "{}", heading("offset of each core's clock from the first core's"))?;
+                for offset in cores {
+                    let [ns, bound] = [offset.ns, offset.bound_ns].map(Ns);
+                    writeln!(f, "core {:<19}{ns:>14} ± {bound}", offset.core)?;
+                }
+            }
+        }
+        let title = format!("order of reads on {} threads, {} s each", self.threads, self.seconds);
+        writeln!(f, "\n{}", heading(title))?;
+        writeln!(
+            f,
+            "{:24}{:>14}{:>12}{:>12}{:>8}  order",
+            "clock", "reads", "inversions", "largest", "M/s"
+        )?;
+        for clock in &self.clocks {
+            let Clock { name, reads, inversions, largest_inversion_ns, .. } = clock;
+            let largest = Ns(as_f64(*largest_inversion_ns)).to_string();
+            let largest = if *inversions == 0 { "-".to_owned() } else { largest };
+            let rate = as_f64(*reads) / self.seconds / 1e6;
+            let order = match (clock.is_strict, clock.role, inversions) {
+                (true, _, 0) => good("promised, kept").to_string(),
+                (true, ..) => bad("promised, NOT KEPT").to_string(),
+                (_, Role::Control, _) => faint("the control").to_string(),
+                _ => faint("not promised").to_string(),
+            };
+            writeln!(f, "{name:24}{reads:>14}{inversions:>12}{largest:>12}{rate:>8.1}  {order}")?;
+        }
+        writeln!(f)?;
+        match self.conclusion {
+            Conclusion::Kept => {
+                good("The bare counter is out of order, so the zeros mean something.").fmt(f)
+            }
+            Conclusion::ProvesNothing => {
+                warning("The bare counter shows no inversion: this run proves nothing.").fmt(f)
+            }
+            Conclusion::NoControl => {
+                warning("No counter is read here, so there is no control: this run proves nothing.")
+                    .fmt(f)
+            }
+            Conclusion::Broken => bad("A clock that promises strict order did not keep it.").fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_conclusion_needs_a_control_that_fails() {
+        let clock = |role, is_strict, inversions| Clock {
+            name: String::new(),
+            role,
+            is_strict,
+            reads: 9,
+            inversions,
+            largest_inversion_ns: 0,
+        };
+        let all = |control, strict, other| {
+            [
+                clock(Role::Control, false, control),
+                clock(Role::Strict, true, strict),
+                clock(Role::Other, false, other),
+            ]
+        };
+        assert_eq!(conclude(&all(5, 0, 7), true), Conclusion::Kept);
+        assert_eq!(conclude(&all(0, 0, 7), true), Conclusion::ProvesNothing);
+        assert_eq!(conclude(&all(0, 0, 0), false), Conclusion::NoControl);
+        assert_eq!(conclude(&all(5, 1, 0), true), Conclusion::Broken);
+        assert_eq!(conclude(&all(0, 1, 0), false), Conclusion::Broken);
+    }
+}

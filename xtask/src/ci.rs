@@ -64,7 +64,8 @@ const STEPS: &[Step] = &[
     ("OpenTelemetry's back ends", otel::check),
     ("budgets on real hops", tower::check),
     ("order across threads", || {
-        run(&mut cargo(&["bench", "--bench", "order", "--", "--seconds", "1"]))
+        let skew = ["--package", "tach-cli", "--", "skew", "--for", "1s"];
+        run(cargo(&["run", "--release"]).args(skew))
     }),
     ("the other platforms", || cross::check(&[])),
 ];

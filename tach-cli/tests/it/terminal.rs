@@ -50,6 +50,8 @@ fn a_long_command_shows_its_progress_on_a_terminal_and_removes_it() {
     assert!(shown.contains("timelines against the OS's clocks"), "{shown}");
     let after = shown.rsplit_once("timelines against").unwrap().1;
     assert!(after.contains("\u{1b}[2K") && after.contains("Verdict:"), "{after}");
+    let live = on_a_terminal(tach(&["drift", "--for", "2s"]));
+    assert!(live.contains("quanta +") || live.contains("quanta -"), "{live}");
     let short = on_a_terminal(tach(SHORT));
     assert!(!short.contains("timelines against"), "{short}");
 }

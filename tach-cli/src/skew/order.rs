@@ -1,74 +1,41 @@
 //! Whether a clock, read after a load, is ever behind the loaded value.
+//!
+//! Every thread loads its neighbour's last value, reads the clock, and publishes the reading. The
+//! load happens before the read, so a clock in strict order never reads less than the loaded value.
 
-use core::num::NonZero;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant as StdInstant;
 
+use serde::Serialize;
 use tach_core::{Instant, MonotonicInstant, Order, OrderedInstant, Source, status};
 
 /// The number of threads and the length of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
     /// At least 2.
-    pub threads: usize,
+    pub(super) threads: usize,
     /// The time for each clock.
-    pub time: Duration,
-}
-
-impl Options {
-    const USAGE: &'static str = "the options are --threads N (2 to 1024) and --seconds M (from 1)";
-
-    /// Parses `--threads N` and `--seconds M`, and ignores cargo's `--bench`.
-    ///
-    /// # Errors
-    ///
-    /// If an option is unknown, or a number out of range.
-    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut options = Self { threads: 2, time: Duration::from_secs(5) };
-        while let Some(word) = words.next() {
-            if word == "--bench" {
-                continue;
-            }
-            let value = words.next().unwrap_or_default();
-            let number = value.parse::<NonZero<u32>>().map(NonZero::get);
-            match (word.as_str(), number) {
-                ("--threads", Ok(threads @ 2..=1024)) => options.threads = threads as usize,
-                ("--seconds", Ok(seconds)) => options.time = Duration::from_secs(seconds.into()),
-                _ => return Err(format!("can't use \"{word} {value}\": {}", Self::USAGE)),
-            }
-        }
-        Ok(options)
-    }
-
-    /// Returns the words from which [`parse`](Self::parse) reads these options.
-    #[must_use]
-    pub fn to_words(self) -> [String; 4] {
-        [
-            "--threads".into(),
-            self.threads.to_string(),
-            "--seconds".into(),
-            self.time.as_secs().to_string(),
-        ]
-    }
+    pub(super) time: Duration,
 }
 
 /// The findings for one clock.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Findings {
+pub(super) struct Findings {
     /// Readings that were compared with an earlier one.
-    pub reads: u64,
+    pub(super) reads: u64,
     /// Readings that were less than the earlier one.
-    pub inversions: u64,
+    pub(super) inversions: u64,
     /// The largest inversion.
-    pub largest: Duration,
+    pub(super) largest: Duration,
 }
 
 /// The order that a clock promises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Role {
     /// None: the positive control.
     Control,
     /// Strict order.
@@ -83,18 +50,17 @@ pub enum Role {
 
 /// A clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject {
+pub(super) struct Subject {
     /// Its name in the table.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// The order that it promises.
-    pub role: Role,
+    pub(super) role: Role,
     /// Measures its order.
-    pub run: fn(Options) -> Findings,
+    pub(super) run: fn(Options) -> Findings,
 }
 
 /// Returns every clock.
-#[must_use]
-pub fn subjects() -> Vec<Subject> {
+pub(super) fn subjects() -> Vec<Subject> {
     vec![
         Subject {
             name: "tach Instant (bare)",
@@ -140,21 +106,12 @@ pub fn subjects() -> Vec<Subject> {
                 in_ns(options, || minstant::Instant::now().duration_since(base))
             },
         },
-        Subject {
-            name: "fastant Instant",
-            role: Role::Other,
-            run: |options| {
-                let base = fastant::Instant::now();
-                in_ns(options, || fastant::Instant::now().duration_since(base))
-            },
-        },
     ]
 }
 
 impl Role {
     /// Returns whether strict order is promised on this machine.
-    #[must_use]
-    pub fn is_strict(self) -> bool {
+    pub(super) fn is_strict(self) -> bool {
         match self {
             Self::Strict | Self::Enforced => true,
             Self::StrictIfTrusted => status().order != Order::Enforced,
@@ -164,8 +121,7 @@ impl Role {
 }
 
 /// Returns whether this process reads a counter, so that the control can fail.
-#[must_use]
-pub fn has_control() -> bool {
+pub(super) fn has_control() -> bool {
     status().source == Source::Counter
 }
 
@@ -236,21 +192,6 @@ fn look(options: Options, read: impl Fn() -> u64 + Sync) -> (Findings, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parsed(line: &str) -> Result<Options, String> {
-        Options::parse(line.split_whitespace().map(str::to_owned))
-    }
-
-    #[test]
-    fn options_are_read_or_named() {
-        let options = Options { threads: 8, time: Duration::from_secs(7) };
-        assert_eq!(parsed("--bench --threads 8 --seconds 7"), Ok(options));
-        assert_eq!(Options::parse(options.to_words().into_iter()), Ok(options));
-        for line in ["--threads", "--threads 1", "--threads x", "--seconds 0", "--time 5"] {
-            let problem = parsed(line).unwrap_err();
-            assert!(problem.contains(line) && problem.contains("--threads N"), "{problem}");
-        }
-    }
 
     /// The clock is behind on every second read.
     #[test]

@@ -1,0 +1,110 @@
+//! `tach drift`: the error of clocks against the OS over time.
+//!
+//! `clocks` compares each clock with the OS's, `series` keeps and summarizes the comparisons, and
+//! `picture` draws them.
+
+mod clocks;
+mod picture;
+mod series;
+
+use core::time::Duration;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+
+use self::clocks::clocks;
+use self::series::Series;
+use crate::Outcome;
+use crate::measure::as_f64;
+use crate::output::{Ns, Output};
+use crate::plot::Target;
+use crate::progress::Progress;
+
+/// The number of comparisons, if the pause between them is not given.
+const COMPARISONS: u32 = 1200;
+const SHORTEST: Duration = Duration::from_millis(5);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Measures the error of clocks against the OS clock over time
+///
+/// tach's two timelines, quanta, minstant, and a counter with a rate that is measured once at the
+/// start. A positive error is a clock that is ahead.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// How long to measure
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    time: Duration,
+    /// The pause between comparisons [default: a 1200th of the time, from 5 ms to 1 s]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    every: Option<Duration>,
+    /// Draws the errors over time into a file, which ends with .svg or .png
+    #[arg(long, value_name = "FILE")]
+    plot: Vec<Target>,
+    /// Writes each comparison into a file: times in s, errors in ns
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+impl Options {
+    fn pause(&self) -> Duration {
+        self.every.unwrap_or_else(|| (self.time / COMPARISONS).clamp(SHORTEST, LONGEST))
+    }
+}
+
+pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
+    ensure!(!options.time.is_zero(), "--for must be longer than no time");
+    options.plot.iter().try_for_each(Target::create)?;
+    let mut csv = match &options.csv {
+        None => None,
+        Some(path) => {
+            let name = path.display();
+            let file = File::create(path).with_context(|| format!("can't create {name}"))?;
+            Some((BufWriter::new(file), name))
+        }
+    };
+    let clocks = clocks();
+    let mut series = Series::new(clocks.iter().map(|clock| clock.name));
+    if let Some((file, name)) = &mut csv {
+        writeln!(file, "{}", series.header()).with_context(|| format!("can't write {name}"))?;
+    }
+    let progress = Progress::new(options.time);
+    let start = StdInstant::now();
+    loop {
+        let elapsed = start.elapsed();
+        let row = series.add(elapsed, clocks.iter().map(|clock| (clock.compare)()));
+        if let Some((file, name)) = &mut csv {
+            // Whoever interrupts the program keeps the comparisons so far.
+            let written = writeln!(file, "{row}").and_then(|()| file.flush());
+            written.with_context(|| format!("can't write {name}"))?;
+        }
+        progress.set(elapsed, row.live());
+        let left = options.time.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        thread::sleep(options.pause().min(left));
+    }
+    drop(progress);
+    for plot in &options.plot {
+        plot.write(&picture::chart(&series))?;
+    }
+    let summary = series.summary();
+    output.write(&summary, &summary)?;
+    Ok(Outcome::Good)
+}
+
+/// A signed time for people: `+12.0 ns`.
+fn signed(ns: f64) -> String {
+    let sign = if ns < 0.0 { "" } else { "+" };
+    format!("{sign}{}", Ns(ns))
+}
+
+/// Returns the seconds of a duration, to a nanosecond.
+fn seconds(duration: Duration) -> f64 {
+    as_f64(crate::measure::nanos(duration)) / 1e9
+}

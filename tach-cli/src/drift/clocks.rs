@@ -1,0 +1,86 @@
+//! The clocks, each compared with the OS clock that it follows.
+
+use core::time::Duration;
+use std::time::Instant as StdInstant;
+
+use tach_core::{Instant, MonotonicInstant};
+
+use crate::measure::{Bracket, OsMonotonic, as_f64, nanos, os_realtime_ns, signed_difference};
+
+/// The number of brackets at the start. The error of the narrowest is part of all later errors.
+const STARTS: u32 = 2000;
+/// The number of brackets for a comparison, which is the narrowest of them.
+const ATTEMPTS: u32 = 12;
+/// The time in which the plain clock measures its rate, as other crates do.
+const CALIBRATION: Duration = Duration::from_millis(10);
+
+pub(super) struct Clock {
+    pub(super) name: &'static str,
+    pub(super) compare: Box<dyn Fn() -> Comparison>,
+}
+
+/// The error of a clock at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Comparison {
+    /// The clock minus the OS clock.
+    pub(super) error_ns: f64,
+    /// The width of the bracket. The error is known to half of it.
+    pub(super) width_ns: u64,
+}
+
+pub(super) fn clocks() -> Vec<Clock> {
+    let os = OsMonotonic::new();
+    vec![
+        elapsing("tach", os, MonotonicInstant::now, |start, now| nanos(now - start)),
+        Clock { name: "tach Unix time", compare: Box::new(unix_time) },
+        elapsing("quanta", os, quanta::Instant::now, |start, now| nanos(now - start)),
+        elapsing("minstant", os, minstant::Instant::now, |start, now| nanos(now - start)),
+        anchored(os),
+    ]
+}
+
+/// A clock that is compared by the time that has elapsed since its first reading.
+fn elapsing<T: Copy + 'static>(
+    name: &'static str,
+    os: OsMonotonic,
+    read: fn() -> T,
+    elapsed_ns: impl Fn(T, T) -> u64 + 'static,
+) -> Clock {
+    let start = Bracket::narrowest(STARTS, || os.ns(), read);
+    let compare = move || {
+        let now = Bracket::narrowest(ATTEMPTS, || os.ns(), read);
+        let os_elapsed = now.os_ns.saturating_sub(start.os_ns);
+        let error_ns = signed_difference(elapsed_ns(start.reading, now.reading), os_elapsed);
+        Comparison { error_ns, width_ns: now.width_ns }
+    };
+    Clock { name, compare: Box::new(compare) }
+}
+
+fn unix_time() -> Comparison {
+    let now = Bracket::narrowest(ATTEMPTS, os_realtime_ns, MonotonicInstant::now);
+    let error_ns = signed_difference(now.reading.unix_time().as_nanos(), now.os_ns);
+    Comparison { error_ns, width_ns: now.width_ns }
+}
+
+/// The plain clock: the counter's ticks at a rate that is measured once.
+fn anchored(os: OsMonotonic) -> Clock {
+    let read = || Instant::now().as_ticks();
+    let first = Bracket::narrowest(STARTS, || os.ns(), read);
+    let begin = StdInstant::now();
+    while begin.elapsed() < CALIBRATION {
+        core::hint::spin_loop();
+    }
+    let last = Bracket::narrowest(STARTS, || os.ns(), read);
+    let ticks = as_f64(last.reading.saturating_sub(first.reading)).max(1.0);
+    let ns_per_tick = as_f64(last.os_ns - first.os_ns) / ticks;
+    // A run of an hour has 10^13 ticks, far below 2^53.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and a run is shorter than 584 years"
+    )]
+    let elapsed_ns = move |start: u64, now: u64| {
+        (as_f64(now.saturating_sub(start)) * ns_per_tick).round() as u64
+    };
+    elapsing("anchored", os, read, elapsed_ns)
+}

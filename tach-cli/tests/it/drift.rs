@@ -1,0 +1,80 @@
+//! `tach drift`.
+
+use std::fs;
+
+use crate::support::{Folder, run, tach};
+
+const CLOCKS: [&str; 5] = ["tach", "tach Unix time", "quanta", "minstant", "anchored"];
+
+#[test]
+fn each_clock_has_a_summary_a_column_and_a_line() {
+    let folder = Folder::new("drift");
+    let [csv, svg, png] = ["d.csv", "d.svg", "d.png"].map(|name| folder.path().join(name));
+    let mut command = tach(&["drift", "--json", "--for", "200ms", "--every", "10ms"]);
+    command.arg("--csv").arg(&csv).arg("--plot").arg(&svg).arg("--plot").arg(&png);
+    let found = run(&mut command);
+    assert_eq!(found.status, Some(0), "{}", found.stderr);
+    let json = found.json();
+    let names: Vec<_> =
+        json["clocks"].as_array().unwrap().iter().map(|clock| clock["name"].clone()).collect();
+    assert_eq!(names, CLOCKS);
+    let csv = fs::read_to_string(csv).unwrap();
+    let mut lines = csv.lines();
+    assert_eq!(
+        lines.next().unwrap(),
+        "seconds,tach_error_ns,tach_bracket_ns,tach_unix_time_error_ns,tach_unix_time_bracket_ns,\
+         quanta_error_ns,quanta_bracket_ns,minstant_error_ns,minstant_bracket_ns,\
+         anchored_error_ns,anchored_bracket_ns"
+    );
+    let rows: Vec<Vec<f64>> =
+        lines.map(|line| line.split(',').map(|word| word.parse().unwrap()).collect()).collect();
+    assert_eq!(Some(rows.len() as u64), json["comparisons"].as_u64());
+    assert!(rows.iter().all(|row| row.len() == 11) && rows.is_sorted_by(|a, b| a[0] < b[0]));
+    // The last error of the JSON is the last row's, unless that was interrupted.
+    let last = json["clocks"][0]["last_ns"].as_f64().unwrap();
+    assert!(rows.iter().any(|row| (row[1] - last).abs() < 0.5), "{last}");
+
+    let svg = fs::read_to_string(svg).unwrap();
+    for text in ["error in ", "time since the start in s", "tach alone"].iter().chain(&CLOCKS) {
+        assert!(svg.contains(text), "{text}");
+    }
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+    let (pixels, info) = decoded(&fs::read(png).unwrap());
+    assert_eq!((info.width, info.height), (1400, 900));
+    // White, black letters, and the colour of tach's line.
+    for color in [[255, 255, 255], [0, 0, 0], [0, 114, 178]] {
+        assert!(pixels.chunks(3).any(|pixel| pixel == color), "{color:?}");
+    }
+}
+
+fn decoded(png: &[u8]) -> (Vec<u8>, png::OutputInfo) {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    (pixels, info)
+}
+
+#[test]
+fn files_that_cannot_be_written_are_named_before_the_measurement() {
+    let found = run(&mut tach(&["drift", "--for", "1h", "--plot", "drift.pdf"]));
+    assert_eq!(found.status, Some(2));
+    assert!(found.stderr.contains(".svg or .png"), "{}", found.stderr);
+    for option in ["--plot", "--csv"] {
+        let found = run(&mut tach(&["drift", "--for", "1h", option, "/no/such/drift.svg"]));
+        assert_eq!(found.status, Some(3));
+        assert!(found.stderr.contains("can't create /no/such/drift.svg"), "{}", found.stderr);
+    }
+    let found = run(&mut tach(&["drift", "--for", "0s"]));
+    assert!(found.status == Some(3) && found.stderr.contains("--for"), "{}", found.stderr);
+}
+
+#[test]
+fn people_get_a_table() {
+    let found = run(&mut tach(&["drift", "--for", "50ms"]));
+    let lines: Vec<_> = found.stdout.lines().collect();
+    assert!(lines[0].starts_with("error against the OS clock over "), "{}", found.stdout);
+    for (line, name) in lines[2..].iter().zip(CLOCKS) {
+        assert!(line.starts_with(name), "{line}");
+    }
+    assert!(lines[7].contains(" comparisons, resolved to "), "{}", found.stdout);
+}
