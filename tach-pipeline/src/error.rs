@@ -41,6 +41,8 @@ enum Kind {
     AlreadySet(&'static str),
     TimedOut(Duration, String),
     Sink(String),
+    #[cfg(feature = "opentelemetry")]
+    Parent(&'static str),
     Ended,
     Forked,
 }
@@ -87,6 +89,11 @@ impl Error {
 
     pub(crate) fn sink(failure: String) -> Self {
         Self { kind: Kind::Sink(failure) }
+    }
+
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn parent(reason: &'static str) -> Self {
+        Self { kind: Kind::Parent(reason) }
     }
 
     pub(crate) fn ended() -> Self {
@@ -202,6 +209,22 @@ impl Error {
     pub fn is_sink(&self) -> bool {
         matches!(self.kind, Kind::Sink(_))
     }
+
+    /// Returns whether the parent of a span could not be set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::OpenTelemetrySpanExt as _;
+    ///
+    /// let parent = opentelemetry::Context::current();
+    /// assert!(tracing::Span::none().set_parent(parent).unwrap_err().is_parent());
+    /// ```
+    #[cfg(feature = "opentelemetry")]
+    #[must_use]
+    pub fn is_parent(&self) -> bool {
+        matches!(self.kind, Kind::Parent(_))
+    }
 }
 
 /// The message: `main`, `unwrap` and `expect` print an error by this trait.
@@ -246,6 +269,8 @@ impl fmt::Display for Error {
                 write!(f, "some records were not written to {sinks} within {timeout:?}")
             }
             Kind::Sink(failure) => f.write_str(failure),
+            #[cfg(feature = "opentelemetry")]
+            Kind::Parent(reason) => write!(f, "can't set the parent of the span: {reason}"),
             Kind::Ended => f.write_str("the thread that writes the log has ended"),
             Kind::Forked => f.write_str(
                 "the pipeline belongs to the process that this one was forked from; build a pipeline \

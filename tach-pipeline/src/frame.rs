@@ -66,6 +66,8 @@ const FIRST_COUNTS: u32 = 4;
 const SPANS: u32 = 8;
 /// The place in the program follows the fields.
 const SITE: u32 = 16;
+/// The span whose ids follow is none of the pipeline.
+const FOREIGN: u32 = 32;
 
 /// The lowest bit of a text's number or length in a word: the upper half.
 const TEXT_SHIFT: u32 = u32::BITS;
@@ -99,6 +101,8 @@ pub(crate) enum RecordKind {
     Link,
     Parent,
     Discard,
+    /// An event that only its span has.
+    Added,
     End,
 }
 

@@ -4,6 +4,10 @@
 pub(crate) mod lines;
 #[cfg(feature = "log")]
 mod log;
+#[cfg(feature = "opentelemetry")]
+mod otel;
+#[cfg(feature = "opentelemetry")]
+pub(crate) mod otel_span_ext;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "tracing")]

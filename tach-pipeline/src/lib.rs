@@ -157,6 +157,15 @@
 //! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
 //! for the next service, and gets links, attributes and a status.
 //!
+//! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
+//! other's parents, and propagators read and write the headers, baggage included:
+//! `OpenTelemetrySpanExt` has the methods of the trait in tracing-opentelemetry. While a thread is
+//! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`;
+//! after `Builder::activate_all_spans` every span is. Records outside the pipeline's spans have the
+//! ids of the current context. One release works with 0.32 and 0.33 of that crate. If Cargo takes
+//! another one than the program names, the types differ:
+//! `cargo update --package opentelemetry@0.33.1 --precise 0.32.0` takes it back.
+//!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
@@ -259,6 +268,8 @@ mod trace;
 mod unlocked;
 
 pub use crate::error::Error;
+#[cfg(feature = "opentelemetry")]
+pub use crate::front::otel_span_ext::OpenTelemetrySpanExt;
 #[cfg(feature = "tracing")]
 pub use crate::front::span_ext::SpanExt;
 pub use crate::incident::Incident;

@@ -24,6 +24,8 @@ use crate::level::Level;
 use crate::pipeline::builder::Builder;
 use crate::shared::Shared;
 use crate::shared::handle::Handle;
+#[cfg(feature = "opentelemetry")]
+use crate::shared::handle::WeakHandle;
 use crate::stats::Stats;
 use crate::thread;
 
@@ -92,6 +94,12 @@ impl Pipeline {
     #[cfg(feature = "tracing")]
     pub(crate) fn id(&self) -> u64 {
         self.handle.id()
+    }
+
+    /// Returns a handle that does not keep the pipeline.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn downgrade(&self) -> WeakPipeline {
+        WeakPipeline(self.handle.downgrade())
     }
 
     /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
@@ -290,6 +298,18 @@ impl Pipeline {
             // The process may be about to end.
             shared.waker.wake();
         }
+    }
+}
+
+/// A handle that does not keep the pipeline.
+#[cfg(feature = "opentelemetry")]
+pub(crate) struct WeakPipeline(WeakHandle);
+
+#[cfg(feature = "opentelemetry")]
+impl WeakPipeline {
+    /// Returns `None` after the last handle was dropped.
+    pub(crate) fn upgrade(&self) -> Option<Pipeline> {
+        Some(Pipeline { handle: self.0.upgrade()? })
     }
 }
 

@@ -23,7 +23,7 @@ use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 use crate::trace::sampling::Sampling;
-use crate::trace::{Contexts, SpanContext, current};
+use crate::trace::{Around, Contexts, SpanContext, current};
 
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
@@ -39,6 +39,9 @@ pub(crate) struct Shared {
     pub(crate) sampling: Sampling,
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
+    /// Whether each span becomes the current one of `opentelemetry` when it is entered.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) activates_all: bool,
     /// `None` if no sink takes spans.
     pub(crate) contexts: Option<Contexts>,
     pub(crate) queues: Queues,
@@ -77,6 +80,8 @@ impl Shared {
             wanted,
             sampling: Sampling::default(),
             sends_unfinished: false,
+            #[cfg(feature = "opentelemetry")]
+            activates_all: false,
             contexts: wanted.spans.then(Contexts::new),
             queues,
             waker: Waker::default(),
@@ -127,6 +132,12 @@ impl Shared {
     pub(crate) fn current_span(&self) -> Option<SpanContext> {
         self.contexts.as_ref()?;
         current::get(self.id)
+    }
+
+    /// Returns the span around a record that the thread logs.
+    #[inline]
+    pub(crate) fn around(&self) -> Option<Around> {
+        self.current_span().map(Around::own).or_else(Around::foreign)
     }
 
     /// Returns the current time. Calls that have returned recorded no later one.

@@ -1,16 +1,18 @@
 //! Spans at the call: their ids, and the spans that a thread is in.
 
+mod by_span;
 mod contexts;
 pub(crate) mod current;
 #[cfg(feature = "tracing")]
 mod ids;
 pub(crate) mod limits;
+#[cfg(feature = "opentelemetry")]
+pub(crate) mod otel;
 pub(crate) mod ratio;
 #[cfg(feature = "tracing")]
 pub(crate) mod remote;
 pub(crate) mod sampling;
 pub(crate) mod span;
-mod states;
 pub(crate) mod status;
 pub(crate) mod tail;
 #[cfg(feature = "tracing")]
@@ -27,6 +29,29 @@ pub(crate) struct SpanContext {
     pub(crate) trace: u128,
     pub(crate) span: u64,
     pub(crate) is_sampled: bool,
+}
+
+/// The span around a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) context: SpanContext,
+    /// Whether it is a span of the pipeline, whose events the records are.
+    pub(crate) is_own: bool,
+}
+
+impl Around {
+    pub(crate) fn own(context: SpanContext) -> Self {
+        Self { context, is_own: true }
+    }
+
+    /// Returns the thread's current span of `opentelemetry`, if there is one.
+    #[inline]
+    pub(crate) fn foreign() -> Option<Self> {
+        #[cfg(feature = "opentelemetry")]
+        return otel::active::span().map(|context| Self { context, is_own: false });
+        #[cfg(not(feature = "opentelemetry"))]
+        None
+    }
 }
 
 #[cfg(feature = "tracing")]

@@ -13,7 +13,8 @@ use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
 use super::{
-    EVENT_NAME, HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts,
+    EVENT_NAME, FOREIGN, HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD,
+    texts,
 };
 use crate::level::Level;
 use crate::trace::{SAMPLED, SpanContext};
@@ -111,6 +112,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) is_line: bool,
     pub(crate) fields: Fields<'a>,
     pub(crate) site: Site<'a>,
+    /// Whether the span of the site is none of the pipeline.
+    is_foreign: bool,
     /// The whole record.
     pub(crate) bytes: &'a [u8],
 }
@@ -124,9 +127,19 @@ impl<'a> Frame<'a> {
         let target = reader.text(head.target)?;
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
+        let is_foreign = head.kind & FOREIGN != 0;
         let fields = Fields::new(reader.0, head.kind);
         let site = fields.site();
-        Some(Self { level: head.level(), target, message, is_line, fields, site, bytes })
+        Some(Self {
+            level: head.level(),
+            target,
+            message,
+            is_line,
+            fields,
+            site,
+            is_foreign,
+            bytes,
+        })
     }
 
     /// Returns the record without the values of the keys `redacted`.
@@ -135,11 +148,12 @@ impl<'a> Frame<'a> {
         self
     }
 
-    /// Returns the ids of the span around the event, if the span is recorded.
+    /// Returns the ids of the span around the event, if the pipeline records the span.
     pub(crate) fn context(&self) -> Option<SpanContext> {
         let (trace, span, flags) = self.site.trace_context?;
         let is_sampled = flags & SAMPLED != 0;
-        is_sampled.then_some(SpanContext { trace, span, is_sampled })
+        let is_own = is_sampled && !self.is_foreign;
+        is_own.then_some(SpanContext { trace, span, is_sampled })
     }
 
     /// Returns whether two records are equal in all but their times.

@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a field whose value prints itself as JSON. If it fails, the field is a text.
-    #[cfg(any(feature = "log", feature = "slog"))]
+    #[cfg(any(feature = "log", feature = "slog", feature = "opentelemetry"))]
     #[cold]
     pub(crate) fn nested_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
         let at = self.to.buffer.len();

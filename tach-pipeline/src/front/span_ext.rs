@@ -104,7 +104,9 @@ pub trait SpanExt: sealed::Sealed {
 impl SpanExt for Span {
     fn set_remote_parent(&self, parent: &TraceContext) -> bool {
         let Some(metadata) = self.metadata() else { return false };
-        with(self, |pipeline, id| pipeline.set_remote_parent(id, metadata, parent)).unwrap_or(false)
+        let set =
+            |pipeline: &Pipeline, id: &Id| pipeline.set_remote_parent(id, metadata, parent, true);
+        with(self, set).unwrap_or(false)
     }
 
     fn trace_context(&self) -> Option<TraceContext> {
@@ -120,23 +122,17 @@ impl SpanExt for Span {
     }
 
     fn set_status(&self, status: Result<(), &str>) {
-        let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
-        let fields = [
-            ("otel.status_code", code),
-            ("otel.status_description", Value::Str(status.err().unwrap_or_default())),
-        ];
-        let count = if status.is_ok() { 1 } else { 2 };
-        with(self, |pipeline, id| pipeline.set_fields(id, &fields[..count]));
+        with(self, |pipeline, id| pipeline.set_status(id, status));
     }
 }
 
 /// Calls `f` with the span's pipeline, if there is one.
-fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, &Id) -> R) -> Option<R> {
+pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, &Id) -> R) -> Option<R> {
     span.with_subscriber(|(id, subscriber)| Some(f(subscriber.downcast_ref::<Pipeline>()?, id)))
         .flatten()
 }
 
-mod sealed {
+pub(super) mod sealed {
     /// Leaves room for more methods.
     pub trait Sealed {}
 

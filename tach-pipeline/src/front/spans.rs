@@ -11,7 +11,7 @@ use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{SpanContext, current, remote};
+use crate::trace::{Around, SpanContext, current, remote};
 
 impl Shared {
     /// Returns the ids of the span that contains a span or an event.
@@ -23,9 +23,10 @@ impl Shared {
         }
     }
 
-    /// Returns the ids of the span around an event.
-    pub(super) fn around(&self, event: &Event<'_>) -> Option<SpanContext> {
-        self.parent(event.parent(), event.is_contextual())
+    /// Returns the span around an event.
+    pub(super) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
+        let own = self.parent(event.parent(), event.is_contextual()).map(Around::own);
+        own.or_else(|| if event.is_contextual() { Around::foreign() } else { None })
     }
 }
 
@@ -35,28 +36,45 @@ impl Pipeline {
         let Some(contexts) = shared.contexts.as_ref() else { return };
         let metadata = attributes.metadata();
         let parent = shared.parent(attributes.parent(), attributes.is_contextual());
-        let remote = if parent.is_none() { remote::get() } else { None };
-        let origin = parent.or_else(|| Some(remote.as_ref()?.context()));
+        let elsewhere =
+            if parent.is_none() { remote::get().map(|span| (span, true)) } else { None };
+        #[cfg(feature = "opentelemetry")]
+        let (is_active, mut surroundings) = {
+            let is_active = shared.activates(metadata);
+            (is_active, shared.surroundings(attributes, is_active))
+        };
+        #[cfg(feature = "opentelemetry")]
+        let elsewhere = elsewhere.or_else(|| {
+            let foreign = surroundings.foreign.take()?;
+            Some((foreign.span, foreign.is_remote))
+        });
+        #[cfg(not(feature = "opentelemetry"))]
+        let is_active = false;
+        let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
         let context = SpanContext::new(origin, shared.id, |trace| {
             shared.sampling.has(origin, trace, target, name)
         });
         let state = parent.and_then(|parent| contexts.states.inherit(context.span, parent.span));
-        if let Some(remote) = &remote {
-            contexts.states.set(context.span, remote.state());
+        if let Some((span, _)) = &elsewhere {
+            contexts.states.set(context.span, span.state().cloned());
         }
-        contexts.insert(id.into_u64(), context);
+        contexts.insert(id.into_u64(), context, is_active);
+        #[cfg(feature = "opentelemetry")]
+        self.keep_context(id, context, parent, surroundings, is_active);
         if !context.is_sampled {
             return;
         }
+        // One of another trace is not the span's.
+        let parent = parent.filter(|parent| parent.trace == context.trace);
         self.log_start(metadata, context, parent, |to| {
             attributes.record(&mut Visitor::of_span(to));
             if let Some(state) = &state {
                 to.trace_state(state);
             }
         });
-        if let Some(remote) = &remote {
-            self.log_part_of(context, RecordKind::Parent, |to| remote.write(to));
+        if let Some((span, is_remote)) = &elsewhere {
+            self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *is_remote));
         }
     }
 
@@ -93,15 +111,17 @@ impl Pipeline {
     }
 
     pub(super) fn link_to(&self, id: &Id, linked: &TraceContext) {
-        self.log_part(id, RecordKind::Link, |to| linked.write(to));
+        self.log_part(id, RecordKind::Link, |to| linked.write(to, true));
     }
 
-    /// Sets the remote parent of an open span. Returns whether it is set.
+    /// Sets the parent of an open span, which is no span of the pipeline. Returns whether it is
+    /// set.
     pub(super) fn set_remote_parent(
         &self,
         id: &Id,
         metadata: &'static Metadata<'static>,
         parent: &TraceContext,
+        is_remote: bool,
     ) -> bool {
         let shared = self.shared();
         let Some(contexts) = shared.contexts.as_ref() else { return false };
@@ -112,8 +132,10 @@ impl Pipeline {
         if !contexts.move_to(id.into_u64(), after) {
             return false;
         }
-        contexts.states.set(after.span, parent.state());
+        contexts.states.set(after.span, parent.state().cloned());
         current::update(shared.id, id.into_u64(), after);
+        #[cfg(feature = "opentelemetry")]
+        self.renew_context(id, after, None);
         if before.is_sampled && !is_sampled {
             self.log_part_of(before, RecordKind::Discard, |_| {});
         } else if is_sampled {
@@ -121,7 +143,7 @@ impl Pipeline {
                 // Its fields were not recorded when it started.
                 self.log_start(metadata, after, None, |_| {});
             }
-            self.log_part_of(after, RecordKind::Parent, |to| parent.write(to));
+            self.log_part_of(after, RecordKind::Parent, |to| parent.write(to, is_remote));
         }
         true
     }
@@ -131,6 +153,16 @@ impl Pipeline {
         let contexts = self.shared().contexts.as_ref()?;
         let context = contexts.get(id.into_u64())?;
         Some(TraceContext::of(context, contexts.states.get(context.span)))
+    }
+
+    pub(super) fn set_status(&self, id: &Id, status: Result<(), &str>) {
+        let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
+        let fields = [
+            ("otel.status_code", code),
+            ("otel.status_description", Value::Str(status.err().unwrap_or_default())),
+        ];
+        let count = if status.is_ok() { 1 } else { 2 };
+        self.set_fields(id, &fields[..count]);
     }
 
     pub(super) fn set_fields(&self, id: &Id, fields: &[(&str, Value<'_>)]) {
@@ -150,9 +182,13 @@ impl Pipeline {
     #[inline]
     pub(super) fn enter_span(&self, id: &Id) {
         let shared = self.shared();
-        let id = id.into_u64();
-        if let Some(context) = shared.contexts.as_ref().and_then(|contexts| contexts.get(id)) {
-            current::enter(shared.id, id, context);
+        let Some(contexts) = shared.contexts.as_ref() else { return };
+        if let Some(context) = contexts.get(id.into_u64()) {
+            #[cfg(feature = "opentelemetry")]
+            let active = super::otel::activate(contexts, id, context);
+            #[cfg(not(feature = "opentelemetry"))]
+            let active = current::Active;
+            current::enter(shared.id, id.into_u64(), context, active);
         }
     }
 
@@ -174,7 +210,7 @@ impl Pipeline {
 
     /// Logs a part of an open span.
     #[inline]
-    fn log_part(&self, id: &Id, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
+    pub(super) fn log_part(&self, id: &Id, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
         let shared = self.shared();
         let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()));
         if let Some(context) = known {

@@ -120,8 +120,8 @@ where
         }
         let level = level(metadata);
         let wanted = self.shared().wanted;
-        let around = self.shared().around(event);
-        if !wanted.events && !around.is_some_and(|span| span.is_sampled) {
+        let around = self.shared().around_event(event);
+        if !wanted.events && !around.is_some_and(|span| span.is_own && span.context.is_sampled) {
             // No sink takes it.
             return;
         }
@@ -195,7 +195,7 @@ impl Pipeline {
                 to.site(
                     wanted,
                     place(&metadata, MaybeStatic::Borrowed),
-                    self.shared().around(event),
+                    self.shared().around_event(event),
                 );
             }
         });

@@ -70,6 +70,8 @@ pub struct Builder {
     sampling: Sampling,
     tail: Option<Tail>,
     sends_unfinished: bool,
+    #[cfg(feature = "opentelemetry")]
+    activates_all: bool,
 }
 
 impl Builder {
@@ -91,6 +93,8 @@ impl Builder {
             sampling: Sampling::default(),
             tail: None,
             sends_unfinished: false,
+            #[cfg(feature = "opentelemetry")]
+            activates_all: false,
         }
     }
 
@@ -399,6 +403,21 @@ impl Builder {
         self
     }
 
+    /// Makes every span the current one of `opentelemetry` while a thread is in it, not only the
+    /// spans that declare the field `otel.kind`. Then spans of the SDK that start within any span
+    /// are its children.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let builder = tach_pipeline::Pipeline::builder().activate_all_spans();
+    /// ```
+    #[cfg(feature = "opentelemetry")]
+    pub fn activate_all_spans(mut self) -> Self {
+        self.activates_all = true;
+        self
+    }
+
     /// Sends the spans that are still open when the process ends, with the attribute
     /// `tach.unfinished`, which is `true`. By default they are not sent.
     ///
@@ -467,6 +486,10 @@ impl Builder {
         );
         shared.sampling = self.sampling;
         shared.sends_unfinished = self.sends_unfinished;
+        #[cfg(feature = "opentelemetry")]
+        {
+            shared.activates_all = self.activates_all;
+        }
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
         let back_end =

@@ -1,6 +1,8 @@
 //! A handle to the shared state, which may lead to another pipeline's in a forked child.
 
 use std::sync::Arc;
+#[cfg(feature = "opentelemetry")]
+use std::sync::Weak;
 
 use super::Shared;
 
@@ -8,12 +10,13 @@ use super::Shared;
 pub(crate) struct Handle {
     own: Arc<Shared>,
     /// Ends the back end, which holds `own` too, after the last handle.
-    _alive: Arc<Alive>,
+    #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "it is only dropped"))]
+    alive: Arc<Alive>,
 }
 
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { _alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
+        Self { alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
     }
 
     /// Returns the number of the pipeline that this handle was built for, also if it logs to
@@ -42,6 +45,28 @@ impl Handle {
         }
         let follower = self.own.successor.get_or_init(|| successor.clone());
         Arc::ptr_eq(&follower.own, &successor.own)
+    }
+}
+
+/// A handle that does not keep the back end.
+#[cfg(feature = "opentelemetry")]
+pub(crate) struct WeakHandle {
+    alive: Weak<Alive>,
+}
+
+#[cfg(feature = "opentelemetry")]
+impl Handle {
+    pub(crate) fn downgrade(&self) -> WeakHandle {
+        WeakHandle { alive: Arc::downgrade(&self.alive) }
+    }
+}
+
+#[cfg(feature = "opentelemetry")]
+impl WeakHandle {
+    /// Returns `None` after the last handle was dropped.
+    pub(crate) fn upgrade(&self) -> Option<Handle> {
+        let alive = self.alive.upgrade()?;
+        Some(Handle { own: Arc::clone(&alive.0), alive })
     }
 }
 

@@ -6,10 +6,12 @@
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::{HashMap, HashSet};
 use std::process;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::SpanContext;
-use super::states::States;
+use super::by_span::BySpan;
+#[cfg(feature = "opentelemetry")]
+use super::otel::Kept;
+use super::{SAMPLED, SpanContext};
 
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
@@ -26,7 +28,10 @@ pub(crate) struct Contexts {
     /// Spans whose slot another span has.
     others: Mutex<HashMap<u64, Other>>,
     others_count: AtomicUsize,
-    pub(crate) states: States,
+    /// The `tracestate` of spans. Most traces have none.
+    pub(crate) states: BySpan<Arc<str>>,
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) otel: Kept,
     /// The process whose threads hold the lock.
     process: u32,
 }
@@ -37,17 +42,27 @@ impl Contexts {
             pages: (0..PAGES).map(|_| OnceLock::new()).collect(),
             others: Mutex::default(),
             others_count: AtomicUsize::new(0),
-            states: States::new(),
+            states: BySpan::new(),
+            #[cfg(feature = "opentelemetry")]
+            otel: Kept::new(),
             process: process::id(),
         }
     }
 
-    /// Adds an open span.
+    /// Adds an open span. `is_active` is for [`is_active`](Self::is_active).
     #[inline]
-    pub(crate) fn insert(&self, id: u64, context: SpanContext) {
-        if !self.slot(id).take(id, context) {
-            self.insert_other(id, context);
+    pub(crate) fn insert(&self, id: u64, context: SpanContext, is_active: bool) {
+        if !self.slot(id).take(id, context, is_active) {
+            self.insert_other(id, context, is_active);
         }
+    }
+
+    /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
+    #[cfg(feature = "opentelemetry")]
+    #[inline]
+    pub(crate) fn is_active(&self, id: u64) -> bool {
+        let own = self.slot(id).is_active(id);
+        own.or_else(|| self.with_others(|others| Some(others.get(&id)?.is_active))).unwrap_or(false)
     }
 
     /// Returns the ids of an open span, unless it is unknown.
@@ -59,10 +74,14 @@ impl Contexts {
     /// Removes a span that is closed.
     #[inline]
     pub(crate) fn remove(&self, id: u64) -> Option<SpanContext> {
+        #[cfg(feature = "opentelemetry")]
+        let is_active = self.is_active(id);
         let removed = self.slot(id).remove(id);
         let removed =
             removed.or_else(|| self.with_others(|others| Some(others.remove(&id)?.context)))?;
         self.states.remove(removed.span);
+        #[cfg(feature = "opentelemetry")]
+        self.otel.remove(removed.span, is_active);
         Some(removed)
     }
 
@@ -76,7 +95,7 @@ impl Contexts {
         }
         let moved = self.with_others(|others| {
             let other = others.get_mut(&id).filter(|other| !other.is_moved)?;
-            *other = Other { context, is_moved: true };
+            *other = Other { context, is_moved: true, ..*other };
             Some(())
         });
         moved.is_some()
@@ -101,9 +120,9 @@ impl Contexts {
     }
 
     #[cold]
-    fn insert_other(&self, id: u64, context: SpanContext) {
+    fn insert_other(&self, id: u64, context: SpanContext, is_active: bool) {
         let Some(mut others) = self.lock() else { return };
-        others.insert(id, Other { context, is_moved: false });
+        others.insert(id, Other { context, is_moved: false, is_active });
         self.count(&others);
     }
 
@@ -141,9 +160,11 @@ fn place(id: u64) -> usize {
     usize::try_from(id.wrapping_add(start) % SLOTS as u64).unwrap_or(0)
 }
 
+#[derive(Clone, Copy)]
 struct Other {
     context: SpanContext,
     is_moved: bool,
+    is_active: bool,
 }
 
 /// The ids of one span. Its number is zero while it is free.
@@ -157,11 +178,15 @@ struct Slot {
     id: AtomicU64,
     trace: [AtomicU64; 2],
     span: AtomicU64,
-    is_sampled: AtomicU64,
+    /// [`SAMPLED`] and [`ACTIVE`].
+    flags: AtomicU64,
     /// [`NOT_MOVED`], [`MOVING`], [`MOVED`] or [`MOVED_SAMPLED`].
     moved: AtomicU64,
     trace_after: [AtomicU64; 2],
 }
+
+/// The flag of spans that [are active](Contexts::is_active).
+const ACTIVE: u64 = 2;
 
 const NOT_MOVED: u64 = 0;
 /// One thread writes the trace. The others read the one before.
@@ -173,18 +198,20 @@ const MOVED_SAMPLED: u64 = 3;
 impl Slot {
     /// Returns `false` if another span has the slot.
     #[inline]
-    fn take(&self, id: u64, context: SpanContext) -> bool {
+    fn take(&self, id: u64, context: SpanContext, is_active: bool) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
         let taken = self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_err() {
             return false;
         }
         let [low, high] = halves(context.trace);
+        let sampled = if context.is_sampled { u64::from(SAMPLED) } else { 0 };
+        let active = if is_active { ACTIVE } else { 0 };
         for (word, value) in [
             (&self.trace[0], low),
             (&self.trace[1], high),
             (&self.span, context.span),
-            (&self.is_sampled, context.is_sampled.into()),
+            (&self.flags, sampled | active),
             (&self.moved, NOT_MOVED),
         ] {
             // ORDERING: Relaxed: whoever has the span's number has it from this thread.
@@ -215,17 +242,26 @@ impl Slot {
     #[inline]
     fn get(&self, id: u64) -> Option<SpanContext> {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
-        let [known, span, is_sampled] =
-            [&self.id, &self.span, &self.is_sampled].map(|word| word.load(Ordering::Relaxed));
+        let [known, span, flags] =
+            [&self.id, &self.span, &self.flags].map(|word| word.load(Ordering::Relaxed));
         // ORDERING: Acquire, with the Release of `move_to`.
         let (trace, is_sampled) = match self.moved.load(Ordering::Acquire) {
             moved @ (MOVED | MOVED_SAMPLED) => (&self.trace_after, moved == MOVED_SAMPLED),
-            _ => (&self.trace, is_sampled != 0),
+            _ => (&self.trace, flags & u64::from(SAMPLED) != 0),
         };
         // ORDERING: Relaxed: see above.
         let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
         let trace = u128::from(high) << u64::BITS | u128::from(low);
         (known == id).then_some(SpanContext { trace, span, is_sampled })
+    }
+
+    /// Returns `None` if another span has the slot, or none.
+    #[cfg(feature = "opentelemetry")]
+    #[inline]
+    fn is_active(&self, id: u64) -> Option<bool> {
+        // ORDERING: Relaxed: as in `get`.
+        let [known, flags] = [&self.id, &self.flags].map(|word| word.load(Ordering::Relaxed));
+        (known == id).then_some(flags & ACTIVE != 0)
     }
 
     /// Returns the span that has the slot.
@@ -278,13 +314,15 @@ mod tests {
         ) {
             let contexts = Contexts::new();
             let mut map = HashMap::new();
+            let mut active = HashMap::new();
             let mut moved = HashSet::new();
             for (number, (thread, place, step)) in (1..).zip(steps) {
                 let id = place + thread * SLOTS as u64;
                 let is_open = map.contains_key(&id);
                 if step == 0 && !is_open {
-                    contexts.insert(id, context(number));
+                    contexts.insert(id, context(number), number % 3 == 0);
                     map.insert(id, context(number));
+                    active.insert(id, number % 3 == 0);
                     moved.remove(&id);
                 } else if step == 1 {
                     prop_assert_eq!(contexts.remove(id), map.remove(&id));
@@ -302,6 +340,11 @@ mod tests {
                     for place in 1..4 {
                         let id = place + thread * SLOTS as u64;
                         prop_assert_eq!(contexts.get(id), map.get(&id).copied());
+                        #[cfg(feature = "opentelemetry")]
+                        prop_assert_eq!(
+                            contexts.is_active(id),
+                            map.contains_key(&id) && active[&id]
+                        );
                     }
                 }
             }
@@ -311,8 +354,8 @@ mod tests {
     #[test]
     fn a_closed_span_has_no_tracestate() {
         let contexts = Contexts::new();
-        contexts.insert(1, context(5));
-        contexts.states.set(5, Some(&"a=1".into()));
+        contexts.insert(1, context(5), false);
+        contexts.states.set(5, Some("a=1".into()));
         contexts.remove(1);
         assert_eq!(contexts.states.get(5), None);
     }

@@ -3,6 +3,12 @@
 use core::cell::RefCell;
 
 use super::SpanContext;
+#[cfg(feature = "opentelemetry")]
+use super::otel::active::Active;
+
+/// Without `opentelemetry`, nothing else changes when a span is entered.
+#[cfg(not(feature = "opentelemetry"))]
+pub(crate) struct Active;
 
 thread_local! {
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
@@ -12,15 +18,16 @@ struct Entered {
     pipeline: u64,
     id: u64,
     context: SpanContext,
+    active: Active,
 }
 
 /// Adds the span that the thread enters. `id` is the registry's number.
 #[inline]
-pub(crate) fn enter(pipeline: u64, id: u64, context: SpanContext) {
+pub(crate) fn enter(pipeline: u64, id: u64, context: SpanContext, active: Active) {
     // A thread that ends has no such list any more.
     let _ending = ENTERED.try_with(|entered| {
         if let Ok(mut entered) = entered.try_borrow_mut() {
-            entered.push(Entered { pipeline, id, context });
+            entered.push(Entered { pipeline, id, context, active });
         }
     });
 }
@@ -28,13 +35,12 @@ pub(crate) fn enter(pipeline: u64, id: u64, context: SpanContext) {
 /// Removes the span that the thread leaves, which need not be the last one.
 #[inline]
 pub(crate) fn exit(pipeline: u64, id: u64) {
-    let _ending = ENTERED.try_with(|entered| {
-        if let Ok(mut entered) = entered.try_borrow_mut() {
-            let is_it = |one: &Entered| one.id == id && one.pipeline == pipeline;
-            if let Some(at) = entered.iter().rposition(is_it) {
-                entered.remove(at);
-            }
-        }
+    // The context is dropped after the list is released: destructors of the user's may run.
+    let _left = ENTERED.try_with(|entered| {
+        let mut entered = entered.try_borrow_mut().ok()?;
+        let is_it = |one: &Entered| one.id == id && one.pipeline == pipeline;
+        let at = entered.iter().rposition(is_it)?;
+        Some(entered.remove(at).active)
     });
 }
 
@@ -58,6 +64,48 @@ pub(crate) fn get(pipeline: u64) -> Option<SpanContext> {
     current.ok().flatten()
 }
 
+/// Returns the id of the span in the thread's context of `opentelemetry` at the time when the
+/// innermost span of the pipeline was entered, or zero.
+#[cfg(feature = "opentelemetry")]
+#[inline]
+pub(crate) fn seen(pipeline: u64) -> u64 {
+    let seen = ENTERED.try_with(|entered| {
+        let entered = entered.try_borrow().ok()?;
+        entered.iter().rfind(|one| one.pipeline == pipeline).map(|one| one.active.seen)
+    });
+    seen.ok().flatten().unwrap_or(0)
+}
+
+/// Returns whether this is the innermost span that the thread is in, of all pipelines.
+#[cfg(feature = "opentelemetry")]
+pub(crate) fn is_innermost(pipeline: u64, id: u64) -> bool {
+    let is_it = ENTERED.try_with(|entered| {
+        let entered = entered.try_borrow().ok()?;
+        entered.last().map(|one| one.pipeline == pipeline && one.id == id)
+    });
+    is_it.ok().flatten().unwrap_or(false)
+}
+
+/// Replaces how the thread entered the innermost span, and returns how it did before.
+#[cfg(feature = "opentelemetry")]
+pub(crate) fn replace(active: Active) -> Option<Active> {
+    let before = ENTERED.try_with(|entered| {
+        let mut entered = entered.try_borrow_mut().ok()?;
+        Some(core::mem::replace(&mut entered.last_mut()?.active, active))
+    });
+    before.ok().flatten()
+}
+
+/// Returns whether the thread is in the span with this id, of any pipeline.
+#[cfg(feature = "opentelemetry")]
+pub(crate) fn is_in(span: u64) -> bool {
+    let is_in = ENTERED.try_with(|entered| {
+        let entered = entered.try_borrow().ok()?;
+        Some(entered.iter().any(|one| one.context.span == span))
+    });
+    is_in.ok().flatten().unwrap_or(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +113,10 @@ mod tests {
     #[test]
     fn it_is_the_innermost_span_of_the_pipeline() {
         let context = |span| SpanContext { trace: 1, span, is_sampled: true };
+        #[cfg(feature = "opentelemetry")]
+        let enter = |pipeline, id, context| enter(pipeline, id, context, Active::leave());
+        #[cfg(not(feature = "opentelemetry"))]
+        let enter = |pipeline, id, context| enter(pipeline, id, context, Active);
         assert_eq!(get(1), None);
         enter(1, 10, context(10));
         enter(1, 11, context(11));

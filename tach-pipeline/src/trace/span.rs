@@ -47,20 +47,35 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Returns whether no span of this process contains the span.
+    /// Returns whether no span of the pipeline contains the span in its trace.
     pub(crate) fn is_local_root(&self) -> bool {
-        self.begin().is_none_or(|start| start.parent == 0) || self.has_remote_parent()
+        self.begin().is_none_or(|start| start.parent == 0) || self.has_parent_elsewhere()
     }
 
-    fn has_remote_parent(&self) -> bool {
-        self.records().any(|record| frame::is_part(record, RecordKind::Parent))
+    /// Returns whether the parent is a span of another process, or one that no span of the pipeline
+    /// contains.
+    fn has_parent_elsewhere(&self) -> bool {
+        let mut parts = self.records().filter_map(|record| {
+            frame::is_part(record, RecordKind::Parent).then(|| SpanPart::read(record)).flatten()
+        });
+        parts.any(|part| match part.what {
+            What::Parent(parent) => {
+                parent.is_remote || self.began_in() != Some(parent.context.trace)
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns the trace that the span started in.
+    fn began_in(&self) -> Option<u128> {
+        Some(SpanPart::read(frame::split(self.records)?.0)?.context.trace)
     }
 
     /// Returns the start, the recorded values, the links and the events.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let redacted = self.redacted;
         self.records().filter_map(move |record| {
-            if frame::is_of_span(record) {
+            if frame::is_of_span(record) && !frame::is_part(record, RecordKind::Added) {
                 return SpanPart::read(record).map(|part| Item::Part(part.redacted(redacted)));
             }
             let time = frame::time(record)?.unix_time();

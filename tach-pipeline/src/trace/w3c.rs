@@ -141,8 +141,8 @@ impl TraceContext {
     }
 
     /// Writes the span as a link or a parent.
-    pub(crate) fn write(&self, to: &mut Writer<'_>) {
-        to.link(Linked { context: self.context, is_remote: true });
+    pub(crate) fn write(&self, to: &mut Writer<'_>, is_remote: bool) {
+        to.link(Linked { context: self.context, is_remote });
         if let Some(state) = &self.state {
             to.trace_state(state);
         }

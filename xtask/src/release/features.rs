@@ -1,6 +1,6 @@
 //! Combinations of features.
 
-use crate::run::run;
+use crate::run::{cargo, output, run};
 use crate::tools::Tool;
 use crate::workspace;
 
@@ -15,5 +15,27 @@ pub(crate) fn check() -> Result<(), String> {
     let lint = ["hack", "clippy", "--feature-powerset", "--depth", "2"];
     let mut hack = HACK.command(&lint)?;
     hack.args(["--exclude-features", "default"]);
+    without_opentelemetry()?;
     run(hack.args(workspace::arguments()?).args(["--", "-D", "warnings"]))
+}
+
+/// The feature of tach-pipeline that depends on the crate of the same name.
+const BRIDGE: &str = "opentelemetry";
+
+/// Checks that no other feature of tach-pipeline depends on a crate of OpenTelemetry, whose
+/// releases would break its users.
+fn without_opentelemetry() -> Result<(), String> {
+    let packages = workspace::published()?;
+    let pipeline = packages.iter().find(|package| package.name() == "tach-pipeline");
+    let features = pipeline.and_then(|package| package.field("features").as_object());
+    let features = features.ok_or("cargo metadata lists no features of tach-pipeline")?;
+    let others: Vec<_> =
+        features.keys().filter(|name| *name != BRIDGE).map(|name| &**name).collect();
+    let mut tree = cargo(&["tree", "--package", "tach-pipeline", "--edges", "normal,build"]);
+    tree.args(["--target", "all", "--prefix", "none", "--features", &others.join(",")]);
+    let tree = output(&mut tree)?;
+    match tree.lines().find(|line| line.starts_with(BRIDGE)) {
+        Some(line) => Err(format!("tach-pipeline depends on {line} without the feature {BRIDGE}")),
+        None => Ok(()),
+    }
 }

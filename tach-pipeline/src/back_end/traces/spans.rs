@@ -9,7 +9,7 @@ use tach_core::{Instant, UnixTime};
 
 use super::lost_ends::LostEnds;
 use crate::back_end::buffers::Buffers;
-use crate::frame::{self, Frame, SpanPart, Time, What};
+use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
 use crate::trace::span::{Dropped, Span};
 use crate::trace::{Contexts, SpanContext};
 
@@ -217,6 +217,10 @@ impl Spans {
     /// Returns `false` if the span is not known.
     fn take_part(&mut self, record: &[u8], time: UnixTime) -> bool {
         // A record that can't be read is passed over.
+        if frame::is_part(record, RecordKind::Added) {
+            let added = Frame::read(record).and_then(|it| it.context());
+            return added.is_none_or(|span| self.take_event(span.span, record, time));
+        }
         let Some(part) = SpanPart::read(record) else { return true };
         if let What::Start(start) = &part.what {
             let line = self.line(start.parent, part.time, time);
@@ -326,8 +330,9 @@ mod tests {
 
     use super::*;
     use crate::frame::texts::MaybeStatic;
-    use crate::frame::{Linked, RecordKind, Scratch, Writer};
+    use crate::frame::{Linked, Scratch, Writer};
     use crate::level::Level;
+    use crate::trace::Around;
     use crate::trace::span::Item;
 
     const TRACE: u128 = 1;
@@ -374,7 +379,7 @@ mod tests {
             let wanted = crate::frame::Wanted::default();
             let empty = MaybeStatic::Static("");
             let place = crate::frame::Place { file: empty, line: 0, module: empty };
-            to.site(wanted, place, Some(context(span)));
+            to.site(wanted, place, Some(Around::own(context(span))));
             to.end();
             self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
         }

@@ -9,8 +9,8 @@ use super::Writer;
 #[cfg(feature = "tracing")]
 use crate::frame::EVENT_NAME;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
-use crate::trace::{SAMPLED, SpanContext};
+use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
+use crate::trace::{Around, SAMPLED, SpanContext};
 
 /// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,13 +73,13 @@ impl ThisThread {
 impl Writer<'_> {
     /// Writes the wanted parts and the ids of the span around the event, after all fields.
     #[inline(never)]
-    pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<SpanContext>) {
+    pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<Around>) {
         self.to.buffer.add(KIND_AT, u64::from(SITE));
         if let Some(around) = around {
-            let flags = if around.is_sampled { SAMPLED } else { 0 };
-            let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
-            self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);
-            self.ids(around);
+            self.context(around.context);
+            if !around.is_own {
+                self.to.buffer.add(KIND_AT, u64::from(FOREIGN));
+            }
         }
         if wanted.place {
             // A line has the room of a text's length.
@@ -99,6 +99,20 @@ impl Writer<'_> {
     pub(crate) fn event_name(&mut self, name: &'static str) {
         let tag = Tag::Module as u64 | u64::from(EVENT_NAME) << TAG_BITS;
         self.text([tag], MaybeStatic::Static(name));
+    }
+
+    /// Writes the ids of the span around the event, after all fields.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn around(&mut self, span: SpanContext) {
+        self.to.buffer.add(KIND_AT, u64::from(SITE));
+        self.context(span);
+    }
+
+    fn context(&mut self, around: SpanContext) {
+        let flags = if around.is_sampled { SAMPLED } else { 0 };
+        let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
+        self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);
+        self.ids(around);
     }
 
     #[inline]

@@ -44,6 +44,16 @@ impl<'a> Writer<'a> {
         writer
     }
 
+    /// Begins an event that only its span has. Its fields are next, and then
+    /// [the span](Self::around).
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {
+        let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
+        writer.to.buffer.add(KIND_AT, (RecordKind::Added as u64) << RECORD_SHIFT);
+        writer.copied_message(name);
+        writer
+    }
+
     /// Writes the ids and the flags of another span, for [`RecordKind::Link`] and
     /// [`RecordKind::Parent`].
     pub(crate) fn link(&mut self, linked: Linked) {

@@ -244,8 +244,11 @@ impl<'a> Own<'a> {
         message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
             let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
-            attributes.add(to, "level", Value::Str(event.level.name()));
-            attributes.add(to, "target", Value::Str(event.target));
+            // An event that was added by a method has neither.
+            if !event.target.is_empty() {
+                attributes.add(to, "level", Value::Str(event.level.name()));
+                attributes.add(to, "target", Value::Str(event.target));
+            }
             place(&event.site, &mut |key, value| attributes.add(to, key, value));
             let visited = event.fields.visit_own(&mut |key, value| {
                 match (key, value) {

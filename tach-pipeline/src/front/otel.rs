@@ -1,0 +1,303 @@
+//! Spans as `opentelemetry` sees them, and as it changes them.
+
+use core::fmt;
+use std::time::SystemTime;
+
+use opentelemetry::trace::{self, Status, TraceContextExt as _};
+use opentelemetry::{Array, Context, KeyValue, Value};
+use tach_core::UnixTime;
+use tracing_core::Metadata;
+use tracing_core::span::{Attributes, Id};
+
+use crate::error::Error;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{RecordKind, Time, Writer};
+use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::thread;
+use crate::trace::otel::active::{self, Active};
+use crate::trace::otel::span::Span;
+use crate::trace::otel::{Foreign, has_baggage, ids};
+use crate::trace::{Contexts, SpanContext, current};
+
+/// The field by which a span is at the boundary of a service.
+const KIND: &str = "otel.kind";
+
+/// What a span that starts takes from the thread's context.
+#[derive(Default)]
+pub(super) struct Surroundings {
+    /// The span that was made current after the thread entered its innermost span.
+    pub(super) foreign: Option<Foreign>,
+    /// The context, if the span is active or there is baggage.
+    values: Option<Context>,
+}
+
+impl Shared {
+    /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
+    #[inline]
+    pub(super) fn activates(&self, metadata: &Metadata<'_>) -> bool {
+        self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND)
+    }
+
+    #[inline]
+    pub(super) fn surroundings(
+        &self,
+        attributes: &Attributes<'_>,
+        is_active: bool,
+    ) -> Surroundings {
+        if !attributes.is_contextual() {
+            return Surroundings::default();
+        }
+        let seen = current::seen(self.id);
+        let surroundings = active::with_current(|context| {
+            let foreign = foreign(context, seen);
+            let values = (is_active || has_baggage(context)).then(|| context.clone());
+            Surroundings { foreign, values }
+        });
+        surroundings.unwrap_or_default()
+    }
+}
+
+/// Returns the span of `context`, unless that is `seen` or a span of this thread's.
+#[inline]
+fn foreign(context: &Context, seen: u64) -> Option<Foreign> {
+    let span = context.span();
+    let ids = ids(span.span_context())?;
+    if ids.span == seen || current::is_in(ids.span) {
+        return None;
+    }
+    Foreign::from_span(span.span_context())
+}
+
+/// Enters a span, which becomes the current one of `opentelemetry` if it is active.
+#[inline]
+pub(super) fn activate(contexts: &Contexts, id: &Id, context: SpanContext) -> Active {
+    if contexts.is_active(id.into_u64()) {
+        if let Some(context) = contexts.otel.active(context.span) {
+            return Active::attach(context);
+        }
+    }
+    Active::leave()
+}
+
+impl Pipeline {
+    /// Keeps the context of a span that starts.
+    #[inline]
+    pub(super) fn keep_context(
+        &self,
+        id: &Id,
+        context: SpanContext,
+        parent: Option<SpanContext>,
+        surroundings: Surroundings,
+        is_active: bool,
+    ) {
+        let Some(contexts) = self.shared().contexts.as_ref() else { return };
+        let mut values = surroundings.values;
+        match &values {
+            Some(values) if has_baggage(values) => contexts.otel.set_baggage(context.span, values),
+            _ => {
+                let parent = parent.map_or(0, |parent| parent.span);
+                values = contexts.otel.inherit_baggage(context.span, parent).or(values);
+            }
+        }
+        if is_active {
+            let values = values.unwrap_or_default();
+            let active = self.with_span(contexts, id, context, &values);
+            contexts.otel.set_active(context.span, active);
+        }
+    }
+
+    /// Returns `values` with the span as the current one.
+    fn with_span(
+        &self,
+        contexts: &Contexts,
+        id: &Id,
+        context: SpanContext,
+        values: &Context,
+    ) -> Context {
+        let state = contexts.states.get(context.span);
+        values.with_span(Span::new(self, id.clone(), context, state.as_deref()))
+    }
+
+    /// Changes the context of an open span that was moved to another trace, or whose values are
+    /// others now.
+    pub(super) fn renew_context(&self, id: &Id, context: SpanContext, values: Option<&Context>) {
+        let shared = self.shared();
+        let Some(contexts) = shared.contexts.as_ref() else { return };
+        if let Some(values) = values {
+            contexts.otel.set_baggage(context.span, values);
+        }
+        if !contexts.is_active(id.into_u64()) {
+            return;
+        }
+        let before = contexts.otel.active(context.span).unwrap_or_default();
+        let active = self.with_span(contexts, id, context, values.unwrap_or(&before));
+        contexts.otel.set_active(context.span, active.clone());
+        // If the span itself is the current one, in place of its former self.
+        let is_current = active::span().is_some_and(|span| span.span == context.span);
+        if is_current && current::is_innermost(shared.id, id.into_u64()) {
+            let _former = current::replace(Active::attach(active));
+        }
+    }
+
+    /// Returns the context in which an open span is current.
+    pub(super) fn otel_context(&self, id: &Id) -> Option<Context> {
+        let contexts = self.shared().contexts.as_ref()?;
+        let context = contexts.get(id.into_u64())?;
+        if contexts.is_active(id.into_u64()) {
+            return contexts.otel.active(context.span);
+        }
+        let values = contexts.otel.with_baggage(context.span).unwrap_or_default();
+        Some(self.with_span(contexts, id, context, &values))
+    }
+
+    /// Sets the parent and the baggage of an open span.
+    pub(super) fn set_parent(
+        &self,
+        id: &Id,
+        metadata: &'static Metadata<'static>,
+        parent: &Context,
+    ) -> Result<(), Error> {
+        let contexts = self.shared().contexts.as_ref();
+        let find = || contexts.and_then(|contexts| contexts.get(id.into_u64()));
+        if find().is_none() {
+            return Err(Error::parent("no pipeline sends the span"));
+        }
+        if let Some(Foreign { span, is_remote }) = Foreign::of(parent) {
+            if !self.set_remote_parent(id, metadata, &span, is_remote) {
+                return Err(Error::parent("the span has one that was set before"));
+            }
+        }
+        if let Some(context) = find() {
+            self.renew_context(id, context, Some(parent));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_attributes(&self, id: &Id, attributes: &[KeyValue]) {
+        self.log_part(id, RecordKind::Values, |to| fields(to, attributes));
+    }
+
+    pub(crate) fn set_otel_status(&self, id: &Id, status: &Status) {
+        match status {
+            Status::Unset => {}
+            Status::Ok => self.set_status(id, Ok(())),
+            Status::Error { description } => self.set_status(id, Err(description)),
+        }
+    }
+
+    pub(crate) fn link_to_otel(
+        &self,
+        id: &Id,
+        linked: &trace::SpanContext,
+        attributes: &[KeyValue],
+    ) {
+        let Some(Foreign { span, is_remote }) = Foreign::from_span(linked) else { return };
+        self.log_part(id, RecordKind::Link, |to| {
+            span.write(to, is_remote);
+            fields(to, attributes);
+        });
+    }
+
+    /// Adds an event to an open span, and to no sink of events. Without a `time`, it is now.
+    pub(crate) fn add_event(
+        &self,
+        id: &Id,
+        name: &str,
+        time: Option<SystemTime>,
+        attributes: &[KeyValue],
+    ) {
+        let shared = self.shared();
+        let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()));
+        let Some(context) = known.filter(|context| context.is_sampled) else { return };
+        let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
+        let time = given.unwrap_or_else(|| shared.clock_time());
+        thread::log(shared, |scratch| {
+            let mut to = Writer::begin_added(scratch, time, name);
+            fields(&mut to, attributes);
+            to.around(context);
+            to.end();
+        });
+    }
+}
+
+fn fields(to: &mut Writer<'_>, attributes: &[KeyValue]) {
+    for attribute in attributes {
+        let key = MaybeStatic::Borrowed(attribute.key.as_str());
+        match &attribute.value {
+            Value::Bool(value) => to.field(key, (*value).into()),
+            Value::I64(value) => to.field(key, (*value).into()),
+            Value::F64(value) => to.field(key, (*value).into()),
+            Value::String(text) => to.field(key, text.as_str().into()),
+            Value::Array(array) => to.nested_field(key, format_args!("{}", Json(array))),
+            // A kind that a later version adds.
+            other => to.printed_field(key, format_args!("{other}")),
+        }
+    }
+}
+
+/// Prints a list as JSON.
+struct Json<'a>(&'a Array);
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Array::Bool(all) => list(f, all, |f, value| write!(f, "{value}")),
+            Array::I64(all) => list(f, all, |f, value| write!(f, "{value}")),
+            // With a point or an exponent, by which a reader knows it from an integer.
+            Array::F64(all) => list(f, all, |f, value| {
+                if value.is_finite() { write!(f, "{value:?}") } else { write!(f, "\"{value}\"") }
+            }),
+            Array::String(all) => list(f, all, |f, text| string(f, text.as_str())),
+            other => string(f, &other.to_string()),
+        }
+    }
+}
+
+fn list<T>(
+    f: &mut fmt::Formatter<'_>,
+    all: &[T],
+    each: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    f.write_str("[")?;
+    for (at, value) in all.iter().enumerate() {
+        if at > 0 {
+            f.write_str(",")?;
+        }
+        each(f, value)?;
+    }
+    f.write_str("]")
+}
+
+fn string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("\"")?;
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => write!(f, "\\{character}")?,
+            '\0'..='\x1f' => write!(f, "\\u{:04x}", u32::from(character))?,
+            character => write!(f, "{character}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::StringValue;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_json() {
+        let texts = ["a", "\"\\\n\u{1}é"].map(StringValue::from).to_vec();
+        for (array, expected) in [
+            (Array::Bool(vec![true, false]), "[true,false]"),
+            (Array::I64(vec![]), "[]"),
+            (Array::I64(vec![-1, 2]), "[-1,2]"),
+            (Array::F64(vec![1.0, f64::NAN]), r#"[1.0,"NaN"]"#),
+            (Array::String(texts), r#"["a","\"\\\u000a\u0001é"]"#),
+        ] {
+            assert_eq!(Json(&array).to_string(), expected);
+        }
+    }
+}

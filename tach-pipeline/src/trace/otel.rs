@@ -1,0 +1,116 @@
+//! Spans and the `Context` of `opentelemetry`: each takes its parents from the other.
+
+pub(crate) mod active;
+pub(crate) mod span;
+
+use std::sync::Arc;
+
+use opentelemetry::Context;
+use opentelemetry::baggage::BaggageExt as _;
+use opentelemetry::trace::{self, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
+
+use super::SpanContext;
+use super::by_span::BySpan;
+use super::w3c::TraceContext;
+
+/// The contexts of open spans.
+pub(crate) struct Kept {
+    /// The context of each [active](super::Contexts::is_active) span, with that span.
+    active: BySpan<Context>,
+    /// The context around each span with baggage, at its start or by `set_parent`.
+    with_baggage: BySpan<Context>,
+}
+
+impl Kept {
+    pub(super) fn new() -> Self {
+        Self { active: BySpan::new(), with_baggage: BySpan::new() }
+    }
+
+    /// Returns the context to enter an active span with.
+    #[inline]
+    pub(crate) fn active(&self, span: u64) -> Option<Context> {
+        self.active.get(span)
+    }
+
+    /// Returns the context with the baggage of a span, unless it has none.
+    #[inline]
+    pub(crate) fn with_baggage(&self, span: u64) -> Option<Context> {
+        self.with_baggage.get(span)
+    }
+
+    /// Sets the context that an active span is entered with.
+    pub(crate) fn set_active(&self, span: u64, context: Context) {
+        self.active.set(span, Some(context));
+    }
+
+    /// Sets the baggage of a span to the context's.
+    pub(crate) fn set_baggage(&self, span: u64, context: &Context) {
+        let with_baggage = has_baggage(context).then(|| context.clone());
+        self.with_baggage.set(span, with_baggage);
+    }
+
+    /// Sets the baggage of a span to its parent's.
+    #[inline]
+    pub(crate) fn inherit_baggage(&self, span: u64, parent: u64) -> Option<Context> {
+        self.with_baggage.inherit(span, parent)
+    }
+
+    /// Removes a span that is closed.
+    #[inline]
+    pub(super) fn remove(&self, span: u64, is_active: bool) {
+        if is_active {
+            self.active.remove(span);
+        }
+        self.with_baggage.remove(span);
+    }
+}
+
+pub(crate) fn has_baggage(context: &Context) -> bool {
+    !context.baggage().is_empty()
+}
+
+/// A span that is the current one of `opentelemetry`, and no span of a pipeline.
+pub(crate) struct Foreign {
+    pub(crate) span: TraceContext,
+    pub(crate) is_remote: bool,
+}
+
+impl Foreign {
+    /// Returns the span of a context, unless it has none.
+    pub(crate) fn of(context: &Context) -> Option<Self> {
+        Self::from_span(context.span().span_context())
+    }
+
+    pub(crate) fn from_span(span: &trace::SpanContext) -> Option<Self> {
+        let ids = ids(span)?;
+        let state = span.trace_state().header();
+        let state = (!state.is_empty()).then(|| Arc::from(state));
+        Some(Self { span: TraceContext::of(ids, state), is_remote: span.is_remote() })
+    }
+}
+
+/// Returns the ids of a span of `opentelemetry`, unless they are not valid.
+#[inline]
+pub(crate) fn ids(span: &trace::SpanContext) -> Option<SpanContext> {
+    span.is_valid().then(|| SpanContext {
+        trace: u128::from_be_bytes(span.trace_id().to_bytes()),
+        span: number(span),
+        is_sampled: span.is_sampled(),
+    })
+}
+
+/// Returns the id of a span, or zero.
+#[inline]
+fn number(span: &trace::SpanContext) -> u64 {
+    u64::from_be_bytes(span.span_id().to_bytes())
+}
+
+/// Returns a span of this process as `opentelemetry` has it.
+fn span_context(context: SpanContext, state: Option<&str>) -> trace::SpanContext {
+    let flags = if context.is_sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
+    // A text that this type refuses is dropped as a whole, as W3C's recommendation asks.
+    let state = state.and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
+    let trace = TraceId::from_bytes(context.trace.to_be_bytes());
+    let span = SpanId::from_bytes(context.span.to_be_bytes());
+    trace::SpanContext::new(trace, span, flags, false, state)
+}

@@ -1,0 +1,90 @@
+//! The context of `opentelemetry` that is current in a thread.
+
+use core::mem;
+use std::panic;
+
+use opentelemetry::trace::TraceContextExt as _;
+use opentelemetry::{Context, ContextGuard};
+
+use super::{ids, number};
+use crate::trace::SpanContext;
+
+thread_local! {
+    static ALIVE: Alive = Alive::new();
+}
+
+/// Lives in a thread no longer than `opentelemetry`'s own memory of the thread, whose use after
+/// that panics. Destructors run in the reverse order of the first uses.
+struct Alive {
+    is_alive: bool,
+}
+
+impl Alive {
+    /// If this is the first use, and the other memory is gone already, its panic is caught.
+    #[cold]
+    fn new() -> Self {
+        Self { is_alive: panic::catch_unwind(|| Context::map_current(|_| ())).is_ok() }
+    }
+}
+
+/// Has the thread forget the value before `opentelemetry` forgets its own.
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.is_alive = false;
+    }
+}
+
+/// Calls `f` with the current context, unless the thread is ending. `f` must not attach or detach
+/// one.
+#[inline]
+pub(crate) fn with_current<R>(f: impl FnOnce(&Context) -> R) -> Option<R> {
+    is_alive().then(|| Context::map_current(f))
+}
+
+/// Returns the ids of the current span, if there is one.
+#[inline]
+pub(crate) fn span() -> Option<SpanContext> {
+    with_current(|context| ids(context.span().span_context())).flatten()
+}
+
+#[inline]
+fn is_alive() -> bool {
+    ALIVE.try_with(|alive| alive.is_alive).unwrap_or(false)
+}
+
+/// How a thread entered a span.
+pub(crate) struct Active {
+    /// The id of the current span of `opentelemetry` right after, or zero.
+    pub(crate) seen: u64,
+    guard: Option<ContextGuard>,
+}
+
+impl Active {
+    /// Makes `context` the current one until this is dropped. If another one was attached since,
+    /// that one stays current.
+    pub(crate) fn attach(context: Context) -> Self {
+        let seen = number(context.span().span_context());
+        Self { seen, guard: is_alive().then(|| context.attach()) }
+    }
+
+    /// Leaves the current context.
+    #[inline]
+    pub(crate) fn leave() -> Self {
+        let seen = with_current(|context| number(context.span().span_context()));
+        Self { seen: seen.unwrap_or(0), guard: None }
+    }
+}
+
+impl Drop for Active {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            if is_alive() {
+                drop(guard);
+            } else {
+                // The context was dropped with the thread's others.
+                mem::forget(guard);
+            }
+        }
+    }
+}

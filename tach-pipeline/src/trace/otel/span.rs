@@ -1,0 +1,106 @@
+//! A span as the API of `opentelemetry` has it.
+
+use core::fmt;
+use std::borrow::Cow;
+use std::time::SystemTime;
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{self, Status};
+
+use super::span_context;
+use tracing_core::span::Id;
+
+use crate::pipeline::{Pipeline, WeakPipeline};
+use crate::trace::SpanContext;
+
+/// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
+///
+/// It does not keep the pipeline, which would otherwise keep itself by the contexts of its open
+/// spans.
+pub(crate) struct Span {
+    pipeline: WeakPipeline,
+    id: Id,
+    ids: SpanContext,
+    context: trace::SpanContext,
+}
+
+impl Span {
+    pub(crate) fn new(pipeline: &Pipeline, id: Id, ids: SpanContext, state: Option<&str>) -> Self {
+        let context = span_context(ids, state);
+        Self { pipeline: pipeline.downgrade(), id, ids, context }
+    }
+
+    /// Calls `f` with the span's pipeline, if the span is open and recorded.
+    fn with<R>(&self, f: impl FnOnce(&Pipeline, &Id) -> R) -> Option<R> {
+        if !self.ids.is_sampled {
+            return None;
+        }
+        let pipeline = self.pipeline.upgrade()?;
+        // The number may be another span's by now.
+        let open = pipeline.shared().contexts.as_ref()?.get(self.id.into_u64())?;
+        (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, &self.id))
+    }
+}
+
+impl trace::Span for Span {
+    fn add_event<T>(&mut self, name: T, attributes: Vec<KeyValue>)
+    where
+        T: Into<Cow<'static, str>>,
+    {
+        self.with(|pipeline, id| pipeline.add_event(id, &name.into(), None, &attributes));
+    }
+
+    fn add_event_with_timestamp<T>(
+        &mut self,
+        name: T,
+        timestamp: SystemTime,
+        attributes: Vec<KeyValue>,
+    ) where
+        T: Into<Cow<'static, str>>,
+    {
+        let time = Some(timestamp);
+        self.with(|pipeline, id| pipeline.add_event(id, &name.into(), time, &attributes));
+    }
+
+    fn span_context(&self) -> &trace::SpanContext {
+        &self.context
+    }
+
+    fn is_recording(&self) -> bool {
+        self.with(|_, _| ()).is_some()
+    }
+
+    fn set_attribute(&mut self, attribute: KeyValue) {
+        self.with(|pipeline, id| pipeline.set_attributes(id, &[attribute]));
+    }
+
+    fn set_attributes(&mut self, attributes: impl IntoIterator<Item = KeyValue>) {
+        let attributes: Vec<_> = attributes.into_iter().collect();
+        self.with(|pipeline, id| pipeline.set_attributes(id, &attributes));
+    }
+
+    fn set_status(&mut self, status: Status) {
+        self.with(|pipeline, id| pipeline.set_otel_status(id, &status));
+    }
+
+    fn update_name<T>(&mut self, new_name: T)
+    where
+        T: Into<Cow<'static, str>>,
+    {
+        let name = KeyValue::new("otel.name", new_name.into());
+        self.with(|pipeline, id| pipeline.set_attributes(id, &[name]));
+    }
+
+    fn add_link(&mut self, linked: trace::SpanContext, attributes: Vec<KeyValue>) {
+        self.with(|pipeline, id| pipeline.link_to_otel(id, &linked, &attributes));
+    }
+
+    /// Does nothing: the span of `tracing` ends when its last handle is dropped.
+    fn end_with_timestamp(&mut self, _timestamp: SystemTime) {}
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span").field("context", &self.context).finish_non_exhaustive()
+    }
+}
