@@ -167,7 +167,7 @@ impl Collector {
         self.http
     }
 
-    /// Waits for `count` items of the key, `spans` or `logRecords`, and returns all.
+    /// Waits for `count` items of the key, such as `spans` or `logRecords`, and returns all.
     #[must_use]
     pub fn received(&self, key: &str, count: usize) -> Vec<Value> {
         let running = self.running.as_ref().expect("the Collector runs");
@@ -216,6 +216,7 @@ service:
   pipelines:
     traces: {{receivers: [otlp], exporters: [file]}}
     logs: {{receivers: [otlp], exporters: [file]}}
+    metrics: {{receivers: [otlp], exporters: [file]}}
 "#
     )
 }

@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
-use tach_core::UnixTime;
+use tach_core::{Instant, UnixTime};
 
 use self::inboxes::Inboxes;
 use self::order::Merge;
@@ -48,6 +48,8 @@ pub(crate) struct BackEnd {
     interval: Duration,
     /// When refused records were reported last.
     refusals_reported: UnixTime,
+    /// When the durations of spans were passed to the sinks last.
+    exported: Instant,
     flushed: u64,
     reopened: u64,
 }
@@ -72,6 +74,7 @@ impl BackEnd {
             sinks,
             interval,
             refusals_reported,
+            exported: Instant::now(),
             flushed: 0,
             reopened: 0,
         }
@@ -130,6 +133,7 @@ impl BackEnd {
         let now = shared.now();
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
         self.report_refusals(now, is_asked);
+        self.export_durations(now, is_asked);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         match flush {
@@ -166,6 +170,21 @@ impl BackEnd {
             traces.trim();
         }
         found
+    }
+
+    /// Passes the durations of spans to the sinks that take them, each period.
+    fn export_durations(&mut self, now: UnixTime, is_asked: bool) {
+        let period = self.sinks.period();
+        let Some((durations, period)) = self.shared.durations.as_ref().zip(period) else { return };
+        let at = Instant::now();
+        let is_due = at.saturating_duration_since(self.exported) >= period;
+        if (!is_asked && !is_due) || durations.lock().is_empty() {
+            return;
+        }
+        self.exported = at;
+        if self.sinks.durations(durations, now) {
+            durations.lock().end_period(now);
+        }
     }
 
     /// Reports the records over the rate limit, each second.

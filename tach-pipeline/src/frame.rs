@@ -68,6 +68,8 @@ const SPANS: u32 = 8;
 const SITE: u32 = 16;
 /// The span whose ids follow is none of the pipeline.
 const FOREIGN: u32 = 32;
+/// The span is not sampled. Only its duration is asked for.
+const UNSAMPLED: u32 = 64;
 
 /// The lowest bit of a text's number or length in a word: the upper half.
 const TEXT_SHIFT: u32 = u32::BITS;

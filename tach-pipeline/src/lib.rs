@@ -250,6 +250,7 @@
 )]
 
 mod back_end;
+mod durations;
 mod error;
 mod filter;
 mod frame;
@@ -267,6 +268,10 @@ mod thread;
 mod trace;
 mod unlocked;
 
+#[cfg(feature = "tracing")]
+pub use crate::durations::options::Durations;
+#[cfg(feature = "tracing")]
+pub use crate::durations::snapshot::SpanDurations;
 pub use crate::error::Error;
 #[cfg(feature = "opentelemetry")]
 pub use crate::front::otel_span_ext::OpenTelemetrySpanExt;

@@ -16,6 +16,10 @@ use std::sync::Arc;
 
 use log::LevelFilter;
 
+#[cfg(feature = "tracing")]
+use crate::durations::Collected;
+#[cfg(feature = "tracing")]
+use crate::durations::snapshot::SpanDurations;
 use crate::error::Error;
 use crate::filter::Levels;
 use crate::frame::Writer;
@@ -212,6 +216,39 @@ impl Pipeline {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared().counts.stats()
+    }
+
+    /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
+    /// pipeline was built: nothing unless [`Builder::durations`] or `Sink::otlp_durations` has them
+    /// collected, and nothing in a forked process.
+    ///
+    /// Spans that ended a moment ago are missing until the back end has read their records. After a
+    /// [`flush`](Self::flush) all are there.
+    ///
+    /// # Cost
+    ///
+    /// Copies the histograms, up to 2 KiB each. The back end waits meanwhile, callers do not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Durations, Pipeline};
+    ///
+    /// let pipeline = Pipeline::builder().durations(Durations::new()).build()?;
+    /// for spans in pipeline.durations() {
+    ///     println!("{} took {:?} at the median", spans.name(), spans.quantile(0.5));
+    /// }
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    ///
+    /// [chosen attributes]: crate::Durations::attribute
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn durations(&self) -> Vec<SpanDurations> {
+        let shared = self.shared();
+        // In a forked process nobody may be left to release the lock.
+        let durations = shared.durations.as_ref().filter(|_| !shared.is_forked());
+        durations.map_or_else(Vec::new, Collected::snapshot)
     }
 
     /// Opens all files again, after another program has moved them away.

@@ -15,6 +15,7 @@ use self::flush::{Flush, Why};
 use self::handle::Handle;
 use self::process::Process;
 use self::wake::Waker;
+use crate::durations::Collected;
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::{Buffer, Time, Wanted};
@@ -42,8 +43,10 @@ pub(crate) struct Shared {
     /// Whether each span becomes the current one of `opentelemetry` when it is entered.
     #[cfg(feature = "opentelemetry")]
     pub(crate) activates_all: bool,
-    /// `None` if no sink takes spans.
+    /// `None` if neither a sink takes spans nor their durations are collected.
     pub(crate) contexts: Option<Contexts>,
+    /// `None` if no durations are collected.
+    pub(crate) durations: Option<Collected>,
     pub(crate) queues: Queues,
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
@@ -82,7 +85,8 @@ impl Shared {
             sends_unfinished: false,
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
-            contexts: wanted.spans.then(Contexts::new),
+            contexts: (wanted.spans || wanted.durations).then(Contexts::new),
+            durations: None,
             queues,
             waker: Waker::default(),
             flush: Flush::new(counts.sinks.len()),

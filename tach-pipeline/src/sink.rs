@@ -94,6 +94,8 @@ pub struct Sink {
     #[cfg(feature = "syslog")]
     header: Option<syslog::Header>,
     buffer_bytes: usize,
+    /// How often durations of spans are sent, if they are.
+    period: Option<Duration>,
 }
 
 impl Sink {
@@ -260,6 +262,43 @@ impl Sink {
         }
     }
 
+    /// Sends the durations of spans to a collector of OpenTelemetry, as OTLP over HTTP without TLS:
+    /// the metric `traces.span.metrics.duration` in seconds, an exponential histogram for each name
+    /// of a span. The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
+    ///
+    /// All spans are counted, also those that `Sampling` or `Tail` leaves out: see
+    /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
+    /// and those that are chosen there. The metric is sent each minute, or each
+    /// [`Otlp::metric_interval`], at a flush and at the exit.
+    ///
+    /// If a collector can't be reached, the sink proceeds as [`otlp`](Self::otlp) does.
+    /// [`level`](Self::level) and [`filter`](Self::filter) have no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    ///
+    /// let otlp = Otlp::from_env();
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::otlp_spans(otlp.clone()))
+    ///     .sink(Sink::otlp_durations(otlp))
+    ///     .init()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[must_use]
+    pub fn otlp_durations(options: Otlp) -> Self {
+        let (period, temporality) = options.of_metrics();
+        let target = Target::Otlp(Box::new(options), Signal::Metrics);
+        Self {
+            content: Content::Durations(otlp::write_durations, temporality),
+            buffer_bytes: otlp::BUFFER_BYTES,
+            period: Some(period),
+            ..Self::to(target)
+        }
+    }
+
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
     /// The writer needs no buffer, and is flushed only with the pipeline.
@@ -292,6 +331,7 @@ impl Sink {
             is_colored: false,
             max_wait: None,
             buffer_bytes: MOST_WAITING,
+            period: None,
             #[cfg(feature = "syslog")]
             header: None,
         }

@@ -1,5 +1,6 @@
 //! Traces: the spans that are open, and those that wait until their trace is decided about.
 
+mod durations;
 mod lost_ends;
 mod spans;
 mod tail;
@@ -8,8 +9,10 @@ use std::sync::Arc;
 
 use tach_core::{Instant, UnixTime};
 
+use self::durations::Timed;
 use self::spans::Spans;
 use self::tail::Waiting;
+use crate::durations::Collected;
 use crate::frame::Frame;
 use crate::shared::Shared;
 use crate::trace::span::Span;
@@ -23,6 +26,7 @@ pub(super) struct Traces {
 
 /// The way of spans that have ended to the sinks.
 struct Ended {
+    timed: Timed,
     /// `None` if every trace is kept.
     tail: Option<Waiting>,
 }
@@ -35,8 +39,8 @@ impl Traces {
         most_events: u32,
     ) -> Self {
         let tail = tail.map(|options| Waiting::new(options, redacted.to_vec()));
-        let spans = Spans::new(redacted.to_vec(), most_events);
-        Self { shared, spans, ended: Ended { tail } }
+        let spans = Spans::new(redacted.to_vec(), most_events, shared.durations.is_some());
+        Self { shared, spans, ended: Ended { timed: Timed::default(), tail } }
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -60,7 +64,8 @@ impl Traces {
     /// in the round before.
     pub(super) fn end_round(&mut self, start: UnixTime, mut pass_on: impl FnMut(&Span<'_>)) {
         let Self { shared, spans, ended } = self;
-        spans.end_round(|span| ended.span(span, &mut pass_on));
+        let durations = shared.durations.as_ref();
+        spans.end_round(|span| ended.span(span, durations, &mut pass_on));
         if let Some(tail) = &mut ended.tail {
             tail.end_round(Instant::now(), &shared.counts.early, pass_on);
         }
@@ -73,10 +78,11 @@ impl Traces {
     /// the process ends, also those that are open, if that is wanted.
     pub(super) fn finish(&mut self, process_ends: bool, mut pass_on: impl FnMut(&Span<'_>)) {
         let Self { shared, spans, ended } = self;
-        spans.finish(|span| ended.span(span, &mut pass_on));
+        let durations = shared.durations.as_ref();
+        spans.finish(|span| ended.span(span, durations, &mut pass_on));
         if process_ends && shared.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
-            spans.unfinished(time, wall, |span| ended.span(span, &mut pass_on));
+            spans.unfinished(time, wall, |span| ended.span(span, durations, &mut pass_on));
         }
         if let Some(tail) = &mut ended.tail {
             tail.finish(Instant::now(), &shared.counts.early, pass_on);
@@ -100,8 +106,20 @@ impl Traces {
 }
 
 impl Ended {
-    /// Passes the span on, or has it wait until its trace is decided about.
-    fn span(&mut self, span: &Span<'_>, pass_on: &mut impl FnMut(&Span<'_>)) {
+    /// Counts the duration. Passes a span that is sampled on, or has it wait until its trace is
+    /// decided about.
+    fn span(
+        &mut self,
+        span: &Span<'_>,
+        durations: Option<&Collected>,
+        pass_on: &mut impl FnMut(&Span<'_>),
+    ) {
+        if let Some(durations) = durations {
+            self.timed.span(span, durations);
+        }
+        if !span.context.is_sampled {
+            return;
+        }
         match &mut self.tail {
             Some(tail) => tail.span(span, Instant::now(), pass_on),
             None => pass_on(span),

@@ -9,6 +9,7 @@ use tach_core::UnixTime;
 use tracing_core::Metadata;
 use tracing_core::span::{Attributes, Id};
 
+use super::spans::is_chosen;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{RecordKind, Time, Writer};
@@ -36,7 +37,9 @@ impl Shared {
     /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
     #[inline]
     pub(super) fn activates(&self, metadata: &Metadata<'_>) -> bool {
-        self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND)
+        // A span that is not sent is no parent for the SDK's.
+        self.wanted.spans
+            && (self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
     #[inline]
@@ -142,7 +145,8 @@ impl Pipeline {
 
     /// Returns the context in which an open span is current.
     pub(super) fn otel_context(&self, id: &Id) -> Option<Context> {
-        let contexts = self.shared().contexts.as_ref()?;
+        let shared = self.shared();
+        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         let context = contexts.get(id.into_u64())?;
         if contexts.is_active(id.into_u64()) {
             return contexts.otel.active(context.span);
@@ -158,7 +162,8 @@ impl Pipeline {
         metadata: &'static Metadata<'static>,
         parent: &Context,
     ) -> Result<(), Error> {
-        let contexts = self.shared().contexts.as_ref();
+        let shared = self.shared();
+        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans);
         let find = || contexts.and_then(|contexts| contexts.get(id.into_u64()));
         if find().is_none() {
             return Err(Error::parent("no pipeline sends the span"));
@@ -175,7 +180,10 @@ impl Pipeline {
     }
 
     pub(crate) fn set_attributes(&self, id: &Id, attributes: &[KeyValue]) {
-        self.log_part(id, RecordKind::Values, |to| fields(to, attributes));
+        self.log_values(id, |to, chosen| {
+            let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
+            fields(to, attributes.iter().filter(is_chosen));
+        });
     }
 
     pub(crate) fn set_otel_status(&self, id: &Id, status: &Status) {
@@ -195,7 +203,7 @@ impl Pipeline {
         let Some(Foreign { span, is_remote }) = Foreign::from_span(linked) else { return };
         self.log_part(id, RecordKind::Link, |to| {
             span.write(to, is_remote);
-            fields(to, attributes);
+            fields(to, attributes.iter());
         });
     }
 
@@ -214,14 +222,14 @@ impl Pipeline {
         let time = given.unwrap_or_else(|| shared.clock_time());
         thread::log(shared, |scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
-            fields(&mut to, attributes);
+            fields(&mut to, attributes.iter());
             to.around(context);
             to.end();
         });
     }
 }
 
-fn fields(to: &mut Writer<'_>, attributes: &[KeyValue]) {
+fn fields<'a>(to: &mut Writer<'_>, attributes: impl Iterator<Item = &'a KeyValue>) {
     for attribute in attributes {
         let key = MaybeStatic::Borrowed(attribute.key.as_str());
         match &attribute.value {

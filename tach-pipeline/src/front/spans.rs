@@ -4,7 +4,8 @@ use tach_log::Value;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata};
 
-use super::tracing::{Visitor, level, place};
+use super::tracing::{Chosen, Visitor, key, level, place};
+use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, RecordKind, Writer};
 use crate::pipeline::Pipeline;
@@ -63,7 +64,7 @@ impl Pipeline {
         #[cfg(feature = "opentelemetry")]
         self.keep_context(id, context, parent, surroundings, is_active);
         if !context.is_sampled {
-            return;
+            return self.start_unsampled(attributes, context);
         }
         // One of another trace is not the span's.
         let parent = parent.filter(|parent| parent.trace == context.trace);
@@ -98,8 +99,48 @@ impl Pipeline {
         });
     }
 
+    /// Logs the start of a span that is not sampled, if its duration is asked for.
+    fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) {
+        let shared = self.shared();
+        let Some(durations) = &shared.durations else { return };
+        let (metadata, chosen) = (attributes.metadata(), durations.attributes());
+        let has_chosen = !chosen.is_empty()
+            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
+        let time = shared.clock_time();
+        thread::log(shared, |scratch| {
+            let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
+            let mut to = Writer::begin_span(scratch, time, level, target, name, context, None);
+            to.unsampled();
+            if has_chosen {
+                attributes.record(&mut Chosen::new(Visitor::of_span(&mut to), chosen));
+            }
+            to.end();
+        });
+    }
+
     pub(super) fn record_values(&self, id: &Id, values: &Record<'_>) {
-        self.log_part(id, RecordKind::Values, |to| values.record(&mut Visitor::of_span(to)));
+        self.log_values(id, |to, chosen| match chosen {
+            None => values.record(&mut Visitor::of_span(to)),
+            Some(chosen) => values.record(&mut Chosen::new(Visitor::of_span(to), chosen)),
+        });
+    }
+
+    /// Logs values of an open span. If the span is not sampled, passes the keys of the values that
+    /// are asked for nevertheless, if there are any.
+    #[inline]
+    pub(super) fn log_values(
+        &self,
+        id: &Id,
+        write: impl FnOnce(&mut Writer<'_>, Option<&[String]>),
+    ) {
+        let Some(context) = self.context(id) else { return };
+        if context.is_sampled {
+            return self.log_record(context, RecordKind::Values, |to| write(to, None));
+        }
+        let chosen = self.shared().durations.as_ref().map_or(&[][..], Collected::attributes);
+        if !chosen.is_empty() {
+            self.log_record(context, RecordKind::Values, |to| write(to, Some(chosen)));
+        }
     }
 
     pub(super) fn link_spans(&self, id: &Id, follows: &Id) {
@@ -124,7 +165,9 @@ impl Pipeline {
         is_remote: bool,
     ) -> bool {
         let shared = self.shared();
-        let Some(contexts) = shared.contexts.as_ref() else { return false };
+        let Some(contexts) = shared.contexts.as_ref().filter(|_| shared.wanted.spans) else {
+            return false;
+        };
         let Some(before) = contexts.get(id.into_u64()) else { return false };
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled = shared.sampling.has(Some(parent.context()), trace, target, name);
@@ -150,7 +193,9 @@ impl Pipeline {
 
     /// Returns the ids of an open span, for a header.
     pub(super) fn trace_context(&self, id: &Id) -> Option<TraceContext> {
-        let contexts = self.shared().contexts.as_ref()?;
+        let shared = self.shared();
+        // Without a sink of spans, no span is worth a header.
+        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         let context = contexts.get(id.into_u64())?;
         Some(TraceContext::of(context, contexts.states.get(context.span)))
     }
@@ -166,17 +211,14 @@ impl Pipeline {
     }
 
     pub(super) fn set_fields(&self, id: &Id, fields: &[(&str, Value<'_>)]) {
-        self.log_part(id, RecordKind::Values, |to| {
-            for &(key, value) in fields {
-                let key = MaybeStatic::Borrowed(key);
-                match value {
-                    Value::Json(_) | Value::Error(_) => {
-                        to.printed_field(key, format_args!("{value}"));
-                    }
-                    value => to.field(key, value),
-                }
-            }
+        self.log_values(id, |to, chosen| {
+            let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
+            fields.for_each(|field| set_field(to, *field));
         });
+    }
+
+    fn context(&self, id: &Id) -> Option<SpanContext> {
+        self.shared().contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()))
     }
 
     #[inline]
@@ -201,19 +243,20 @@ impl Pipeline {
     }
 
     pub(super) fn end_span(&self, id: &Id) {
+        let Some(contexts) = self.shared().contexts.as_ref() else { return };
         // Before the ids are removed: a span without ids has logged its end.
-        self.log_part(id, RecordKind::End, |_| {});
-        if let Some(contexts) = self.shared().contexts.as_ref() {
-            contexts.remove(id.into_u64());
+        if let Some(context) = contexts.get(id.into_u64()) {
+            if context.is_sampled || self.shared().wanted.durations {
+                self.log_record(context, RecordKind::End, |_| {});
+            }
         }
+        contexts.remove(id.into_u64());
     }
 
     /// Logs a part of an open span.
     #[inline]
     pub(super) fn log_part(&self, id: &Id, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
-        let shared = self.shared();
-        let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()));
-        if let Some(context) = known {
+        if let Some(context) = self.context(id) {
             self.log_part_of(context, kind, write);
         }
     }
@@ -226,9 +269,18 @@ impl Pipeline {
         kind: RecordKind,
         write: impl FnOnce(&mut Writer<'_>),
     ) {
-        if !context.is_sampled {
-            return;
+        if context.is_sampled {
+            self.log_record(context, kind, write);
         }
+    }
+
+    #[inline]
+    fn log_record(
+        &self,
+        context: SpanContext,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
         let shared = self.shared();
         let time = shared.clock_time();
         thread::log(shared, |scratch| {
@@ -236,5 +288,18 @@ impl Pipeline {
             write(&mut to);
             to.end();
         });
+    }
+}
+
+/// Returns whether a key is one of the chosen ones, if only those are asked for.
+pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
+    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
+}
+
+fn set_field(to: &mut Writer<'_>, (key, value): (&str, Value<'_>)) {
+    let key = MaybeStatic::Borrowed(key);
+    match value {
+        Value::Json(_) | Value::Error(_) => to.printed_field(key, format_args!("{value}")),
+        value => to.field(key, value),
     }
 }

@@ -14,6 +14,7 @@ use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
+use super::spans::is_chosen;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Place, Writer};
@@ -345,7 +346,7 @@ fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> {
 }
 
 /// Returns the key without the `r#` of names such as `r#type`.
-fn key(field: &Field) -> &'static str {
+pub(super) fn key(field: &Field) -> &'static str {
     let name = field.name();
     name.strip_prefix("r#").unwrap_or(name)
 }
@@ -432,6 +433,62 @@ impl Visit for Visitor<'_, '_> {
                 .printed_message(format_args!("{}", adapter::joined(adapter::chain(&chain))));
         }
         self.to.error_field(MaybeStatic::Static(key(field)), value);
+    }
+}
+
+/// Writes the values of these keys alone.
+pub(super) struct Chosen<'a, 'b> {
+    to: Visitor<'a, 'b>,
+    keys: &'a [String],
+}
+
+impl<'a, 'b> Chosen<'a, 'b> {
+    pub(super) fn new(to: Visitor<'a, 'b>, keys: &'a [String]) -> Self {
+        Self { to, keys }
+    }
+
+    fn with(&mut self, field: &Field, visit: impl FnOnce(&mut Visitor<'a, 'b>)) {
+        if is_chosen(Some(self.keys), key(field)) {
+            visit(&mut self.to);
+        }
+    }
+}
+
+impl Visit for Chosen<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.with(field, |to| to.record_debug(field, value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.with(field, |to| to.record_str(field, value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.with(field, |to| to.record_i64(field, value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.with(field, |to| to.record_u64(field, value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.with(field, |to| to.record_i128(field, value));
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.with(field, |to| to.record_u128(field, value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.with(field, |to| to.record_f64(field, value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.with(field, |to| to.record_bool(field, value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
+        self.with(field, |to| to.record_error(field, value));
     }
 }
 

@@ -10,6 +10,8 @@ use tach_core::Clock;
 
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
+use crate::durations::Collected;
+use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
 use crate::frame::texts;
@@ -72,6 +74,7 @@ pub struct Builder {
     sends_unfinished: bool,
     #[cfg(feature = "opentelemetry")]
     activates_all: bool,
+    durations: Option<Durations>,
 }
 
 impl Builder {
@@ -95,6 +98,7 @@ impl Builder {
             sends_unfinished: false,
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
+            durations: None,
         }
     }
 
@@ -443,6 +447,23 @@ impl Builder {
         self
     }
 
+    /// Collects the durations of spans of tracing in histograms, for
+    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp_durations`, which
+    /// collects them by name if this is not called.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Durations, Pipeline};
+    ///
+    /// let builder = Pipeline::builder().durations(Durations::new().attribute("http.route"));
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn durations(mut self, durations: Durations) -> Self {
+        self.durations = Some(durations);
+        self
+    }
+
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
@@ -474,7 +495,9 @@ impl Builder {
         texts::set_up();
         barrier::set_up();
         let counts = opened.counts();
-        let wanted = opened.wanted();
+        let mut wanted = opened.wanted();
+        let durations = self.durations.or_else(|| wanted.durations.then(Durations::new));
+        wanted.durations = durations.is_some();
         let mut shared = Shared::new(
             filters,
             limits,
@@ -484,7 +507,9 @@ impl Builder {
             self.clock,
             counts,
         );
-        shared.sampling = self.sampling;
+        // Without a sink of spans nothing but the durations is asked for.
+        shared.sampling = if wanted.spans { self.sampling } else { Sampling::none() };
+        shared.durations = durations.map(|options| Collected::new(options, shared.now()));
         shared.sends_unfinished = self.sends_unfinished;
         #[cfg(feature = "opentelemetry")]
         {
@@ -559,6 +584,7 @@ impl fmt::Debug for Builder {
             .field("sampling", &self.sampling)
             .field("tail", &self.tail)
             .field("sends_unfinished", &self.sends_unfinished)
+            .field("durations", &self.durations)
             .finish_non_exhaustive()
     }
 }

@@ -14,8 +14,9 @@ use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::Writer;
 use super::worker::{Plan, Worker};
+use crate::durations::{Collected, Temporality};
 use crate::error::Error;
-use crate::filter::Levels;
+use crate::filter::{Levels, OWN_TARGET};
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
@@ -35,6 +36,7 @@ struct OpenSink {
     levels: Levels,
     max_wait: Duration,
     buffer_bytes: usize,
+    period: Option<Duration>,
     counts: Arc<SinkCounts>,
 }
 
@@ -46,6 +48,7 @@ impl Opened {
             match &sink.formatter.content {
                 Content::Events(format) => wanted.add(&**format),
                 Content::Spans(..) => wanted.add_spans(),
+                Content::Durations(..) => wanted.durations = true,
             }
         }
         wanted
@@ -66,6 +69,7 @@ impl Opened {
                 formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
                 buffer_bytes: sink.buffer_bytes,
+                period: sink.period,
             })
         };
         sinks.into_iter().map(open).collect::<Result<_, _>>().map(Self)
@@ -89,6 +93,8 @@ pub(crate) struct Sinks {
     shared: Arc<Shared>,
     /// Records that are yet to be counted.
     queued: u64,
+    /// The shortest period of a sink that takes durations.
+    period: Option<Duration>,
 }
 
 /// The sinks of one format, which writes each record once for all of them.
@@ -109,9 +115,10 @@ impl Sinks {
         shared: &Arc<Shared>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
+        let period = opened.0.iter().filter_map(|sink| sink.period).min();
         let is_alone = opened.0.len() == 1 && !opened.0[0].writer.is_remote();
         for (index, sink) in opened.0.into_iter().enumerate() {
-            let OpenSink { writer, formatter, levels, max_wait, buffer_bytes, counts } = sink;
+            let OpenSink { writer, formatter, levels, max_wait, buffer_bytes, counts, .. } = sink;
             let reporter = reporter.of_sink(&counts.name);
             let output = Output::new(writer, buffer_bytes, Arc::clone(&counts), reporter.clone());
             let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
@@ -125,14 +132,14 @@ impl Sinks {
                 Writers::Here(_) => {}
             }
         }
-        Ok(Self { layouts, reporter, shared: Arc::clone(shared), queued: 0 })
+        Ok(Self { layouts, reporter, shared: Arc::clone(shared), queued: 0, period })
     }
 
     /// Returns the most events that a sink takes of a span.
     pub(crate) fn most_events(&self) -> u32 {
         let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
             Content::Spans(_, limits) => Some(limits.events),
-            Content::Events(_) => None,
+            Content::Events(_) | Content::Durations(..) => None,
         });
         each.max().unwrap_or(SpanLimits::default().events)
     }
@@ -147,6 +154,26 @@ impl Sinks {
     /// Adds a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         self.layouts.iter_mut().for_each(|layout| layout.span(span));
+    }
+
+    /// Returns how often a sink takes the durations of spans, if one does.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        self.period
+    }
+
+    /// Adds the durations of spans until `now`. Returns whether that ends a period for a sink.
+    pub(crate) fn durations(&mut self, durations: &Collected, now: UnixTime) -> bool {
+        let mut ends_period = false;
+        for Layout { formatter, streams } in &mut self.layouts {
+            let Some(temporality) = formatter.temporality() else { continue };
+            ends_period |= temporality == Temporality::Delta;
+            // No level is below this one.
+            let level = Level::of(log::Level::Error);
+            write(streams, formatter, (level, OWN_TARGET), now, |batch| {
+                formatter.write_durations(durations, now, batch)
+            });
+        }
+        ends_period
     }
 
     /// Counts and reports the records that a queue dropped.
@@ -263,7 +290,7 @@ impl Layout {
     fn span(&mut self, span: &Span<'_>) {
         let Self { formatter, streams } = self;
         let Some(start) = span.begin() else { return };
-        if formatter.takes_events() {
+        if !formatter.takes_spans() {
             return;
         }
         write(streams, formatter, (start.level, start.target), span.end, |batch| {

@@ -11,6 +11,7 @@ use tach_log::{Format, Json, Line, Logfmt};
 use super::Journal;
 use super::batch::Batch;
 use super::cut::Cut;
+use crate::durations::{Collected, Temporality};
 use crate::filter::Levels;
 use crate::frame::{Frame, Start};
 use crate::queue::Dropped;
@@ -34,15 +35,29 @@ pub(super) enum Content {
     Events(Box<dyn AnyFormat>),
     /// Spans that have ended, appended by this function.
     Spans(WriteSpan, SpanLimits),
+    /// The durations of all spans, appended by this function.
+    Durations(WriteDurations, Temporality),
 }
 
 impl Content {
     fn is_of_events(&self) -> bool {
         matches!(self, Self::Events(_))
     }
+
+    /// Returns whether both are written alike. `false` only costs time.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Events(one), Self::Events(other)) => is_same(&**one, &**other),
+            (Self::Spans(_, one), Self::Spans(_, other)) => one == other,
+            (Self::Durations(_, one), Self::Durations(_, other)) => one == other,
+            _ => false,
+        }
+    }
 }
 
 pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>, &SpanLimits);
+
+pub(super) type WriteDurations = fn(&mut Vec<u8>, &Collected, Temporality, UnixTime);
 
 pub(super) struct Formatter {
     pub(super) content: Content,
@@ -54,17 +69,16 @@ pub(super) struct Formatter {
 impl Formatter {
     /// Returns whether both write each event alike. `false` only costs time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_colored == other.is_colored
-            && match (&self.content, &other.content) {
-                (Content::Events(one), Content::Events(other)) => is_same(&**one, &**other),
-                (Content::Spans(_, one), Content::Spans(_, other)) => one == other,
-                _ => false,
-            }
+        self.is_colored == other.is_colored && self.content.is_same(&other.content)
     }
 
     #[inline]
     pub(super) fn takes_events(&self) -> bool {
         self.content.is_of_events()
+    }
+
+    pub(super) fn takes_spans(&self) -> bool {
+        matches!(self.content, Content::Spans(..))
     }
 
     /// Adds a span that has ended.
@@ -83,6 +97,32 @@ impl Formatter {
             write(bytes, span, start, limits);
             Ok(())
         })
+    }
+
+    /// Adds the durations of spans until `now`.
+    ///
+    /// # Errors
+    ///
+    /// If a format panics.
+    pub(super) fn write_durations(
+        &self,
+        durations: &Collected,
+        now: UnixTime,
+        to: &mut Batch,
+    ) -> io::Result<()> {
+        let Content::Durations(write, temporality) = self.content else { return Ok(()) };
+        to.add(now, |bytes| {
+            write(bytes, durations, temporality, now);
+            Ok(())
+        })
+    }
+
+    /// Returns the time of the durations that are written, if they are.
+    pub(super) fn temporality(&self) -> Option<Temporality> {
+        match self.content {
+            Content::Durations(_, temporality) => Some(temporality),
+            Content::Events(_) | Content::Spans(..) => None,
+        }
     }
 
     /// Adds a record, which happened at `time`.
@@ -117,8 +157,8 @@ impl Formatter {
         let event = adapter::event(parts);
         match &self.content {
             Content::Events(format) => to.add(event.time(), |bytes| format.write(&event, bytes)),
-            // A collector of spans takes no counts of dropped ones.
-            Content::Spans(..) => Ok(()),
+            // A collector of spans or metrics takes no counts of dropped ones.
+            Content::Spans(..) | Content::Durations(..) => Ok(()),
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod attributes;
 mod client;
+#[cfg(feature = "tracing")]
+mod durations;
 mod environment;
 mod exporter;
 mod pauses;
@@ -26,6 +28,8 @@ use http::{HeaderName, HeaderValue};
 use tach_log::Value;
 
 use self::client::Client;
+#[cfg(feature = "tracing")]
+pub(super) use self::durations::write_durations;
 pub(super) use self::exporter::Exporter;
 use self::pauses::Pauses;
 pub(super) use self::record::Records;
@@ -36,6 +40,7 @@ use self::stream::Server;
 #[cfg(feature = "otlp-tls")]
 use self::tls::{File, Files, Tls};
 use self::value::key_value;
+use crate::durations::Temporality;
 use crate::error::Error;
 use crate::sink::program;
 use crate::trace::limits::{AttributeLimits, SpanLimits};
@@ -49,10 +54,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
 pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
 const MAX_DELAY: Duration = Duration::from_secs(1);
+const METRIC_INTERVAL: Duration = Duration::from_secs(60);
 const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// Options for [`Sink::otlp`](crate::Sink::otlp) and `Sink::otlp_spans`: the collector, and the
-/// resource that the records and spans describe.
+/// Options for [`Sink::otlp`](crate::Sink::otlp), `Sink::otlp_spans` and `Sink::otlp_durations`: the
+/// collector, and the resource that the records and spans describe.
 ///
 /// A value that can't be used, such as an endpoint that is no URL, fails
 /// [`Builder::build`](crate::Builder::build).
@@ -71,6 +77,8 @@ const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
 pub struct Otlp {
     logs: Requests,
     traces: Requests,
+    metrics: Requests,
+    temporality: Temporality,
     retries_for: Duration,
     limits: Limits,
     /// The resource's attributes: keys, and whole `KeyValue` messages.
@@ -91,13 +99,17 @@ struct Limits {
 pub(super) enum Signal {
     Logs,
     Traces,
+    Metrics,
 }
 
 impl Signal {
+    const ALL: [Self; 3] = [Self::Logs, Self::Traces, Self::Metrics];
+
     fn path(self) -> &'static str {
         match self {
             Self::Logs => "/v1/logs",
             Self::Traces => "/v1/traces",
+            Self::Metrics => "/v1/metrics",
         }
     }
 }
@@ -109,6 +121,7 @@ struct Requests {
     headers: Vec<(String, String)>,
     compresses: bool,
     timeout: Duration,
+    /// For metrics the time from one export to the next.
     max_delay: Duration,
     #[cfg(feature = "otlp-tls")]
     files: Files,
@@ -131,7 +144,7 @@ impl Requests {
             headers: Vec::new(),
             compresses: false,
             timeout: TIMEOUT,
-            max_delay: MAX_DELAY,
+            max_delay: if signal == Signal::Metrics { METRIC_INTERVAL } else { MAX_DELAY },
             #[cfg(feature = "otlp-tls")]
             files: Files::default(),
             fault: None,
@@ -158,6 +171,8 @@ impl Otlp {
         let options = Self {
             logs: Requests::new(Signal::Logs),
             traces: Requests::new(Signal::Traces),
+            metrics: Requests::new(Signal::Metrics),
+            temporality: Temporality::Cumulative,
             retries_for: RETRIES_FOR,
             limits: Limits::default(),
             attributes: Vec::new(),
@@ -176,9 +191,12 @@ impl Otlp {
     ///   which must be `http/protobuf`
     /// - with the feature `otlp-tls`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and
     ///   `_CLIENT_KEY`
-    /// - the same with `OTEL_EXPORTER_OTLP_LOGS_` or `OTEL_EXPORTER_OTLP_TRACES_`, which take
-    ///   precedence
-    /// - `OTEL_BLRP_SCHEDULE_DELAY` for records, and `OTEL_BSP_SCHEDULE_DELAY` for spans
+    /// - the same with `OTEL_EXPORTER_OTLP_LOGS_`, `OTEL_EXPORTER_OTLP_TRACES_` or
+    ///   `OTEL_EXPORTER_OTLP_METRICS_`, which take precedence
+    /// - `OTEL_BLRP_SCHEDULE_DELAY` for records, `OTEL_BSP_SCHEDULE_DELAY` for spans, and
+    ///   `OTEL_METRIC_EXPORT_INTERVAL` for durations
+    /// - `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`, of which `lowmemory` is `delta` for
+    ///   durations
     /// - `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`
     /// - `OTEL_ATTRIBUTE_COUNT_LIMIT` and `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`; the same with
     ///   `OTEL_SPAN_` or `OTEL_LOGRECORD_`, which take precedence
@@ -203,8 +221,8 @@ impl Otlp {
         environment::apply(Self::new(), |name| env::var_os(name))
     }
 
-    /// Sets the collector's address, without a path: `/v1/logs` or `/v1/traces` is appended, after
-    /// the path if there is one. By default it is `http://localhost:4318`.
+    /// Sets the collector's address, without a path: `/v1/logs`, `/v1/traces` or `/v1/metrics` is
+    /// appended, after the path if there is one. By default it is `http://localhost:4318`.
     ///
     /// # Examples
     ///
@@ -212,7 +230,7 @@ impl Otlp {
     /// let otlp = tach_pipeline::Otlp::new().endpoint("http://collector:4318");
     /// ```
     pub fn endpoint(mut self, url: &str) -> Self {
-        for signal in [Signal::Logs, Signal::Traces] {
+        for signal in Signal::ALL {
             self.of(signal).url = format!("{}{}", url.trim_end_matches('/'), signal.path());
         }
         self
@@ -308,8 +326,40 @@ impl Otlp {
     ///
     /// let otlp = tach_pipeline::Otlp::new().max_delay(Duration::from_millis(200));
     /// ```
-    pub fn max_delay(self, delay: Duration) -> Self {
-        self.each(|requests| requests.max_delay = delay)
+    pub fn max_delay(mut self, delay: Duration) -> Self {
+        self.logs.max_delay = delay;
+        self.traces.max_delay = delay;
+        self
+    }
+
+    /// Sets how often the durations of spans are sent: each minute by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let otlp = tach_pipeline::Otlp::new().metric_interval(Duration::from_secs(10));
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn metric_interval(mut self, interval: Duration) -> Self {
+        self.metrics.max_delay = interval;
+        self
+    }
+
+    /// Sets whether the durations that are sent are those since they were sent last (delta
+    /// temporality), and not those since the start (cumulative temporality). By default they are
+    /// cumulative. A delta that is lost on its way is missing from then on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_pipeline::Otlp::new().delta_temporality(true);
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn delta_temporality(mut self, is_delta: bool) -> Self {
+        self.temporality = if is_delta { Temporality::Delta } else { Temporality::Cumulative };
+        self
     }
 
     /// Sets for how long a request is sent again, with pauses that grow to 5 s, while the collector
@@ -358,12 +408,14 @@ impl Otlp {
         match signal {
             Signal::Logs => &mut self.logs,
             Signal::Traces => &mut self.traces,
+            Signal::Metrics => &mut self.metrics,
         }
     }
 
     fn each(mut self, set: impl Fn(&mut Requests)) -> Self {
         set(&mut self.logs);
         set(&mut self.traces);
+        set(&mut self.metrics);
         self
     }
 
@@ -377,11 +429,18 @@ impl Otlp {
         self.limits.spans
     }
 
+    /// Returns how often metrics are sent, and which time they are about.
+    #[cfg(feature = "tracing")]
+    pub(super) fn of_metrics(&self) -> (Duration, Temporality) {
+        (self.metrics.max_delay, self.temporality)
+    }
+
     /// Returns the collector's name for messages.
     pub(super) fn name(&self, signal: Signal) -> String {
         match signal {
             Signal::Logs => self.logs.url.clone(),
             Signal::Traces => self.traces.url.clone(),
+            Signal::Metrics => self.metrics.url.clone(),
         }
     }
 
@@ -397,6 +456,7 @@ impl Otlp {
         let requests = match signal {
             Signal::Logs => self.logs,
             Signal::Traces => self.traces,
+            Signal::Metrics => self.metrics,
         };
         if let Some(Fault { name, value, reason }) = requests.fault.as_ref().or(fault.as_ref()) {
             return Err(Error::option(name, value, reason));
@@ -404,7 +464,11 @@ impl Otlp {
         Ok(Exporter {
             resource,
             compresses: requests.compresses,
-            max_delay: requests.max_delay,
+            // Metrics are sent at once: they were gathered on the back end.
+            max_delay: match signal {
+                Signal::Metrics => Duration::ZERO,
+                Signal::Logs | Signal::Traces => requests.max_delay,
+            },
             retries_for,
             pauses: Pauses::default(),
             client: requests.client()?,
@@ -484,6 +548,7 @@ impl fmt::Debug for Otlp {
         f.debug_struct("Otlp")
             .field("logs", &self.logs.url)
             .field("traces", &self.traces.url)
+            .field("metrics", &self.metrics.url)
             .field("headers", &names(&self.logs.headers))
             .finish_non_exhaustive()
     }

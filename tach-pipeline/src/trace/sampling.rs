@@ -128,6 +128,11 @@ impl Sampling {
         self
     }
 
+    /// Samples no span.
+    pub(crate) fn none() -> Self {
+        Self::ratio(0.0).ignore_parents()
+    }
+
     fn rule(mut self, by: By, text: &str, ratio: f64) -> Self {
         self.rules.push(Rule { by, text: text.to_owned(), ratio: Ratio::new(ratio) });
         self

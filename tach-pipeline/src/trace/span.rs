@@ -18,6 +18,8 @@ pub(crate) struct Span<'a> {
     pub(crate) records: &'a [u8],
     /// Whether values were recorded after the start.
     pub(crate) has_values: bool,
+    /// Whether its end was recorded. Otherwise `end` is not when it ended.
+    pub(crate) has_end: bool,
     pub(crate) dropped: Dropped,
     /// The keys whose values are not shown.
     pub(crate) redacted: &'a [String],

@@ -4,6 +4,7 @@ use core::hash::{BuildHasherDefault, Hasher};
 use core::mem;
 use core::time::Duration;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use tach_core::{Instant, UnixTime};
 
@@ -37,6 +38,8 @@ pub(super) struct Spans {
     redacted: Vec<String>,
     /// The most events of a span. Beyond, those that may set its status are kept.
     most_events: u32,
+    /// Whether the ends of spans that are not sampled are recorded too.
+    takes_unsampled: bool,
 }
 
 /// The ids of spans are random, so they need no hash.
@@ -77,6 +80,8 @@ struct Open {
 struct Ending {
     span: u64,
     end: UnixTime,
+    /// Whether this is when it ended, and not when its end was found missing.
+    is_known: bool,
 }
 
 /// A line from instants to Unix time, which the spans of a trace share: no step of the wall clock
@@ -100,7 +105,7 @@ impl Line {
 }
 
 impl Spans {
-    pub(super) fn new(redacted: Vec<String>, most_events: u32) -> Self {
+    pub(super) fn new(redacted: Vec<String>, most_events: u32, takes_unsampled: bool) -> Self {
         Self {
             open: HashMap::default(),
             ending: Vec::new(),
@@ -111,6 +116,7 @@ impl Spans {
             buffers: Buffers::default(),
             redacted,
             most_events,
+            takes_unsampled,
         }
     }
 
@@ -149,9 +155,10 @@ impl Spans {
         }
         self.retried = retried;
         let mut due = mem::take(&mut self.due);
-        for Ending { span, end } in due.drain(..) {
+        for Ending { span, end, is_known } in due.drain(..) {
             let Some(open) = self.open.remove(&span) else { continue };
-            finished(&open.span(end, &self.redacted, false));
+            let span = open.span(end, &self.redacted, false);
+            finished(&Span { has_end: is_known, ..span });
             self.give_back(open.records);
         }
         self.due = due;
@@ -168,7 +175,7 @@ impl Spans {
             return;
         }
         let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
-        self.ending.extend(lost.into_iter().map(|span| Ending { span, end: now }));
+        self.ending.extend(lost.into_iter().map(|span| Ending { span, end: now, is_known: false }));
     }
 
     /// Passes on all spans that have ended, since every record was taken.
@@ -224,25 +231,38 @@ impl Spans {
         let Some(part) = SpanPart::read(record) else { return true };
         if let What::Start(start) = &part.what {
             let line = self.line(start.parent, part.time, time);
-            let mut records = self.buffers.take();
-            let start = line.unix_time(part.time, time);
-            push(&mut records, record, start);
-            let open = Open {
-                context: part.context,
-                start,
-                line,
-                records,
-                has_values: false,
-                events: 0,
-                dropped: Dropped::default(),
-                is_passed_on: false,
-            };
-            self.open.insert(part.context.span, open);
+            match self.open.entry(part.context.span) {
+                Entry::Vacant(place) => {
+                    let mut records = self.buffers.take();
+                    let start = line.unix_time(part.time, time);
+                    push(&mut records, record, start);
+                    place.insert(Open {
+                        context: part.context,
+                        start,
+                        line,
+                        records,
+                        has_values: false,
+                        events: 0,
+                        dropped: Dropped::default(),
+                        is_passed_on: false,
+                    });
+                }
+                // It is sampled since its remote parent is known, and started before.
+                Entry::Occupied(known) => {
+                    let open = known.into_mut();
+                    open.context = part.context;
+                    push(&mut open.records, record, open.start);
+                }
+            }
             return true;
         }
         let Some(open) = self.open.get_mut(&part.context.span) else { return false };
         match &part.what {
             What::Parent(parent) => open.context.trace = parent.context.trace,
+            What::Discard if self.takes_unsampled => {
+                open.context.is_sampled = false;
+                return true;
+            }
             What::Discard => {
                 if let Some(open) = self.open.remove(&part.context.span) {
                     self.give_back(open.records);
@@ -253,7 +273,9 @@ impl Spans {
         }
         let time = open.line.unix_time(part.time, time);
         match part.what {
-            What::End => self.ending.push(Ending { span: part.context.span, end: time }),
+            What::End => {
+                self.ending.push(Ending { span: part.context.span, end: time, is_known: true });
+            }
             _ if open.has_room(record) => {
                 open.has_values |= matches!(part.what, What::Values);
                 push(&mut open.records, record, time);
@@ -307,6 +329,7 @@ impl Open {
             is_unfinished,
             records: &self.records,
             has_values: self.has_values,
+            has_end: !is_unfinished,
             dropped: self.dropped,
             redacted,
         }
@@ -352,7 +375,7 @@ mod tests {
 
     impl Machine {
         fn new() -> Self {
-            Self { spans: Spans::new(Vec::new(), MOST_EVENTS), finished: Vec::new() }
+            Self { spans: Spans::new(Vec::new(), MOST_EVENTS, false), finished: Vec::new() }
         }
 
         fn start(&mut self, span: u64, parent: u64, at: Time, wall_ns: u64) {

@@ -59,6 +59,7 @@ struct Kept {
     records: Range<usize>,
     has_values: bool,
     dropped: Dropped,
+    has_end: bool,
 }
 
 impl Waiting {
@@ -168,6 +169,7 @@ impl Waiting {
                     records: &trace.records[span.records.clone()],
                     has_values: span.has_values,
                     dropped: span.dropped,
+                    has_end: span.has_end,
                     redacted: &self.redacted,
                 });
             }
@@ -194,6 +196,7 @@ impl Trace {
             records: start..self.records.len(),
             has_values: span.has_values,
             dropped: span.dropped,
+            has_end: span.has_end,
         });
         self.bytes() - before
     }
@@ -278,6 +281,7 @@ mod tests {
                 records: scratch.written(),
                 has_values: false,
                 dropped: Dropped::default(),
+                has_end: true,
                 redacted: &[],
             };
             let Self { waiting, now, passed, .. } = self;

@@ -4,7 +4,7 @@ use tach_log::adapter::Site;
 
 use super::fields::Fields;
 use super::{Head, Reader};
-use crate::frame::{RECORD_SHIFT, RecordKind, Time};
+use crate::frame::{RECORD_SHIFT, RecordKind, Time, UNSAMPLED};
 use crate::level::Level;
 use crate::trace::SpanContext;
 
@@ -89,7 +89,8 @@ impl<'a> SpanPart<'a> {
         let head = Head::read(&mut reader)?;
         let target = reader.text(head.target)?;
         let name = reader.text(head.message)?;
-        let context = reader.context()?;
+        let is_sampled = head.kind & UNSAMPLED == 0;
+        let context = SpanContext { is_sampled, ..reader.context()? };
         let what = match head.part() {
             START => {
                 let parent = u64::from_le_bytes(reader.array()?);

@@ -22,6 +22,8 @@ pub(crate) struct Wanted {
     pub(crate) events: bool,
     /// Whether any sink takes spans.
     pub(crate) spans: bool,
+    /// Whether the durations of all spans are collected.
+    pub(crate) durations: bool,
 }
 
 impl Wanted {

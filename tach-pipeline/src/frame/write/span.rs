@@ -5,7 +5,7 @@ use tach_log::Value;
 use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{KIND_AT, Linked, RECORD_SHIFT, RecordKind, TRACE_STATE, Time};
+use crate::frame::{KIND_AT, Linked, RECORD_SHIFT, RecordKind, TRACE_STATE, Time, UNSAMPLED};
 use crate::level::Level;
 use crate::trace::SpanContext;
 
@@ -28,6 +28,11 @@ impl<'a> Writer<'a> {
         let parent = parent.map_or(0, |parent| parent.span);
         writer.to.buffer.push(&parent.to_le_bytes());
         writer
+    }
+
+    /// Says that the span is not sampled.
+    pub(crate) fn unsampled(&mut self) {
+        self.to.buffer.add(KIND_AT, u64::from(UNSAMPLED));
     }
 
     /// Begins another part of an open span. Its fields are next.

@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 #[cfg(feature = "otlp-tls")]
 use super::tls::{File, Files};
 use super::{Fault, Limits, Otlp, Requests, Signal};
+use crate::durations::Temporality;
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
 type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
@@ -79,11 +80,14 @@ const OF_LIMITS: [(&str, Set<Limits>); 10] = [
     }),
 ];
 
+const TEMPORALITY: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+
 impl Signal {
     fn variable(self, name: &str) -> String {
         let signal = match self {
             Self::Logs => "LOGS",
             Self::Traces => "TRACES",
+            Self::Metrics => "METRICS",
         };
         format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
     }
@@ -93,6 +97,7 @@ impl Signal {
         match self {
             Self::Logs => "OTEL_BLRP_SCHEDULE_DELAY",
             Self::Traces => "OTEL_BSP_SCHEDULE_DELAY",
+            Self::Metrics => "OTEL_METRIC_EXPORT_INTERVAL",
         }
     }
 }
@@ -108,7 +113,7 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
     if let Some((_, url)) = find("OTEL_EXPORTER_OTLP_ENDPOINT") {
         options = options.endpoint(url.to_string_lossy().trim());
     }
-    for signal in [Signal::Logs, Signal::Traces] {
+    for signal in Signal::ALL {
         let requests = options.of(signal);
         if let Some((_, url)) = find(&signal.variable("ENDPOINT")) {
             url.to_string_lossy().trim().clone_into(&mut requests.url);
@@ -129,6 +134,9 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
         }
         requests.fault = requests.fault.take().or(set_to(requests, delay, find(signal.delay())));
     }
+    let found = find(TEMPORALITY);
+    let fault = set_to(&mut options, temporality, found);
+    options.metrics.fault = options.metrics.fault.take().or(fault);
     for (name, set) in OF_RESOURCE {
         options.fault = options.fault.take().or(set_to(&mut options, set, find(name)));
     }
@@ -182,6 +190,15 @@ fn timeout(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
 
 fn delay(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
     requests.max_delay = duration(millis)?;
+    Ok(())
+}
+
+fn temporality(options: &mut Otlp, name: &str) -> Result<(), &'static str> {
+    options.temporality = match &*name.to_ascii_lowercase() {
+        "cumulative" => Temporality::Cumulative,
+        "delta" | "lowmemory" => Temporality::Delta,
+        _ => return Err("it must be cumulative, delta or lowmemory"),
+    };
     Ok(())
 }
 
@@ -320,6 +337,34 @@ mod tests {
             link_attributes: 8,
         };
         assert_eq!((set.limits.spans, set.fault), (expected, None));
+    }
+
+    #[test]
+    fn metrics_have_variables_of_their_own() {
+        let all = [("Delta", Temporality::Delta), ("lowmemory", Temporality::Delta)];
+        for (name, temporality) in all.into_iter().chain([("CUMULATIVE", Temporality::Cumulative)])
+        {
+            let set = options(&[
+                (TEMPORALITY, name),
+                ("OTEL_METRIC_EXPORT_INTERVAL", "5000"),
+                ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:1/as/is"),
+                ("OTEL_BSP_SCHEDULE_DELAY", "30"),
+            ]);
+            assert_eq!(set.metrics.url, "http://metrics:1/as/is");
+            assert_eq!((set.temporality, set.metrics.max_delay.as_millis()), (temporality, 5000));
+            assert_eq!(
+                set.open(Signal::Metrics).map(|it| it.max_delay()).ok(),
+                Some(Duration::ZERO)
+            );
+        }
+        let error = options(&[(TEMPORALITY, "both")]).open(Signal::Metrics).err().unwrap();
+        assert!(error.to_string().contains(TEMPORALITY), "{error}");
+        assert!(options(&[(TEMPORALITY, "both")]).open(Signal::Logs).is_ok());
+        let default = options(&[]);
+        assert_eq!(
+            (default.temporality, default.metrics.max_delay.as_secs()),
+            (Temporality::Cumulative, 60)
+        );
     }
 
     #[test]

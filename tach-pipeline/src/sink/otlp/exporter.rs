@@ -73,8 +73,8 @@ impl Exporter {
         self.retries_for
     }
 
-    /// Returns an `ExportLogsServiceRequest` or an `ExportTraceServiceRequest`, compressed if that
-    /// is chosen.
+    /// Returns an `ExportLogsServiceRequest`, or that of traces or metrics, compressed if that is
+    /// chosen.
     fn request(&self, items: &[u8]) -> io::Result<Vec<u8>> {
         let mut of_resource = self.resource.clone();
         scope::merge(&mut of_resource, items);

@@ -1,0 +1,233 @@
+//! How long spans take, by name: histograms that the back end adds to and any thread reads.
+
+mod bucket;
+pub(crate) mod histogram;
+pub(crate) mod key;
+pub(crate) mod options;
+pub(crate) mod snapshot;
+
+use core::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tach_core::UnixTime;
+
+use self::histogram::Histogram;
+use self::key::Key;
+use self::options::Durations;
+use self::snapshot::SpanDurations;
+
+/// The durations of a pipeline's spans.
+pub(crate) struct Collected {
+    attributes: Vec<String>,
+    /// Held for a few instructions by the back end, and never while a user's code runs.
+    table: Mutex<Table>,
+}
+
+/// All series.
+pub(crate) struct Table {
+    by_key: HashMap<Key, usize>,
+    series: Vec<Series>,
+    /// The place of the series of all others, once there are too many.
+    overflow: Option<usize>,
+    most: usize,
+    start: UnixTime,
+    period_start: UnixTime,
+}
+
+/// The durations of the spans with one name and the same attributes.
+struct Series {
+    /// `None` for all others.
+    key: Option<Key>,
+    /// Since the last period ended, if anyone asks for periods.
+    recent: Histogram,
+    before: Histogram,
+}
+
+/// Which time the points of an export are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Temporality {
+    /// From the start on.
+    Cumulative,
+    /// Since the export before.
+    Delta,
+}
+
+/// A series as it is exported.
+pub(crate) struct Point<'a> {
+    /// `None` for all series beyond the bound.
+    pub(crate) key: Option<&'a Key>,
+    pub(crate) histogram: &'a Histogram,
+}
+
+impl Collected {
+    pub(crate) fn new(options: Durations, start: UnixTime) -> Self {
+        let Durations { attributes, max_series } = options;
+        let table = Mutex::new(Table::new(max_series, start));
+        Self { attributes, table }
+    }
+
+    /// Returns the keys of the attributes that tell series apart.
+    pub(crate) fn attributes(&self) -> &[String] {
+        &self.attributes
+    }
+
+    pub(crate) fn record(&self, key: &Key, took: Duration) {
+        self.lock().record(key, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Returns the table. In a forked process nobody may be left to release it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns all series since the start.
+    pub(crate) fn snapshot(&self) -> Vec<SpanDurations> {
+        let all: Vec<_> = {
+            let table = self.lock();
+            table.series.iter().map(|series| (series.key.clone(), series.total())).collect()
+        };
+        let snapshot = |(key, histogram): (Option<Key>, Histogram)| {
+            SpanDurations::new(Option::as_ref(&key), &self.attributes, histogram)
+        };
+        all.into_iter().map(snapshot).collect()
+    }
+}
+
+impl Table {
+    fn new(most: usize, start: UnixTime) -> Self {
+        Self {
+            by_key: HashMap::new(),
+            series: Vec::new(),
+            overflow: None,
+            most,
+            start,
+            period_start: start,
+        }
+    }
+
+    fn record(&mut self, key: &Key, ns: u64) {
+        let known = self.by_key.get(key).copied();
+        let at = known.unwrap_or_else(|| self.add(key));
+        self.series[at].recent.record(ns);
+    }
+
+    /// Adds a series if there is room for it and for the others. Returns its place.
+    #[cold]
+    fn add(&mut self, key: &Key) -> usize {
+        let at = self.series.len();
+        let has_room = self.overflow.is_none() && at + 1 < self.most;
+        let new = match self.overflow {
+            Some(overflow) => return overflow,
+            None if has_room => Some(key.clone()),
+            None => None,
+        };
+        if has_room {
+            self.by_key.insert(key.clone(), at);
+        } else {
+            self.overflow = Some(at);
+        }
+        let (recent, before) = (Histogram::new(), Histogram::new());
+        self.series.push(Series { key: new, recent, before });
+        at
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// Returns when the time began that the points are about.
+    pub(crate) fn start(&self, temporality: Temporality) -> UnixTime {
+        match temporality {
+            Temporality::Cumulative => self.start,
+            Temporality::Delta => self.period_start,
+        }
+    }
+
+    /// Passes the series that have durations.
+    pub(crate) fn points(&self, temporality: Temporality, mut each: impl FnMut(Point<'_>)) {
+        for series in &self.series {
+            let total;
+            let histogram = match temporality {
+                Temporality::Cumulative if series.before.count > 0 => {
+                    total = series.total();
+                    &total
+                }
+                _ => &series.recent,
+            };
+            if histogram.count > 0 {
+                each(Point { key: series.key.as_ref(), histogram });
+            }
+        }
+    }
+
+    /// Ends a period: what is recent begins anew.
+    pub(crate) fn end_period(&mut self, now: UnixTime) {
+        for Series { recent, before, .. } in &mut self.series {
+            before.add(recent);
+            recent.clear();
+        }
+        self.period_start = now;
+    }
+}
+
+impl Series {
+    fn total(&self) -> Histogram {
+        let mut total = self.before.clone();
+        total.add(&self.recent);
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        let mut key = Key::default();
+        key.begin(name);
+        key
+    }
+
+    fn points(table: &Table, temporality: Temporality) -> Vec<(Option<String>, u64, u128)> {
+        let mut points = Vec::new();
+        table.points(temporality, |point| {
+            let name = point.key.map(|key| key.name().to_owned());
+            points.push((name, point.histogram.count, point.histogram.sum_ns));
+        });
+        points
+    }
+
+    #[test]
+    fn a_period_begins_anew_and_the_total_goes_on() {
+        let mut table = Table::new(10, UnixTime::from_nanos(1));
+        assert!(table.is_empty());
+        table.record(&key("a"), 10);
+        table.record(&key("b"), 20);
+        table.record(&key("a"), 30);
+        let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 1, 20)];
+        assert_eq!(points(&table, Temporality::Delta), all);
+        assert_eq!(points(&table, Temporality::Cumulative), all);
+        table.end_period(UnixTime::from_nanos(5));
+        table.record(&key("b"), 2);
+        assert_eq!(points(&table, Temporality::Delta), [(Some("b".into()), 1, 2)]);
+        let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 2, 22)];
+        assert_eq!(points(&table, Temporality::Cumulative), all);
+        let starts = [Temporality::Delta, Temporality::Cumulative].map(|it| table.start(it));
+        assert_eq!(starts.map(UnixTime::as_nanos), [5, 1]);
+    }
+
+    #[test]
+    fn series_beyond_the_bound_are_one() {
+        let mut table = Table::new(3, UnixTime::EPOCH);
+        for name in ["a", "b", "c", "d", "a", "c"] {
+            table.record(&key(name), 1);
+        }
+        let all = [(Some("a".into()), 2, 2), (Some("b".into()), 1, 1), (None, 3, 3)];
+        assert_eq!(points(&table, Temporality::Cumulative), all);
+        // With no room at all.
+        let mut table = Table::new(0, UnixTime::EPOCH);
+        (0..3).for_each(|_| table.record(&key("a"), 1));
+        assert_eq!(points(&table, Temporality::Cumulative), [(None, 3, 3)]);
+    }
+}

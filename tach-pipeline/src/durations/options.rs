@@ -1,0 +1,91 @@
+//! Options of the durations.
+
+/// OpenTelemetry's default for the series of a metric.
+const MAX_SERIES: usize = 2000;
+
+/// Which durations of spans are collected, for [`Builder::durations`](crate::Builder::durations).
+///
+/// The back end has a histogram of the durations for each name of a span. Every span that the
+/// pipeline's filter lets pass is counted, also one that `Sampling` or
+/// `Tail` leaves out. Counts, sums, minima and maxima are exact. The histograms are
+/// exponential: [`SpanDurations::quantile`](crate::SpanDurations::quantile) is off by less than
+/// [`SpanDurations::relative_error`](crate::SpanDurations::relative_error).
+///
+/// The name is the one in the program, which the field `otel.name` does not change. Spans of all
+/// targets with that name share a histogram. A span lasts until its last handle is dropped, counted
+/// in ticks, so that no step of the wall clock bends its duration. The duration of a span whose end
+/// a [`WhenFull`](crate::WhenFull) policy dropped is not known, and not counted.
+///
+/// # Cost
+///
+/// Spans that are sampled cost their callers nothing more. A span that is not sampled costs two
+/// short records; without durations it has none.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Durations, Pipeline};
+///
+/// let durations = Durations::new().attribute("http.route");
+/// let builder = Pipeline::builder().durations(durations);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Durations {
+    pub(super) attributes: Vec<String>,
+    pub(super) max_series: usize,
+}
+
+impl Durations {
+    /// Creates the options with a histogram for each name of a span.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let durations = tach_pipeline::Durations::new();
+    /// ```
+    pub fn new() -> Self {
+        Self { attributes: Vec::new(), max_series: MAX_SERIES }
+    }
+
+    /// Collects the durations by this field of spans too: each of its values has histograms of its
+    /// own. Of a span that is not sampled, the chosen fields alone are read.
+    ///
+    /// The last value that is recorded counts. Choose fields with few values, such as a route or a
+    /// status, and none with ids.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Durations;
+    ///
+    /// let durations =
+    ///     Durations::new().attribute("http.route").attribute("http.response.status_code");
+    /// ```
+    pub fn attribute(mut self, key: &str) -> Self {
+        if !self.attributes.iter().any(|known| known == key) {
+            self.attributes.push(key.to_owned());
+        }
+        self
+    }
+
+    /// Sets how many histograms there may be, by default 2,000. One of them is for all spans that
+    /// the others have no room for; it has the attribute `otel.metric.overflow`. A histogram takes
+    /// up to 2 KiB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let durations = tach_pipeline::Durations::new().max_series(500);
+    /// ```
+    pub fn max_series(mut self, most: usize) -> Self {
+        self.max_series = most;
+        self
+    }
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self::new()
+    }
+}
