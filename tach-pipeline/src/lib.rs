@@ -153,6 +153,9 @@
 //! when it has ended, and both may be set. Nor are spans that are still open when the process
 //! ends, unless `Builder::unfinished_spans` was called.
 //!
+//! `Builder::durations` counts how long spans take, by name, also those that sampling leaves out:
+//! `Pipeline::durations` reads the histograms, and `Sink::otlp_durations` sends them as a metric.
+//!
 //! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
 //! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
 //! for the next service, and gets links, attributes and a status.
@@ -230,6 +233,7 @@
 //!   bytes for a span with three attributes. A span has up to 256 KiB; later events are dropped and
 //!   counted.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
+//! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls.

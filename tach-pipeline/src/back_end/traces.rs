@@ -126,3 +126,95 @@ impl Ended {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use log::LevelFilter;
+
+    use super::*;
+    use crate::durations::options::Durations;
+    use crate::filter::{Filters, Levels};
+    use crate::frame::{RecordKind, Scratch, Time, Wanted, Writer};
+    use crate::level::Level;
+    use crate::queue::WhenFull;
+    use crate::stats::Counts;
+    use crate::trace::SpanContext;
+
+    /// A pipeline that collects durations, whose clock the test sets.
+    struct Machine {
+        traces: Traces,
+        passed: Vec<u64>,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
+            let mut wanted = Wanted::default();
+            (wanted.spans, wanted.durations) = (true, true);
+            let (when_full, counts) = (WhenFull::Block, Counts::default());
+            let mut shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
+            shared.durations = Some(Collected::new(Durations::new(), UnixTime::EPOCH));
+            Self { traces: Traces::new(Arc::new(shared), None, &[]), passed: Vec::new() }
+        }
+
+        /// Takes the start or the end of a span, when the wall clock shows `wall` seconds.
+        fn part(&mut self, kind: RecordKind, span: u64, at: Instant, wall: u64) {
+            let context = SpanContext { trace: 1, span, is_sampled: true };
+            let (mut scratch, at) = (Scratch::new(), Time::Ticks(at));
+            if kind == RecordKind::Start {
+                let level = Level::INFO;
+                let mut to =
+                    Writer::begin_span(&mut scratch, at, level, "app", "name", context, None);
+                if span % 2 == 0 {
+                    to.unsampled();
+                }
+                to.end();
+            } else {
+                Writer::begin_part(&mut scratch, at, kind, context).end();
+            }
+            self.traces.part(scratch.written(), UnixTime::from_nanos(wall * 1_000_000_000));
+        }
+
+        fn round(&mut self) {
+            let Self { traces, passed } = self;
+            traces.begin_round();
+            traces.end_round(UnixTime::EPOCH, |span| passed.push(span.context.span));
+        }
+
+        fn durations(&self) -> Vec<(u64, Duration)> {
+            let all = self.traces.shared.durations.as_ref().unwrap().snapshot();
+            all.iter().map(|spans| (spans.count(), spans.sum())).collect()
+        }
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_bends_no_duration() {
+        let begin = Instant::now();
+        for span in [1, 2] {
+            let mut machine = Machine::new();
+            machine.part(RecordKind::Start, span, begin, 1_000);
+            machine.part(RecordKind::End, span, begin + Duration::from_secs(5), 20);
+            (0..2).for_each(|_| machine.round());
+            let [(1, took)] = machine.durations()[..] else { panic!("{:?}", machine.durations()) };
+            // The rate of the ticks may be corrected meanwhile.
+            assert!(took.abs_diff(Duration::from_secs(5)) < Duration::from_millis(1), "{took:?}");
+            assert_eq!(machine.passed.len(), usize::from(span == 1), "one is not sampled");
+        }
+    }
+
+    #[test]
+    fn a_span_whose_end_was_dropped_has_no_duration() {
+        let mut machine = Machine::new();
+        let now = Instant::now();
+        (1..=3).for_each(|span| machine.part(RecordKind::Start, span, now, 1));
+        machine.part(RecordKind::End, 3, now, 1);
+        machine.traces.suspect_lost_ends();
+        (0..8).for_each(|_| machine.round());
+        machine.passed.sort_unstable();
+        assert_eq!(machine.passed, [1, 3], "the ends are found missing");
+        assert_eq!(machine.durations(), [(1, Duration::ZERO)]);
+        assert!(!machine.traces.are_waiting());
+    }
+}

@@ -57,8 +57,8 @@ const MAX_DELAY: Duration = Duration::from_secs(1);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
 const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// Options for [`Sink::otlp`](crate::Sink::otlp), `Sink::otlp_spans` and `Sink::otlp_durations`: the
-/// collector, and the resource that the records and spans describe.
+/// Options for [`Sink::otlp`](crate::Sink::otlp), `Sink::otlp_spans` and `Sink::otlp_durations`:
+/// the collector, and the resource that the records and spans describe.
 ///
 /// A value that can't be used, such as an endpoint that is no URL, fails
 /// [`Builder::build`](crate::Builder::build).

@@ -25,6 +25,12 @@ assert_implements!(
     tach_pipeline::Otlp,
 );
 
+#[cfg(feature = "tracing")]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::Durations, tach_pipeline::SpanDurations,
+);
+
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]

@@ -5,6 +5,8 @@ mod auto_traits;
 #[cfg(unix)]
 mod colors;
 mod cut;
+#[cfg(feature = "tracing")]
+mod durations;
 mod exits;
 mod faults;
 mod files;

@@ -1,0 +1,88 @@
+//! Durations of spans, read in the process, without a sink of spans.
+
+use core::time::Duration;
+use std::thread;
+
+use tach_core::{ManualClock, UnixTime};
+use tach_pipeline::{Durations, Pipeline, Sink, SpanExt as _, TraceContext};
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn of_nothing() -> Sink {
+    Sink::writer("nothing", std::io::sink())
+}
+
+static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+
+#[test]
+fn spans_of_all_threads_are_counted_and_read() {
+    const THREADS: u64 = 4;
+    const EACH: u64 = 1_000;
+    let builder = Pipeline::builder().sink(of_nothing()).with_clock(&CLOCK);
+    let pipeline = builder.durations(Durations::new().attribute("worker")).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
+    let dispatch = tracing::Dispatch::new(subscriber);
+    thread::scope(|scope| {
+        for worker in 0..THREADS {
+            let dispatch = &dispatch;
+            scope.spawn(move || {
+                tracing::dispatcher::with_default(dispatch, || {
+                    for _ in 0..EACH {
+                        let _outer = tracing::info_span!("outer").entered();
+                        let _inner = tracing::info_span!("inner", worker).entered();
+                        tracing::info!("an event is no span");
+                    }
+                });
+            });
+        }
+        // A reader changes nothing.
+        scope.spawn(|| (0..100).for_each(|_| drop(pipeline.durations())));
+    });
+    tracing::dispatcher::with_default(&dispatch, || {
+        tracing::info_span!("long").in_scope(|| CLOCK.advance(Duration::from_secs(3)));
+    });
+    pipeline.flush(LONG).unwrap();
+    let all = pipeline.durations();
+    let named = |name: &str| all.iter().filter(|spans| spans.name() == name).collect::<Vec<_>>();
+    assert_eq!(all.len() as u64, 2 + THREADS);
+    assert_eq!(named("outer")[0].count(), THREADS * EACH);
+    for spans in named("inner") {
+        let (key, value) = spans.attributes().next().unwrap();
+        assert!(key == "worker" && value.parse::<u64>().unwrap() < THREADS);
+        assert_eq!((spans.count(), spans.max()), (EACH, Duration::ZERO));
+    }
+    let long = named("long")[0];
+    let expected = Duration::from_secs(3);
+    assert_eq!([long.sum(), long.min(), long.max(), long.quantile(0.5)], [expected; 4]);
+    assert!(!long.is_overflow() && long.relative_error() < 0.003);
+}
+
+/// No span of this process is sent, so no other process may refer to one.
+#[test]
+fn without_a_sink_of_spans_there_are_no_headers() {
+    let builder = Pipeline::builder().sink(of_nothing()).filter("info,quiet=off");
+    let pipeline = builder.durations(Durations::new()).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
+    with_default(subscriber, || {
+        let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let parent = TraceContext::from_headers(header, "").unwrap();
+        let span = tracing::info_span!("span");
+        assert_eq!((span.trace_context(), span.set_remote_parent(&parent)), (None, false));
+        span.set_attribute("key", 1);
+        drop(tracing::info_span!(target: "quiet", "refused"));
+    });
+    pipeline.flush(LONG).unwrap();
+    let all = pipeline.durations();
+    assert_eq!((all.len(), all[0].name(), all[0].count()), (1, "span", 1));
+}
+
+#[test]
+fn nothing_is_collected_unless_it_is_asked_for() {
+    let pipeline = Pipeline::builder().sink(of_nothing()).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
+    with_default(subscriber, || drop(tracing::info_span!("span")));
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(pipeline.durations(), []);
+}
