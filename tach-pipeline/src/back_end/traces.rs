@@ -156,7 +156,8 @@ mod tests {
             let (when_full, counts) = (WhenFull::Block, Counts::default());
             let mut shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
             shared.durations = Some(Collected::new(Durations::new(), UnixTime::EPOCH));
-            Self { traces: Traces::new(Arc::new(shared), None, &[]), passed: Vec::new() }
+            shared.sends_unfinished = true;
+            Self { traces: Traces::new(Arc::new(shared), None, &[], 128), passed: Vec::new() }
         }
 
         /// Takes the start or the end of a span, when the wall clock shows `wall` seconds.
@@ -216,5 +217,21 @@ mod tests {
         assert_eq!(machine.passed, [1, 3], "the ends are found missing");
         assert_eq!(machine.durations(), [(1, Duration::ZERO)]);
         assert!(!machine.traces.are_waiting());
+    }
+
+    #[test]
+    fn a_span_that_is_sent_unfinished_has_no_duration_yet() {
+        let mut machine = Machine::new();
+        let now = Instant::now();
+        [1, 2].iter().for_each(|&span| machine.part(RecordKind::Start, span, now, 1));
+        let Machine { traces, passed } = &mut machine;
+        traces.finish(true, |span| passed.push(span.context.span));
+        assert_eq!((&*machine.passed, machine.durations()), (&[1][..], vec![]));
+        machine.part(RecordKind::End, 1, now, 1);
+        (0..2).for_each(|_| machine.round());
+        assert_eq!(
+            (&*machine.passed, machine.durations()),
+            (&[1, 1][..], vec![(1, Duration::ZERO)])
+        );
     }
 }
