@@ -223,7 +223,7 @@ mod tests {
     fn a_span_that_is_sent_unfinished_has_no_duration_yet() {
         let mut machine = Machine::new();
         let now = Instant::now();
-        [1, 2].iter().for_each(|&span| machine.part(RecordKind::Start, span, now, 1));
+        (1..=2).for_each(|span| machine.part(RecordKind::Start, span, now, 1));
         let Machine { traces, passed } = &mut machine;
         traces.finish(true, |span| passed.push(span.context.span));
         assert_eq!((&*machine.passed, machine.durations()), (&[1][..], vec![]));
