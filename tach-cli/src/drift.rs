@@ -1,9 +1,10 @@
 //! `tach drift`: the error of clocks against the OS over time.
 //!
 //! `clocks` compares each clock with the OS's, `series` keeps and summarizes the comparisons, and
-//! `picture` draws them.
+//! `picture` draws them. `load` compares from busy threads.
 
 mod clocks;
+mod load;
 mod picture;
 mod series;
 
@@ -18,6 +19,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 
 use self::clocks::clocks;
+use self::load::Found;
 use self::series::Series;
 use crate::Outcome;
 use crate::measure::as_f64;
@@ -42,6 +44,10 @@ pub(crate) struct Options {
     /// The pause between comparisons [default: a 1200th of the time, from 5 ms to 1 s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     every: Option<Duration>,
+    /// Runs as many threads that work and sleep at random, and compare tach's timelines, too. Exit
+    /// status 1 if elapsed time goes back between them
+    #[arg(long, value_name = "THREADS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    load: u16,
     /// Draws the errors over time into a file, which ends with .svg or .png
     #[arg(long, value_name = "FILE")]
     plot: Vec<Target>,
@@ -59,6 +65,25 @@ impl Options {
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
     ensure!(!options.time.is_zero(), "--for must be longer than no time");
     options.plot.iter().try_for_each(Target::create)?;
+    let (series, under_load) = thread::scope(|scope| {
+        let under_load =
+            (options.load > 0).then(|| scope.spawn(|| load::run(options.load, options.time)));
+        let series = measure(options);
+        let under_load = under_load.map(|thread| thread.join().expect("the threads end"));
+        (series, under_load)
+    });
+    let series = series?;
+    for plot in &options.plot {
+        plot.write(&picture::chart(&series))?;
+    }
+    let went_back = under_load.as_ref().is_some_and(Found::went_back);
+    let summary = series.summary(under_load);
+    output.write(&summary, &summary)?;
+    Ok(if went_back { Outcome::Problem } else { Outcome::Good })
+}
+
+/// Compares all clocks with the OS's now and then.
+fn measure(options: &Options) -> anyhow::Result<Series> {
     let mut csv = match &options.csv {
         None => None,
         Some(path) => {
@@ -85,17 +110,10 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
         progress.set(elapsed, row.live());
         let left = options.time.saturating_sub(start.elapsed());
         if left.is_zero() {
-            break;
+            return Ok(series);
         }
         thread::sleep(options.pause().min(left));
     }
-    drop(progress);
-    for plot in &options.plot {
-        plot.write(&picture::chart(&series))?;
-    }
-    let summary = series.summary();
-    output.write(&summary, &summary)?;
-    Ok(Outcome::Good)
 }
 
 /// A signed time for people: `+12.0 ns`.

@@ -5,7 +5,7 @@ mod cost;
 
 use core::time::Duration;
 
-pub(crate) use self::bracket::{Bracket, OsMonotonic, os_realtime_ns};
+pub(crate) use self::bracket::{Bracket, OsMonotonic, WIDEST_NS, os_realtime_ns};
 pub(crate) use self::cost::{Cost, Subject, costs, subject};
 
 /// Returns the nanoseconds of a duration, at most `u64::MAX`, which is 584 years.

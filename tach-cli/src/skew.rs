@@ -46,6 +46,8 @@ struct Report {
     /// `null` if threads can't be bound to cores here.
     cores: Option<Vec<Offset>>,
     clocks: Vec<Clock>,
+    /// The reason for which the clock with enforced order was not run.
+    enforced_not_run: Option<String>,
     conclusion: Conclusion,
 }
 
@@ -86,18 +88,23 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
     let count = u32::try_from(subjects.len()).unwrap_or(1);
     let progress = Progress::new(options.time * count);
     let cores = offsets(|_| ());
-    let mut clocks = Vec::new();
+    let (mut clocks, mut enforced_not_run) = (Vec::new(), None);
     for (done, subject) in (0..).zip(&subjects) {
         progress.set(options.time * done, subject.name);
-        clocks.push(match subject.role {
-            Role::Enforced => again_enforced(options)?,
-            _ => Clock::new(subject, (subject.run)(order_options)),
-        });
+        if subject.role != Role::Enforced {
+            clocks.push(Clock::new(subject, (subject.run)(order_options)));
+            continue;
+        }
+        match again_enforced(options) {
+            Ok(clock) => clocks.push(clock),
+            Err(error) => enforced_not_run = Some(format!("{error:#}")),
+        }
     }
     drop(progress);
     let conclusion = conclude(&clocks, has_control());
     let seconds = as_f64(nanos(options.time)) / 1e9;
-    let report = Report { seconds, threads: options.threads, cores, clocks, conclusion };
+    let threads = options.threads;
+    let report = Report { seconds, threads, cores, clocks, enforced_not_run, conclusion };
     output.write(&report, &report)?;
     Ok(if conclusion == Conclusion::Broken { Outcome::Problem } else { Outcome::Good })
 }
@@ -110,9 +117,10 @@ fn again_enforced(options: &Options) -> anyhow::Result<Clock> {
     let time = humantime::format_duration(options.time).to_string();
     child.args(["skew", "--json", "--enforced", "--for", &time.replace(' ', "")]);
     child.args(["--threads", &options.threads.to_string()]).env("TACH_ORDER", "enforced");
+    // An emulated program can't start itself.
     let found = child.output().context("this program can't start itself again")?;
     let clock: Value = serde_json::from_slice(&found.stdout)
-        .with_context(|| String::from_utf8_lossy(&found.stderr).into_owned())?;
+        .with_context(|| format!("this program, started again, ended with {}", found.status))?;
     let number = |name: &str| clock[name].as_u64().with_context(|| format!("no {name}: {clock}"));
     Ok(Clock {
         name: clock["name"].as_str().unwrap_or_default().to_owned(),
@@ -180,6 +188,9 @@ impl fmt::Display for Report {
                 _ => faint("not promised").to_string(),
             };
             writeln!(f, "{name:24}{reads:>14}{inversions:>12}{largest:>12}{rate:>8.1}  {order}")?;
+        }
+        if let Some(reason) = &self.enforced_not_run {
+            writeln!(f, "{}", faint(format!("enforced order was not measured: {reason}")))?;
         }
         writeln!(f)?;
         match self.conclusion {

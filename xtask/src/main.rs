@@ -84,7 +84,9 @@ const TASKS: &[Task] = &[
         measure("first_use", rest)
     }),
     Task("drift [SECONDS]", "the timelines against the OS's clocks, under load", |rest| {
-        measure("drift", rest)
+        let seconds = rest.first().map_or("30", String::as_str);
+        let drift = ["--package", "tach-cli", "--", "drift", "--load", "2", "--for"];
+        run::run(cargo(&["run", "--release"]).args(drift).arg(format!("{seconds}s")))
     }),
 ];
 

@@ -110,12 +110,19 @@ fn source(evidence: &Evidence, all: &mut Vec<Finding>) {
     });
 }
 
+/// Returns whether the kernel is another architecture's, so that this program is emulated.
+fn is_emulated(evidence: &Evidence) -> bool {
+    let clocksource = evidence.host.clocksource.as_deref();
+    let is_x86 = clocksource.is_some_and(|name| is_counters(name, Some("tsc")));
+    is_x86 && evidence.counter.name != Some("tsc")
+}
+
 /// The kernel keeps its time without the counter.
 fn avoided(evidence: &Evidence) -> Finding {
     let host = &evidence.host;
-    let current = host.clocksource.as_deref().unwrap_or("another clock");
+    let Some(current) = host.clocksource.as_deref() else { return avoided_elsewhere(evidence) };
     let counter = evidence.counter.name.unwrap_or("no counter");
-    if counter != "tsc" && (current == "tsc" || current == "kvm-clock") {
+    if is_emulated(evidence) {
         return finding(
             Note,
             "emulated",
@@ -172,6 +179,21 @@ fn avoided(evidence: &Evidence) -> Finding {
          machine to another host. tsc=reliable on the kernel's command line only silences the \
          check.",
     )
+}
+
+/// A system other than Linux keeps its time without the counter.
+fn avoided_elsewhere(evidence: &Evidence) -> Finding {
+    let text = "The system keeps its time without the CPU's counter, so tach reads the OS clock, \
+                which is true and costs more.";
+    let remedy = if evidence.platform.starts_with("windows") {
+        "On Windows, remove a forced platform clock (bcdedit /deletevalue useplatformclock) and \
+         restart. Under Wine, nothing helps."
+    } else if evidence.platform.starts_with("freebsd") {
+        "If dmesg does not call the TSC unstable: sysctl kern.timecounter.hardware=TSC."
+    } else {
+        "Ask the system's maker why."
+    };
+    finding(Problem, "system-avoids-counter", text).with(remedy)
 }
 
 fn is_against_counter(parameter: &str, counter: &str) -> bool {
@@ -235,6 +257,9 @@ fn speed(evidence: &Evidence, all: &mut Vec<Finding>) {
     if cfg!(debug_assertions) {
         let text = "This is a debug build of tach: the costs of reads mean nothing.";
         all.push(finding(Note, "debug-build", text).with("cargo install tach-cli"));
+    }
+    if is_emulated(evidence) {
+        return;
     }
     let cost = |name| evidence.costs.iter().find(|cost| cost.name == name).map(|cost| cost.ns);
     if let Some(ns) = cost("std Instant").filter(|&ns| ns > SLOW_NS) {
@@ -329,5 +354,161 @@ fn machine(evidence: &Evidence, all: &mut Vec<Finding>) {
                  by the step that follows, within 100 ms of use."
             ),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::errors::{Distances, Errors};
+    use crate::doctor::evidence::{Counter, Ntp};
+    use crate::doctor::host::{Host, Offsets};
+    use crate::measure::Cost;
+    use crate::skew::Offset;
+
+    /// A host without findings, but for the debug build.
+    fn calm() -> Evidence {
+        let distances =
+            Distances { comparisons: 9, median_ns: 5.0, max_ns: 50.0, resolution_ns: 10.0 };
+        let host = Host {
+            clocksource: Some("tsc".to_owned()),
+            available_clocksources: Some("tsc hpet".to_owned()),
+            ..Host::default()
+        };
+        Evidence {
+            tach: "0",
+            platform: "linux x86_64".to_owned(),
+            source: "counter",
+            reason: "kernel-uses-counter",
+            reason_text: "because".to_owned(),
+            order: "ordered-read",
+            ignored_variables: Vec::new(),
+            counter: Counter { name: Some("tsc"), is_invariant: true, declared_hz: None },
+            measured_hz: None,
+            counter_failures: 0,
+            suspends: 0,
+            restores: 0,
+            host,
+            ntp: Some(Ntp { is_synchronized: true, estimated_error_ns: 1, max_error_ns: 2 }),
+            skew: Some(vec![Offset { core: 1, ns: 30.0, bound_ns: 60.0 }]),
+            costs: vec![Cost { name: "std Instant", ns: 25.0 }],
+            errors: Errors { seconds: 3.0, monotonic: Some(distances), realtime: Some(distances) },
+        }
+    }
+
+    /// Returns the severities and codes of a host that differs from the calm one by `change`.
+    fn found(change: impl FnOnce(&mut Evidence)) -> Vec<(Severity, &'static str)> {
+        let mut evidence = calm();
+        change(&mut evidence);
+        let all = findings(&evidence);
+        assert!(all.is_sorted_by_key(|finding| core::cmp::Reverse(finding.severity)));
+        let all = all.iter().filter(|finding| finding.code != "debug-build");
+        all.map(|finding| (finding.severity, finding.code)).collect()
+    }
+
+    fn by_os(evidence: &mut Evidence, reason: &'static str) {
+        (evidence.source, evidence.reason) = ("os", reason);
+    }
+
+    #[test]
+    fn a_calm_host_has_no_findings() {
+        assert_eq!(found(|_| ()), []);
+    }
+
+    #[test]
+    fn each_reason_has_its_finding() {
+        let cases = [
+            ("kernel-clock-built-on-counter", None),
+            ("kernel-verdict-unknown", Some((Advice, "kernel-verdict-unknown"))),
+            ("counter-not-invariant", Some((Problem, "counter-not-invariant"))),
+            ("counter-disabled", Some((Problem, "counter-disabled"))),
+            ("no-counter", Some((Note, "no-counter"))),
+            ("call", Some((Note, "forced"))),
+            ("counter-stopped", Some((Problem, "counter-failed"))),
+            ("os-clock-regressed", Some((Problem, "os-clock-bad"))),
+        ];
+        for (reason, expected) in cases {
+            assert_eq!(found(|host| by_os(host, reason)), Vec::from_iter(expected), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_avoids_the_counter_has_one_of_several_reasons() {
+        let avoided = |change: fn(&mut Evidence)| {
+            found(|evidence| {
+                by_os(evidence, "kernel-avoids-counter");
+                evidence.host.clocksource = Some("hpet".to_owned());
+                change(evidence);
+            })
+        };
+        assert_eq!(avoided(|_| ()), [(Problem, "kernel-avoids-counter")]);
+        let unstable = avoided(|evidence| {
+            evidence.host.available_clocksources = Some("hpet acpi_pm".to_owned());
+        });
+        assert_eq!(unstable, [(Problem, "counter-unstable")]);
+        let elsewhere = avoided(|evidence| evidence.host.clocksource = None);
+        assert_eq!(elsewhere, [(Problem, "system-avoids-counter")]);
+        // On an emulated CPU slow clocks need no remedy.
+        let emulated = avoided(|evidence| {
+            evidence.counter.name = Some("arch_sys_counter");
+            evidence.host.clocksource = Some("tsc".to_owned());
+            evidence.costs[0].ns = 900.0;
+        });
+        assert_eq!(emulated, [(Note, "emulated")]);
+    }
+
+    #[test]
+    fn a_forced_counter_is_a_problem_if_the_kernel_avoids_it() {
+        let forced = |clocksource: &str| {
+            found(|evidence| {
+                evidence.reason = "environment";
+                evidence.host.clocksource = Some(clocksource.to_owned());
+            })
+        };
+        assert_eq!(forced("tsc"), [(Note, "forced")]);
+        assert_eq!(forced("kvm-clock"), [(Note, "forced")]);
+        assert_eq!(forced("hpet"), [(Problem, "forced-counter")]);
+    }
+
+    #[test]
+    fn skew_is_a_problem_if_its_bound_excludes_none() {
+        let skewed = |ns, bound_ns| {
+            found(|evidence| evidence.skew = Some(vec![Offset { core: 3, ns, bound_ns }]))
+        };
+        assert_eq!(skewed(-5_000.0, 80.0), [(Problem, "skew")]);
+        assert_eq!(skewed(5_000.0, 4_950.0), []);
+        assert_eq!(found(|evidence| evidence.skew = None), []);
+    }
+
+    #[test]
+    fn measured_costs_and_errors_are_advice() {
+        assert_eq!(found(|evidence| evidence.costs[0].ns = 151.0), [(Advice, "os-clock-slow")]);
+        let erring = found(|evidence| {
+            let far =
+                Distances { comparisons: 1, median_ns: 1001.0, max_ns: 2000.0, resolution_ns: 1.0 };
+            evidence.errors.realtime = Some(far);
+        });
+        assert_eq!(erring, [(Advice, "timeline-error")]);
+    }
+
+    #[test]
+    fn the_machine_around_has_findings() {
+        let in_machine = |change: fn(&mut Host)| found(|evidence| change(&mut evidence.host));
+        let virtual_machine = |host: &mut Host| host.hypervisor = Some("KVM".to_owned());
+        assert_eq!(in_machine(virtual_machine), [(Note, "no-vmclock")]);
+        let unreadable = in_machine(|host| {
+            host.hypervisor = Some("KVM".to_owned());
+            host.vmclock = Device::Unreadable;
+        });
+        assert_eq!(unreadable, [(Advice, "vmclock-unreadable")]);
+        let shifted = in_machine(|host| {
+            host.time_namespace = Some(Offsets { monotonic_s: 5, boottime_s: 0 });
+        });
+        assert_eq!(shifted, [(Note, "time-namespace")]);
+        assert_eq!(in_machine(|host| host.sandboxes.push("WSL".to_owned())), [(Advice, "wsl")]);
+        let unsynchronized =
+            found(|evidence| evidence.ntp.as_mut().unwrap().is_synchronized = false);
+        assert_eq!(unsynchronized, [(Advice, "not-synchronized")]);
+        assert_eq!(found(|evidence| evidence.ntp = None), [(Note, "ntp-unknown")]);
     }
 }

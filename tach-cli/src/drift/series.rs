@@ -7,6 +7,7 @@ use core::time::Duration;
 use serde::Serialize;
 
 use super::clocks::Comparison;
+use super::load::Found;
 use super::{seconds, signed};
 use crate::measure::{as_f64, slope};
 use crate::output::{Ns, faint, heading};
@@ -76,11 +77,12 @@ impl Series {
         self.times.last().map_or(0.0, |time| seconds(*time))
     }
 
-    pub(super) fn summary(&self) -> Summary {
+    pub(super) fn summary(&self, under_load: Option<Found>) -> Summary {
         Summary {
             seconds: self.seconds(),
             comparisons: self.times.len(),
             clocks: self.names.iter().filter_map(|name| self.of(name)).collect(),
+            under_load,
         }
     }
 
@@ -126,6 +128,8 @@ pub(super) struct Summary {
     seconds: f64,
     comparisons: usize,
     clocks: Vec<ClockSummary>,
+    /// The findings of the busy threads.
+    under_load: Option<Found>,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,7 +167,10 @@ impl fmt::Display for Summary {
         }
         let resolution = self.clocks.iter().map(|clock| clock.resolution_ns).fold(0.0, f64::max);
         let note = format!("{} comparisons, resolved to {}", self.comparisons, Ns(resolution));
-        write!(f, "{}", faint(note))
+        write!(f, "{}", faint(note))?;
+        let Some(found) = &self.under_load else { return Ok(()) };
+        writeln!(f, "\n\n{}", heading("tach's timelines on busy threads"))?;
+        f.write_str(found.to_string().trim_end())
     }
 }
 
@@ -190,7 +197,7 @@ mod tests {
         let series = series();
         assert_eq!(series.points("tach"), [(0.0, 1.0), (1.0, -3.0)]);
         assert_eq!(series.points("nobody"), []);
-        let summary = series.summary();
+        let summary = series.summary(None);
         assert_eq!((summary.comparisons, summary.clocks[0].comparisons), (3, 2));
         assert_eq!(summary.clocks[0].max_ns.to_bits(), 3.0_f64.to_bits());
         assert_eq!(summary.clocks[0].last_ns.to_bits(), (-3.0_f64).to_bits());
@@ -198,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_drift_is_the_slope_in_parts_per_billion() {
-        let drift = series().summary().clocks[1].drift_ppb;
+        let drift = series().summary(None).clocks[1].drift_ppb;
         assert!((drift - 1000.0).abs() < 1e-6, "{drift}");
     }
 

@@ -6,6 +6,9 @@ use tach_core::UnixTime;
 
 use super::nanos;
 
+/// Wider brackets were probably interrupted, on a machine that reads its clocks without system calls.
+pub(crate) const WIDEST_NS: u64 = 100;
+
 /// A reading of a clock, and the OS clock's time at that reading, to within half the bracket's
 /// width.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +33,10 @@ impl<T> Bracket<T> {
         (1..of)
             .map(|_| Self::take(&os_ns, &read))
             .fold(first, |best, next| if next.width_ns < best.width_ns { next } else { best })
+    }
+
+    pub(crate) fn is_wide(&self) -> bool {
+        self.width_ns > WIDEST_NS
     }
 }
 

@@ -78,3 +78,16 @@ fn people_get_a_table() {
     }
     assert!(lines[7].contains(" comparisons, resolved to "), "{}", found.stdout);
 }
+
+#[test]
+fn busy_threads_compare_too() {
+    let found = run(&mut tach(&["drift", "--json", "--for", "100ms", "--load", "2"]));
+    let json = found.json();
+    let timelines = json["under_load"]["timelines"].as_array().unwrap();
+    let names: Vec<_> = timelines.iter().map(|timeline| &timeline["name"]).collect();
+    assert_eq!(names, ["monotonic", "real time"]);
+    assert_eq!((&timelines[0]["backward"], found.status), (&0.into(), Some(0)));
+    assert!(timelines.iter().all(|one| one["measured"].is_u64() && one["syncs"].is_u64()));
+    let found = run(&mut tach(&["drift", "--for", "50ms", "--load", "1"]));
+    assert!(found.stdout.contains("\ntach's timelines on busy threads\n"), "{}", found.stdout);
+}

@@ -1,20 +1,19 @@
-//! A clock of the OS, and tach's timeline for it.
+//! tach's two timelines, each with the OS clock that it follows.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 
-use tach_core::{MonotonicInstant, TimelineStatus, UnixTime, status};
+use tach_core::{MonotonicInstant, TimelineStatus, status};
 
-use crate::bracket::{Bracket, OsMonotonic, nanos};
-use crate::histogram::Histogram;
+use super::histogram::Histogram;
+use crate::measure::{Bracket, OsMonotonic, nanos, os_realtime_ns};
 
 /// The number of brackets at the start. The error of the narrowest is part of all later errors.
 const STARTS: u32 = 10_000;
 
-pub(crate) type Clocks = [Clock; 2];
+pub(super) type Timelines = [Timeline; 2];
 
-pub(crate) struct Clock {
-    pub(crate) name: &'static str,
+pub(super) struct Timeline {
+    pub(super) name: &'static str,
     os_ns: Box<dyn Fn() -> u64 + Sync>,
     /// Converts tach's read, after the bracket.
     tach_ns: Box<dyn Fn(MonotonicInstant) -> u64 + Sync>,
@@ -24,30 +23,30 @@ pub(crate) struct Clock {
     last_ns: AtomicU64,
 }
 
-pub(crate) fn clocks(os: OsMonotonic) -> Clocks {
+pub(super) fn timelines(os: OsMonotonic) -> Timelines {
     [monotonic(os), realtime()]
 }
 
-fn monotonic(os: OsMonotonic) -> Clock {
-    let start = Bracket::narrowest(STARTS, || os.ns());
-    Clock::new(
+fn monotonic(os: OsMonotonic) -> Timeline {
+    let start = Bracket::narrowest(STARTS, || os.ns(), MonotonicInstant::now);
+    Timeline::new(
         "monotonic",
         Box::new(move || os.ns()),
-        Box::new(move |now| start.os_ns + nanos(now - start.tach)),
+        Box::new(move |now| start.os_ns + nanos(now - start.reading)),
         || status().monotonic,
     )
 }
 
-fn realtime() -> Clock {
-    Clock::new(
+fn realtime() -> Timeline {
+    Timeline::new(
         "real time",
-        Box::new(|| UnixTime::from_system_time(SystemTime::now()).as_nanos()),
+        Box::new(os_realtime_ns),
         Box::new(|now| now.unix_time().as_nanos()),
         || status().realtime,
     )
 }
 
-impl Clock {
+impl Timeline {
     fn new(
         name: &'static str,
         os_ns: Box<dyn Fn() -> u64 + Sync>,
@@ -59,16 +58,16 @@ impl Clock {
     }
 
     /// Returns how often the timeline has sampled the OS clock since the creation of `self`.
-    pub(crate) fn syncs(&self) -> u32 {
+    pub(super) fn syncs(&self) -> u32 {
         (self.status)().syncs.wrapping_sub(self.syncs_before)
     }
 
-    pub(crate) fn compare(&self, tally: &mut Tally) {
+    pub(super) fn compare(&self, tally: &mut Tally) {
         // ORDERING: Acquire, with the Release below: the counter read of that time happens before
         // this thread's.
         let earlier_ns = self.last_ns.load(Ordering::Acquire);
-        let bracket = Bracket::take(&self.os_ns);
-        let tach_ns = (self.tach_ns)(bracket.tach);
+        let bracket = Bracket::take(&self.os_ns, MonotonicInstant::now);
+        let tach_ns = (self.tach_ns)(bracket.reading);
         // ORDERING: Release, with the Acquire above.
         self.last_ns.fetch_max(tach_ns, Ordering::Release);
         tally.comparisons += 1;
@@ -81,23 +80,23 @@ impl Clock {
     }
 }
 
-/// The findings for one clock.
+/// The findings for one timeline.
 #[derive(Debug)]
-pub(crate) struct Tally {
-    pub(crate) comparisons: u64,
+pub(super) struct Tally {
+    pub(super) comparisons: u64,
     /// Brackets too wide for their errors to count.
-    pub(crate) wide: u64,
+    pub(super) wide: u64,
     /// Times earlier than one that a thread had read before.
-    pub(crate) backward: u64,
-    pub(crate) errors_ns: Histogram,
+    pub(super) backward: u64,
+    pub(super) errors_ns: Histogram,
 }
 
 impl Tally {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { comparisons: 0, wide: 0, backward: 0, errors_ns: Histogram::new() }
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.comparisons += other.comparisons;
         self.wide += other.wide;
         self.backward += other.backward;

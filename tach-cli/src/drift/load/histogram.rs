@@ -4,7 +4,7 @@
 const BUCKETS: u64 = 4096;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Histogram {
+pub(super) struct Histogram {
     buckets: Vec<u64>,
     count: u64,
     sum: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Histogram {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Percentile {
+pub(super) enum Percentile {
     Exactly(u64),
     /// A number that has no bucket. It is greater than the first of these two, and at most the
     /// second, which is the histogram's maximum.
@@ -20,12 +20,12 @@ pub(crate) enum Percentile {
 }
 
 impl Histogram {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let buckets = vec![0; usize::try_from(BUCKETS).expect("a few thousand")];
         Self { buckets, count: 0, sum: 0, max: 0 }
     }
 
-    pub(crate) fn record(&mut self, ns: u64) {
+    pub(super) fn record(&mut self, ns: u64) {
         if let Some(bucket) = usize::try_from(ns).ok().and_then(|at| self.buckets.get_mut(at)) {
             *bucket += 1;
         }
@@ -34,7 +34,7 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         for (bucket, more) in self.buckets.iter_mut().zip(&other.buckets) {
             *bucket += more;
         }
@@ -43,22 +43,22 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the largest number, or `None` if the histogram is empty.
-    pub(crate) fn max(&self) -> Option<u64> {
+    pub(super) fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean needs no more")]
-    pub(crate) fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
     /// Returns the number at a rank given in thousandths, or `None` if the histogram is empty.
-    pub(crate) fn per_mille(&self, thousandths: u64) -> Option<Percentile> {
+    pub(super) fn per_mille(&self, thousandths: u64) -> Option<Percentile> {
         let max = self.max()?;
         let rank = (self.count.saturating_mul(thousandths) / 1000).min(self.count - 1);
         let mut seen = 0;
@@ -69,6 +69,15 @@ impl Histogram {
             }
         }
         Some(Percentile::Within(BUCKETS - 1, max))
+    }
+}
+
+impl Percentile {
+    /// Returns the number, or the largest that it can be.
+    pub(super) fn at_most(self) -> u64 {
+        match self {
+            Self::Exactly(ns) | Self::Within(_, ns) => ns,
+        }
     }
 }
 

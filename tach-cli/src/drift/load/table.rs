@@ -2,17 +2,11 @@
 
 use core::fmt;
 
-use crate::bracket::WIDEST_NS;
-use crate::clock::Clocks;
-use crate::histogram::Histogram;
-use crate::watch::Watch;
+use super::histogram::Histogram;
+use super::{Compared, Found};
+use crate::measure::WIDEST_NS;
 
-pub(crate) struct Tables<'a> {
-    pub(crate) clocks: &'a Clocks,
-    pub(crate) seen: &'a Watch,
-}
-
-impl fmt::Display for Tables<'_> {
+impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errors = Errors::HEADER;
         writeln!(
@@ -20,21 +14,17 @@ impl fmt::Display for Tables<'_> {
             "{:14} {:>11} {errors} {:>9} {:>8} {:>6}",
             "|error| in ns", "comparisons", "wide", "backward", "syncs"
         )?;
-        for (clock, tally) in self.clocks.iter().zip(&self.seen.tallies) {
+        for Compared { name, tally, syncs } in &self.timelines {
             let errors = Errors(&tally.errors_ns);
             writeln!(
                 f,
                 "{:14} {:>11} {errors} {:>9} {:>8} {:>6}",
-                clock.name,
-                tally.comparisons,
-                tally.wide,
-                tally.backward,
-                clock.syncs()
+                name, tally.comparisons, tally.wide, tally.backward, syncs
             )?;
         }
         writeln!(f, "wide: brackets of more than {WIDEST_NS} ns, whose errors are left out\n")?;
         writeln!(f, "{:14} {:>11} {}", "intervals of", "measured", Errors::HEADER)?;
-        for (length, errors_ns) in self.seen.intervals.errors() {
+        for (length, errors_ns) in self.intervals.errors() {
             // A length beyond the run has none.
             if errors_ns.count() > 0 {
                 writeln!(f, "{length:14} {:>11} {}", errors_ns.count(), Errors(errors_ns))?;

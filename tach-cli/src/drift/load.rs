@@ -1,0 +1,164 @@
+//! Threads that work and sleep at random, and compare tach's timelines with the OS in between.
+//!
+//! Every comparison is a bracket: OS clock, tach, OS clock. The timeline's error is its distance
+//! from the middle, known to half the bracket's width. Brackets wider than 100 ns (an interruption)
+//! are counted apart. Intervals lie between the narrowest of several brackets. Memory does not grow
+//! with the length of the run.
+
+mod histogram;
+mod intervals;
+mod table;
+mod timelines;
+
+use core::hint::black_box;
+use core::time::Duration;
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+use self::histogram::Histogram;
+use self::intervals::Intervals;
+use self::timelines::{Tally, Timelines, timelines};
+use crate::measure::OsMonotonic;
+
+const LONGEST_SLEEP_US: u64 = 2_000_000;
+
+/// The findings of all threads.
+#[derive(Debug)]
+pub(super) struct Found {
+    timelines: [Compared; 2],
+    intervals: Intervals,
+}
+
+/// The findings for one timeline.
+#[derive(Debug)]
+struct Compared {
+    name: &'static str,
+    tally: Tally,
+    /// The number of times that the timeline sampled the OS clock.
+    syncs: u32,
+}
+
+impl Found {
+    /// Returns whether elapsed time went back between threads.
+    pub(super) fn went_back(&self) -> bool {
+        self.timelines[0].tally.backward > 0
+    }
+}
+
+/// The findings of one thread.
+#[derive(Debug)]
+struct Seen {
+    tallies: [Tally; 2],
+    intervals: Intervals,
+}
+
+impl Seen {
+    fn new(os: OsMonotonic) -> Self {
+        Self { tallies: [Tally::new(), Tally::new()], intervals: Intervals::new(os) }
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (tally, more) in self.tallies.iter_mut().zip(&other.tallies) {
+            tally.add(more);
+        }
+        self.intervals.add(&other.intervals);
+    }
+}
+
+/// Runs `threads` threads for `time`.
+pub(super) fn run(threads: u16, time: Duration) -> Found {
+    let os = OsMonotonic::new();
+    let timelines = &timelines(os);
+    let mut all = Seen::new(os);
+    thread::scope(|scope| {
+        let running: Vec<_> = (1..=threads)
+            .map(|number| scope.spawn(move || watch(timelines, os, number.into(), time)))
+            .collect();
+        for thread in running {
+            all.add(&thread.join().expect("a thread ends"));
+        }
+    });
+    let Seen { tallies: [monotonic, realtime], intervals } = all;
+    let compared = |index: usize, tally| Compared {
+        name: timelines[index].name,
+        tally,
+        syncs: timelines[index].syncs(),
+    };
+    Found { timelines: [compared(0, monotonic), compared(1, realtime)], intervals }
+}
+
+/// Compares both timelines between random bursts of work and random sleeps, with `number` as the seed.
+fn watch(timelines: &Timelines, os: OsMonotonic, number: u64, time: Duration) -> Seen {
+    let start = StdInstant::now();
+    let mut random = number;
+    let mut seen = Seen::new(os);
+    while start.elapsed() < time {
+        seen.intervals.mark();
+        for _ in 0..next(&mut random) % 1000 {
+            for (timeline, tally) in timelines.iter().zip(&mut seen.tallies) {
+                timeline.compare(tally);
+            }
+        }
+        let work = next(&mut random) % 1_000_000;
+        black_box((0..work).fold(0, |sum: u64, i| black_box(sum.wrapping_add(i))));
+        // All orders of magnitude are equally likely.
+        let sleep_us = (LONGEST_SLEEP_US >> (next(&mut random) % 21)).max(1);
+        thread::sleep(Duration::from_micros(next(&mut random) % sleep_us));
+    }
+    seen
+}
+
+/// Returns the next random number (xorshift).
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// The findings as JSON: distances in ns.
+impl Serialize for Found {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Distances {
+            name: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            backward: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            wide: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            syncs: Option<u32>,
+            measured: u64,
+            mean_ns: Option<f64>,
+            p50_ns: Option<u64>,
+            p99_9_ns: Option<u64>,
+            max_ns: Option<u64>,
+        }
+        let distances = |name, errors: &Histogram| Distances {
+            name,
+            backward: None,
+            wide: None,
+            syncs: None,
+            measured: errors.count(),
+            mean_ns: errors.mean(),
+            p50_ns: errors.per_mille(500).map(histogram::Percentile::at_most),
+            p99_9_ns: errors.per_mille(999).map(histogram::Percentile::at_most),
+            max_ns: errors.max(),
+        };
+        let timelines = self.timelines.iter().map(|one| Distances {
+            backward: Some(one.tally.backward),
+            wide: Some(one.tally.wide),
+            syncs: Some(one.syncs),
+            ..distances(one.name, &one.tally.errors_ns)
+        });
+        let intervals = self.intervals.errors().filter(|(_, errors)| errors.count() > 0);
+        let intervals = intervals.map(|(name, errors)| distances(name, errors));
+        let mut map = serializer.serialize_struct("Found", 2)?;
+        map.serialize_field("timelines", &timelines.collect::<Vec<_>>())?;
+        map.serialize_field("intervals", &intervals.collect::<Vec<_>>())?;
+        map.end()
+    }
+}
