@@ -2,6 +2,8 @@
 
 #[cfg(feature = "jiff")]
 mod jiff_time;
+#[cfg(feature = "prost")]
+mod prost_time;
 #[cfg(feature = "serde")]
 mod serde_impls;
 // On bare WebAssembly the standard library's clock panics.

@@ -38,6 +38,7 @@
 //! | timestamps that no step of the clock distorts | [`Anchor`] |
 //! | one time for everything written about an event | `event_time` |
 //! | timestamps that are never equal | [`IncreasingClock`] |
+//! | to measure the CPU time of a thread | `ThreadCpuInstant` |
 //! | to measure the time that is left | [`Budget`] |
 //! | to test code that depends on time | [`Clock`], `ManualClock` |
 //!
@@ -161,6 +162,9 @@
 //! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text in human-readable
 //!   formats, as nanoseconds in others. It needs no `std`.
 //! - `jiff`: conversions between [`UnixTime`] and `jiff::Timestamp`. It needs no `std`.
+//! - `prost`: conversions between [`UnixTime`] and `prost_types::Timestamp`. It needs `alloc`, but
+//!   no `std`.
+//! - `thread-cpu`: `ThreadCpuInstant`, the CPU time of the current thread. It needs no `std`.
 //! - `coarse` (implies `std`): `coarse`, a clock whose read is one load of the time that a thread
 //!   publishes at an interval.
 
@@ -197,6 +201,8 @@ mod status;
 mod sync;
 mod system;
 mod text;
+#[cfg(feature = "thread-cpu")]
+mod thread_cpu;
 mod timeline;
 mod unix_time;
 
@@ -214,6 +220,8 @@ pub use crate::os::KernelClock;
 pub use crate::source::{Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
 pub use crate::system::{enforce_order, epoch, force_source, set_backward_step, sync};
+#[cfg(feature = "thread-cpu")]
+pub use crate::thread_cpu::ThreadCpuInstant;
 pub use crate::timeline::BackwardStep;
 pub use crate::unix_time::{BoundedTime, UnixTime, rfc3339, unix_millis, unix_nanos, unix_seconds};
 

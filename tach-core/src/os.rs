@@ -25,6 +25,8 @@
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
 //!   restored this machine; `None` if there is none, or this process may not read it. Costs three
 //!   system calls, so it is called only now and then.
+//! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns; `None` if the
+//!   system does not measure it.
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable.
@@ -132,6 +134,25 @@ cfg_if! {
     if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
         mod adjtimex;
         pub(crate) use adjtimex::kernel_clock;
+    }
+}
+
+cfg_if! {
+    if #[cfg(not(feature = "thread-cpu"))] {
+        // Nothing asks for it.
+    } else if #[cfg(any(
+        target_os = "android",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "linux",
+        target_os = "openbsd",
+        target_vendor = "apple",
+    ))] {
+        mod thread_cpu;
+        pub(crate) use thread_cpu::thread_cpu_ns;
+    } else if #[cfg(windows)] {
+        mod thread_times;
+        pub(crate) use thread_times::thread_cpu_ns;
     }
 }
 

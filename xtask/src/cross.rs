@@ -218,7 +218,7 @@ fn core(home: &Home, act: &str, triple: &str, flags: &str, std: Std) -> Command 
     cargo.arg(match std {
         Std::Without => "--no-default-features",
         Std::With if is_other || act == "check" => "--all-features",
-        Std::With => "--features=recalibrator,coarse",
+        Std::With => "--features=recalibrator,coarse,thread-cpu",
     });
     cargo
 }

@@ -42,6 +42,10 @@ pub(crate) fn disruption_marker() -> Option<u64> {
     None
 }
 
+pub(crate) fn thread_cpu_ns() -> Option<u64> {
+    None
+}
+
 pub(crate) fn keeping_errno(f: impl FnOnce()) {
     f();
 }

@@ -47,6 +47,10 @@ assert_implements!(
 assert_implements!(
     [Send + Sync + Unpin + 'static] tach_core::Recalibrator
 );
+#[cfg(feature = "thread-cpu")]
+assert_implements!(
+    [Copy + Unpin + UnwindSafe + RefUnwindSafe + 'static] tach_core::ThreadCpuInstant
+);
 #[cfg(feature = "coarse")]
 assert_implements!(
     [Send + Sync + Unpin + 'static] tach_core::coarse::Refresher

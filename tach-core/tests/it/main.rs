@@ -6,4 +6,6 @@ mod auto_traits;
 mod errno;
 mod instants;
 mod order;
+#[cfg(feature = "thread-cpu")]
+mod thread_cpu;
 mod truth;
