@@ -14,5 +14,7 @@ mod slog;
 pub(crate) mod span_ext;
 #[cfg(feature = "tracing")]
 mod spans;
+#[cfg(feature = "opentelemetry")]
+pub(crate) mod tracer;
 #[cfg(feature = "tracing")]
 mod tracing;

@@ -165,8 +165,9 @@
 //! `OpenTelemetrySpanExt` has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`;
 //! after `Builder::activate_all_spans` every span is. Records outside the pipeline's spans have the
-//! ids of the current context. One release works with 0.32 and 0.33 of that crate. If Cargo takes
-//! another one than the program names, the types differ:
+//! ids of the current context. For libraries that need the trait of tracing-opentelemetry itself,
+//! `Pipeline::tracer` is a tracer for that crate's layer. One release works with 0.32 and 0.33 of
+//! `opentelemetry`. If Cargo takes another one than the program names, the types differ:
 //! `cargo update --package opentelemetry@0.33.1 --precise 0.32.0` takes it back.
 //!
 //! # When records are lost
@@ -281,6 +282,8 @@ pub use crate::error::Error;
 pub use crate::front::otel_span_ext::OpenTelemetrySpanExt;
 #[cfg(feature = "tracing")]
 pub use crate::front::span_ext::SpanExt;
+#[cfg(feature = "opentelemetry")]
+pub use crate::front::tracer::Tracer;
 pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;

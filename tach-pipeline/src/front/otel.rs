@@ -17,8 +17,8 @@ use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
 use crate::trace::otel::active::{self, Active};
-use crate::trace::otel::span::Span;
-use crate::trace::otel::{Foreign, has_baggage, ids};
+use crate::trace::otel::started::{self, Started};
+use crate::trace::otel::{Foreign, Span, has_baggage, ids};
 use crate::trace::{Contexts, SpanContext, current};
 
 /// The field by which a span is at the boundary of a service.
@@ -29,6 +29,8 @@ const KIND: &str = "otel.kind";
 pub(super) struct Surroundings {
     /// The span that was made current after the thread entered its innermost span.
     pub(super) foreign: Option<Foreign>,
+    /// Whether the span becomes the current one when it is entered.
+    pub(super) is_active: bool,
     /// The context, if the span is active or there is baggage.
     values: Option<Context>,
 }
@@ -36,28 +38,26 @@ pub(super) struct Surroundings {
 impl Shared {
     /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
     #[inline]
-    pub(super) fn activates(&self, metadata: &Metadata<'_>) -> bool {
+    fn activates(&self, metadata: &Metadata<'_>) -> bool {
         // A span that is not sent is no parent for the SDK's.
         self.wanted.spans
             && (self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
     #[inline]
-    pub(super) fn surroundings(
-        &self,
-        attributes: &Attributes<'_>,
-        is_active: bool,
-    ) -> Surroundings {
+    pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Surroundings {
+        let is_active = self.activates(attributes.metadata());
+        let none = Surroundings { is_active, ..Surroundings::default() };
         if !attributes.is_contextual() {
-            return Surroundings::default();
+            return none;
         }
         let seen = current::seen(self.id);
         let surroundings = active::with_current(|context| {
             let foreign = foreign(context, seen);
             let values = (is_active || has_baggage(context)).then(|| context.clone());
-            Surroundings { foreign, values }
+            Surroundings { foreign, is_active, values }
         });
-        surroundings.unwrap_or_default()
+        surroundings.unwrap_or(none)
     }
 }
 
@@ -89,24 +89,24 @@ impl Pipeline {
     pub(super) fn keep_context(
         &self,
         id: &Id,
+        metadata: &'static Metadata<'static>,
         context: SpanContext,
         parent: Option<SpanContext>,
         surroundings: Surroundings,
-        is_active: bool,
     ) {
         let Some(contexts) = self.shared().contexts.as_ref() else { return };
+        let parent = parent.map_or(0, |parent| parent.span);
         let mut values = surroundings.values;
         match &values {
             Some(values) if has_baggage(values) => contexts.otel.set_baggage(context.span, values),
-            _ => {
-                let parent = parent.map_or(0, |parent| parent.span);
-                values = contexts.otel.inherit_baggage(context.span, parent).or(values);
-            }
+            _ => values = contexts.otel.inherit_baggage(context.span, parent).or(values),
         }
-        if is_active {
+        if surroundings.is_active {
             let values = values.unwrap_or_default();
             let active = self.with_span(contexts, id, context, &values);
             contexts.otel.set_active(context.span, active);
+            let (id, ids) = (id.clone(), context);
+            started::set(self.shared().id, Started { id, ids, parent, metadata });
         }
     }
 
@@ -179,6 +179,13 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Sets the baggage of an open span to the context's.
+    pub(super) fn set_baggage(&self, span: u64, values: &Context) {
+        if let Some(contexts) = self.shared().contexts.as_ref() {
+            contexts.otel.set_baggage(span, values);
+        }
+    }
+
     pub(crate) fn set_attributes(&self, id: &Id, attributes: &[KeyValue]) {
         self.log_values(id, |to, chosen| {
             let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
@@ -205,6 +212,13 @@ impl Pipeline {
             span.write(to, is_remote);
             fields(to, attributes.iter());
         });
+    }
+
+    /// Returns whether `span` is an open one of this pipeline.
+    pub(crate) fn is_open(&self, span: &trace::SpanContext) -> bool {
+        let contexts = self.shared().contexts.as_ref();
+        let open = || contexts.map(Contexts::spans).unwrap_or_default();
+        !span.is_remote() && ids(span).is_some_and(|ids| open().contains(&ids.span))
     }
 
     /// Adds an event to an open span, and to no sink of events. Without a `time`, it is now.

@@ -40,10 +40,9 @@ impl Pipeline {
         let elsewhere =
             if parent.is_none() { remote::get().map(|span| (span, true)) } else { None };
         #[cfg(feature = "opentelemetry")]
-        let (is_active, mut surroundings) = {
-            let is_active = shared.activates(metadata);
-            (is_active, shared.surroundings(attributes, is_active))
-        };
+        let mut surroundings = shared.surroundings(attributes);
+        #[cfg(feature = "opentelemetry")]
+        let is_active = surroundings.is_active;
         #[cfg(feature = "opentelemetry")]
         let elsewhere = elsewhere.or_else(|| {
             let foreign = surroundings.foreign.take()?;
@@ -62,7 +61,7 @@ impl Pipeline {
         }
         contexts.insert(id.into_u64(), context, is_active);
         #[cfg(feature = "opentelemetry")]
-        self.keep_context(id, context, parent, surroundings, is_active);
+        self.keep_context(id, metadata, context, origin, surroundings);
         if !context.is_sampled {
             return self.start_unsampled(attributes, context);
         }

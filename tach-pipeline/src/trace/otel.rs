@@ -2,6 +2,7 @@
 
 pub(crate) mod active;
 pub(crate) mod span;
+pub(crate) mod started;
 
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use opentelemetry::Context;
 use opentelemetry::baggage::BaggageExt as _;
 use opentelemetry::trace::{self, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
 
+pub(crate) use self::span::Span;
+use self::started::Started;
 use super::SpanContext;
 use super::by_span::BySpan;
 use super::w3c::TraceContext;
@@ -19,11 +22,13 @@ pub(crate) struct Kept {
     active: BySpan<Context>,
     /// The context around each span with baggage, at its start or by `set_parent`.
     with_baggage: BySpan<Context>,
+    /// The active spans that the layer of `tracing-opentelemetry` has seen.
+    started: BySpan<Started>,
 }
 
 impl Kept {
     pub(super) fn new() -> Self {
-        Self { active: BySpan::new(), with_baggage: BySpan::new() }
+        Self { active: BySpan::new(), with_baggage: BySpan::new(), started: BySpan::new() }
     }
 
     /// Returns the context to enter an active span with.
@@ -49,6 +54,16 @@ impl Kept {
         self.with_baggage.set(span, with_baggage);
     }
 
+    /// Adds a span that the layer of `tracing-opentelemetry` has seen.
+    pub(crate) fn set_started(&self, started: Started) {
+        self.started.set(started.ids.span, Some(started));
+    }
+
+    /// Returns how such a span started, while it is open.
+    pub(crate) fn started(&self, span: u64) -> Option<Started> {
+        self.started.get(span)
+    }
+
     /// Sets the baggage of a span to its parent's.
     #[inline]
     pub(crate) fn inherit_baggage(&self, span: u64, parent: u64) -> Option<Context> {
@@ -60,6 +75,7 @@ impl Kept {
     pub(super) fn remove(&self, span: u64, is_active: bool) {
         if is_active {
             self.active.remove(span);
+            self.started.remove(span);
         }
         self.with_baggage.remove(span);
     }

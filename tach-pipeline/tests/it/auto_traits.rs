@@ -37,6 +37,12 @@ assert_implements!(
     tach_pipeline::Sampling, tach_pipeline::Tail, tach_pipeline::TraceContext,
 );
 
+#[cfg(feature = "opentelemetry")]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::Tracer,
+);
+
 // Writers and formats need not be `Sync`.
 assert_implements!([Send + Unpin] Sink, Builder);
 

@@ -8,6 +8,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::{self, Status};
 
 use super::span_context;
+use tracing_core::Metadata;
 use tracing_core::span::Id;
 
 use crate::pipeline::{Pipeline, WeakPipeline};
@@ -17,17 +18,58 @@ use crate::trace::SpanContext;
 ///
 /// It does not keep the pipeline, which would otherwise keep itself by the contexts of its open
 /// spans.
-pub(crate) struct Span {
+pub struct Span {
     pipeline: WeakPipeline,
     id: Id,
     ids: SpanContext,
     context: trace::SpanContext,
+    /// The span's fields, if the layer of `tracing-opentelemetry` sets attributes.
+    fields: Option<&'static Metadata<'static>>,
+}
+
+/// Attributes that the layer of `tracing-opentelemetry` adds to its spans.
+const LAYER: [&str; 9] = [
+    "code.file.path",
+    "code.module.name",
+    "code.line.number",
+    "thread.id",
+    "thread.name",
+    "level",
+    "target",
+    "busy_ns",
+    "idle_ns",
+];
+
+/// Returns whether an attribute comes from `set_attribute`, not from that layer, which also passes
+/// the fields, and the parts of errors among them. The pipeline has recorded those itself.
+pub(crate) fn is_added(metadata: &Metadata<'_>, attribute: &KeyValue) -> bool {
+    let key = attribute.key.as_str();
+    let of_field = |key: &str| metadata.fields().field(key).is_some();
+    let of_error =
+        key.starts_with("exception.") || key.strip_suffix(".chain").is_some_and(of_field);
+    !LAYER.contains(&key) && !of_error && !of_field(key)
 }
 
 impl Span {
     pub(crate) fn new(pipeline: &Pipeline, id: Id, ids: SpanContext, state: Option<&str>) -> Self {
         let context = span_context(ids, state);
-        Self { pipeline: pipeline.downgrade(), id, ids, context }
+        Self { pipeline: pipeline.downgrade(), id, ids, context, fields: None }
+    }
+
+    /// Returns the span for a layer of `tracing-opentelemetry`, which sets the values of fields.
+    pub(crate) fn with_fields(self, metadata: &'static Metadata<'static>) -> Self {
+        Self { fields: Some(metadata), ..self }
+    }
+
+    /// Returns no span.
+    pub(crate) fn none(pipeline: &Pipeline) -> Self {
+        Self {
+            pipeline: pipeline.downgrade(),
+            id: Id::from_u64(u64::MAX),
+            ids: SpanContext { trace: 0, span: 0, is_sampled: false },
+            context: trace::SpanContext::empty_context(),
+            fields: None,
+        }
     }
 
     /// Calls `f` with the span's pipeline, if the span is open and recorded.
@@ -71,11 +113,12 @@ impl trace::Span for Span {
     }
 
     fn set_attribute(&mut self, attribute: KeyValue) {
-        self.with(|pipeline, id| pipeline.set_attributes(id, &[attribute]));
+        self.set_attributes([attribute]);
     }
 
     fn set_attributes(&mut self, attributes: impl IntoIterator<Item = KeyValue>) {
-        let attributes: Vec<_> = attributes.into_iter().collect();
+        let is_own = |attribute: &KeyValue| self.fields.is_none_or(|all| is_added(all, attribute));
+        let attributes: Vec<_> = attributes.into_iter().filter(is_own).collect();
         self.with(|pipeline, id| pipeline.set_attributes(id, &attributes));
     }
 
@@ -92,7 +135,12 @@ impl trace::Span for Span {
     }
 
     fn add_link(&mut self, linked: trace::SpanContext, attributes: Vec<KeyValue>) {
-        self.with(|pipeline, id| pipeline.link_to_otel(id, &linked, &attributes));
+        self.with(|pipeline, id| {
+            // Of a layer, `follows_from`, which the pipeline has recorded itself.
+            if self.fields.is_none() || !pipeline.is_open(&linked) {
+                pipeline.link_to_otel(id, &linked, &attributes);
+            }
+        });
     }
 
     /// Does nothing: the span of `tracing` ends when its last handle is dropped.

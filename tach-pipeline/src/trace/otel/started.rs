@@ -1,0 +1,34 @@
+//! The span that a thread started last, for the layer that sees it next.
+
+use core::cell::Cell;
+
+use tracing_core::Metadata;
+use tracing_core::span::Id;
+
+use crate::trace::SpanContext;
+
+thread_local! {
+    static LAST: Cell<Option<(u64, Started)>> = const { Cell::new(None) };
+}
+
+/// How an active span started.
+#[derive(Clone)]
+pub(crate) struct Started {
+    pub(crate) id: Id,
+    pub(crate) ids: SpanContext,
+    /// The id of its parent, or zero.
+    pub(crate) parent: u64,
+    pub(crate) metadata: &'static Metadata<'static>,
+}
+
+/// Sets the last one.
+#[inline]
+pub(crate) fn set(pipeline: u64, started: Started) {
+    let _ending = LAST.try_with(|last| last.set(Some((pipeline, started))));
+}
+
+/// Takes the last one, if it is the pipeline's.
+pub(crate) fn take(pipeline: u64) -> Option<Started> {
+    let (by, started) = LAST.try_with(Cell::take).ok().flatten()?;
+    (by == pipeline).then_some(started)
+}
