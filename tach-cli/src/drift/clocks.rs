@@ -84,3 +84,23 @@ fn anchored(os: OsMonotonic) -> Clock {
     };
     elapsing("anchored", os, read, elapsed_ns)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts that the clock with this rate is ahead, or not.
+    fn assert_ahead(elapsed_ns: fn(StdInstant, StdInstant) -> u64, is_ahead: bool) {
+        let clock = elapsing("test", OsMonotonic::new(), StdInstant::now, elapsed_ns);
+        std::thread::sleep(Duration::from_millis(2));
+        let error_ns = (clock.compare)().error_ns;
+        // Half of two milliseconds and more.
+        assert!(if is_ahead { error_ns > 9e5 } else { error_ns < -9e5 }, "{error_ns}");
+    }
+
+    #[test]
+    fn an_error_is_positive_if_the_clock_is_ahead() {
+        assert_ahead(|start, now| nanos(now - start) * 2, true);
+        assert_ahead(|start, now| nanos(now - start) / 2, false);
+    }
+}

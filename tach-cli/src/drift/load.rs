@@ -162,3 +162,23 @@ impl Serialize for Found {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_elapsed_time_may_not_go_back() {
+        let found = |backward: [u64; 2]| {
+            let [monotonic, realtime] = backward.map(|backward| Tally { backward, ..Tally::new() });
+            let compared = |name, tally| Compared { name, tally, syncs: 0 };
+            Found {
+                timelines: [compared("monotonic", monotonic), compared("real time", realtime)],
+                intervals: Intervals::new(OsMonotonic::new()),
+            }
+        };
+        assert!(found([1, 0]).went_back());
+        // The real-time clock may be set back.
+        assert!(!found([0, 1]).went_back());
+    }
+}

@@ -13,7 +13,7 @@ use std::time::Instant as StdInstant;
 use serde::Serialize;
 use tach_core::{Instant, OrderedInstant};
 
-use crate::measure::as_f64;
+use crate::measure::{as_f64, nanos};
 
 /// The time for each core. On a loaded machine a thread may wait for its core for milliseconds.
 const TIME: Duration = Duration::from_millis(60);
@@ -32,6 +32,20 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
+    /// Evaluates a round: the readings before, at and after the answer of `core`.
+    fn new(
+        core: usize,
+        (before, theirs, after): (u64, u64, u64),
+        to_ns: impl Fn(u64) -> f64,
+    ) -> Self {
+        let width = after - before;
+        // Twice the offset, so that the middle needs no rounding.
+        let twice = i128::from(theirs) * 2 - i128::from(before) - i128::from(after);
+        let size = to_ns(u64::try_from(twice.unsigned_abs()).unwrap_or(u64::MAX)) / 2.0;
+        let ns = if twice < 0 { -size } else { size };
+        Self { core, ns, bound_ns: to_ns(width) / 2.0 }
+    }
+
     /// Returns the least skew that explains the measurement.
     pub(crate) fn least_ns(&self) -> f64 {
         (self.ns.abs() - self.bound_ns).max(0.0)
@@ -85,17 +99,11 @@ fn offset(first: usize, other: usize) -> Option<Offset> {
         });
         asking.join().expect("the loop does not panic")
     })?;
-    let (before, theirs, after) = best;
-    let width = after - before;
-    // Twice the offset, so that the middle needs no rounding.
-    let twice = i128::from(theirs) * 2 - i128::from(before) - i128::from(after);
     let to_ns = |ticks: u64| {
         let now = Instant::now();
-        as_f64(crate::measure::nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
+        as_f64(nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
     };
-    let size = to_ns(u64::try_from(twice.unsigned_abs()).ok()?) / 2.0;
-    let ns = if twice < 0 { -size } else { size };
-    Some(Offset { core: other, ns, bound_ns: to_ns(width) / 2.0 })
+    Some(Offset::new(other, best, to_ns))
 }
 
 fn read() -> u64 {
@@ -184,5 +192,30 @@ mod affinity {
 
     pub(super) fn bind(_: usize) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ticks are a nanosecond.
+    fn offset(round: (u64, u64, u64)) -> [f64; 3] {
+        let found = Offset::new(1, round, |ticks| as_f64(ticks) / 2.0);
+        [found.ns, found.bound_ns, found.least_ns()]
+    }
+
+    fn assert_near(found: [f64; 3], expected: [f64; 3]) {
+        let is_near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
+        assert!(is_near, "{found:?} and {expected:?}");
+    }
+
+    #[test]
+    fn an_answer_belongs_to_the_middle_of_its_round() {
+        assert_near(offset((1000, 1100, 1200)), [0.0, 50.0, 0.0]);
+        assert_near(offset((1000, 1301, 1201)), [100.25, 50.25, 50.0]);
+        assert_near(offset((1000, 900, 1200)), [-100.0, 50.0, 50.0]);
+        let far = as_f64(u64::MAX) / 4.0;
+        assert_near(offset((0, u64::MAX, 0)), [far, 0.0, far]);
     }
 }

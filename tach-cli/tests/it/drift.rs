@@ -41,7 +41,9 @@ fn each_clock_has_a_summary_a_column_and_a_line() {
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
     let (pixels, info) = decoded(&fs::read(png).unwrap());
     assert_eq!((info.width, info.height), (1400, 900));
-    // White, black letters, and the colour of tach's line.
+    // The letters of the caption stand above all lines.
+    assert!(pixels[..40 * 1400 * 3].contains(&0));
+    // White, black, and the colour of tach's line.
     for color in [[255, 255, 255], [0, 0, 0], [0, 114, 178]] {
         assert!(pixels.chunks(3).any(|pixel| pixel == color), "{color:?}");
     }
