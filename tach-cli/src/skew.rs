@@ -12,6 +12,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use tach_core::{Order, status};
 
 pub(crate) use self::offsets::{Offset, cores, offsets};
 use self::order::{Findings, Role, Subject, has_control, subjects};
@@ -78,6 +79,7 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
     ensure!(!options.time.is_zero(), "--for must be longer than no time");
     let order_options = order::Options { threads: options.threads.into(), time: options.time };
     if options.enforced {
+        ensure!(status().order != Order::OrderedRead, "order is not enforced in this process");
         let mut enforced = subjects().into_iter().filter(|one| one.role == Role::Enforced);
         let subject = enforced.next().context("no clock has enforced order")?;
         let clock = Clock::new(&subject, (subject.run)(order_options));

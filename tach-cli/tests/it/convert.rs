@@ -29,7 +29,7 @@ fn the_scales_before_and_after_a_line_convert_its_tick() {
                2000  INFO half way\n\
                no tick here\n\
                \u{1b}[2m2500\u{1b}[0m  WARN in colour tick=7\n\
-               3000  INFO tick=3000 time=1970-01-01T00:00:01.000001Z ns_per_tick=0.5\n\
+               3000  INFO tick=3000 time=1970-01-01T00:00:01.000001Z ns_per_tick=0.7\n\
                5000  INFO after the last scale\n";
     let found = fed(&mut tach(&["convert"]), log);
     assert_eq!(found.status, Some(0), "{}", found.stderr);
@@ -39,8 +39,8 @@ fn the_scales_before_and_after_a_line_convert_its_tick() {
                     no tick here\n\
                     \u{1b}[2m1970-01-01T00:00:01.000000750Z\u{1b}[0m  WARN in colour tick=7\n\
                     1970-01-01T00:00:01.000001000Z  INFO tick=3000 \
-                    time=1970-01-01T00:00:01.000001Z ns_per_tick=0.5\n\
-                    1970-01-01T00:00:01.000002000Z  INFO after the last scale\n";
+                    time=1970-01-01T00:00:01.000001Z ns_per_tick=0.7\n\
+                    1970-01-01T00:00:01.000002400Z  INFO after the last scale\n";
     // Not a terminal, so no colours.
     let plain = |text: &str| text.replace("\u{1b}[2m", "").replace("\u{1b}[0m", "");
     assert_eq!(found.stdout, plain(expected));

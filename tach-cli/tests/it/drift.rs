@@ -58,11 +58,11 @@ fn decoded(png: &[u8]) -> (Vec<u8>, png::OutputInfo) {
 
 #[test]
 fn files_that_cannot_be_written_are_named_before_the_measurement() {
-    let found = run(&mut tach(&["drift", "--for", "1h", "--plot", "drift.pdf"]));
+    let found = run(&mut tach(&["drift", "--for", "3s", "--plot", "drift.pdf"]));
     assert_eq!(found.status, Some(2));
     assert!(found.stderr.contains(".svg or .png"), "{}", found.stderr);
     for option in ["--plot", "--csv"] {
-        let found = run(&mut tach(&["drift", "--for", "1h", option, "/no/such/drift.svg"]));
+        let found = run(&mut tach(&["drift", "--for", "3s", option, "/no/such/drift.svg"]));
         assert_eq!(found.status, Some(3));
         assert!(found.stderr.contains("can't create /no/such/drift.svg"), "{}", found.stderr);
     }
