@@ -42,6 +42,7 @@ pub struct Collector {
     is_durable: bool,
     /// How often it was started.
     runs: u32,
+    grpc: u16,
     http: u16,
     running: Option<Running>,
 }
@@ -82,6 +83,7 @@ impl Collector {
             received,
             is_durable,
             runs,
+            grpc,
             http,
             running,
         })
@@ -161,10 +163,13 @@ impl Collector {
         self.otlp.http_base()
     }
 
-    /// Returns the port for Protobuf over HTTP.
+    /// Returns the port of a protocol.
     #[must_use]
-    pub fn port(&self) -> u16 {
-        self.http
+    pub fn port(&self, protocol: Protocol) -> u16 {
+        match protocol {
+            Protocol::Grpc => self.grpc,
+            Protocol::Http => self.http,
+        }
     }
 
     /// Waits for `count` items of the key, such as `spans` or `logRecords`, and returns all.

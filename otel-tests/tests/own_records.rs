@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use otel_tests::{Authority, Collector, Settings};
+use otel_tests::{Authority, Collector, Protocol, Settings};
 use tach_pipeline::{Otlp, Pipeline, Sink};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -15,22 +15,27 @@ fn the_client_s_records_are_not_sent() {
     let certified = authority.issue(&["localhost"]);
     let settings = Settings { tls: Some(&certified), ..Settings::default() };
     let Some(mut collector) = Collector::with(&settings) else { return };
-    let otlp = Otlp::new().endpoint(&format!("https://localhost:{}", collector.port()));
-    let otlp = otlp.certificate(authority.certificate());
-    let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp(otlp.clone()));
-    let pipeline = pipeline.sink(Sink::otlp_spans(otlp)).init().unwrap();
+    let endpoint = |protocol| format!("https://localhost:{}", collector.port(protocol));
+    let otlp = Otlp::new().certificate(authority.certificate());
+    // `rustls` logs through `log`, and `h2` through tracing, with spans.
+    let http = otlp.clone().endpoint(&endpoint(Protocol::Http));
+    let grpc = otlp.grpc(true).endpoint(&endpoint(Protocol::Grpc));
+    let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp(http.clone()));
+    let pipeline = pipeline.sink(Sink::otlp_spans(http)).sink(Sink::otlp(grpc.clone()));
+    let pipeline = pipeline.sink(Sink::otlp_spans(grpc)).init().unwrap();
     for round in 1..=RECORDS {
         // Each time the client makes another connection, and logs that.
         collector.run();
         tracing::info_span!("span").in_scope(|| log::info!("record"));
         pipeline.flush(LONG).unwrap();
         // The Collector writes them some time after it has accepted them.
-        let _both = (collector.received("logRecords", round), collector.received("spans", round));
+        let count = 2 * round;
+        let _both = (collector.received("logRecords", count), collector.received("spans", count));
     }
     // A request may have left records for the next one.
     (0..RECORDS).for_each(|_| pipeline.flush(LONG).unwrap());
-    assert_eq!(collector.received("logRecords", RECORDS).len(), RECORDS);
-    assert_eq!(collector.received("spans", RECORDS).len(), RECORDS);
+    assert_eq!(collector.received("logRecords", 2 * RECORDS).len(), 2 * RECORDS);
+    assert_eq!(collector.received("spans", 2 * RECORDS).len(), 2 * RECORDS);
     let stats = pipeline.stats();
     assert!(stats.sinks().iter().all(|sink| sink.written() == RECORDS as u64), "{stats:?}");
 }

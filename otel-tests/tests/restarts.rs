@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use otel_tests::{Authority, Collector, Settings};
+use otel_tests::{Authority, Collector, Protocol, Settings};
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -20,10 +20,18 @@ const PARTS: u64 = RESTARTS + 1;
 
 /// How the spans are sent.
 #[derive(Debug, Clone, Copy)]
-enum Road {
-    Http,
-    Tls,
+struct Road {
+    protocol: Protocol,
+    is_secure: bool,
 }
+
+const HTTP: Road = Road { protocol: Protocol::Http, is_secure: false };
+const ROADS: [Road; 4] = [
+    HTTP,
+    Road { protocol: Protocol::Http, is_secure: true },
+    Road { protocol: Protocol::Grpc, is_secure: false },
+    Road { protocol: Protocol::Grpc, is_secure: true },
+];
 
 /// 60,000 spans, or as many as `TACH_SPANS` says. A test needs 16 bytes of memory for each, and up
 /// to 300 bytes of disk.
@@ -56,15 +64,13 @@ fn done(pipeline: &Pipeline) -> u64 {
 fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
     let authority = Authority::new("test");
     let certified = authority.issue(&["localhost"]);
-    let tls = matches!(road, Road::Tls).then_some(&certified);
+    let tls = road.is_secure.then_some(&certified);
     let settings = Settings { tls, is_durable: true, ..Settings::default() };
     let mut collector = Collector::with(&settings)?;
-    let otlp = match road {
-        Road::Http => Otlp::new().endpoint(&collector.endpoint()),
-        Road::Tls => Otlp::new()
-            .endpoint(&format!("https://localhost:{}", collector.port()))
-            .certificate(authority.certificate()),
-    };
+    let scheme = if road.is_secure { "https" } else { "http" };
+    let endpoint = format!("{scheme}://localhost:{}", collector.port(road.protocol));
+    let otlp = Otlp::new().endpoint(&endpoint).grpc(road.protocol == Protocol::Grpc);
+    let otlp = otlp.certificate(authority.certificate());
     let pipeline = build(otlp, buffer_bytes);
     let count = count() / (2 * THREADS) * 2 * THREADS;
     let each = count / THREADS;
@@ -128,7 +134,7 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
 
 #[test]
 fn no_span_is_lost_if_the_buffer_has_room() {
-    for road in [Road::Http, Road::Tls] {
+    for road in ROADS {
         let Some(sink) = run(road, 8 << 30) else { return };
         assert_eq!(sink.dropped(), 0, "{road:?}");
         assert!(sink.failures() > 0, "{road:?}");
@@ -137,6 +143,6 @@ fn no_span_is_lost_if_the_buffer_has_room() {
 
 #[test]
 fn spans_that_the_buffer_has_no_room_for_are_counted() {
-    let Some(sink) = run(Road::Http, 1 << 20) else { return };
+    let Some(sink) = run(HTTP, 1 << 20) else { return };
     assert!(sink.dropped() > 0);
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 use std::{iter, thread};
 
-use otel_tests::{Authority, Certified, Collector, Settings};
+use otel_tests::{Authority, Certified, Collector, Protocol, Settings};
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -16,6 +16,13 @@ const SHORT: Duration = Duration::from_millis(20);
 
 /// The names of a Collector on this machine.
 const HERE: [&str; 2] = ["localhost", "127.0.0.1"];
+
+const PROTOCOLS: [Protocol; 2] = [Protocol::Http, Protocol::Grpc];
+
+/// Returns options for an endpoint of that protocol.
+fn otlp(protocol: Protocol, endpoint: &str) -> Otlp {
+    Otlp::new().grpc(protocol == Protocol::Grpc).endpoint(endpoint)
+}
 
 fn build(otlp: Otlp) -> Guard {
     let otlp = otlp.max_delay(SHORT);
@@ -50,11 +57,12 @@ fn failure(otlp: Otlp) -> String {
 #[test]
 fn records_and_spans_arrive_by_tls() {
     let authority = Authority::new("test");
-    for compresses in [false, true] {
-        for host in HERE {
+    let hosts = HERE.iter().flat_map(|host| PROTOCOLS.map(|protocol| (host, protocol)));
+    for (host, protocol) in hosts {
+        for compresses in [false, true] {
             let Some(collector) = collector(&authority.issue(&HERE)) else { return };
-            let endpoint = format!("https://{host}:{}", collector.port());
-            let otlp = Otlp::new().endpoint(&endpoint).gzip(compresses);
+            let endpoint = format!("https://{host}:{}", collector.port(protocol));
+            let otlp = otlp(protocol, &endpoint).gzip(compresses);
             let pipeline = build(otlp.certificate(authority.certificate()));
             // The connection is kept, and then another one is made.
             for _ in 0..3 {
@@ -78,9 +86,11 @@ fn a_server_that_was_not_meant_gets_nothing() {
     ];
     for (certified, trusted, advice) in cases {
         let Some(collector) = collector(&certified) else { return };
-        let endpoint = format!("https://localhost:{}", collector.port());
-        let error = failure(Otlp::new().endpoint(&endpoint).certificate(trusted));
-        assert!(error.contains(&endpoint) && error.contains(advice), "{error}");
+        for protocol in PROTOCOLS {
+            let endpoint = format!("https://localhost:{}", collector.port(protocol));
+            let error = failure(otlp(protocol, &endpoint).certificate(trusted));
+            assert!(error.contains(&endpoint) && error.contains(advice), "{error}");
+        }
         let received = (collector.all("spans"), collector.all("logRecords"));
         assert_eq!(received, (Vec::new(), Vec::new()));
     }
@@ -91,7 +101,8 @@ fn a_server_that_was_not_meant_gets_nothing() {
 fn the_machine_s_authorities_are_the_default() {
     let authority = Authority::new("test");
     let Some(collector) = collector(&authority.issue(&HERE)) else { return };
-    let otlp = Otlp::new().endpoint(&format!("https://localhost:{}", collector.port()));
+    let otlp =
+        Otlp::new().endpoint(&format!("https://localhost:{}", collector.port(Protocol::Http)));
     let built = Pipeline::builder().sink(Sink::otlp(otlp.clone())).build();
     let error = match built {
         Ok(_) => failure(otlp),
@@ -109,20 +120,23 @@ fn a_client_shows_its_certificate_if_the_collector_asks_for_one() {
     let settings = Settings { tls: Some(&certified), clients, ..Settings::default() };
     let Some(mut collector) = Collector::with(&settings) else { return };
     collector.run();
-    let endpoint = format!("https://localhost:{}", collector.port());
-    let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
-    let client = |authority: &Authority| {
-        let Certified { certificate, key } = authority.issue(&["client"]);
-        otlp.clone().client_certificate(certificate, key)
-    };
-    for refused in [otlp.clone(), client(&other)] {
-        let error = failure(refused);
-        assert!(error.contains("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"), "{error}");
+    for (number, protocol) in PROTOCOLS.into_iter().enumerate() {
+        let endpoint = format!("https://localhost:{}", collector.port(protocol));
+        let otlp = otlp(protocol, &endpoint).certificate(authority.certificate());
+        let client = |authority: &Authority| {
+            let Certified { certificate, key } = authority.issue(&["client"]);
+            otlp.clone().client_certificate(certificate, key)
+        };
+        for refused in [otlp.clone(), client(&other)] {
+            let error = failure(refused);
+            assert!(error.contains("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"), "{error}");
+        }
+        let pipeline = build(client(&authority));
+        log(&pipeline);
+        pipeline.flush(LONG).unwrap();
+        assert_eq!(collector.received("spans", number + 1).len(), number + 1);
+        assert_eq!(collector.received("logRecords", number + 1).len(), number + 1);
     }
-    let pipeline = build(client(&authority));
-    log(&pipeline);
-    pipeline.flush(LONG).unwrap();
-    assert_eq!((collector.received("spans", 1).len(), collector.all("logRecords").len()), (1, 1));
 }
 
 #[test]
@@ -142,13 +156,15 @@ fn a_key_of_another_certificate_fails_the_start() {
 fn tls_and_plain_connections_that_meet_fail() {
     let authority = Authority::new("test");
     let Some(plain) = Collector::start() else { return };
-    let endpoint = format!("https://localhost:{}", plain.port());
-    let error = failure(Otlp::new().endpoint(&endpoint).certificate(authority.certificate()));
-    assert!(error.contains("must begin with http://"), "{error}");
-
-    // The Collector answers with a reason, and may close the connection before it is read.
     let Some(secured) = collector(&authority.issue(&HERE)) else { return };
-    let _error = failure(Otlp::new().endpoint(&format!("http://localhost:{}", secured.port())));
+    for protocol in PROTOCOLS {
+        let endpoint = format!("https://localhost:{}", plain.port(protocol));
+        let error = failure(otlp(protocol, &endpoint).certificate(authority.certificate()));
+        assert!(error.contains("must begin with http://"), "{error}");
+        // The Collector may answer with a reason, and may close the connection before it is read.
+        let endpoint = format!("http://localhost:{}", secured.port(protocol));
+        let _error = failure(otlp(protocol, &endpoint));
+    }
 }
 
 /// Each byte comes before the timeout, and the handshake never ends.

@@ -6,6 +6,8 @@ mod client;
 mod durations;
 mod environment;
 mod exporter;
+#[cfg(feature = "otlp-grpc")]
+mod grpc;
 mod pauses;
 mod protobuf;
 mod record;
@@ -15,7 +17,9 @@ mod span;
 mod stream;
 #[cfg(feature = "otlp-tls")]
 mod tls;
+mod transport;
 mod value;
+mod verdict;
 
 use core::fmt;
 use core::time::Duration;
@@ -24,7 +28,7 @@ use std::env;
 use std::path::Path;
 
 use http::uri::{Scheme, Uri};
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tach_log::Value;
 
 use self::client::Client;
@@ -39,14 +43,18 @@ pub(super) use self::span::write_span;
 use self::stream::Server;
 #[cfg(feature = "otlp-tls")]
 use self::tls::{File, Files, Tls};
+use self::transport::Transport;
 use self::value::key_value;
 use crate::durations::Temporality;
 use crate::error::Error;
 use crate::sink::program;
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 
-/// The address of a collector on this machine.
+/// The addresses of a collector on this machine.
 const ENDPOINT: &str = "http://localhost:4318";
+#[cfg(feature = "otlp-grpc")]
+const GRPC_ENDPOINT: &str = "http://localhost:4317";
+const USER_AGENT: &str = concat!("tach-pipeline/", env!("CARGO_PKG_VERSION"));
 /// The ports of HTTP and HTTPS.
 const PORT: u16 = 80;
 const SECURE_PORT: u16 = 443;
@@ -105,6 +113,16 @@ pub(super) enum Signal {
 impl Signal {
     const ALL: [Self; 3] = [Self::Logs, Self::Traces, Self::Metrics];
 
+    /// Returns the path of a method of gRPC.
+    #[cfg(feature = "otlp-grpc")]
+    fn method(self) -> &'static str {
+        match self {
+            Self::Logs => "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+            Self::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+            Self::Metrics => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+        }
+    }
+
     fn path(self) -> &'static str {
         match self {
             Self::Logs => "/v1/logs",
@@ -114,10 +132,30 @@ impl Signal {
     }
 }
 
+/// The collector's address.
+#[derive(Clone)]
+enum Endpoint {
+    /// This machine.
+    Default,
+    /// Without the signal's path.
+    Base(String),
+    Whole(String),
+}
+
+/// What is below a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Http,
+    #[cfg(feature = "otlp-grpc")]
+    Grpc,
+}
+
 /// The options of one signal's requests.
 #[derive(Clone)]
 struct Requests {
-    url: String,
+    signal: Signal,
+    endpoint: Endpoint,
+    protocol: Protocol,
     headers: Vec<(String, String)>,
     compresses: bool,
     timeout: Duration,
@@ -140,7 +178,9 @@ struct Fault {
 impl Requests {
     fn new(signal: Signal) -> Self {
         Self {
-            url: format!("{ENDPOINT}{}", signal.path()),
+            signal,
+            endpoint: Endpoint::Default,
+            protocol: Protocol::Http,
             headers: Vec::new(),
             compresses: false,
             timeout: TIMEOUT,
@@ -149,6 +189,22 @@ impl Requests {
             files: Files::default(),
             fault: None,
         }
+    }
+
+    /// Returns the address of the requests.
+    fn url(&self) -> String {
+        let (default, path) = match self.protocol {
+            Protocol::Http => (ENDPOINT, self.signal.path()),
+            #[cfg(feature = "otlp-grpc")]
+            Protocol::Grpc => (GRPC_ENDPOINT, self.signal.method()),
+        };
+        let base = match &self.endpoint {
+            Endpoint::Default => default,
+            Endpoint::Whole(url) if self.protocol == Protocol::Http => return url.clone(),
+            // gRPC has the same method for all collectors.
+            Endpoint::Base(base) | Endpoint::Whole(base) => base,
+        };
+        format!("{}{path}", base.trim_end_matches('/'))
     }
 
     /// Adds a header, in place of an earlier one of that name.
@@ -188,7 +244,7 @@ impl Otlp {
     /// Creates the options that the environment sets, in [OpenTelemetry's variables][variables]:
     ///
     /// - `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_COMPRESSION`, `_TIMEOUT` and `_PROTOCOL`,
-    ///   which must be `http/protobuf`
+    ///   which must be `http/protobuf` or, with the feature `otlp-grpc`, `grpc`
     /// - with the feature `otlp-tls`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and
     ///   `_CLIENT_KEY`
     /// - the same with `OTEL_EXPORTER_OTLP_LOGS_`, `OTEL_EXPORTER_OTLP_TRACES_` or
@@ -231,7 +287,7 @@ impl Otlp {
     /// ```
     pub fn endpoint(mut self, url: &str) -> Self {
         for signal in Signal::ALL {
-            self.of(signal).url = format!("{}{}", url.trim_end_matches('/'), signal.path());
+            self.of(signal).endpoint = Endpoint::Base(url.to_owned());
         }
         self
     }
@@ -300,6 +356,22 @@ impl Otlp {
             requests.files.certificate = Some(certificate.clone());
             requests.files.key = Some(key.clone());
         })
+    }
+
+    /// Sets whether requests are calls of gRPC, in place of posts of HTTP/1.1. Then the default
+    /// endpoint is `http://localhost:4317`, and the service's method is appended to an endpoint.
+    ///
+    /// The sink's own thread drives the connection. No runtime is needed or touched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_pipeline::Otlp::new().grpc(true).endpoint("http://collector:4317");
+    /// ```
+    #[cfg(feature = "otlp-grpc")]
+    pub fn grpc(self, uses_grpc: bool) -> Self {
+        let protocol = if uses_grpc { Protocol::Grpc } else { Protocol::Http };
+        self.each(|requests| requests.protocol = protocol)
     }
 
     /// Sets how long a request and its answer may take: 10 s by default. Afterwards the request is
@@ -438,9 +510,9 @@ impl Otlp {
     /// Returns the collector's name for messages.
     pub(super) fn name(&self, signal: Signal) -> String {
         match signal {
-            Signal::Logs => self.logs.url.clone(),
-            Signal::Traces => self.traces.url.clone(),
-            Signal::Metrics => self.metrics.url.clone(),
+            Signal::Logs => self.logs.url(),
+            Signal::Traces => self.traces.url(),
+            Signal::Metrics => self.metrics.url(),
         }
     }
 
@@ -471,7 +543,7 @@ impl Otlp {
             },
             retries_for,
             pauses: Pauses::default(),
-            client: requests.client()?,
+            transport: requests.transport()?,
         })
     }
 
@@ -488,9 +560,11 @@ impl Otlp {
 }
 
 impl Requests {
-    fn client(self) -> Result<Client, Error> {
-        let fault = |reason: &str| Error::option("the endpoint", &self.url, reason);
-        let uri: Uri = self.url.parse().map_err(|_| fault("it must be a URL"))?;
+    /// Returns the client. Nothing is sent yet.
+    fn transport(self) -> Result<Transport, Error> {
+        let url = self.url();
+        let fault = |reason: &str| Error::option("the endpoint", &url, reason);
+        let uri: Uri = url.parse().map_err(|_| fault("it must be a URL"))?;
         let is_secure = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,
             Some(scheme) if *scheme == Scheme::HTTPS => true,
@@ -507,29 +581,63 @@ impl Requests {
             return Err(fault("a user's name belongs in a header, such as authorization"));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let mut head = format!("POST {path} HTTP/1.1\r\nhost: {authority}\r\n");
-        head += "content-type: application/x-protobuf\r\n";
-        head += concat!("user-agent: tach-pipeline/", env!("CARGO_PKG_VERSION"), "\r\n");
-        if self.compresses {
-            head += "content-encoding: gzip\r\n";
-        }
-        for (name, value) in &self.headers {
-            let is_name = HeaderName::from_bytes(name.as_bytes()).is_ok();
-            if !is_name || HeaderValue::from_str(value).is_err() {
-                // The value may be a secret.
-                return Err(Error::option("the header", name, "it can't stand in HTTP"));
-            }
-            head.extend([name, ": ", value, "\r\n"]);
-        }
         let port = authority.port_u16().unwrap_or(if is_secure { SECURE_PORT } else { PORT });
         let server = Server {
             #[cfg(feature = "otlp-tls")]
-            tls: is_secure.then(|| Tls::new(&host, &self.files, &["http/1.1"])).transpose()?,
+            tls: is_secure.then(|| Tls::new(&host, &self.files, self.alpn())).transpose()?,
             host,
             port,
         };
-        Ok(Client { server, head, timeout: self.timeout, connection: None })
+        let headers = self.all_headers()?;
+        let Self { timeout, .. } = self;
+        Ok(match self.protocol {
+            Protocol::Http => {
+                let head = client::head(&uri, &headers);
+                Transport::Http(Client { server, head, timeout, connection: None })
+            }
+            #[cfg(feature = "otlp-grpc")]
+            Protocol::Grpc => {
+                let compresses = self.compresses;
+                let client =
+                    grpc::Client { server, uri, headers, compresses, timeout, connection: None };
+                Transport::Grpc(Box::new(client))
+            }
+        })
+    }
+
+    /// Returns the name of the protocol that TLS agrees on.
+    #[cfg(feature = "otlp-tls")]
+    fn alpn(&self) -> &'static str {
+        match self.protocol {
+            Protocol::Http => "http/1.1",
+            #[cfg(feature = "otlp-grpc")]
+            Protocol::Grpc => "h2",
+        }
+    }
+
+    /// Returns the protocol's headers and the user's, but the host and the length.
+    fn all_headers(&self) -> Result<HeaderMap, Error> {
+        let mut headers = HeaderMap::new();
+        let (content, encoding) = match self.protocol {
+            Protocol::Http => ("application/x-protobuf", "content-encoding"),
+            #[cfg(feature = "otlp-grpc")]
+            Protocol::Grpc => {
+                headers.insert("te", HeaderValue::from_static("trailers"));
+                ("application/grpc", "grpc-encoding")
+            }
+        };
+        headers.insert("content-type", HeaderValue::from_static(content));
+        headers.insert("user-agent", HeaderValue::from_static(USER_AGENT));
+        if self.compresses {
+            headers.insert(encoding, HeaderValue::from_static("gzip"));
+        }
+        for (name, value) in &self.headers {
+            // The value may be a secret.
+            let fault = || Error::option("the header", name, "it can't stand in HTTP");
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| fault())?;
+            headers.append(name, HeaderValue::from_str(value).map_err(|_| fault())?);
+        }
+        Ok(headers)
     }
 }
 
@@ -546,9 +654,9 @@ impl fmt::Debug for Otlp {
             pairs.iter().map(|(name, _)| name.clone()).collect()
         };
         f.debug_struct("Otlp")
-            .field("logs", &self.logs.url)
-            .field("traces", &self.traces.url)
-            .field("metrics", &self.metrics.url)
+            .field("logs", &self.logs.url())
+            .field("traces", &self.traces.url())
+            .field("metrics", &self.metrics.url())
             .field("headers", &names(&self.logs.headers))
             .finish_non_exhaustive()
     }

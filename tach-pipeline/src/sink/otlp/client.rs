@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::io::{self, Read as _, Write as _};
 use std::time::Instant;
 
+use http::{HeaderMap, Uri};
 use httparse::{EMPTY_HEADER, Response, Status};
 
 use super::stream::{Server, Stream};
@@ -18,7 +19,7 @@ const MOST_BYTES: usize = 64 * 1024;
 pub(super) struct Client {
     pub(super) server: Server,
     /// The request line and all headers but the length, each with its line end.
-    pub(super) head: String,
+    pub(super) head: Vec<u8>,
     /// The time for a request and its answer.
     pub(super) timeout: Duration,
     /// The connection of the last request, if the server kept it.
@@ -67,6 +68,19 @@ impl Client {
     }
 }
 
+/// Returns the request line and the headers. The length is missing.
+pub(super) fn head(uri: &Uri, headers: &HeaderMap) -> Vec<u8> {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let host = uri.authority().map_or("", |authority| authority.as_str());
+    let mut head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\n").into_bytes();
+    for (name, value) in headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+    }
+    head
+}
+
 pub(super) struct Connection {
     stream: Stream,
     /// The bytes of the answer that have arrived and were not read yet.
@@ -84,14 +98,15 @@ impl Connection {
     /// Sends a request, and returns the answer and whether the connection may be used again.
     fn exchange(
         &mut self,
-        head: &str,
+        head: &[u8],
         body: &[u8],
         deadline: Instant,
     ) -> io::Result<(Answer, bool)> {
         self.received.clear();
         self.has_answered = false;
         let mut request = Vec::with_capacity(head.len() + body.len() + 64);
-        write!(request, "{head}content-length: {}\r\n\r\n", body.len())?;
+        request.extend_from_slice(head);
+        write!(request, "content-length: {}\r\n\r\n", body.len())?;
         request.extend_from_slice(body);
         self.stream.set_deadline(deadline);
         self.stream.write_all(&request)?;
@@ -259,7 +274,7 @@ mod tests {
             #[cfg(feature = "otlp-tls")]
             tls: None,
         };
-        let head = "POST / HTTP/1.1\r\nhost: test\r\n".to_owned();
+        let head = b"POST / HTTP/1.1\r\nhost: test\r\n".to_vec();
         Client { server, head, timeout, connection: None }
     }
 

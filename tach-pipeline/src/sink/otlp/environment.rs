@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 #[cfg(feature = "otlp-tls")]
 use super::tls::{File, Files};
-use super::{Fault, Limits, Otlp, Requests, Signal};
+use super::{Endpoint, Fault, Limits, Otlp, Protocol, Requests, Signal};
 use crate::durations::Temporality;
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
@@ -116,7 +116,7 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
     for signal in Signal::ALL {
         let requests = options.of(signal);
         if let Some((_, url)) = find(&signal.variable("ENDPOINT")) {
-            url.to_string_lossy().trim().clone_into(&mut requests.url);
+            requests.endpoint = Endpoint::Whole(url.to_string_lossy().trim().to_owned());
         }
         let of_signal = |name: &str| {
             let general = || find(&format!("OTEL_EXPORTER_OTLP_{name}"));
@@ -216,12 +216,21 @@ fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
     number.parse().map_err(|_| "it must be a number of at least 0")
 }
 
-fn protocol(_: &mut Requests, name: &str) -> Result<(), &'static str> {
-    if name == "http/protobuf" {
-        Ok(())
-    } else {
-        Err("it must be http/protobuf, for which a collector listens on port 4318")
-    }
+fn protocol(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
+    requests.protocol = match name {
+        "http/protobuf" => Protocol::Http,
+        #[cfg(feature = "otlp-grpc")]
+        "grpc" => Protocol::Grpc,
+        #[cfg(not(feature = "otlp-grpc"))]
+        "grpc" => {
+            return Err(
+                "it must be http/protobuf, for which a collector listens on port 4318; grpc \
+                        needs the feature otlp-grpc of tach-pipeline",
+            );
+        }
+        _ => return Err("it must be http/protobuf or grpc"),
+    };
+    Ok(())
 }
 
 /// Returns the keys and the values of a list such as `key=value,other=a%20b`.
@@ -266,8 +275,8 @@ mod tests {
             ("OTEL_BSP_SCHEDULE_DELAY", "30"),
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=from%2Clist,host.name=box"),
         ]);
-        assert_eq!(set.logs.url, "http://collector:4318/v1/logs");
-        assert_eq!(set.traces.url, "http://collector:4318/v1/traces");
+        assert_eq!(set.logs.url(), "http://collector:4318/v1/logs");
+        assert_eq!(set.traces.url(), "http://collector:4318/v1/traces");
         let headers = [("x-key", "a b"), ("other", "c")];
         for requests in [&set.logs, &set.traces] {
             assert_eq!(requests.headers, headers.map(|(name, value)| (name.into(), value.into())));
@@ -284,15 +293,15 @@ mod tests {
         let set = options(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://other:4318"),
             ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://logs:1/as/is"),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
             ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/protobuf"),
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
             ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", "none"),
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=list"),
             ("OTEL_SERVICE_NAME", "own"),
         ]);
-        assert_eq!(set.logs.url, "http://logs:1/as/is");
-        assert_eq!(set.traces.url, "http://other:4318/v1/traces");
+        assert_eq!(set.logs.url(), "http://logs:1/as/is");
+        assert_eq!(set.traces.url(), "http://other:4318/v1/traces");
         assert!(!set.logs.compresses && set.traces.compresses);
         assert!(has(&set, "service.name", "own"));
         // A fault of one signal's variables stops no sink of the other.
@@ -380,7 +389,7 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "zip"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "-1"),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
             ("OTEL_BLRP_SCHEDULE_DELAY", "soon"),
             ("OTEL_SPAN_LINK_COUNT_LIMIT", "-1"),
             ("OTEL_RESOURCE_ATTRIBUTES", "host"),
@@ -390,6 +399,31 @@ mod tests {
             assert!(error.is_option(), "{error}");
             assert!(error.to_string().contains(name) && error.to_string().contains(value));
         }
+    }
+
+    #[cfg(feature = "otlp-grpc")]
+    #[test]
+    fn grpc_has_an_endpoint_of_its_own_and_a_method() {
+        let logs = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+        let set = options(&[("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")]);
+        assert_eq!(set.logs.url(), format!("http://localhost:4317{logs}"));
+        assert_eq!(set.traces.url(), "http://localhost:4318/v1/traces");
+        for variable in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"] {
+            // The protocol comes before or after the endpoint.
+            let endpoint = (variable, "http://collector:1/");
+            let set = options(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+            assert_eq!(set.logs.url(), format!("http://collector:1{logs}"));
+            assert!(set.clone().open(Signal::Logs).is_ok());
+            assert_eq!(options(&[endpoint]).grpc(true).logs.url(), set.logs.url());
+        }
+    }
+
+    #[cfg(not(feature = "otlp-grpc"))]
+    #[test]
+    fn grpc_without_its_feature_names_the_feature() {
+        let set = options(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        let error = set.open(Signal::Logs).err().unwrap().to_string();
+        assert!(error.contains("otlp-grpc"), "{error}");
     }
 
     #[cfg(feature = "otlp-tls")]

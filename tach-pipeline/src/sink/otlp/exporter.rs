@@ -1,26 +1,21 @@
-//! Sends records to a collector, as requests of OTLP over HTTP
-//! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
+//! Sends records to a collector, as requests of OTLP (<https://opentelemetry.io/docs/specs/otlp>).
 
 use core::time::Duration;
 use std::io::{self, Write as _};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tach_log::Value;
 
-use super::client::{Answer, Client};
 use super::pauses::Pauses;
-use super::protobuf::{Field, bytes, split_field};
+use super::protobuf::bytes;
 use super::scope::{self, field};
-use crate::sink::refused::Refused;
+use super::transport::Transport;
+use super::verdict::Rejection;
 use crate::thread;
-
-/// The most characters of a collector's message.
-const LONGEST_REASON: usize = 200;
 
 /// A collector, and when it may be tried again.
 pub(in crate::sink) struct Exporter {
-    pub(super) client: Client,
+    pub(super) transport: Transport,
     /// The `Resource` of all records, as a field of `ResourceLogs`.
     pub(super) resource: Vec<u8>,
     pub(super) compresses: bool,
@@ -38,11 +33,7 @@ impl Exporter {
     /// the error is a [`Refused`].
     pub(in crate::sink) fn export(&mut self, records: &[u8]) -> io::Result<usize> {
         let request = self.request(records)?;
-        let outcome = match thread::silently(|| self.client.post(&request)) {
-            Ok(answer) => judge(&answer),
-            Err(error) => Err(Rejection::Later(error, None)),
-        };
-        match outcome {
+        match thread::silently(|| self.transport.send(&request)) {
             Ok(()) => {
                 self.pauses.end();
                 Ok(records.len())
@@ -87,65 +78,4 @@ impl Exporter {
         encoder.write_all(&request)?;
         encoder.finish()
     }
-}
-
-/// Why records were not accepted.
-enum Rejection {
-    /// They may be accepted later, after this pause if the collector names one.
-    Later(io::Error, Option<Duration>),
-    Never(Refused),
-}
-
-/// Returns whether the collector accepted the records.
-fn judge(answer: &Answer) -> Result<(), Rejection> {
-    match answer.status {
-        200..300 => rejected(&answer.body).map_or(Ok(()), |refused| Err(Rejection::Never(refused))),
-        429 | 502..=504 => {
-            let error = io::Error::other(format!("the collector is busy: {}", reason(answer)));
-            Err(Rejection::Later(error, answer.retry_after))
-        }
-        _ => Err(Rejection::Never(Refused { count: None, reason: reason(answer) })),
-    }
-}
-
-/// Returns the refusal that an accepted request's answer holds, if it holds one
-/// (`ExportLogsServiceResponse`).
-fn rejected(body: &[u8]) -> Option<Refused> {
-    let Field::Bytes(partial_success) = find(body, 1)? else { return None };
-    let Some(Field::Number(count @ 1..)) = find(partial_success, 1) else { return None };
-    let reason = match find(partial_success, 2) {
-        Some(Field::Bytes(reason)) => String::from_utf8_lossy(reason).into_owned(),
-        _ => String::new(),
-    };
-    Some(Refused { count: Some(count), reason: printable(&reason) })
-}
-
-/// Returns the last field of that number, which is the one that counts.
-fn find(mut message: &[u8], number: u64) -> Option<Field<'_>> {
-    let mut found = None;
-    while let Some((field, value, rest)) = split_field(message) {
-        if field == number {
-            found = Some(value);
-        }
-        message = rest;
-    }
-    found
-}
-
-/// Returns the status and the message of an answer: a `Status` in protobuf, or a text.
-fn reason(answer: &Answer) -> String {
-    let message = match find(&answer.body, 2) {
-        Some(Field::Bytes(message)) => message,
-        _ => &answer.body,
-    };
-    let status = answer.status;
-    match core::str::from_utf8(message).map(str::trim) {
-        Ok(text) if !text.is_empty() => format!("HTTP {status}: {}", printable(text)),
-        _ => format!("HTTP {status}"),
-    }
-}
-
-/// Returns the beginning of a text on one line.
-fn printable(text: &str) -> String {
-    Value::Str(text).to_string().chars().take(LONGEST_REASON).collect()
 }

@@ -42,11 +42,33 @@ impl Stream {
 
     /// Sets when the following operations must end.
     pub(super) fn set_deadline(&mut self, deadline: Instant) {
+        self.socket().deadline = deadline;
+    }
+
+    fn socket(&mut self) -> &mut Socket {
         match self {
-            Self::Plain(socket) => socket.deadline = deadline,
+            Self::Plain(socket) => socket,
             #[cfg(feature = "otlp-tls")]
-            Self::Secured(secured) => secured.socket().deadline = deadline,
+            Self::Secured(secured) => secured.socket(),
         }
+    }
+}
+
+#[cfg(feature = "otlp-grpc")]
+impl Stream {
+    /// Sets whether a read waits for bytes. If not, and there are none, it fails with
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock).
+    pub(super) fn have_reads_wait(&mut self, wait: bool) {
+        self.socket().reads_wait = wait;
+    }
+
+    /// Waits until bytes arrive, or the end of the connection.
+    ///
+    /// # Errors
+    ///
+    /// If none arrive until the deadline.
+    pub(super) fn wait_for_bytes(&mut self) -> io::Result<()> {
+        self.socket().wait_for_bytes()
     }
 }
 
@@ -81,7 +103,9 @@ impl Write for Stream {
 /// A socket. What TLS reads and writes in one operation of its own ends at the deadline too.
 pub(super) struct Socket {
     stream: TcpStream,
-    pub(super) deadline: Instant,
+    deadline: Instant,
+    #[cfg(feature = "otlp-grpc")]
+    reads_wait: bool,
 }
 
 impl Socket {
@@ -92,7 +116,12 @@ impl Socket {
                 Ok(stream) => {
                     // The whole request is there, so there is nothing to gather.
                     stream.set_nodelay(true)?;
-                    return Ok(Self { stream, deadline });
+                    return Ok(Self {
+                        stream,
+                        deadline,
+                        #[cfg(feature = "otlp-grpc")]
+                        reads_wait: true,
+                    });
                 }
                 Err(error) => last = Some(error),
             }
@@ -101,8 +130,35 @@ impl Socket {
     }
 }
 
+#[cfg(feature = "otlp-grpc")]
+impl Socket {
+    fn wait_for_bytes(&self) -> io::Result<()> {
+        uninterrupted(|| {
+            self.stream.set_read_timeout(Some(left(self.deadline)?))?;
+            self.stream.peek(&mut [0]).map(drop)
+        })
+    }
+
+    /// Reads what has arrived. The socket blocks otherwise, so that writes wait.
+    fn read_now(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_nonblocking(true)?;
+        let read = loop {
+            match self.stream.read(to) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.stream.set_nonblocking(false)?;
+        read
+    }
+}
+
 impl Read for Socket {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        #[cfg(feature = "otlp-grpc")]
+        if !self.reads_wait {
+            return self.read_now(to);
+        }
         uninterrupted(|| {
             self.stream.set_read_timeout(Some(left(self.deadline)?))?;
             self.stream.read(to)

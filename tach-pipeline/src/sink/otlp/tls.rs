@@ -74,12 +74,12 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Reads the files. `protocols` are those that the server may choose from.
+    /// Reads the files. `protocol` is the name of the one above TLS.
     ///
     /// # Errors
     ///
     /// If a file can't be used, or this machine has no authorities and none is set.
-    pub(super) fn new(host: &str, files: &Files, protocols: &[&str]) -> Result<Self, Error> {
+    pub(super) fn new(host: &str, files: &Files, protocol: &str) -> Result<Self, Error> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             Error::option("the endpoint's host", host, "it must be a name or an address")
         })?;
@@ -102,7 +102,7 @@ impl Tls {
             }
             (None, Some(key)) => return Err(key.fault("it needs the client's certificate too")),
         };
-        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         Ok(Self { config: Arc::new(config), name })
     }
 

@@ -1,0 +1,159 @@
+//! One call after another to a gRPC server, on an HTTP/2 connection that is kept
+//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>). `h2` has the protocol, and the
+//! thread that calls drives it: there is no runtime.
+
+mod drive;
+mod status;
+
+use core::future::poll_fn;
+use core::time::Duration;
+use std::io::{self, Cursor};
+use std::time::Instant;
+
+use h2::client::{self, SendRequest};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
+
+use self::drive::{Io, Wire, drive};
+use super::stream::{Server, Stream};
+use super::verdict::Rejection;
+
+/// The most bytes of an answer. A server has little to say.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// The server, and the fixed part of each call.
+pub(super) struct Client {
+    pub(super) server: Server,
+    /// The scheme, the host and the method.
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    pub(super) compresses: bool,
+    /// The time for a call and its answer.
+    pub(super) timeout: Duration,
+    /// The connection of the last call, if it has not failed.
+    pub(super) connection: Option<Connection>,
+}
+
+/// An answer: the status of HTTP, the headers with those that follow the body, and the body.
+struct Answer {
+    http: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Client {
+    /// Sends a message, and returns whether its records were accepted.
+    pub(super) fn call(&mut self, message: &[u8]) -> Result<(), Rejection> {
+        match self.answer(framed(message, self.compresses)) {
+            Ok(answer) => status::judge(answer.http, &answer.headers, &answer.body),
+            Err(error) => Err(Rejection::Later(error, None)),
+        }
+    }
+
+    fn answer(&mut self, body: Vec<u8>) -> io::Result<Answer> {
+        let deadline = Instant::now() + self.timeout;
+        if let Some(kept) = self.connection.take() {
+            let mut has_answered = false;
+            let answer = self.exchange(kept, body.clone(), deadline, &mut has_answered);
+            // A server that ends says so on the connection, maybe while the call is on its way.
+            if answer.is_ok() || has_answered || Instant::now() >= deadline {
+                return answer;
+            }
+        }
+        let connection = Connection::open(&self.server, deadline)?;
+        self.exchange(connection, body, deadline, &mut false)
+    }
+
+    /// Keeps the connection if the call succeeds.
+    fn exchange(
+        &mut self,
+        mut connection: Connection,
+        body: Vec<u8>,
+        deadline: Instant,
+        has_answered: &mut bool,
+    ) -> io::Result<Answer> {
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        let answer = connection.exchange(request, body, deadline, has_answered)?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+}
+
+/// Returns a message with its length and whether it is compressed.
+fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(message.len() + 5);
+    framed.push(u8::from(is_compressed));
+    // A sink's buffer is smaller.
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    framed.extend_from_slice(&length.to_be_bytes());
+    framed.extend_from_slice(message);
+    framed
+}
+
+pub(super) struct Connection {
+    sender: SendRequest<Cursor<Vec<u8>>>,
+    driven: client::Connection<Io, Cursor<Vec<u8>>>,
+    wire: Wire,
+}
+
+impl Connection {
+    fn open(server: &Server, deadline: Instant) -> io::Result<Self> {
+        let mut stream = Stream::open(server, deadline)?;
+        stream.have_reads_wait(false);
+        let wire = Wire::new(stream);
+        let mut builder = client::Builder::new();
+        let handshake = builder.enable_push(false).handshake(Io::of(&wire));
+        let (sender, driven) = drive(handshake, None, &wire, deadline)?.map_err(explained)?;
+        Ok(Self { sender, driven, wire })
+    }
+
+    /// Makes a call, and sets `has_answered` once the answer has begun.
+    fn exchange(
+        &mut self,
+        request: Request<()>,
+        body: Vec<u8>,
+        deadline: Instant,
+        has_answered: &mut bool,
+    ) -> io::Result<Answer> {
+        self.wire.set_deadline(deadline);
+        let sender = self.sender.clone();
+        let call = async {
+            let mut sender = sender.ready().await?;
+            let (response, mut stream) = sender.send_request(request, false)?;
+            // It waits in `h2` until the server's window has room.
+            stream.send_data(Cursor::new(body), true)?;
+            let (head, mut stream) = response.await?.into_parts();
+            *has_answered = true;
+            let mut body = Vec::new();
+            while let Some(part) = poll_fn(|context| stream.poll_data(context)).await {
+                let part = part?;
+                stream.flow_control().release_capacity(part.len())?;
+                let room = MOST_BYTES - body.len();
+                body.extend_from_slice(&part[..part.len().min(room)]);
+            }
+            let mut headers = head.headers;
+            if let Some(trailers) = poll_fn(|context| stream.poll_trailers(context)).await? {
+                headers.extend(trailers);
+            }
+            Ok(Answer { http: head.status, headers, body })
+        };
+        drive(call, Some(&mut self.driven), &self.wire, deadline)?.map_err(explained)
+    }
+}
+
+/// Adds to an error of HTTP/2 what would be right.
+fn explained(error: h2::Error) -> io::Error {
+    // A server of HTTP/1.1 answers with a text, which is no frame.
+    let is_other = error.is_library() || error.reason() == Some(h2::Reason::FRAME_SIZE_ERROR);
+    if error.is_io() {
+        return error.into_io().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into());
+    }
+    let advice = if is_other {
+        "; the collector may have no gRPC there, for which it listens on port 4317"
+    } else {
+        ""
+    };
+    io::Error::other(format!("HTTP/2: {error}{advice}"))
+}

@@ -1,0 +1,137 @@
+//! A thread that polls a future, and waits for the connection when neither can go on.
+
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll, Waker};
+use std::io::{self, Cursor, Read as _, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
+use std::time::Instant;
+
+use h2::client;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::sink::otlp::stream::Stream;
+
+/// A connection below HTTP/2. `h2` has one handle, and the thread that waits has another.
+pub(super) struct Wire(Arc<Mutex<Stream>>);
+
+impl Wire {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self(Arc::new(Mutex::new(stream)))
+    }
+
+    pub(super) fn set_deadline(&self, deadline: Instant) {
+        lock(&self.0).set_deadline(deadline);
+    }
+
+    fn wait(&self, deadline: Instant) -> io::Result<()> {
+        let mut stream = lock(&self.0);
+        stream.set_deadline(deadline);
+        stream.wait_for_bytes()
+    }
+}
+
+/// One thread uses both handles, so nobody waits for the lock.
+fn lock(stream: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
+    stream.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The handle of `h2`. A read that has nothing is pending; a write waits, up to the deadline.
+pub(super) struct Io(Arc<Mutex<Stream>>);
+
+impl Io {
+    pub(super) fn of(wire: &Wire) -> Self {
+        Self(Arc::clone(&wire.0))
+    }
+}
+
+impl AsyncRead for Io {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match lock(&self.0).read(to.initialize_unfilled()) {
+            Ok(count) => {
+                to.advance(count);
+                Poll::Ready(Ok(()))
+            }
+            // Whoever polls waits for bytes before it polls again.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(lock(&self.0).write(bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(lock(&self.0).flush())
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(context)
+    }
+}
+
+/// Whether a future asked to be polled again.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Woken {
+    fn take(&self) -> bool {
+        // ORDERING: Relaxed: the thread that polls is the one that wakes.
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // ORDERING: Relaxed, as in `take`.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Polls `call` until it is done, and the connection that it needs.
+///
+/// # Errors
+///
+/// If nothing arrives until the deadline.
+pub(super) fn drive<T>(
+    call: impl Future<Output = Result<T, h2::Error>>,
+    mut connection: Option<&mut client::Connection<Io, Cursor<Vec<u8>>>>,
+    wire: &Wire,
+    deadline: Instant,
+) -> io::Result<Result<T, h2::Error>> {
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    let mut call = pin!(call);
+    loop {
+        if let Poll::Ready(done) = call.as_mut().poll(&mut context) {
+            return Ok(done);
+        }
+        if let Some(driven) = connection.as_mut() {
+            if let Poll::Ready(ended) = Pin::new(driven).poll(&mut context) {
+                // The call may have ended with it.
+                let done = call.as_mut().poll(&mut context);
+                return match (done, ended) {
+                    (Poll::Ready(done), _) => Ok(done),
+                    (Poll::Pending, Err(error)) => Ok(Err(error)),
+                    (Poll::Pending, Ok(())) => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+        }
+        if !woken.take() {
+            wire.wait(deadline)?;
+        }
+    }
+}
