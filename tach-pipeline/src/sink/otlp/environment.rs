@@ -359,7 +359,7 @@ mod tests {
                 ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:1/as/is"),
                 ("OTEL_BSP_SCHEDULE_DELAY", "30"),
             ]);
-            assert_eq!(set.metrics.url, "http://metrics:1/as/is");
+            assert_eq!(set.metrics.url(), "http://metrics:1/as/is");
             assert_eq!((set.temporality, set.metrics.max_delay.as_millis()), (temporality, 5000));
             assert_eq!(
                 set.open(Signal::Metrics).map(|it| it.max_delay()).ok(),

@@ -1,0 +1,244 @@
+//! Spans by gRPC to a server that answers as a test has it, and within runtimes.
+
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use otel_tests::{Collector, Protocol};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
+use tokio::runtime::{Builder, Runtime};
+use tonic::codec::CompressionEncoding;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Code, Request, Response, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+/// Long enough for any machine: no test fails by being slow.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(20);
+
+type Answer = Result<ExportTraceServiceResponse, Status>;
+
+/// A server that answers by a function and keeps the requests.
+struct Answers<F> {
+    answer: Mutex<F>,
+    requests: Sender<Request<ExportTraceServiceRequest>>,
+}
+
+#[tonic::async_trait]
+impl<F: FnMut() -> Answer + Send + 'static> TraceService for Answers<F> {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        let _the_test_has_ended = self.requests.send(request);
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        answer().map(Response::new)
+    }
+}
+
+struct Served {
+    endpoint: String,
+    requests: Receiver<Request<ExportTraceServiceRequest>>,
+    _runtime: Runtime,
+}
+
+fn serve(answer: impl FnMut() -> Answer + Send + 'static) -> Served {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (sender, requests) = channel();
+    let service = TraceServiceServer::new(Answers { answer: Mutex::new(answer), requests: sender });
+    let service = service.accept_compressed(CompressionEncoding::Gzip);
+    let service = service.max_decoding_message_size(usize::MAX);
+    let runs = runtime.enter();
+    let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let endpoint = format!("http://{}", incoming.local_addr().unwrap());
+    runtime.spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
+    drop(runs);
+    Served { endpoint, requests, _runtime: runtime }
+}
+
+/// Serves with these answers, and accepts all further requests.
+fn serve_answers(answers: impl IntoIterator<Item = Answer>) -> Served {
+    let mut answers = answers.into_iter().collect::<Vec<_>>().into_iter();
+    serve(move || answers.next().unwrap_or(Ok(ExportTraceServiceResponse::default())))
+}
+
+fn build(otlp: Otlp) -> Guard {
+    let pipeline = Pipeline::builder().sink(Sink::otlp_spans(otlp.grpc(true)));
+    pipeline.on_incident(|_| ()).build().unwrap()
+}
+
+fn start_spans<'a>(pipeline: &Pipeline, names: impl IntoIterator<Item = &'a str>) {
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        names.into_iter().for_each(|name| drop(tracing::info_span!("span", otel.name = name)));
+    });
+}
+
+fn names(request: ExportTraceServiceRequest) -> Vec<String> {
+    let of_scope = request.resource_spans.into_iter().flat_map(|it| it.scope_spans);
+    of_scope.flat_map(|it| it.spans).map(|span| span.name).collect()
+}
+
+impl Served {
+    fn next(&self) -> Vec<String> {
+        names(self.requests.recv().unwrap().into_inner())
+    }
+}
+
+fn sink(pipeline: &Pipeline) -> SinkStats {
+    pipeline.stats().sinks()[0].clone()
+}
+
+#[test]
+fn a_call_has_the_headers_and_the_spans() {
+    for compresses in [false, true] {
+        let served = serve_answers([]);
+        let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(LONG);
+        let pipeline = build(otlp.header("X-Api-Key", "secret").gzip(compresses));
+        // Longer than the window that a server opens at first.
+        let long = "é".repeat(200_000);
+        start_spans(&pipeline, ["first", &long]);
+        pipeline.flush(LONG).unwrap();
+        let request = served.requests.recv().unwrap();
+        let header = |name: &str| request.metadata().get(name).map(|it| it.to_str().unwrap());
+        assert_eq!(header("x-api-key"), Some("secret"));
+        assert_eq!(header("grpc-encoding"), compresses.then_some("gzip"));
+        assert!(header("user-agent").unwrap().starts_with("tach-pipeline/"));
+        let mut sent = names(request.into_inner());
+        sent.extend(served.requests.try_iter().flat_map(|request| names(request.into_inner())));
+        assert!(sent == ["first", &long], "{}", sent.len());
+        assert_eq!((sink(&pipeline).written(), sink(&pipeline).failures()), (2, 0));
+    }
+}
+
+#[test]
+fn a_busy_server_gets_the_same_again() {
+    let no_delay = ErrorDetails::with_retry_info(Some(Duration::ZERO));
+    let exhausted = Status::with_error_details(Code::ResourceExhausted, "full", no_delay);
+    let busy = [Code::Unavailable, Code::Aborted, Code::DataLoss].map(|it| Status::new(it, "busy"));
+    for busy in busy.into_iter().chain([exhausted]) {
+        let served = serve_answers([Err(busy.clone()), Err(busy)]);
+        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(SHORT));
+        start_spans(&pipeline, ["once"]);
+        let sent: Vec<_> = (0..3).map(|_| served.next()).collect();
+        assert_eq!(sent, [["once"], ["once"], ["once"]]);
+        while sink(&pipeline).written() == 0 {
+            thread::sleep(SHORT);
+        }
+        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).failures()), (0, 2));
+    }
+}
+
+#[test]
+fn a_pause_that_the_server_asks_for_is_kept() {
+    let hour = ErrorDetails::with_retry_info(Some(Duration::from_secs(3600)));
+    let full = Status::with_error_details(Code::ResourceExhausted, "full", hour);
+    let served = serve_answers([Err(full)]);
+    let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(SHORT));
+    start_spans(&pipeline, ["once"]);
+    assert_eq!(served.next(), ["once"]);
+    while sink(&pipeline).failures() == 0 {
+        thread::sleep(SHORT);
+    }
+    // Longer than any first pause without that detail.
+    thread::sleep(Duration::from_secs(1));
+    assert!(served.requests.try_recv().is_err());
+    // A flush does not wait for it.
+    pipeline.flush(LONG).unwrap();
+    assert_eq!((served.next(), sink(&pipeline).written()), (vec!["once".to_owned()], 1));
+}
+
+#[test]
+fn a_refused_call_is_counted_and_not_repeated() {
+    let refusals = [Code::InvalidArgument, Code::ResourceExhausted, Code::Unauthenticated];
+    for code in refusals {
+        let served = serve_answers([Err(Status::new(code, "a reason, in 100 %"))]);
+        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+        start_spans(&pipeline, ["one", "two"]);
+        let error = pipeline.flush(LONG).unwrap_err().to_string();
+        let wanted = format!("gRPC {} ", code as i32);
+        assert!(error.contains(&wanted) && error.contains(": a reason, in 100 %"), "{error}");
+        assert_eq!(served.next().len(), 2);
+        start_spans(&pipeline, ["next"]);
+        pipeline.flush(LONG).unwrap();
+        assert_eq!(served.next(), ["next"]);
+        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (2, 1), "{code:?}");
+    }
+}
+
+#[test]
+fn a_partial_success_counts_what_was_rejected() {
+    let error_message = "too large".to_owned();
+    let rejected = ExportTracePartialSuccess { rejected_spans: 3, error_message };
+    let answer = ExportTraceServiceResponse { partial_success: Some(rejected) };
+    let served = serve_answers([Ok(answer)]);
+    let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+    start_spans(&pipeline, ["some"; 10]);
+    let error = pipeline.flush(LONG).unwrap_err();
+    assert!(error.to_string().contains("too large"), "{error}");
+    assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (3, 7));
+}
+
+/// Each answer comes after the timeout, until one is quick.
+#[test]
+fn a_slow_server_gets_the_same_again() {
+    let mut delays = [10, 10].into_iter();
+    let served = serve(move || {
+        thread::sleep(delays.next().unwrap_or(0) * SHORT);
+        Ok(ExportTraceServiceResponse::default())
+    });
+    let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(SHORT).timeout(5 * SHORT);
+    let pipeline = build(otlp);
+    start_spans(&pipeline, ["once"]);
+    while pipeline.flush(LONG).is_err() {}
+    assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 1));
+    assert!(sink(&pipeline).failures() >= 1);
+}
+
+#[test]
+fn a_server_of_something_else_is_named() {
+    // It accepts connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let pipeline = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
+    start_spans(&pipeline, ["once"]);
+    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    assert!(error.contains("timed out"), "{error}");
+
+    let (endpoint, _requests) = otel_tests::serve();
+    let pipeline = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
+    start_spans(&pipeline, ["once"]);
+    assert!(pipeline.flush(LONG).is_err());
+
+    let Some(collector) = Collector::start() else { return };
+    let pipeline = build(Otlp::new().endpoint(&collector.endpoint()));
+    start_spans(&pipeline, ["once"]);
+    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    assert!(error.contains("4317"), "{error}");
+}
+
+/// The thread of a runtime that has one waits in the flush, and nothing needs that thread.
+#[test]
+fn a_flush_within_a_runtime_ends() {
+    let Some(collector) = Collector::start() else { return };
+    let endpoint = format!("http://127.0.0.1:{}", collector.port(Protocol::Grpc));
+    let one = Builder::new_current_thread().enable_all().build().unwrap();
+    for (number, runtime) in [one, Runtime::new().unwrap()].into_iter().enumerate() {
+        runtime.block_on(async {
+            let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+            start_spans(&pipeline, ["span"]);
+            pipeline.flush(LONG).unwrap();
+        });
+        assert_eq!(collector.received("spans", number + 1).len(), number + 1);
+    }
+}
