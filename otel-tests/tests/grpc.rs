@@ -242,3 +242,20 @@ fn a_flush_within_a_runtime_ends() {
         assert_eq!(collector.received("spans", number + 1).len(), number + 1);
     }
 }
+
+#[test]
+fn each_signal_has_a_service() {
+    let Some(collector) = Collector::start() else { return };
+    let endpoint = format!("http://127.0.0.1:{}", collector.port(Protocol::Grpc));
+    let otlp = Otlp::new().endpoint(&endpoint).grpc(true);
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone()));
+    let pipeline = pipeline.sink(Sink::otlp_spans(otlp.clone())).sink(Sink::otlp_durations(otlp));
+    let pipeline = pipeline.build().unwrap();
+    with_default(tracing_subscriber::registry().with(Pipeline::clone(&pipeline)), || {
+        tracing::info_span!("span").in_scope(|| tracing::info!("record"));
+    });
+    pipeline.flush(LONG).unwrap();
+    for key in ["logRecords", "spans", "metrics"] {
+        assert_eq!(collector.received(key, 1).len(), 1, "{key}");
+    }
+}

@@ -140,10 +140,14 @@
 //!
 //! With the feature `otlp`, `Sink::otlp` sends records to a collector on this machine or in this
 //! network: protobuf over HTTP, encoded on the sink's thread without the SDK and without a runtime.
-//! It is configured by OpenTelemetry's variables of the environment or by methods. With the feature
-//! `otlp-tls`, an endpoint that begins with `https://` is reached by TLS, through rustls. A record
-//! carries the ids in its fields `trace_id` and `span_id`. What the sink's own client logs is not
-//! recorded.
+//! It is configured by OpenTelemetry's variables of the environment or by methods. A record carries
+//! the ids in its fields `trace_id` and `span_id`. Records of the sink's own client are dropped.
+//!
+//! | to the collector | feature | |
+//! |---|---|---|
+//! | protobuf over HTTP/1.1, port 4318 | `otlp` | the default |
+//! | gRPC, port 4317 | `otlp-grpc` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::grpc` |
+//! | either of them by TLS | `otlp-tls` | an endpoint that begins with `https://` |
 //!
 //! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together

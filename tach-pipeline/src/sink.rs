@@ -193,7 +193,7 @@ impl Sink {
         Self { header, ..sink }.format(Line::new().without_time().without_level())
     }
 
-    /// Sends records to a collector of OpenTelemetry, as OTLP over HTTP.
+    /// Sends records to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
     ///
     /// The target is the scope, the message is the body, and fields are attributes, as are
     /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
@@ -222,8 +222,8 @@ impl Sink {
         Self { content, buffer_bytes: otlp::BUFFER_BYTES, ..Self::to(target) }
     }
 
-    /// Sends the spans of `tracing` to a collector of OpenTelemetry, as OTLP over HTTP. The
-    /// [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
+    /// Sends the spans of `tracing` to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
+    /// The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
     ///
     /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
     /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
