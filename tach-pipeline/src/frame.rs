@@ -40,7 +40,8 @@ pub(crate) use self::read::replace;
 pub(crate) use self::read::span::Linked;
 pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span, is_part};
 pub(crate) use self::read::{
-    Frame, is_error, is_reference, length, references, set_time, split, time,
+    Fields, Frame, is_error, is_reference, length, may_set_status, references, set_time, split,
+    time,
 };
 pub(crate) use self::scratch::Scratch;
 pub(crate) use self::time::Time;

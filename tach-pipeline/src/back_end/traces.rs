@@ -1,5 +1,6 @@
 //! Traces: the spans that are open, and those that wait until their trace is decided about.
 
+mod by_trace;
 mod durations;
 mod lost_ends;
 mod spans;

@@ -9,7 +9,7 @@ use tach_core::adapter::utf8;
 use tach_core::{Instant, UnixTime};
 use tach_log::adapter::{Parts, Site};
 
-use self::fields::Fields;
+pub(crate) use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
 use super::{
@@ -60,6 +60,17 @@ pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
 pub(crate) fn is_error(bytes: &[u8]) -> bool {
     let head = Head::read(&mut Reader(bytes));
     head.is_some_and(|head| head.level().of_log() == log::Level::Error)
+}
+
+/// Returns whether the event that begins with `bytes` may set the status of its span: by its level,
+/// or by an error that is its only text.
+pub(crate) fn may_set_status(bytes: &[u8]) -> bool {
+    let Some(head) = Head::read(&mut Reader(bytes)) else { return false };
+    let has_no_message = match head.message & NUMBER {
+        0 => head.message == 0,
+        _ => texts::text(head.message & !NUMBER).is_some_and(str::is_empty),
+    };
+    has_no_message || head.level().of_log() == log::Level::Error
 }
 
 /// Sets the time of the record that begins with `bytes`.

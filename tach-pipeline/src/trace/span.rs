@@ -85,7 +85,8 @@ impl<'a> Span<'a> {
         })
     }
 
-    fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    /// Returns the records of the parts and events.
+    pub(super) fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut rest = self.records;
         iter::from_fn(move || {
             let (record, after) = frame::split(rest)?;

@@ -3,8 +3,9 @@
 use core::time::Duration;
 
 use super::ratio::Ratio;
-use super::span::{Item, Span};
+use super::span::Span;
 use super::status::{Code, Status};
+use crate::frame::{self, Fields, Frame, SpanPart};
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -150,8 +151,12 @@ impl Tail {
         if self.slow.is_empty() && self.slow_others.is_none() {
             return false;
         }
-        let name = span.begin().map_or("", |start| start.name);
-        let named = self.slow.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit);
+        let named = if self.slow.is_empty() {
+            None
+        } else {
+            let name = span.begin().map_or("", |start| start.name);
+            self.slow.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit)
+        };
         let took = span.end.checked_duration_since(span.start);
         named.or(self.slow_others).is_some_and(|limit| took >= Some(limit))
     }
@@ -159,22 +164,20 @@ impl Tail {
 
 fn has_error(span: &Span<'_>) -> bool {
     let mut status = Status::default();
-    for item in span.items() {
-        match item {
-            Item::Part(part) => {
-                for (key, value) in part.fields.parts() {
-                    let _other = value.map(|value| status.field(key, value));
-                }
+    for record in span.records() {
+        if frame::is_of_span(record) {
+            let fields = SpanPart::read(record).map(|part| part.fields);
+            for (key, value) in fields.iter().flat_map(Fields::parts) {
+                let _other = value.map(|value| status.field(key, value));
             }
-            Item::Event(event, _) => {
+        } else if frame::may_set_status(record) {
+            if let Some(event) = Frame::read(record) {
                 status.event(&event);
                 // The fields of the spans around it follow its own.
                 let own = event.fields.parts().map_while(|(key, value)| Some((key, value?)));
-                if event.message.is_empty() {
-                    own.for_each(|(key, value)| {
-                        status.event_field(&event, key, value);
-                    });
-                }
+                own.for_each(|(key, value)| {
+                    status.event_field(&event, key, value);
+                });
             }
         }
     }

@@ -7,10 +7,12 @@
 use core::mem;
 use core::ops::Range;
 use core::time::Duration;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 
 use tach_core::{Instant, UnixTime};
 
+use super::by_trace::ByTrace;
 use crate::stats::Count;
 use crate::trace::SpanContext;
 use crate::trace::span::{Dropped, Span};
@@ -26,7 +28,9 @@ const LARGE: usize = 64 * 1024;
 pub(super) struct Waiting {
     options: Tail,
     redacted: Vec<String>,
-    traces: HashMap<u128, Trace>,
+    traces: HashMap<u128, Known, ByTrace>,
+    /// How many of the traces are waiting.
+    waiting: usize,
     /// The traces by the time of their first span, with their numbers. Those that were decided
     /// about are passed over.
     order: VecDeque<(u128, u64)>,
@@ -34,11 +38,19 @@ pub(super) struct Waiting {
     ended: Vec<u128>,
     /// Traces whose root came in the round before.
     due: Vec<u128>,
-    kept: Known,
+    /// When the traces that are known were kept.
+    kept: VecDeque<(Instant, u128)>,
     /// Memory of traces that were decided about.
     unused: Vec<(Vec<Kept>, Vec<u8>)>,
     bytes: usize,
     next: u64,
+}
+
+/// A trace of which spans have come.
+enum Known {
+    Waiting(Trace),
+    /// Kept lately. Its late spans follow it.
+    Kept,
 }
 
 struct Trace {
@@ -67,11 +79,12 @@ impl Waiting {
         Self {
             options,
             redacted,
-            traces: HashMap::new(),
+            traces: HashMap::default(),
+            waiting: 0,
             order: VecDeque::new(),
             ended: Vec::new(),
             due: Vec::new(),
-            kept: Known::default(),
+            kept: VecDeque::new(),
             unused: Vec::new(),
             bytes: 0,
             next: 0,
@@ -85,16 +98,20 @@ impl Waiting {
     /// Takes a span that has ended.
     pub(super) fn span(&mut self, span: &Span<'_>, now: Instant, pass_on: impl FnOnce(&Span<'_>)) {
         let id = span.context.trace;
-        if self.kept.has(id) {
-            return pass_on(span);
-        }
-        let trace = self.traces.entry(id).or_insert_with(|| {
-            self.next += 1;
-            self.order.push_back((id, self.next));
-            let (spans, records) = self.unused.pop().unwrap_or_default();
-            let number = self.next;
-            Trace { number, since: now, spans, records, is_kept: false, has_ended: false }
-        });
+        let known = match self.traces.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                self.next += 1;
+                self.waiting += 1;
+                self.order.push_back((id, self.next));
+                let (spans, records) = self.unused.pop().unwrap_or_default();
+                let number = self.next;
+                let (is_kept, has_ended) = (false, false);
+                let trace = Trace { number, since: now, spans, records, is_kept, has_ended };
+                unknown.insert(Known::Waiting(trace))
+            }
+        };
+        let Known::Waiting(trace) = known else { return pass_on(span) };
         trace.is_kept = trace.is_kept || self.options.keeps(span);
         if span.is_local_root() && !mem::replace(&mut trace.has_ended, true) {
             self.ended.push(id);
@@ -115,7 +132,7 @@ impl Waiting {
         }
         self.due = due;
         while let Some(&(trace, number)) = self.order.front() {
-            if let Some(oldest) = self.traces.get(&trace).filter(|trace| trace.number == number) {
+            if let Some(oldest) = self.waiting(trace).filter(|trace| trace.number == number) {
                 let is_old = now.saturating_duration_since(oldest.since) >= self.options.max_wait;
                 if !is_old && self.bytes <= self.options.max_bytes {
                     break;
@@ -125,12 +142,18 @@ impl Waiting {
             }
             self.order.pop_front();
         }
-        if self.order.len() > 2 * self.traces.len() + 64 {
-            self.order.retain(|(trace, number)| {
-                self.traces.get(trace).is_some_and(|known| known.number == *number)
+        if self.order.len() > 2 * self.waiting + 64 {
+            let traces = &self.traces;
+            self.order.retain(|(trace, number)| match traces.get(trace) {
+                Some(Known::Waiting(trace)) => trace.number == *number,
+                _ => false,
             });
         }
-        self.kept.forget(now, self.options.max_wait);
+        let max_wait = self.options.max_wait;
+        let is_old = |at| now.saturating_duration_since(at) >= max_wait;
+        while self.kept.front().is_some_and(|(at, _)| is_old(*at)) {
+            self.forget_first();
+        }
     }
 
     /// Decides about all traces.
@@ -141,7 +164,7 @@ impl Waiting {
         mut pass_on: impl FnMut(&Span<'_>),
     ) {
         for (trace, _) in mem::take(&mut self.order) {
-            if let Some(trace) = self.traces.get(&trace) {
+            if let Some(trace) = self.waiting(trace) {
                 early.add(u64::from(!trace.has_ended));
             }
             self.decide(trace, now, &mut pass_on);
@@ -155,11 +178,34 @@ impl Waiting {
         !self.ended.is_empty()
     }
 
+    /// Returns a trace that is not decided about yet.
+    fn waiting(&self, id: u128) -> Option<&Trace> {
+        match self.traces.get(&id)? {
+            Known::Waiting(trace) => Some(trace),
+            Known::Kept => None,
+        }
+    }
+
+    /// Forgets the trace that was kept before the others.
+    fn forget_first(&mut self) {
+        if let Some((_, trace)) = self.kept.pop_front() {
+            self.traces.remove(&trace);
+        }
+    }
+
     fn decide(&mut self, id: u128, now: Instant, pass_on: &mut impl FnMut(&Span<'_>)) {
-        let Some(mut trace) = self.traces.remove(&id) else { return };
+        let Entry::Occupied(mut known) = self.traces.entry(id) else { return };
+        let Known::Waiting(trace) = known.get() else { return };
+        let is_kept = trace.is_kept || self.options.others.has(id);
+        let decided = if is_kept { known.insert(Known::Kept) } else { known.remove() };
+        let Known::Waiting(mut trace) = decided else { return };
+        self.waiting -= 1;
         self.bytes -= trace.bytes();
-        if trace.is_kept || self.options.others.has(id) {
-            self.kept.add(id, now);
+        if is_kept {
+            self.kept.push_back((now, id));
+            if self.kept.len() > KNOWN {
+                self.forget_first();
+            }
             for span in &trace.spans {
                 pass_on(&Span {
                     context: span.context,
@@ -203,41 +249,6 @@ impl Trace {
 
     fn bytes(&self) -> usize {
         self.records.len() + self.spans.len() * size_of::<Kept>()
-    }
-}
-
-/// Traces that were kept lately.
-#[derive(Default)]
-struct Known {
-    traces: HashSet<u128>,
-    order: VecDeque<(Instant, u128)>,
-}
-
-impl Known {
-    fn has(&self, trace: u128) -> bool {
-        self.traces.contains(&trace)
-    }
-
-    fn add(&mut self, trace: u128, now: Instant) {
-        if self.traces.insert(trace) {
-            self.order.push_back((now, trace));
-        }
-        if self.order.len() > KNOWN {
-            self.forget_first();
-        }
-    }
-
-    fn forget(&mut self, now: Instant, after: Duration) {
-        while self.order.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= after)
-        {
-            self.forget_first();
-        }
-    }
-
-    fn forget_first(&mut self) {
-        if let Some((_, trace)) = self.order.pop_front() {
-            self.traces.remove(&trace);
-        }
     }
 }
 
@@ -300,7 +311,7 @@ mod tests {
         }
 
         fn is_empty(&self) -> bool {
-            self.waiting.traces.is_empty() && self.waiting.bytes == 0
+            self.waiting.waiting == 0 && self.waiting.bytes == 0
         }
     }
 
@@ -323,7 +334,7 @@ mod tests {
         machine.span(1, 14, 0, FAST);
         machine.round();
         assert_eq!(machine.round(), []);
-        assert!(machine.is_empty() && machine.waiting.kept.traces.is_empty());
+        assert!(machine.is_empty() && machine.waiting.traces.is_empty());
         assert_eq!(machine.early.get(), 0);
     }
 
@@ -337,7 +348,7 @@ mod tests {
         assert_eq!(machine.round(), []);
         machine.now += WAIT / 2;
         assert_eq!(machine.round(), [(1, 11)], "the ratio decides");
-        assert_eq!((machine.waiting.traces.len(), machine.early.get()), (1, 2));
+        assert_eq!((machine.waiting.waiting, machine.early.get()), (1, 2));
         machine.now += WAIT / 2;
         assert_eq!(machine.round(), [(2, 31)]);
         assert!(machine.is_empty());
@@ -361,7 +372,7 @@ mod tests {
             machine.round();
         }
         machine.round();
-        assert!(machine.waiting.order.len() <= 2 * machine.waiting.traces.len() + 64);
+        assert!(machine.waiting.order.len() <= 2 * machine.waiting.waiting + 64);
     }
 
     #[test]
@@ -379,13 +390,14 @@ mod tests {
 
     #[test]
     fn kept_traces_are_known_up_to_a_number() {
-        let mut known = Known::default();
-        let now = Instant::now();
-        for trace in 0..KNOWN as u128 + 3 {
-            known.add(trace, now);
-            known.add(trace, now);
+        let mut machine = Machine::new(Tail::ratio(1.0));
+        for trace in 1..=KNOWN as u128 + 3 {
+            machine.span(trace, 1, 0, FAST);
         }
-        assert_eq!((known.order.len(), known.traces.len()), (KNOWN, KNOWN));
-        assert!(!known.has(2) && known.has(3));
+        (0..2).for_each(|_| drop(machine.round()));
+        assert_eq!((machine.waiting.kept.len(), machine.waiting.traces.len()), (KNOWN, KNOWN));
+        machine.span(4, 2, 1, FAST);
+        machine.span(3, 2, 1, FAST);
+        assert_eq!(machine.passed, [(4, 2)], "the oldest are unknown again");
     }
 }
