@@ -3,15 +3,18 @@
 //! Looking here costs a few loads. In the registry's own extensions the ids would cost each span an
 //! allocation and a map.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+mod slot;
+
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::{HashMap, HashSet};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use self::slot::{Ids, Slot};
+use super::SpanContext;
 use super::by_span::BySpan;
 #[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
-use super::{SAMPLED, SpanContext};
 
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
@@ -52,7 +55,7 @@ impl Contexts {
     /// Adds an open span. `is_active` is for [`is_active`](Self::is_active).
     #[inline]
     pub(crate) fn insert(&self, id: u64, context: SpanContext, is_active: bool) {
-        if !self.slot(id).take(id, context, is_active) {
+        if !self.slot(id).take(id, context.for_slot(), is_active) {
             self.insert_other(id, context, is_active);
         }
     }
@@ -68,7 +71,8 @@ impl Contexts {
     /// Returns the ids of an open span, unless it is unknown.
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<SpanContext> {
-        self.slot(id).get(id).or_else(|| self.with_others(|others| Some(others.get(&id)?.context)))
+        let known = self.slot(id).get(id).map(SpanContext::of_slot);
+        known.or_else(|| self.with_others(|others| Some(others.get(&id)?.context)))
     }
 
     /// Removes a span that is closed.
@@ -76,7 +80,7 @@ impl Contexts {
     pub(crate) fn remove(&self, id: u64) -> Option<SpanContext> {
         #[cfg(feature = "opentelemetry")]
         let is_active = self.is_active(id);
-        let removed = self.slot(id).remove(id);
+        let removed = self.slot(id).remove(id).map(SpanContext::of_slot);
         let removed =
             removed.or_else(|| self.with_others(|others| Some(others.remove(&id)?.context)))?;
         self.states.remove(removed.span);
@@ -91,7 +95,7 @@ impl Contexts {
     pub(crate) fn move_to(&self, id: u64, context: SpanContext) -> bool {
         let slot = self.slot(id);
         if slot.get(id).is_some() {
-            return slot.move_to(context);
+            return slot.move_to(context.trace, context.is_sampled);
         }
         let moved = self.with_others(|others| {
             let other = others.get_mut(&id).filter(|other| !other.is_moved)?;
@@ -167,123 +171,14 @@ struct Other {
     is_active: bool,
 }
 
-/// The ids of one span. Its number is zero while it is free.
-///
-/// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
-/// from there. The span is open meanwhile, so they do not change. A trace that the span is moved to
-/// has words of its own, which are written once.
-#[derive(Default)]
-#[repr(align(64))]
-struct Slot {
-    id: AtomicU64,
-    trace: [AtomicU64; 2],
-    span: AtomicU64,
-    /// [`SAMPLED`] and [`ACTIVE`].
-    flags: AtomicU64,
-    /// [`NOT_MOVED`], [`MOVING`], [`MOVED`] or [`MOVED_SAMPLED`].
-    moved: AtomicU64,
-    trace_after: [AtomicU64; 2],
-}
-
-/// The flag of spans that [are active](Contexts::is_active).
-const ACTIVE: u64 = 2;
-
-const NOT_MOVED: u64 = 0;
-/// One thread writes the trace. The others read the one before.
-const MOVING: u64 = 1;
-const MOVED: u64 = 2;
-/// The span is moved, and sampled since.
-const MOVED_SAMPLED: u64 = 3;
-
-impl Slot {
-    /// Returns `false` if another span has the slot.
-    #[inline]
-    fn take(&self, id: u64, context: SpanContext, is_active: bool) -> bool {
-        // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
-        let taken = self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_err() {
-            return false;
-        }
-        let [low, high] = halves(context.trace);
-        let sampled = if context.is_sampled { u64::from(SAMPLED) } else { 0 };
-        let active = if is_active { ACTIVE } else { 0 };
-        for (word, value) in [
-            (&self.trace[0], low),
-            (&self.trace[1], high),
-            (&self.span, context.span),
-            (&self.flags, sampled | active),
-            (&self.moved, NOT_MOVED),
-        ] {
-            // ORDERING: Relaxed: whoever has the span's number has it from this thread.
-            word.store(value, Ordering::Relaxed);
-        }
-        true
+impl SpanContext {
+    const fn of_slot((trace, span, is_sampled): Ids) -> Self {
+        Self { trace, span, is_sampled }
     }
 
-    /// Returns `false` if the span was moved before.
-    #[cfg(feature = "tracing")]
-    fn move_to(&self, context: SpanContext) -> bool {
-        // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
-        let is_first =
-            self.moved.compare_exchange(NOT_MOVED, MOVING, Ordering::Relaxed, Ordering::Relaxed);
-        if is_first.is_err() {
-            return false;
-        }
-        for (word, value) in self.trace_after.iter().zip(halves(context.trace)) {
-            // ORDERING: Relaxed: published by `moved`.
-            word.store(value, Ordering::Relaxed);
-        }
-        let moved = if context.is_sampled { MOVED_SAMPLED } else { MOVED };
-        // ORDERING: Release, with the Acquire of `get`: whoever sees this sees the trace.
-        self.moved.store(moved, Ordering::Release);
-        true
+    const fn for_slot(self) -> Ids {
+        (self.trace, self.span, self.is_sampled)
     }
-
-    #[inline]
-    fn get(&self, id: u64) -> Option<SpanContext> {
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
-        let [known, span, flags] =
-            [&self.id, &self.span, &self.flags].map(|word| word.load(Ordering::Relaxed));
-        // ORDERING: Acquire, with the Release of `move_to`.
-        let (trace, is_sampled) = match self.moved.load(Ordering::Acquire) {
-            moved @ (MOVED | MOVED_SAMPLED) => (&self.trace_after, moved == MOVED_SAMPLED),
-            _ => (&self.trace, flags & u64::from(SAMPLED) != 0),
-        };
-        // ORDERING: Relaxed: see above.
-        let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
-        let trace = u128::from(high) << u64::BITS | u128::from(low);
-        (known == id).then_some(SpanContext { trace, span, is_sampled })
-    }
-
-    /// Returns `None` if another span has the slot, or none.
-    #[cfg(feature = "opentelemetry")]
-    #[inline]
-    fn is_active(&self, id: u64) -> Option<bool> {
-        // ORDERING: Relaxed: as in `get`.
-        let [known, flags] = [&self.id, &self.flags].map(|word| word.load(Ordering::Relaxed));
-        (known == id).then_some(flags & ACTIVE != 0)
-    }
-
-    /// Returns the span that has the slot.
-    fn span(&self) -> Option<u64> {
-        // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
-        // logged. The span itself Relaxed: if the caller has taken its start, it sees this.
-        let is_taken = self.id.load(Ordering::Acquire) != 0;
-        is_taken.then(|| self.span.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    fn remove(&self, id: u64) -> Option<SpanContext> {
-        let context = self.get(id)?;
-        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
-        self.id.store(0, Ordering::Release);
-        Some(context)
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
-const fn halves(trace: u128) -> [u64; 2] {
-    [trace as u64, (trace >> u64::BITS) as u64]
 }
 
 #[cfg(test)]

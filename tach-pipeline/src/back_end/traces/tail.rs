@@ -6,7 +6,6 @@
 
 use core::mem;
 use core::ops::Range;
-use core::time::Duration;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -29,8 +28,8 @@ pub(super) struct Waiting {
     options: Tail,
     redacted: Vec<String>,
     traces: HashMap<u128, Known, ByTrace>,
-    /// How many of the traces are waiting.
-    waiting: usize,
+    /// How many of the traces are waiting, of those in the map.
+    undecided: usize,
     /// The traces by the time of their first span, with their numbers. Those that were decided
     /// about are passed over.
     order: VecDeque<(u128, u64)>,
@@ -80,7 +79,7 @@ impl Waiting {
             options,
             redacted,
             traces: HashMap::default(),
-            waiting: 0,
+            undecided: 0,
             order: VecDeque::new(),
             ended: Vec::new(),
             due: Vec::new(),
@@ -102,7 +101,7 @@ impl Waiting {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
                 self.next += 1;
-                self.waiting += 1;
+                self.undecided += 1;
                 self.order.push_back((id, self.next));
                 let (spans, records) = self.unused.pop().unwrap_or_default();
                 let number = self.next;
@@ -142,7 +141,7 @@ impl Waiting {
             }
             self.order.pop_front();
         }
-        if self.order.len() > 2 * self.waiting + 64 {
+        if self.order.len() > 2 * self.undecided + 64 {
             let traces = &self.traces;
             self.order.retain(|(trace, number)| match traces.get(trace) {
                 Some(Known::Waiting(trace)) => trace.number == *number,
@@ -199,7 +198,7 @@ impl Waiting {
         let is_kept = trace.is_kept || self.options.others.has(id);
         let decided = if is_kept { known.insert(Known::Kept) } else { known.remove() };
         let Known::Waiting(mut trace) = decided else { return };
-        self.waiting -= 1;
+        self.undecided -= 1;
         self.bytes -= trace.bytes();
         if is_kept {
             self.kept.push_back((now, id));
@@ -254,6 +253,8 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
     use crate::frame::{Scratch, Time, Writer};
     use crate::level::Level;
@@ -311,7 +312,7 @@ mod tests {
         }
 
         fn is_empty(&self) -> bool {
-            self.waiting.waiting == 0 && self.waiting.bytes == 0
+            self.waiting.undecided == 0 && self.waiting.bytes == 0
         }
     }
 
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(machine.round(), []);
         machine.now += WAIT / 2;
         assert_eq!(machine.round(), [(1, 11)], "the ratio decides");
-        assert_eq!((machine.waiting.waiting, machine.early.get()), (1, 2));
+        assert_eq!((machine.waiting.undecided, machine.early.get()), (1, 2));
         machine.now += WAIT / 2;
         assert_eq!(machine.round(), [(2, 31)]);
         assert!(machine.is_empty());
@@ -372,7 +373,7 @@ mod tests {
             machine.round();
         }
         machine.round();
-        assert!(machine.waiting.order.len() <= 2 * machine.waiting.waiting + 64);
+        assert!(machine.waiting.order.len() <= 2 * machine.waiting.undecided + 64);
     }
 
     #[test]
