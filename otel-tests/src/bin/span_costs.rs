@@ -1,8 +1,12 @@
-//! What spans of tracing cost on their way to a collector, by several ways.
+//! The costs of spans on their way to a collector, by several ways.
 //!
 //! A unit is a root span with three attributes, an event with one, and a child span, each entered
-//! and closed. Each measurement is a process of its own, and so is the server that receives the
-//! spans. The table shows the medians of all rounds.
+//! and closed. A request has 12 spans: the root, a handler within it, and ten queries within that,
+//! each with two attributes, and after every other query an event. Each measurement is a process of its own, and so is the server that receives the
+//! spans. The table shows the medians of all rounds, and beside the flood, the share of the spans
+//! that arrived.
+//!
+//! fastrace has a program of its own, since its spans are not tracing's, and its own exporter.
 //!
 //! ```sh
 //! cargo run --release --manifest-path otel-tests/Cargo.toml --bin span_costs -- [ROUNDS]
@@ -10,6 +14,7 @@
 
 #![expect(clippy::cast_precision_loss, reason = "the figures are far below 2^53")]
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -17,9 +22,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use fastrace_opentelemetry::OpenTelemetryReporter;
+use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::{Protocol, WithExportConfig as _};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use otel_tests::{decode, serve};
 use rustix::time::{ClockId, clock_gettime};
@@ -27,7 +35,7 @@ use tach_pipeline::{Otlp, Pipeline, Sampling, Sink, Tail};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-const WAYS: [&str; 7] = [
+const WAYS: [&str; 9] = [
     "registry",
     "tach",
     "tach, tail",
@@ -35,15 +43,28 @@ const WAYS: [&str; 7] = [
     "tracing-opentelemetry",
     "leanest",
     "default, unsampled",
+    "fastrace",
+    "fastrace, unsampled",
 ];
-const WHATS: [&str; 7] =
-    ["p50 ns", "p99 ns", "allocations", "CPU ns", "flooded ns", "flooded CPU ns", "open B"];
+const WHATS: [&str; 9] = [
+    "p50 ns",
+    "p99 ns",
+    "request p50 ns",
+    "request p99 ns",
+    "allocations",
+    "CPU ns",
+    "flooded ns",
+    "flooded CPU ns",
+    "open B",
+];
 const UNITS: usize = 20_000;
 /// Between two units: some thousand spans a second.
 const PAUSE: Duration = Duration::from_micros(100);
 const FLOOD: usize = 200_000;
 const THREADS: usize = 2;
 const OPEN: usize = 100_000;
+/// The queries of a request.
+const QUERIES: usize = 10;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -94,6 +115,25 @@ fn in_a_process(way: &str, what: &str, endpoint: &str) -> f64 {
 /// Ends the telemetry of a way.
 type End = Box<dyn FnOnce()>;
 
+/// A program as the way has it.
+#[derive(Clone, Copy)]
+struct Program {
+    unit: fn(usize),
+    request: fn(usize),
+    /// Returns the bytes of an open root span, without its handle.
+    open: fn() -> f64,
+}
+
+const WITH_TRACING: Program = Program {
+    unit,
+    request,
+    open: || {
+        bytes_of_open(
+            |number| tracing::info_span!(parent: None, "open", method = "GET", number, path = "/users"),
+        )
+    },
+};
+
 fn install(way: &str, endpoint: &str) -> End {
     match way {
         "tach" | "tach, tail" | "tach, unsampled" => {
@@ -109,18 +149,19 @@ fn install(way: &str, endpoint: &str) -> End {
             tracing_subscriber::registry().with(pipeline.clone()).init();
             Box::new(move || pipeline.flush(Duration::from_secs(60)).unwrap())
         }
+        "fastrace" | "fastrace, unsampled" => {
+            let scope = InstrumentationScope::builder("bench").build();
+            let resource = Cow::Owned(Resource::builder().build());
+            let reporter = OpenTelemetryReporter::new(exporter(endpoint), resource, scope);
+            fastrace::set_reporter(reporter, fastrace::collector::Config::default());
+            Box::new(fastrace::flush)
+        }
         "registry" => {
             tracing_subscriber::registry().with(tracing_subscriber::layer::Identity::new()).init();
             Box::new(|| {})
         }
         _ => {
-            let exporter = opentelemetry_otlp::SpanExporter::builder()
-                .with_http()
-                .with_protocol(Protocol::HttpBinary)
-                .with_endpoint(format!("{endpoint}/v1/traces"))
-                .build()
-                .unwrap();
-            let builder = SdkTracerProvider::builder().with_batch_exporter(exporter);
+            let builder = SdkTracerProvider::builder().with_batch_exporter(exporter(endpoint));
             let builder = match way {
                 "default, unsampled" => builder.with_sampler(Sampler::AlwaysOff),
                 _ => builder,
@@ -145,6 +186,11 @@ fn install(way: &str, endpoint: &str) -> End {
     }
 }
 
+fn exporter(endpoint: &str) -> SpanExporter {
+    let builder = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
+    builder.with_endpoint(format!("{endpoint}/v1/traces")).build().unwrap()
+}
+
 fn unit(number: usize) {
     let root = tracing::info_span!("request", method = "GET", number, path = "/users").entered();
     tracing::info!(bytes = 512, "read");
@@ -153,13 +199,94 @@ fn unit(number: usize) {
     drop(black_box(root));
 }
 
+fn request(number: usize) {
+    let root = tracing::info_span!("request", method = "GET", number, path = "/users").entered();
+    let handler = tracing::info_span!("handler", route = "/users", user = 7).entered();
+    for query in 0..QUERIES {
+        let span = tracing::info_span!("query", table = "users", query).entered();
+        drop(black_box(span));
+        if query % 2 == 0 {
+            tracing::info!(rows = 3, "read");
+        }
+    }
+    drop(black_box(handler));
+    drop(black_box(root));
+}
+
+/// The same spans by fastrace, whose attributes are texts.
+mod with_fastrace {
+    use std::hint::black_box;
+
+    use fastrace::prelude::{Event, LocalSpan, Span, SpanContext};
+
+    use super::{Program, QUERIES, bytes_of_open};
+
+    pub(super) const SAMPLED: Program = Program {
+        unit: |number| unit(number, true),
+        request: |number| request(number, true),
+        open: || bytes_of_open(|number| root("open", number, true)),
+    };
+    pub(super) const UNSAMPLED: Program = Program {
+        unit: |number| unit(number, false),
+        request: |number| request(number, false),
+        open: || bytes_of_open(|number| root("open", number, false)),
+    };
+
+    fn root(name: &'static str, number: usize, is_sampled: bool) -> Span {
+        let span = Span::root(name, SpanContext::random().sampled(is_sampled));
+        span.with_properties(|| {
+            [
+                ("method", "GET".to_owned()),
+                ("number", number.to_string()),
+                ("path", "/users".into()),
+            ]
+        })
+    }
+
+    fn unit(number: usize, is_sampled: bool) {
+        let root = root("request", number, is_sampled);
+        let entered = root.set_local_parent();
+        LocalSpan::add_event(Event::new("read").with_property(|| ("bytes", 512.to_string())));
+        let child = LocalSpan::enter_with_local_parent("query");
+        drop(black_box(child));
+        drop(black_box(entered));
+        drop(black_box(root));
+    }
+
+    fn request(number: usize, is_sampled: bool) {
+        let root = root("request", number, is_sampled);
+        let entered = root.set_local_parent();
+        let handler = LocalSpan::enter_with_local_parent("handler")
+            .with_properties(|| [("route", "/users".to_owned()), ("user", 7.to_string())]);
+        for query in 0..QUERIES {
+            let span = LocalSpan::enter_with_local_parent("query")
+                .with_properties(|| [("table", "users".to_owned()), ("query", query.to_string())]);
+            drop(black_box(span));
+            if query % 2 == 0 {
+                let event = Event::new("read").with_property(|| ("rows", 3.to_string()));
+                LocalSpan::add_event(event);
+            }
+        }
+        drop(black_box(handler));
+        drop(black_box(entered));
+        drop(black_box(root));
+    }
+}
+
 fn measured(way: &str, what: &str, endpoint: &str) -> f64 {
     let end = install(way, endpoint);
+    let Program { unit, request, open } = match way {
+        "fastrace" => with_fastrace::SAMPLED,
+        "fastrace, unsampled" => with_fastrace::UNSAMPLED,
+        _ => WITH_TRACING,
+    };
     (0..1_000).for_each(unit);
     thread::sleep(Duration::from_millis(100));
     let result = match what {
-        "p50 ns" => quantile(500),
-        "p99 ns" => quantile(990),
+        "p50 ns" => quantile(unit, 500),
+        "p99 ns" => quantile(unit, 990),
+        "request p50 ns" => quantile(request, 500),
+        "request p99 ns" => quantile(request, 990),
         "allocations" => {
             let counted = allocation_counter::measure(|| (0..UNITS).for_each(unit));
             counted.count_total as f64 / UNITS as f64
@@ -176,26 +303,12 @@ fn measured(way: &str, what: &str, endpoint: &str) -> f64 {
             end();
             return (cpu_ns() - before) / UNITS as f64;
         }
-        "open B" => {
-            let before = resident();
-            let spans: Vec<_> = (0..OPEN)
-                .map(|number| {
-                    if number % 1_000 == 0 {
-                        thread::sleep(Duration::from_millis(2));
-                    }
-                    tracing::info_span!(parent: None, "open", method = "GET", number, path = "/users")
-                })
-                .collect();
-            thread::sleep(Duration::from_millis(200));
-            let bytes = (resident() - before) / OPEN as f64 - size_of::<tracing::Span>() as f64;
-            drop(spans);
-            bytes
-        }
+        "open B" => open(),
         _ => {
             let (start, before) = (Instant::now(), cpu_ns());
             thread::scope(|scope| {
                 for _ in 0..THREADS {
-                    scope.spawn(|| (0..FLOOD).for_each(unit));
+                    scope.spawn(move || (0..FLOOD).for_each(unit));
                 }
             });
             let callers = start.elapsed().as_nanos() as f64;
@@ -208,14 +321,30 @@ fn measured(way: &str, what: &str, endpoint: &str) -> f64 {
     result
 }
 
-fn quantile(per_mille: usize) -> f64 {
+fn bytes_of_open<S>(open: impl Fn(usize) -> S) -> f64 {
+    let before = resident();
+    let spans: Vec<_> = (0..OPEN)
+        .map(|number| {
+            if number % 1_000 == 0 {
+                thread::sleep(Duration::from_millis(2));
+            }
+            open(number)
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(200));
+    let bytes = (resident() - before) / OPEN as f64 - size_of::<S>() as f64;
+    drop(spans);
+    bytes
+}
+
+fn quantile(program: fn(usize), per_mille: usize) -> f64 {
     let mut all: Vec<_> = (0..UNITS)
         .map(|number| {
             if number % 50 == 0 {
                 thread::sleep(50 * PAUSE);
             }
             let start = tach_core::Instant::now();
-            unit(number);
+            program(number);
             start.elapsed().as_nanos()
         })
         .collect();
