@@ -90,7 +90,7 @@ pub(super) fn run(threads: u16, time: Duration) -> Found {
     Found { timelines: [compared(0, monotonic), compared(1, realtime)], intervals }
 }
 
-/// Compares both timelines between random bursts of work and random sleeps, with `number` as the seed.
+/// Compares both timelines between random bursts of work and random sleeps. `number` is the seed.
 fn watch(timelines: &Timelines, os: OsMonotonic, number: u64, time: Duration) -> Seen {
     let start = StdInstant::now();
     let mut random = number;

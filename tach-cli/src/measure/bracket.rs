@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 
 use super::nanos;
 
-/// Wider brackets were probably interrupted, on a machine that reads its clocks without system calls.
+/// Wider brackets were probably interrupted, if the OS clock is read without a system call.
 pub(crate) const WIDEST_NS: u64 = 100;
 
 /// A reading of a clock, and the OS clock's time at that reading, to within half the bracket's
