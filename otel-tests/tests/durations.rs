@@ -13,8 +13,10 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use otel_tests::{Collector, Requests, decode, serve};
 use tach_core::{Clock as _, ManualClock, UnixTime};
-use tach_pipeline::{Durations, Guard, Otlp, Pipeline, Sampling, Sink, SpanExt as _, Tail};
-use tach_pipeline::{TraceContext, WhenFull};
+use tach_pipeline::{
+    Durations, Guard, Otlp, Pipeline, Sampling, Sink, SpanDurations, SpanExt as _,
+};
+use tach_pipeline::{Tail, TraceContext, WhenFull};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -339,7 +341,7 @@ fn lost_spans_are_not_guessed() {
     // The ends that were dropped are found missing some rounds later.
     (0..10).for_each(|_| pipeline.flush(LONG).unwrap());
     let dropped = pipeline.stats().dropped();
-    let count: u64 = pipeline.durations().iter().map(|spans| spans.count()).sum();
+    let count: u64 = pipeline.durations().iter().map(SpanDurations::count).sum();
     assert!(dropped > 0, "the control: the queue was never full");
     assert!(count < SPANS && count + dropped >= SPANS, "{count} {dropped}");
 }
