@@ -27,6 +27,8 @@ pub struct Settings<'a> {
     /// Whether it writes spans as Protobuf, and each request before its answer. Then a kill loses
     /// none.
     pub is_durable: bool,
+    /// The endpoint that it passes spans on to, by OTLP over HTTP.
+    pub next: Option<&'a str>,
 }
 
 /// A running Collector that writes to a file.
@@ -71,7 +73,7 @@ impl Collector {
         let folder = folder();
         let (received, settings) =
             (folder.path().join("received"), folder.path().join("settings.yaml"));
-        let text = configuration(grpc, http, &tls(options));
+        let text = configuration(grpc, http, &tls(options), options.next);
         let otlp = Otlp::new(grpc, http);
         let (is_durable, runs, running) = (options.is_durable, 0, None);
         Some(Self {
@@ -206,7 +208,10 @@ fn tls(settings: &Settings<'_>) -> String {
     format!(r#", tls: {{cert_file: "{certificate}", key_file: "{key}"{clients}}}"#)
 }
 
-fn configuration(grpc: u16, http: u16, tls: &str) -> String {
+fn configuration(grpc: u16, http: u16, tls: &str, next: Option<&str>) -> String {
+    let (exporter, name) = next.map_or_else(Default::default, |next| {
+        (format!(r#"otlphttp: {{endpoint: "{next}", compression: none}}"#), ", otlphttp")
+    });
     format!(
         r#"
 receivers:
@@ -216,10 +221,11 @@ receivers:
       http: {{endpoint: "127.0.0.1:{http}"{tls}}}
 exporters:
   file: {{FILE}}
+  {exporter}
 service:
   telemetry: {{metrics: {{level: none}}}}
   pipelines:
-    traces: {{receivers: [otlp], exporters: [file]}}
+    traces: {{receivers: [otlp], exporters: [file{name}]}}
     logs: {{receivers: [otlp], exporters: [file]}}
     metrics: {{receivers: [otlp], exporters: [file]}}
 "#

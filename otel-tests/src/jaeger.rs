@@ -80,10 +80,16 @@ impl Jaeger {
     /// Waits for `count` spans of a trace, and returns its spans.
     #[must_use]
     pub fn trace(&self, trace: TraceId, count: usize) -> Vec<Span> {
+        self.whole_trace(&trace.to_string(), count).iter().map(Span::read).collect()
+    }
+
+    /// Waits for `count` spans of a trace, and returns its spans as OTLP has them in JSON.
+    #[must_use]
+    pub fn whole_trace(&self, trace: &str, count: usize) -> Vec<Value> {
         self.running.wait_for(&format!("{count} spans of trace {trace}"), || {
             let tree = self.ask(&format!("api/v3/traces/{trace}"))?;
             let lists = values(&tree, "spans").into_iter().filter_map(Value::as_array);
-            let spans: Vec<_> = lists.flatten().map(Span::read).collect();
+            let spans: Vec<_> = lists.flatten().cloned().collect();
             (spans.len() >= count).then_some(spans)
         })
     }

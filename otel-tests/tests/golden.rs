@@ -11,7 +11,8 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use otel_tests::{Requests, decode, serve};
+use otel_tests::{Collector, Jaeger, Requests, Settings, decode, serve};
+use serde_json::json;
 use tach_pipeline::{Otlp, Pipeline, Sink};
 use tracing::field::Empty;
 use tracing::subscriber::with_default;
@@ -20,6 +21,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 const LONG: Duration = Duration::from_secs(60);
 
+/// The spans of the program.
+const SPANS: usize = 9;
 /// Attributes that only tracing-opentelemetry has. The target is the pipeline's scope.
 const ONLY_THERE: [&str; 3] = ["busy_ns", "idle_ns", "target"];
 
@@ -82,9 +85,8 @@ fn pollster(future: impl Future<Output = ()>) {
     assert!(std::pin::pin!(future).poll(context).is_ready());
 }
 
-#[test]
-fn both_ways_give_the_same_spans() {
-    let (endpoint, requests) = serve();
+/// Runs the program through tracing-opentelemetry.
+fn run_theirs(endpoint: &str) {
     let exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_http()
         .with_protocol(Protocol::HttpBinary)
@@ -94,20 +96,95 @@ fn both_ways_give_the_same_spans() {
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("app"));
     with_default(tracing_subscriber::registry().with(layer), program);
     provider.shutdown().unwrap();
-    let theirs = normalized(&requests);
+}
 
-    let (endpoint, requests) = serve();
-    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+/// Runs the program through the pipeline.
+fn run_ours(endpoint: &str) {
+    let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG);
     let pipeline =
         Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp)).build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), program);
     pipeline.flush(LONG).unwrap();
-    let ours = normalized(&requests);
+}
 
+#[test]
+fn both_ways_give_the_same_spans() {
+    let of = |run: fn(&str)| {
+        let (endpoint, requests) = serve();
+        run(&endpoint);
+        normalized(&requests)
+    };
+    let (ours, theirs) = (of(run_ours), of(run_theirs));
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    assert_eq!(ours.len(), SPANS);
+    for (name, ours) in &ours {
+        assert_eq!(ours, &theirs[name], "{name}");
+    }
+}
+
+/// By the Collector, which passes them on, and Jaeger's query API.
+#[test]
+fn jaeger_shows_the_same_traces() {
+    let of = |run: fn(&str)| {
+        let jaeger = Jaeger::start()?;
+        let endpoint = jaeger.endpoint();
+        let settings = Settings { next: Some(&endpoint), ..Settings::default() };
+        let mut collector = Collector::with(&settings)?;
+        collector.run();
+        run(&collector.endpoint());
+        let passed = collector.received("spans", SPANS);
+        let mut traces = BTreeMap::new();
+        for span in &passed {
+            *traces.entry(span["traceId"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+        }
+        let shown: Vec<_> =
+            traces.iter().flat_map(|(trace, count)| jaeger.whole_trace(trace, *count)).collect();
+        Some(shown_spans(&shown))
+    };
+    let (Some(ours), Some(theirs)) = (of(run_ours), of(run_theirs)) else { return };
+    assert_eq!(ours.len(), SPANS);
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
     for (name, ours) in &ours {
         assert_eq!(ours, &theirs[name], "{name}");
     }
+}
+
+/// Returns the spans of Jaeger's answers by name, without ids and times.
+fn shown_spans(spans: &[serde_json::Value]) -> BTreeMap<String, serde_json::Value> {
+    let text = |span: &serde_json::Value, key: &str| span[key].as_str().unwrap_or("").to_owned();
+    let name = |id: String| {
+        let found = spans.iter().find(|span| text(span, "spanId") == id);
+        found.map(|span| text(span, "name"))
+    };
+    let list =
+        |span: &serde_json::Value, key: &str| span[key].as_array().cloned().unwrap_or_default();
+    let attributes = |of: &serde_json::Value| {
+        let all = list(of, "attributes").into_iter();
+        let shown = all.filter(|one| !ONLY_THERE.contains(&one["key"].as_str().unwrap()));
+        shown.map(|one| (text(&one, "key"), one["value"].clone())).collect::<BTreeMap<_, _>>()
+    };
+    let shown = spans.iter().map(|span| {
+        let of_trace = spans.iter().filter(|other| other["traceId"] == span["traceId"]);
+        let mut trace: Vec<_> = of_trace.map(|span| text(span, "name")).collect();
+        trace.sort();
+        let events: Vec<_> = list(span, "events")
+            .iter()
+            .map(|event| json!([text(event, "name"), attributes(event)]))
+            .collect();
+        let links: Vec<_> =
+            list(span, "links").iter().map(|link| name(text(link, "spanId"))).collect();
+        let shown = json!({
+            "parent": name(text(span, "parentSpanId")),
+            "kind": span["kind"],
+            "status": span["status"],
+            "attributes": attributes(span),
+            "events": events,
+            "links": links,
+            "trace": trace,
+        });
+        (text(span, "name"), shown)
+    });
+    shown.collect()
 }
 
 /// A span without its ids and its times.

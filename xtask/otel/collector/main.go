@@ -1,5 +1,5 @@
 // Program otelcol is a Collector with just what the tests in otel-tests need: it takes OTLP over gRPC
-// and HTTP, and writes what arrives to a file.
+// and HTTP, writes what arrives to a file, and may pass it on by OTLP over HTTP.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
@@ -21,7 +22,8 @@ func factories() (otelcol.Factories, error) {
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
-	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](fileexporter.NewFactory())
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](
+		fileexporter.NewFactory(), otlphttpexporter.NewFactory())
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
