@@ -2,9 +2,9 @@
 //!
 //! A unit is a root span with three attributes, an event with one, and a child span, each entered
 //! and closed. A request has 12 spans: the root, a handler within it, and ten queries within that,
-//! each with two attributes, and after every other query an event. Each measurement is a process of its own, and so is the server that receives the
-//! spans. The table shows the medians of all rounds, and beside the flood, the share of the spans
-//! that arrived.
+//! each with two attributes, and after every other query an event. Each measurement is a process of
+//! its own, and so is the server that receives the spans. The table shows the medians of all
+//! rounds, and beside the flood, the share of the spans that arrived.
 //!
 //! fastrace has a program of its own, since its spans are not tracing's, and its own exporter.
 //!
