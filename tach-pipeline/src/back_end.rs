@@ -19,6 +19,7 @@ use tach_core::{Instant, UnixTime};
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::Selection;
+pub(crate) use self::traces::Recorder;
 use self::traces::Traces;
 use crate::frame::{self, Frame};
 use crate::limits::Limits;
@@ -59,11 +60,12 @@ impl BackEnd {
         shared: Arc<Shared>,
         selection: Selection,
         tail: Option<Tail>,
+        flight: Option<Recorder>,
         sinks: Sinks,
         interval: Duration,
     ) -> Self {
-        let traces =
-            Traces::new(Arc::clone(&shared), tail, selection.redacted(), sinks.most_events());
+        let (redacted, most_events) = (selection.redacted(), sinks.most_events());
+        let traces = Traces::new(Arc::clone(&shared), tail, flight, redacted, most_events);
         let refusals_reported = shared.now();
         Self {
             shared,
@@ -113,6 +115,9 @@ impl BackEnd {
                 });
             }
         };
+        if let Some(flight) = &self.shared.flight {
+            flight.requests.end();
+        }
         self.shared.flush.end(at_the_end.as_deref());
     }
 
@@ -121,16 +126,18 @@ impl BackEnd {
     fn round(&mut self, flush: Option<u64>, is_ending: bool, process_ends: bool) -> usize {
         let reopenings = self.shared.reopenings();
         let is_asked = flush.is_some() || is_ending;
-        let mut found = self.pass_on(is_asked);
-        if is_asked {
+        let is_dumping = self.shared.flight.as_ref().is_some_and(|it| it.requests.begin_round());
+        let mut found = self.pass_on(is_asked || is_dumping);
+        if is_asked || is_dumping {
             // The records that the first pass left.
-            found += self.pass_on(is_asked);
+            found += self.pass_on(true);
         }
         let Self { shared, selection, traces, sinks, .. } = self;
         if is_asked {
             traces.finish(process_ends, |span| sinks.span(span));
         }
         let now = shared.now();
+        traces.end_flight(now, is_asked);
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
         self.report_refusals(now, is_asked);
         self.export_durations(now, is_asked);
@@ -150,10 +157,11 @@ impl BackEnd {
         let found = self.inboxes.fill(&self.shared.queues, is_asked);
         self.traces.begin_round();
         let Self { shared, inboxes, merge, selection, traces, sinks, .. } = self;
-        merge.records(inboxes.awake(), start, |record, time| {
+        merge.records(inboxes.awake(), start, |record, time, queue| {
             if frame::is_of_span(record) {
-                return traces.part(record, time);
+                return traces.part(record, time, queue);
             }
+            traces.recorded(record, time);
             selection.record(record, time, &shared.filters, |record, time| {
                 traces.event(record, time);
                 sinks.record(record, time);

@@ -45,6 +45,8 @@ enum Kind {
     Parent(&'static str),
     Ended,
     Forked,
+    NoRecorder,
+    Record(io::Error),
 }
 
 impl Error {
@@ -102,6 +104,14 @@ impl Error {
 
     pub(crate) fn forked() -> Self {
         Self { kind: Kind::Forked }
+    }
+
+    pub(crate) fn no_recorder() -> Self {
+        Self { kind: Kind::NoRecorder }
+    }
+
+    pub(crate) fn record(error: io::Error) -> Self {
+        Self { kind: Kind::Record(error) }
     }
 
     /// Returns whether a guard has nothing to add: everything is written, or another message said
@@ -276,6 +286,10 @@ impl fmt::Display for Error {
                 "the pipeline belongs to the process that this one was forked from; build a pipeline \
                  after forking",
             ),
+            Kind::NoRecorder => f.write_str(
+                "the pipeline has no flight recorder; add one by Builder::flight_recorder",
+            ),
+            Kind::Record(error) => write!(f, "can't write what the flight recorder has: {error}"),
         }
     }
 }
@@ -283,7 +297,7 @@ impl fmt::Display for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &self.kind {
-            Kind::Open(_, error) | Kind::Thread(error) => Some(error),
+            Kind::Open(_, error) | Kind::Thread(error) | Kind::Record(error) => Some(error),
             #[cfg(all(unix, feature = "signal"))]
             Kind::Signals(error) => Some(error),
             _ => None,

@@ -5,6 +5,7 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
 use std::panic;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -82,6 +83,18 @@ pub enum Incident<'a> {
         /// The sink's name or path.
         sink: &'a str,
     },
+    /// A span was slow, and the flight recorder wrote a file.
+    #[non_exhaustive]
+    Recorded {
+        /// The path of the file.
+        path: &'a Path,
+    },
+    /// A span was slow, and the flight recorder could not write a file.
+    #[non_exhaustive]
+    NotRecorded {
+        /// The reason.
+        error: &'a io::Error,
+    },
 }
 
 impl fmt::Display for Incident<'_> {
@@ -107,6 +120,15 @@ impl fmt::Display for Incident<'_> {
                 write!(f, "{count} records were dropped, since a queue was full")
             }
             Self::Recovered { sink } => write!(f, "the log to {sink} is written again"),
+            Self::Recorded { path } => {
+                write!(f, "a span was slow; the last spans and events are in {}", path.display())
+            }
+            Self::NotRecorded { error } => {
+                write!(
+                    f,
+                    "a span was slow, but the last spans and events can't be written: {error}"
+                )
+            }
         }
     }
 }

@@ -262,12 +262,14 @@ mod back_end;
 mod durations;
 mod error;
 mod filter;
+mod flight;
 mod frame;
 mod front;
 mod incident;
 mod level;
 mod limits;
 mod pipeline;
+mod protobuf;
 mod queue;
 mod report;
 mod shared;
@@ -282,6 +284,8 @@ pub use crate::durations::options::Durations;
 #[cfg(feature = "tracing")]
 pub use crate::durations::snapshot::SpanDurations;
 pub use crate::error::Error;
+#[cfg(feature = "tracing")]
+pub use crate::flight::{FlightFormat, FlightRecorder};
 #[cfg(feature = "opentelemetry")]
 pub use crate::front::otel_span_ext::OpenTelemetrySpanExt;
 #[cfg(feature = "tracing")]

@@ -11,6 +11,8 @@ mod signal;
 
 use core::fmt;
 use core::time::Duration;
+#[cfg(feature = "tracing")]
+use std::io;
 use std::panic;
 use std::sync::Arc;
 
@@ -22,6 +24,9 @@ use crate::durations::Collected;
 use crate::durations::snapshot::SpanDurations;
 use crate::error::Error;
 use crate::filter::Levels;
+use crate::flight::Cause;
+#[cfg(feature = "tracing")]
+use crate::flight::FlightFormat;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
@@ -32,6 +37,7 @@ use crate::shared::handle::Handle;
 use crate::shared::handle::WeakHandle;
 use crate::stats::Stats;
 use crate::thread;
+use crate::unlocked::to_stderr;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -288,6 +294,42 @@ impl Pipeline {
         flush_on_panic(self.shared(), timeout);
     }
 
+    /// Writes what the flight recorder has: everything that was recorded before, in that format.
+    ///
+    /// This thread formats and writes, while the back end proceeds.
+    ///
+    /// # Errors
+    ///
+    /// If the back end does not answer within `timeout`, if the writer fails, in a forked process,
+    /// and if the pipeline has no [flight recorder](Builder::flight_recorder). In a sink, returns a
+    /// timeout at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
+    ///
+    /// let pipeline = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
+    /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
+    /// // For a file: `std::fs::File::create("work.pftrace")?`.
+    /// let mut trace = Vec::new();
+    /// pipeline.write_flight(&mut trace, &FlightFormat::perfetto(), Duration::from_secs(5))?;
+    /// # assert!(trace.len() > 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn write_flight(
+        &self,
+        mut to: impl io::Write,
+        format: &FlightFormat,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let snapshot = self.shared().snapshot(timeout)?;
+        format.write(&snapshot, &mut to).map_err(Error::record)
+    }
+
     /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
     /// end the process as the signal does.
     ///
@@ -359,6 +401,36 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
             let _too_late_to_report = shared.flush_at_end(timeout);
         }
     }));
+}
+
+/// Installs a panic hook that writes a file of what the flight recorder has.
+pub(crate) fn dump_on_panic(shared: &Arc<Shared>, timeout: Duration) {
+    let before = panic::take_hook();
+    let shared = Arc::downgrade(shared);
+    panic::set_hook(Box::new(move |info| {
+        before(info);
+        if let Some(shared) = shared.upgrade() {
+            dump(&shared, timeout);
+        }
+    }));
+}
+
+/// Calls none of the user's code, since a panic in a panic hook ends the process.
+fn dump(shared: &Shared, timeout: Duration) {
+    let Some(flight) = &shared.flight else { return };
+    if shared.waker.is_back_end() || !shared.is_in_its_process() {
+        return;
+    }
+    if !flight.files.begin(Cause::Panic) {
+        return;
+    }
+    let written = shared
+        .snapshot(timeout)
+        .and_then(|snapshot| flight.files.write(&snapshot).map_err(Error::record));
+    match written {
+        Ok(path) => to_stderr(format_args!("the last spans and events are in {}", path.display())),
+        Err(error) => to_stderr(format_args!("{error}")),
+    }
 }
 
 impl fmt::Debug for Pipeline {

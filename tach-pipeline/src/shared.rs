@@ -7,7 +7,7 @@ pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
@@ -18,6 +18,7 @@ use self::wake::Waker;
 use crate::durations::Collected;
 use crate::error::Error;
 use crate::filter::Filters;
+use crate::flight::{Files, Requests, Snapshot};
 use crate::frame::{Buffer, Time, Wanted};
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
@@ -43,10 +44,12 @@ pub(crate) struct Shared {
     /// Whether each span becomes the current one of `opentelemetry` when it is entered.
     #[cfg(feature = "opentelemetry")]
     pub(crate) activates_all: bool,
-    /// `None` if neither a sink takes spans nor their durations are collected.
+    /// `None` if no sink takes spans, no flight recorder does, and their durations are not collected.
     pub(crate) contexts: Option<Contexts>,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<Collected>,
+    /// `None` without a flight recorder.
+    pub(crate) flight: Option<Flight>,
     pub(crate) queues: Queues,
     pub(crate) waker: Waker,
     pub(crate) flush: Flush,
@@ -61,6 +64,12 @@ pub(crate) struct Shared {
     common: Mutex<Sender>,
     reopenings: AtomicU64,
     is_ending: AtomicBool,
+}
+
+/// What callers ask of the flight recorder.
+pub(crate) struct Flight {
+    pub(crate) requests: Requests,
+    pub(crate) files: Files,
 }
 
 impl Shared {
@@ -85,8 +94,9 @@ impl Shared {
             sends_unfinished: false,
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
-            contexts: (wanted.spans || wanted.durations).then(Contexts::new),
+            contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),
             durations: None,
+            flight: None,
             queues,
             waker: Waker::default(),
             flush: Flush::new(counts.sinks.len()),
@@ -233,6 +243,11 @@ impl Shared {
         self.process.is_forked()
     }
 
+    /// Returns whether the back end is in this process, without a report.
+    pub(crate) fn is_in_its_process(&self) -> bool {
+        self.process.is_current()
+    }
+
     /// Writes everything that was logged before, and waits for it.
     pub(crate) fn flush(&self, timeout: Duration) -> Result<(), Error> {
         self.flush_because(Why::Asked, timeout)
@@ -255,6 +270,19 @@ impl Shared {
         let number = self.flush.request(why);
         self.waker.wake();
         self.flush.wait(number, timeout, &self.counts)
+    }
+
+    /// Returns what the flight recorder has: everything that was recorded before.
+    pub(crate) fn snapshot(&self, timeout: Duration) -> Result<Arc<Snapshot>, Error> {
+        let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
+        if self.is_forked() {
+            return Err(Error::forked());
+        }
+        // The back end can't wait for itself, nor for a sink that waits for it.
+        if self.waker.is_back_end() {
+            return Err(Error::timed_out(Duration::ZERO, &[]));
+        }
+        flight.requests.wait(timeout, || self.waker.wake())
     }
 
     pub(crate) fn reopen(&self) {

@@ -9,11 +9,11 @@ mod gathering;
 mod journal;
 #[cfg(all(target_os = "linux", feature = "journald"))]
 mod journald;
-mod new_file;
+pub(crate) mod new_file;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
-mod program;
+pub(crate) mod program;
 mod refused;
 mod rotation;
 mod severity;
@@ -39,6 +39,8 @@ pub use self::journal::Journal;
 pub use self::otlp::Otlp;
 #[cfg(feature = "otlp")]
 use self::otlp::Signal;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+pub(crate) use self::otlp::{of_resource, write_span};
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};

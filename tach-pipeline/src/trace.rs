@@ -5,6 +5,7 @@ mod contexts;
 pub(crate) mod current;
 #[cfg(feature = "tracing")]
 mod ids;
+pub(crate) mod kept;
 pub(crate) mod limits;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
@@ -12,6 +13,7 @@ pub(crate) mod ratio;
 #[cfg(feature = "tracing")]
 pub(crate) mod remote;
 pub(crate) mod sampling;
+pub(crate) mod slow;
 pub(crate) mod span;
 pub(crate) mod status;
 pub(crate) mod tail;

@@ -38,6 +38,18 @@ pub(crate) struct Inbox {
     is_over: bool,
 }
 
+/// Tells queues apart, and so the threads that log. A thread may have the number of one that has
+/// ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueId(usize);
+
+impl QueueId {
+    #[cfg(test)]
+    pub(crate) const fn of(number: usize) -> Self {
+        Self(number)
+    }
+}
+
 impl Inbox {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
         Self {
@@ -51,6 +63,10 @@ impl Inbox {
             asleep: None,
             is_over: false,
         }
+    }
+
+    pub(crate) fn queue_id(&self) -> QueueId {
+        QueueId(Arc::as_ptr(&self.queue).addr())
     }
 
     /// Moves everything out of the queue and returns the number of bytes.

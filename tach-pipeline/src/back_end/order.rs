@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use tach_core::UnixTime;
 
-use super::inbox::Inbox;
+use super::inbox::{Inbox, QueueId};
 
 /// Memory for merging.
 #[derive(Default)]
@@ -41,23 +41,25 @@ impl Next {
 }
 
 impl Merge {
-    /// Passes on the records that may be written in the round that began at `start`.
+    /// Passes on the records that may be written in the round that began at `start`, each with its
+    /// time and its queue.
     pub(crate) fn records(
         &mut self,
         inboxes: &mut [Inbox],
         start: UnixTime,
-        mut write: impl FnMut(&[u8], UnixTime),
+        mut write: impl FnMut(&[u8], UnixTime, QueueId),
     ) {
         let next = (0..inboxes.len()).filter_map(|at| Next::of(inboxes, at, start)).map(Reverse);
         self.next.clear();
         self.next.extend(next);
         while let Some(Reverse(mut next)) = self.next.pop() {
             let at = next.inbox;
+            let queue = inboxes[at].queue_id();
             // Records of one thread mostly come many at a time.
             loop {
                 // Counted as written before, so that a panic does not repeat it.
                 if let Some(record) = inboxes[at].take_next() {
-                    write(record, next.time);
+                    write(record, next.time, queue);
                 }
                 let Some(following) = Next::of(inboxes, at, start) else { break };
                 if self.next.peek().is_some_and(|Reverse(other)| *other < following) {

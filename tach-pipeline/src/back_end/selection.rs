@@ -26,7 +26,7 @@ impl Selection {
         }
     }
 
-    pub(super) fn redacted(&self) -> &[String] {
+    pub(crate) fn redacted(&self) -> &[String] {
         &self.redacted
     }
 

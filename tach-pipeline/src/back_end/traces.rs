@@ -2,6 +2,7 @@
 
 mod by_trace;
 mod durations;
+mod flight;
 mod lost_ends;
 mod spans;
 mod tail;
@@ -11,8 +12,10 @@ use std::sync::Arc;
 use tach_core::{Instant, UnixTime};
 
 use self::durations::Timed;
+pub(crate) use self::flight::Recorder;
 use self::spans::Spans;
 use self::tail::Waiting;
+use super::inbox::QueueId;
 use crate::durations::Collected;
 use crate::frame::Frame;
 use crate::shared::Shared;
@@ -28,6 +31,8 @@ pub(super) struct Traces {
 /// The way of spans that have ended to the sinks.
 struct Ended {
     timed: Timed,
+    /// `None` without a flight recorder.
+    flight: Option<Recorder>,
     /// `None` if every trace is kept.
     tail: Option<Waiting>,
 }
@@ -36,12 +41,13 @@ impl Traces {
     pub(super) fn new(
         shared: Arc<Shared>,
         tail: Option<Tail>,
+        flight: Option<Recorder>,
         redacted: &[String],
         most_events: u32,
     ) -> Self {
         let tail = tail.map(|options| Waiting::new(options, redacted.to_vec()));
         let spans = Spans::new(redacted.to_vec(), most_events, shared.durations.is_some());
-        Self { shared, spans, ended: Ended { timed: Timed::default(), tail } }
+        Self { shared, spans, ended: Ended { timed: Timed::default(), flight, tail } }
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -51,9 +57,28 @@ impl Traces {
         }
     }
 
-    /// Takes a part of a span, which happened at `time`.
-    pub(super) fn part(&mut self, record: &[u8], time: UnixTime) {
-        self.spans.part(record, time);
+    /// Takes a part of a span, which happened at `time`, out of a queue.
+    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
+        self.spans.part(record, time, queue);
+    }
+
+    /// Takes an event for the flight recorder, whether or not it is written.
+    #[inline]
+    pub(super) fn recorded(&mut self, record: &[u8], time: UnixTime) {
+        if let Some(flight) = &mut self.ended.flight {
+            flight.event(record, time);
+        }
+    }
+
+    /// Has the flight recorder do what waits for the end of a round. If `is_asked`, waits for a
+    /// file.
+    pub(super) fn end_flight(&mut self, now: UnixTime, is_asked: bool) {
+        if let Some(flight) = &mut self.ended.flight {
+            flight.end_round(&self.spans, now);
+            if is_asked {
+                flight.finish();
+            }
+        }
     }
 
     /// Takes an event, which may have happened in a span.
@@ -107,8 +132,8 @@ impl Traces {
 }
 
 impl Ended {
-    /// Counts the duration. Passes a span that is sampled on, or has it wait until its trace is
-    /// decided about.
+    /// Counts the duration. Has the flight recorder keep a span that is sampled, and passes the
+    /// span on, or has it wait until its trace is decided about.
     fn span(
         &mut self,
         span: &Span<'_>,
@@ -120,6 +145,9 @@ impl Ended {
         }
         if !span.context.is_sampled {
             return;
+        }
+        if let Some(flight) = &mut self.flight {
+            flight.span(span);
         }
         match &mut self.tail {
             Some(tail) => tail.span(span, Instant::now(), pass_on),
@@ -158,7 +186,7 @@ mod tests {
             let mut shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
             shared.durations = Some(Collected::new(Durations::new(), UnixTime::EPOCH));
             shared.sends_unfinished = true;
-            Self { traces: Traces::new(Arc::new(shared), None, &[], 128), passed: Vec::new() }
+            Self { traces: Traces::new(Arc::new(shared), None, None, &[], 128), passed: Vec::new() }
         }
 
         /// Takes the start or the end of a span, when the wall clock shows `wall` seconds.
@@ -176,7 +204,8 @@ mod tests {
             } else {
                 Writer::begin_part(&mut scratch, at, kind, context).end();
             }
-            self.traces.part(scratch.written(), UnixTime::from_nanos(wall * 1_000_000_000));
+            let time = UnixTime::from_nanos(wall * 1_000_000_000);
+            self.traces.part(scratch.written(), time, QueueId::of(1));
         }
 
         fn round(&mut self) {

@@ -122,8 +122,11 @@ where
         let level = level(metadata);
         let wanted = self.shared().wanted;
         let around = self.shared().around_event(event);
-        if !wanted.events && !around.is_some_and(|span| span.is_own && span.context.is_sampled) {
-            // No sink takes it.
+        if !wanted.events
+            && !around.is_some_and(|span| span.is_own && span.context.is_sampled)
+            && !wanted.recorder
+        {
+            // Nobody takes it.
             return;
         }
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {

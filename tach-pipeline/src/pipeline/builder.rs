@@ -6,15 +6,18 @@ use std::env;
 use std::sync::Arc;
 use std::thread;
 
+use log::LevelFilter;
 use tach_core::Clock;
 
 use crate::back_end::BackEnd;
+use crate::back_end::Recorder;
 use crate::back_end::selection::Selection;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
-use crate::frame::texts;
+use crate::flight::{FlightRecorder, Requests};
+use crate::frame::{Wanted, texts};
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 #[cfg(unix)]
@@ -22,7 +25,7 @@ use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
 use crate::queue::{WhenFull, barrier};
-use crate::shared::Shared;
+use crate::shared::{Flight, Shared};
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
 use crate::trace::sampling::Sampling;
@@ -75,6 +78,7 @@ pub struct Builder {
     #[cfg(feature = "opentelemetry")]
     activates_all: bool,
     durations: Option<Durations>,
+    flight: Option<FlightRecorder>,
 }
 
 impl Builder {
@@ -99,6 +103,7 @@ impl Builder {
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
             durations: None,
+            flight: None,
         }
     }
 
@@ -464,6 +469,24 @@ impl Builder {
         self
     }
 
+    /// Keeps the last spans and events in memory, to be written when something went wrong.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{FlightRecorder, Pipeline};
+    ///
+    /// let recorder = FlightRecorder::new().folder("flight").on_panic(Duration::from_secs(5));
+    /// let builder = Pipeline::builder().flight_recorder(recorder);
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
+        self.flight = Some(recorder);
+        self
+    }
+
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
@@ -490,7 +513,9 @@ impl Builder {
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
         let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
-        let filters = Filters::new(levels, kept, opened.most());
+        // The recorder has what no sink takes.
+        let most = if self.flight.is_some() { LevelFilter::Trace } else { opened.most() };
+        let filters = Filters::new(levels, kept, most);
         let limits = self.rate_limit.map(Limits::new);
         texts::set_up();
         barrier::set_up();
@@ -498,6 +523,9 @@ impl Builder {
         let mut wanted = opened.wanted();
         let durations = self.durations.or_else(|| wanted.durations.then(Durations::new));
         wanted.durations = durations.is_some();
+        if self.flight.is_some() {
+            wanted.add_flight();
+        }
         let mut shared = Shared::new(
             filters,
             limits,
@@ -507,24 +535,39 @@ impl Builder {
             self.clock,
             counts,
         );
-        // Without a sink of spans nothing but the durations is asked for.
-        shared.sampling = if wanted.spans { self.sampling } else { Sampling::none() };
+        shared.sampling = match wanted {
+            Wanted { spans: true, .. } => self.sampling,
+            Wanted { recorder: true, .. } => Sampling::default(),
+            // Nothing but the durations is asked for.
+            _ => Sampling::none(),
+        };
         shared.durations = durations.map(|options| Collected::new(options, shared.now()));
         shared.sends_unfinished = self.sends_unfinished;
         #[cfg(feature = "opentelemetry")]
         {
             shared.activates_all = self.activates_all;
         }
+        let flight = self.flight.as_ref();
+        shared.flight =
+            flight.map(|it| Flight { requests: Requests::default(), files: it.files() });
         let shared = Arc::new(shared);
-        let sinks = Sinks::start(opened, Reporter::new(self.on_incident), &shared)?;
+        let reporter = Reporter::new(self.on_incident);
+        let recorder = flight.map(|it| {
+            Recorder::new(it, Arc::clone(&shared), selection.redacted(), reporter.clone())
+        });
+        let sinks = Sinks::start(opened, reporter, &shared)?;
+        let (tail, interval) = (self.tail, self.interval);
         let back_end =
-            BackEnd::new(Arc::clone(&shared), selection, self.tail, sinks, self.interval);
+            BackEnd::new(Arc::clone(&shared), selection, tail, recorder, sinks, interval);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
             .map_err(Error::thread)?;
         #[cfg(unix)]
         exit::flush_at_exit(&shared, self.at_exit);
+        if let Some(timeout) = flight.and_then(|it| it.on_panic) {
+            pipeline::dump_on_panic(&shared, timeout);
+        }
         // Such a panic is no exit.
         if cfg!(panic = "abort") && !self.at_exit.is_zero() {
             pipeline::flush_on_panic(&shared, self.at_exit);
@@ -585,6 +628,7 @@ impl fmt::Debug for Builder {
             .field("tail", &self.tail)
             .field("sends_unfinished", &self.sends_unfinished)
             .field("durations", &self.durations)
+            .field("flight", &self.flight)
             .finish_non_exhaustive()
     }
 }

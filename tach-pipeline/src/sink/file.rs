@@ -2,14 +2,14 @@
 
 use core::mem;
 use core::time::Duration;
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use tach_core::UnixTime;
 
-use super::new_file::open_options;
+use super::new_file::{create_folders, open_options};
 use super::rotation::{Rotation, Tidying};
 
 /// How often the path is looked at.
@@ -163,14 +163,6 @@ fn append(path: &Path) -> io::Result<File> {
         options.read(is_fifo);
     }
     options.open(path)
-}
-
-fn create_folders(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o750);
-    builder.create(path)
 }
 
 /// Which file it is, among all.

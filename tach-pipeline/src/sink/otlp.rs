@@ -9,7 +9,6 @@ mod exporter;
 #[cfg(feature = "otlp-grpc")]
 mod grpc;
 mod pauses;
-mod protobuf;
 mod record;
 mod scope;
 #[cfg(feature = "tracing")]
@@ -39,7 +38,9 @@ use self::pauses::Pauses;
 pub(super) use self::record::Records;
 use self::scope::field;
 #[cfg(feature = "tracing")]
-pub(super) use self::span::write_span;
+pub(crate) use self::scope::of_resource;
+#[cfg(feature = "tracing")]
+pub(crate) use self::span::write_span;
 use self::stream::Server;
 #[cfg(feature = "otlp-tls")]
 use self::tls::{File, Files, Tls};
@@ -47,6 +48,7 @@ use self::transport::Transport;
 use self::value::key_value;
 use crate::durations::Temporality;
 use crate::error::Error;
+use crate::protobuf;
 use crate::sink::program;
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 
@@ -497,7 +499,7 @@ impl Otlp {
     }
 
     #[cfg(feature = "tracing")]
-    pub(super) fn span_limits(&self) -> SpanLimits {
+    pub(crate) fn span_limits(&self) -> SpanLimits {
         self.limits.spans
     }
 
@@ -547,8 +549,8 @@ impl Otlp {
         })
     }
 
-    /// Returns the `Resource` as a field of `ResourceLogs`.
-    fn resource(&self) -> Vec<u8> {
+    /// Returns the `Resource` as a field of `ResourceLogs` or `ResourceSpans`.
+    pub(crate) fn resource(&self) -> Vec<u8> {
         let mut resource = Vec::new();
         for (_, attribute) in &self.attributes {
             protobuf::bytes(&mut resource, field::RESOURCE_ATTRIBUTES, attribute);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 /// Returns the name of the program's file, as it was called.
-pub(super) fn name() -> &'static str {
+pub(crate) fn name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
         let path = env::args_os().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A span that has ended.
+//! A span that has ended, or is passed on while it is open.
 
 use core::iter;
 
@@ -8,11 +8,12 @@ use super::SpanContext;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Start, What};
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Span<'a> {
     pub(crate) context: SpanContext,
     pub(crate) start: UnixTime,
     pub(crate) end: UnixTime,
-    /// Whether the span is open, and `end` the time at which the process seemed to end.
+    /// Whether the span is open, and `end` the time at which that was so.
     pub(crate) is_unfinished: bool,
     /// Its records but for the end, with Unix times.
     pub(crate) records: &'a [u8],
@@ -20,6 +21,8 @@ pub(crate) struct Span<'a> {
     pub(crate) has_values: bool,
     /// Whether its end was recorded. Otherwise `end` is not when it ended.
     pub(crate) has_end: bool,
+    /// Whether it ended on the thread on which it started, as far as is known.
+    pub(crate) is_on_one_thread: bool,
     pub(crate) dropped: Dropped,
     /// The keys whose values are not shown.
     pub(crate) redacted: &'a [String],
@@ -83,6 +86,20 @@ impl<'a> Span<'a> {
             let time = frame::time(record)?.unix_time();
             Some(Item::Event(Frame::read(record)?.redacted(redacted), time))
         })
+    }
+
+    /// Returns the records but for the events that sinks of events take too.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.records().filter(|record| frame::is_of_span(record))
+    }
+
+    /// Returns whether a later record has a value for the key of the item `at`.
+    pub(crate) fn is_recorded_again(&self, at: usize, key: &str) -> bool {
+        self.has_values
+            && self.items().skip(at + 1).any(|item| match item {
+                Item::Part(SpanPart { what: What::Link(_), .. }) | Item::Event(..) => false,
+                Item::Part(part) => part.fields.parts().any(|(name, _)| name == key),
+            })
     }
 
     /// Returns the records of the parts and events.

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::ratio::Ratio;
+use super::slow::Slow;
 use super::span::Span;
 use super::status::{Code, Status};
 use crate::frame::{self, Fields, Frame, SpanPart};
@@ -50,9 +51,7 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 #[must_use]
 pub struct Tail {
     pub(crate) others: Ratio,
-    /// By name. A span with none of the names has the last limit, if there is one.
-    slow: Vec<(String, Duration)>,
-    slow_others: Option<Duration>,
+    slow: Slow,
     pub(crate) max_bytes: usize,
     pub(crate) max_wait: Duration,
 }
@@ -71,8 +70,7 @@ impl Tail {
     pub fn ratio(ratio: f64) -> Self {
         Self {
             others: Ratio::new(ratio),
-            slow: Vec::new(),
-            slow_others: None,
+            slow: Slow::default(),
             max_bytes: MAX_BYTES,
             max_wait: MAX_WAIT,
         }
@@ -91,7 +89,7 @@ impl Tail {
     /// let tail = Tail::ratio(0.0).slower_than(Duration::from_millis(500));
     /// ```
     pub fn slower_than(mut self, limit: Duration) -> Self {
-        self.slow_others = Some(limit);
+        self.slow.others(limit);
         self
     }
 
@@ -110,7 +108,7 @@ impl Tail {
     ///     .span_slower_than("report", Duration::from_secs(60));
     /// ```
     pub fn span_slower_than(mut self, name: &str, limit: Duration) -> Self {
-        self.slow.push((name.to_owned(), limit));
+        self.slow.named(name, limit);
         self
     }
 
@@ -144,21 +142,7 @@ impl Tail {
 
     /// Returns whether the span is reason to keep its trace.
     pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
-        span.is_unfinished || self.is_slow(span) || has_error(span)
-    }
-
-    fn is_slow(&self, span: &Span<'_>) -> bool {
-        if self.slow.is_empty() && self.slow_others.is_none() {
-            return false;
-        }
-        let named = if self.slow.is_empty() {
-            None
-        } else {
-            let name = span.begin().map_or("", |start| start.name);
-            self.slow.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit)
-        };
-        let took = span.end.checked_duration_since(span.start);
-        named.or(self.slow_others).is_some_and(|limit| took >= Some(limit))
+        span.is_unfinished || self.slow.has(span) || has_error(span)
     }
 }
 

@@ -11,6 +11,8 @@ mod exits;
 mod faults;
 mod files;
 mod filters;
+#[cfg(feature = "tracing")]
+mod flight;
 mod formats;
 mod front;
 mod full;

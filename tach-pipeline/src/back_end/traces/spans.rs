@@ -10,6 +10,7 @@ use tach_core::{Instant, UnixTime};
 
 use super::lost_ends::LostEnds;
 use crate::back_end::buffers::Buffers;
+use crate::back_end::inbox::QueueId;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
 use crate::trace::span::{Dropped, Span};
 use crate::trace::{Contexts, SpanContext};
@@ -30,9 +31,9 @@ pub(super) struct Spans {
     /// Spans that ended in the round before.
     due: Vec<Ending>,
     /// Records whose spans were not known, to be tried once more in the next round.
-    early: Vec<(Vec<u8>, UnixTime)>,
+    early: Vec<Early>,
     /// Records of the round before.
-    retried: Vec<(Vec<u8>, UnixTime)>,
+    retried: Vec<Early>,
     lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
@@ -41,6 +42,9 @@ pub(super) struct Spans {
     /// Whether the ends of spans that are not sampled are recorded too.
     takes_unsampled: bool,
 }
+
+/// A record, when it happened, and its queue if it is a part of a span.
+type Early = (Vec<u8>, UnixTime, Option<QueueId>);
 
 /// The ids of spans are random, so they need no hash.
 type Unhashed = BuildHasherDefault<Unhasher>;
@@ -69,6 +73,8 @@ struct Open {
     context: SpanContext,
     start: UnixTime,
     line: Line,
+    /// The queue of the thread on which it started.
+    queue: QueueId,
     records: Vec<u8>,
     has_values: bool,
     events: u32,
@@ -80,8 +86,9 @@ struct Open {
 struct Ending {
     span: u64,
     end: UnixTime,
-    /// Whether this is when it ended, and not when its end was found missing.
-    is_known: bool,
+    /// The queue of the thread that ended it, or `None` if its end was found missing. Then this is
+    /// not when it ended.
+    queue: Option<QueueId>,
 }
 
 /// A line from instants to Unix time, which the spans of a trace share: no step of the wall clock
@@ -120,10 +127,10 @@ impl Spans {
         }
     }
 
-    /// Takes a part of a span, which happened at `time`.
-    pub(super) fn part(&mut self, record: &[u8], time: UnixTime) {
-        if !self.take_part(record, time) {
-            self.early.push((record.to_owned(), time));
+    /// Takes a part of a span, which happened at `time`, out of a queue.
+    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
+        if !self.take_part(record, time, queue) {
+            self.early.push((record.to_owned(), time, Some(queue)));
         }
     }
 
@@ -131,7 +138,7 @@ impl Spans {
     pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         let Some(context) = record.context() else { return };
         if !self.take_event(context.span, record.bytes, time) {
-            self.early.push((record.bytes.to_owned(), time));
+            self.early.push((record.bytes.to_owned(), time, None));
         }
     }
 
@@ -145,23 +152,35 @@ impl Spans {
     /// them has been taken since.
     pub(super) fn end_round(&mut self, mut finished: impl FnMut(&Span<'_>)) {
         let mut retried = mem::take(&mut self.retried);
-        for (record, time) in retried.drain(..) {
+        for (record, time, queue) in retried.drain(..) {
             // A span that is still unknown was dropped, or has ended.
-            if frame::is_of_span(&record) {
-                self.take_part(&record, time);
+            if let Some(queue) = queue {
+                self.take_part(&record, time, queue);
             } else if let Some(context) = Frame::read(&record).and_then(|it| it.context()) {
                 self.take_event(context.span, &record, time);
             }
         }
         self.retried = retried;
         let mut due = mem::take(&mut self.due);
-        for Ending { span, end, is_known } in due.drain(..) {
+        for Ending { span, end, queue } in due.drain(..) {
             let Some(open) = self.open.remove(&span) else { continue };
-            let span = open.span(end, &self.redacted, false);
-            finished(&Span { has_end: is_known, ..span });
+            let span = open.span(end, queue, &self.redacted, false);
+            finished(&Span { has_end: queue.is_some(), ..span });
             self.give_back(open.records);
         }
         self.due = due;
+    }
+
+    /// Passes the sampled spans that were not passed on yet: those that are open as unfinished.
+    pub(super) fn waiting(&self, now: UnixTime, mut each: impl FnMut(&Span<'_>)) {
+        let endings = self.ending.iter().chain(&self.due);
+        let endings: HashMap<_, _> = endings.map(|ending| (ending.span, ending)).collect();
+        for (id, open) in self.open.iter().filter(|(_, open)| open.context.is_sampled) {
+            each(&match endings.get(id) {
+                None => open.span(now, None, &self.redacted, true),
+                Some(ended) => open.span(ended.end, ended.queue, &self.redacted, false),
+            });
+        }
     }
 
     /// Records were dropped, maybe the ends of spans.
@@ -175,7 +194,8 @@ impl Spans {
             return;
         }
         let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
-        self.ending.extend(lost.into_iter().map(|span| Ending { span, end: now, is_known: false }));
+        let lost = lost.into_iter().map(|span| Ending { span, end: now, queue: None });
+        self.ending.extend(lost);
     }
 
     /// Passes on all spans that have ended, since every record was taken.
@@ -198,7 +218,7 @@ impl Spans {
         for open in self.open.values_mut() {
             if !mem::replace(&mut open.is_passed_on, true) {
                 let end = open.line.unix_time(time, wall);
-                passed_on(&open.span(end, &self.redacted, true));
+                passed_on(&open.span(end, None, &self.redacted, true));
             }
         }
     }
@@ -222,7 +242,7 @@ impl Spans {
     }
 
     /// Returns `false` if the span is not known.
-    fn take_part(&mut self, record: &[u8], time: UnixTime) -> bool {
+    fn take_part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
         // A record that can't be read is passed over.
         if frame::is_part(record, RecordKind::Added) {
             let added = Frame::read(record).and_then(|it| it.context());
@@ -240,6 +260,7 @@ impl Spans {
                         context: part.context,
                         start,
                         line,
+                        queue,
                         records,
                         has_values: false,
                         events: 0,
@@ -274,7 +295,8 @@ impl Spans {
         let time = open.line.unix_time(part.time, time);
         match part.what {
             What::End => {
-                self.ending.push(Ending { span: part.context.span, end: time, is_known: true });
+                let (span, queue) = (part.context.span, Some(queue));
+                self.ending.push(Ending { span, end: time, queue });
             }
             _ if open.has_room(record) => {
                 open.has_values |= matches!(part.what, What::Values);
@@ -321,7 +343,13 @@ impl Spans {
 }
 
 impl Open {
-    fn span<'a>(&'a self, end: UnixTime, redacted: &'a [String], is_unfinished: bool) -> Span<'a> {
+    fn span<'a>(
+        &'a self,
+        end: UnixTime,
+        queue: Option<QueueId>,
+        redacted: &'a [String],
+        is_unfinished: bool,
+    ) -> Span<'a> {
         Span {
             context: self.context,
             start: self.start,
@@ -330,6 +358,7 @@ impl Open {
             records: &self.records,
             has_values: self.has_values,
             has_end: !is_unfinished,
+            is_on_one_thread: queue.is_none_or(|queue| queue == self.queue),
             dropped: self.dropped,
             redacted,
         }
@@ -384,14 +413,14 @@ mod tests {
             let mut scratch = Scratch::new();
             let level = Level::INFO;
             Writer::begin_span(&mut scratch, at, level, "app", "name", context, parent).end();
-            self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns));
+            self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId::of(1));
         }
 
         fn end(&mut self, span: u64, at: Time, wall_ns: u64) {
             let context = context(span);
             let mut scratch = Scratch::new();
             Writer::begin_part(&mut scratch, at, RecordKind::End, context).end();
-            self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns));
+            self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId::of(1));
         }
 
         fn event(&mut self, span: u64, wall_ns: u64) {
@@ -502,13 +531,13 @@ mod tests {
             to.field(MaybeStatic::Static("key"), Value::Str(&text));
             to.field(MaybeStatic::Static("number"), Value::I64(7));
             to.end();
-            machine.spans.part(scratch.written(), UnixTime::from_nanos(11));
+            machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
             let mut scratch = Scratch::new();
             let mut to = Writer::begin_part(&mut scratch, unix(12), RecordKind::Link, context(2));
             to.link(Linked { context: context(9), is_remote: false });
             to.field(MaybeStatic::Static("key"), Value::Str(&text));
             to.end();
-            machine.spans.part(scratch.written(), UnixTime::from_nanos(12));
+            machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId::of(1));
         }
         let expected = Dropped { attributes: 4, links: 3, events: 0 };
         assert_eq!(machine.spans.open[&2].dropped, expected);
@@ -542,7 +571,7 @@ mod tests {
         machine.start(1, 0, unix(10), 10);
         let mut scratch = Scratch::new();
         Writer::begin_part(&mut scratch, unix(11), RecordKind::Discard, context(1)).end();
-        machine.spans.part(scratch.written(), UnixTime::from_nanos(11));
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
         assert!(machine.spans.open.is_empty());
         (0..2).for_each(|_| machine.end_round());
         assert_eq!(machine.finished, []);

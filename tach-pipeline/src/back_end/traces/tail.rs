@@ -5,16 +5,15 @@
 //! before comes in the next round at the latest. Then the trace is decided about.
 
 use core::mem;
-use core::ops::Range;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use tach_core::{Instant, UnixTime};
+use tach_core::Instant;
 
 use super::by_trace::ByTrace;
 use crate::stats::Count;
-use crate::trace::SpanContext;
-use crate::trace::span::{Dropped, Span};
+use crate::trace::kept::Kept;
+use crate::trace::span::Span;
 use crate::trace::tail::Tail;
 
 /// How many kept traces are known, so that their late spans follow them.
@@ -60,17 +59,6 @@ struct Trace {
     /// Whether one of the spans is reason to keep it.
     is_kept: bool,
     has_ended: bool,
-}
-
-struct Kept {
-    context: SpanContext,
-    start: UnixTime,
-    end: UnixTime,
-    is_unfinished: bool,
-    records: Range<usize>,
-    has_values: bool,
-    dropped: Dropped,
-    has_end: bool,
 }
 
 impl Waiting {
@@ -206,17 +194,7 @@ impl Waiting {
                 self.forget_first();
             }
             for span in &trace.spans {
-                pass_on(&Span {
-                    context: span.context,
-                    start: span.start,
-                    end: span.end,
-                    is_unfinished: span.is_unfinished,
-                    records: &trace.records[span.records.clone()],
-                    has_values: span.has_values,
-                    dropped: span.dropped,
-                    has_end: span.has_end,
-                    redacted: &self.redacted,
-                });
+                pass_on(&span.span(&trace.records, &self.redacted));
             }
         }
         if self.unused.len() < UNUSED && trace.records.capacity() <= LARGE {
@@ -231,18 +209,7 @@ impl Trace {
     /// Adds a span, and returns how many bytes it takes.
     fn push(&mut self, span: &Span<'_>) -> usize {
         let before = self.bytes();
-        let start = self.records.len();
-        self.records.extend_from_slice(span.records);
-        self.spans.push(Kept {
-            context: span.context,
-            start: span.start,
-            end: span.end,
-            is_unfinished: span.is_unfinished,
-            records: start..self.records.len(),
-            has_values: span.has_values,
-            dropped: span.dropped,
-            has_end: span.has_end,
-        });
+        self.spans.push(Kept::new(span, &mut self.records));
         self.bytes() - before
     }
 
@@ -255,9 +222,13 @@ impl Trace {
 mod tests {
     use core::time::Duration;
 
+    use tach_core::UnixTime;
+
     use super::*;
     use crate::frame::{Scratch, Time, Writer};
     use crate::level::Level;
+    use crate::trace::SpanContext;
+    use crate::trace::span::Dropped;
 
     const WAIT: Duration = Duration::from_secs(30);
     const FAST: u64 = 5;
@@ -292,6 +263,7 @@ mod tests {
                 is_unfinished: false,
                 records: scratch.written(),
                 has_values: false,
+                is_on_one_thread: true,
                 dropped: Dropped::default(),
                 has_end: true,
                 redacted: &[],

@@ -24,6 +24,8 @@ pub(crate) struct Wanted {
     pub(crate) spans: bool,
     /// Whether the durations of all spans are collected.
     pub(crate) durations: bool,
+    /// Whether a flight recorder takes spans, and events that no sink takes.
+    pub(crate) recorder: bool,
 }
 
 impl Wanted {
@@ -37,6 +39,11 @@ impl Wanted {
     /// Adds what a sink of spans asks for.
     pub(crate) fn add_spans(&mut self) {
         (self.spans, self.place, self.thread) = (true, true, true);
+    }
+
+    /// Adds what the flight recorder asks for.
+    pub(crate) fn add_flight(&mut self) {
+        (self.recorder, self.place, self.thread) = (true, true, true);
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 
 use tach_log::Value;
 
-use super::protobuf::{message, number};
 use super::value::{key_texts, key_value};
+use crate::protobuf::{message, number};
 use crate::trace::limits::AttributeLimits;
 
 /// Appends attributes, and counts those beyond the limit.

@@ -7,12 +7,12 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
-use super::protobuf::{bytes, fixed_64, message, number, varint};
 use super::scope::in_scope;
 use super::value::key_value;
 use crate::durations::histogram::Histogram;
 use crate::durations::{Collected, Point, Temporality};
 use crate::filter::OWN_TARGET;
+use crate::protobuf::{bytes, fixed_64, message, number, varint};
 
 /// The numbers of the messages' fields.
 mod field {

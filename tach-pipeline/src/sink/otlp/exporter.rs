@@ -7,8 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::pauses::Pauses;
-use super::protobuf::bytes;
-use super::scope::{self, field};
+use super::scope;
 use super::transport::Transport;
 use super::verdict::Rejection;
 use crate::thread;
@@ -67,10 +66,8 @@ impl Exporter {
     /// Returns an `ExportLogsServiceRequest`, or that of traces or metrics, compressed if that is
     /// chosen.
     fn request(&self, items: &[u8]) -> io::Result<Vec<u8>> {
-        let mut of_resource = self.resource.clone();
-        scope::merge(&mut of_resource, items);
-        let mut request = Vec::with_capacity(of_resource.len() + 16);
-        bytes(&mut request, field::OF_RESOURCE, &of_resource);
+        let mut request = Vec::new();
+        scope::of_resource(&mut request, &self.resource, items);
         if !self.compresses {
             return Ok(request);
         }

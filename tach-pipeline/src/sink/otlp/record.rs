@@ -8,9 +8,9 @@ use tach_log::adapter;
 use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
-use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
 use super::value::{self, any_value, cut};
+use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use crate::trace::limits::AttributeLimits;
 
 /// The numbers of the messages' fields.

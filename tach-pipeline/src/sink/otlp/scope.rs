@@ -1,12 +1,12 @@
 //! The messages around records and spans: requests for both have the same numbers
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `trace.proto`).
 
-use super::protobuf::{Field, bytes, message, split_field};
+use crate::protobuf::{Field, bytes, message, split_field};
 
 /// The numbers of the messages' fields.
 pub(super) mod field {
     /// `ResourceLogs` or `ResourceSpans` of a request.
-    pub(in super::super) const OF_RESOURCE: u32 = 1;
+    pub(super) const OF_RESOURCE: u32 = 1;
     pub(in super::super) const RESOURCE: u32 = 1;
     pub(in super::super) const RESOURCE_ATTRIBUTES: u32 = 1;
     /// `ScopeLogs` or `ScopeSpans`.
@@ -29,8 +29,15 @@ pub(super) fn in_scope<R>(
     })
 }
 
+/// Appends a `ResourceLogs` or a `ResourceSpans` with the items. `resource` is a field of it.
+pub(crate) fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
+    let mut of_resource = resource.to_owned();
+    merge(&mut of_resource, items);
+    bytes(to, field::OF_RESOURCE, &of_resource);
+}
+
 /// Appends items to `to`, those of one scope in a row in one message.
-pub(super) fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
+fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
     let mut next = split(&mut items);
     while let Some((scope, first)) = next {
         message(to, field::OF_SCOPE, |to| {

@@ -12,9 +12,9 @@ use tach_log::adapter::{Fields, Site};
 use tach_log::{Chain, Value};
 
 use super::attributes::Attributes;
-use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
-use crate::frame::{Frame, Linked, SpanPart, Start, TRACE_STATE, What};
+use crate::frame::{Frame, Linked, Start, TRACE_STATE, What};
+use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 use crate::trace::span::{Dropped, Item, Span};
 use crate::trace::status::{Code, Status};
@@ -64,7 +64,7 @@ const EXCEPTION_MESSAGE: &str = "exception.message";
 const EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
 
 /// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`.
-pub(in crate::sink) fn write_span(
+pub(crate) fn write_span(
     to: &mut Vec<u8>,
     span: &Span<'_>,
     start: &Start<'_>,
@@ -172,7 +172,7 @@ impl<'a> Own<'a> {
                         _ => {}
                     }
                     let visited = part.fields.visit(&mut |key, value| {
-                        if !span.has_values || !is_recorded_again(span, at, key) {
+                        if !span.is_recorded_again(at, key) {
                             self.field(to, key, value);
                         }
                         Ok(())
@@ -326,14 +326,6 @@ fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields, limits: Attribut
     });
     debug_assert!(visited.is_ok(), "nothing fails here");
     attributes.end(to, field::LINK_DROPPED_ATTRIBUTES);
-}
-
-/// Returns whether a later record of the span has a value for the key of the item `at`.
-fn is_recorded_again(span: &Span<'_>, at: usize, key: &str) -> bool {
-    span.items().skip(at + 1).any(|item| match item {
-        Item::Part(SpanPart { what: What::Link(_), .. }) | Item::Event(..) => false,
-        Item::Part(part) => part.fields.parts().any(|(name, _)| name == key),
-    })
 }
 
 /// Returns the number of a `SpanKind`.

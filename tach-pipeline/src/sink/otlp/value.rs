@@ -4,7 +4,7 @@
 use tach_log::Value;
 use tach_log::adapter::{self, nested};
 
-use super::protobuf::{bytes, fixed_64, message, number};
+use crate::protobuf::{bytes, fixed_64, message, number};
 
 /// The numbers of the messages' fields.
 pub(super) mod field {

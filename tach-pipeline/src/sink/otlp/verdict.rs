@@ -6,7 +6,7 @@ use std::io;
 use tach_log::Value;
 
 use super::client::Answer;
-use super::protobuf::{Field, split_field};
+use crate::protobuf::{Field, split_field};
 use crate::sink::refused::Refused;
 
 /// The most characters of a collector's message.

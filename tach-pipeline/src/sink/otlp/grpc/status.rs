@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use percent_encoding::percent_decode;
 
-use crate::sink::otlp::protobuf::Field;
+use crate::protobuf::Field;
 use crate::sink::otlp::verdict::{Rejection, accepted, fields, find, printable};
 
 /// With or without padding, as servers write it.
@@ -105,7 +105,7 @@ fn retry_delay(details: &[u8]) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::otlp::protobuf::{bytes, message, number};
+    use crate::protobuf::{bytes, message, number};
 
     fn details(url: &str, seconds: u64, nanos: u64) -> Vec<u8> {
         let mut status = Vec::new();

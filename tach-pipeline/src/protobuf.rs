@@ -14,7 +14,7 @@ fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
 }
 
 /// Appends a number in groups of seven bits.
-pub(super) fn varint(to: &mut Vec<u8>, value: u64) {
+pub(crate) fn varint(to: &mut Vec<u8>, value: u64) {
     to.extend(groups(value));
 }
 
@@ -31,7 +31,7 @@ fn groups(value: u64) -> impl Iterator<Item = u8> {
 }
 
 /// Splits a number off the front of `from`. Returns `None` if `from` does not begin with one.
-pub(super) fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
+pub(crate) fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0;
     for (index, &byte) in from.iter().enumerate().take(LONGEST_VARINT) {
         value |= u64::from(byte & 0x7f) << (7 * index);
@@ -44,7 +44,7 @@ pub(super) fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Splits the next field off the front of `from`: its number and its value. Returns `None` at the
 /// end, and if `from` is not well formed.
-pub(super) fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
+pub(crate) fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
     let (tag, rest) = split_varint(from)?;
     let (value, rest) = match tag & 7 {
         0 => {
@@ -65,38 +65,38 @@ pub(super) fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
 
 /// A field's value as it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field<'a> {
+pub(crate) enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
 /// Appends a field of an integer, a boolean or an enumeration.
-pub(super) fn number(to: &mut Vec<u8>, field: u32, value: u64) {
+pub(crate) fn number(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, VARINT);
     varint(to, value);
 }
 
 /// Appends a field of 64 bits.
-pub(super) fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
+pub(crate) fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, FIXED_64);
     to.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field of 32 bits.
-pub(super) fn fixed_32(to: &mut Vec<u8>, field: u32, value: u32) {
+pub(crate) fn fixed_32(to: &mut Vec<u8>, field: u32, value: u32) {
     tag(to, field, FIXED_32);
     to.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field of bytes or text.
-pub(super) fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
+pub(crate) fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
     tag(to, field, LENGTH_DELIMITED);
     varint(to, value.len() as u64);
     to.extend_from_slice(value);
 }
 
 /// Appends a field whose message `write` appends.
-pub(super) fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+pub(crate) fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     tag(to, field, LENGTH_DELIMITED);
     // Most messages are shorter than 128 bytes. The rest of a longer one is moved.
     let start = to.len();

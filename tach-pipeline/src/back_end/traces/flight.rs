@@ -1,0 +1,122 @@
+//! The flight recorder's part of the back end: it keeps the last spans and events, and has them
+//! written when a span was slow.
+
+use core::mem;
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::panic;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use tach_core::UnixTime;
+
+use super::spans::Spans;
+use crate::flight::{Cause, FlightRecorder, Ring, Snapshot};
+use crate::incident::{Incident, Reporter};
+use crate::shared::Shared;
+use crate::trace::slow::Slow;
+use crate::trace::span::Span;
+
+/// How long a flush waits for a file that is being written.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+pub(crate) struct Recorder {
+    shared: Arc<Shared>,
+    ring: Ring,
+    slow: Slow,
+    /// Whether a span was slow in this round.
+    was_slow: bool,
+    redacted: Arc<[String]>,
+    /// The thread that writes a file.
+    writing: Option<JoinHandle<()>>,
+    reporter: Reporter,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        options: &FlightRecorder,
+        shared: Arc<Shared>,
+        redacted: &[String],
+        reporter: Reporter,
+    ) -> Self {
+        Self {
+            shared,
+            ring: options.ring(),
+            slow: options.slow.clone(),
+            was_slow: false,
+            redacted: redacted.into(),
+            writing: None,
+            reporter,
+        }
+    }
+
+    /// Keeps the record of an event.
+    #[inline]
+    pub(super) fn event(&mut self, record: &[u8], time: UnixTime) {
+        self.ring.event(record, time);
+    }
+
+    /// Keeps a span that has ended.
+    pub(super) fn span(&mut self, span: &Span<'_>) {
+        if !span.is_unfinished {
+            self.ring.span(span);
+            self.was_slow |= self.slow.has(span);
+        }
+    }
+
+    /// Answers those who wait for a snapshot, and has a file written if a span was slow.
+    pub(super) fn end_round(&mut self, spans: &Spans, now: UnixTime) {
+        let Some(flight) = &self.shared.flight else { return };
+        self.ring.forget(now);
+        flight.requests.answer(|| self.snapshot(spans, now));
+        let was_slow = mem::take(&mut self.was_slow);
+        if was_slow && !self.is_writing() && flight.files.begin(Cause::SlowSpan) {
+            self.write(self.snapshot(spans, now));
+        }
+    }
+
+    /// Waits until the file is written, unless the disk hangs.
+    pub(super) fn finish(&mut self) {
+        let start = Instant::now();
+        while self.is_writing() && start.elapsed() < LONGEST_WAIT {
+            thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
+    fn is_writing(&self) -> bool {
+        self.writing.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    fn snapshot(&self, spans: &Spans, now: UnixTime) -> Snapshot {
+        let mut snapshot = Snapshot::new(&self.ring, now, Arc::clone(&self.redacted));
+        spans.waiting(now, |span| snapshot.add(span));
+        snapshot
+    }
+
+    /// Writes a file on a thread of its own, since the back end must read the queues meanwhile.
+    fn write(&mut self, snapshot: Snapshot) {
+        let (shared, reporter) = (Arc::clone(&self.shared), self.reporter.clone());
+        let mut on_failure = self.reporter.clone();
+        let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
+            shared.waker.mark_thread();
+            // The user's function must not end the process.
+            let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
+                write(&shared, &snapshot, reporter);
+            }));
+        });
+        match started {
+            Ok(thread) => self.writing = Some(thread),
+            Err(error) => on_failure.report(&Incident::NotRecorded { error: &error }),
+        }
+    }
+}
+
+fn write(shared: &Shared, snapshot: &Snapshot, mut reporter: Reporter) {
+    let Some(flight) = &shared.flight else { return };
+    match flight.files.write(snapshot) {
+        Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
+        Err(error) => reporter.report(&Incident::NotRecorded { error: &error }),
+    }
+}

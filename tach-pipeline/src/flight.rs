@@ -1,0 +1,347 @@
+//! The flight recorder: the last spans and events, to be written when something went wrong.
+
+mod files;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod otlp;
+mod perfetto;
+mod requests;
+mod ring;
+mod snapshot;
+
+use core::fmt;
+use core::time::Duration;
+use std::io;
+use std::path::PathBuf;
+
+pub(crate) use self::files::{Cause, Files};
+pub(crate) use self::requests::Requests;
+pub(crate) use self::ring::Ring;
+pub(crate) use self::snapshot::Snapshot;
+#[cfg(feature = "otlp")]
+use crate::sink::Otlp;
+#[cfg(feature = "otlp")]
+use crate::trace::limits::SpanLimits;
+use crate::trace::slow::Slow;
+
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+const LEAST_BYTES: usize = 64 * 1024;
+const MAX_AGE: Duration = Duration::from_secs(30);
+const FILES: usize = 10;
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Keeps the last spans and events in memory, for [`Builder::flight_recorder`]. They are written on
+/// demand, after a panic, or when a span was slow.
+///
+/// The recorder has what the [filter](crate::Builder::filter) of the pipeline accepts, before the
+/// filters of the sinks and before [`Tail`](crate::Tail). Debug records may be kept here and
+/// nowhere else:
+///
+/// ```
+/// use log::LevelFilter;
+/// use tach_pipeline::{FlightRecorder, Pipeline, Sink};
+///
+/// let pipeline = Pipeline::builder()
+///     .filter("info,app=debug")
+///     .sink(Sink::stderr().level(LevelFilter::Info))
+///     .flight_recorder(FlightRecorder::new())
+///     .build()?;
+/// # Ok::<(), tach_pipeline::Error>(())
+/// ```
+///
+/// A span that [`Sampling`](crate::Sampling) leaves out at its start is not recorded, and so is not
+/// here either, nor are its events if no sink takes events. To send a part of all traces and keep
+/// all spans here, let [`Tail`](crate::Tail) choose them.
+///
+/// A dump also has the spans that are open, with the attribute `tach.unfinished`.
+///
+/// # Cost
+///
+/// A call records spans and events as it does for a sink that takes them, and takes no lock. The
+/// back end copies each into the recorder's memory. While a dump is written, the memory that it
+/// needs is kept beside the recorder's.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use tach_pipeline::{FlightRecorder, Pipeline};
+///
+/// let recorder = FlightRecorder::new()
+///     .folder("flight")
+///     .on_panic(Duration::from_secs(5))
+///     .span_slower_than("request", Duration::from_secs(2));
+/// let builder = Pipeline::builder().flight_recorder(recorder);
+/// ```
+///
+/// [`Builder::flight_recorder`]: crate::Builder::flight_recorder
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct FlightRecorder {
+    max_bytes: usize,
+    max_age: Duration,
+    pub(crate) slow: Slow,
+    pub(crate) on_panic: Option<Duration>,
+    folder: PathBuf,
+    format: FlightFormat,
+    files: usize,
+    pause: Duration,
+}
+
+impl FlightRecorder {
+    /// Creates a recorder of up to 16 MiB and 30 seconds, which writes on demand only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let recorder = tach_pipeline::FlightRecorder::new();
+    /// ```
+    pub fn new() -> Self {
+        Self {
+            max_bytes: MAX_BYTES,
+            max_age: MAX_AGE,
+            slow: Slow::default(),
+            on_panic: None,
+            folder: PathBuf::from("."),
+            format: FlightFormat::perfetto(),
+            files: FILES,
+            pause: PAUSE,
+        }
+    }
+
+    /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond, it
+    /// forgets the oldest spans and events. It takes no more than it needs.
+    ///
+    /// A span or an event of half of that memory is not kept.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let recorder = tach_pipeline::FlightRecorder::new().max_bytes(64 * 1024 * 1024);
+    /// ```
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes.max(LEAST_BYTES);
+        self
+    }
+
+    /// Sets how long ago an event may have happened, or a span may have ended: by default 30
+    /// seconds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let recorder = tach_pipeline::FlightRecorder::new().max_age(Duration::from_secs(5));
+    /// ```
+    pub fn max_age(mut self, age: Duration) -> Self {
+        self.max_age = age;
+        self
+    }
+
+    /// Writes a file after a panic in any thread, also after one that is caught: installs a hook
+    /// that calls the old hook, and then waits at most `timeout` for the back end before it writes.
+    /// A panic of the pipeline's own threads, such as one in a sink, writes none.
+    ///
+    /// Stderr names the file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let recorder = tach_pipeline::FlightRecorder::new().on_panic(Duration::from_secs(5));
+    /// ```
+    pub fn on_panic(mut self, timeout: Duration) -> Self {
+        self.on_panic = Some(timeout);
+        self
+    }
+
+    /// Writes a file when a span has taken this long or longer, except for spans with a limit by
+    /// [name](Self::span_slower_than). A thread that is started for it writes the file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let recorder = tach_pipeline::FlightRecorder::new().slower_than(Duration::from_secs(10));
+    /// ```
+    pub fn slower_than(mut self, limit: Duration) -> Self {
+        self.slow.others(limit);
+        self
+    }
+
+    /// Writes a file when a span of this name in the program has taken this long or longer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::FlightRecorder;
+    ///
+    /// let recorder = FlightRecorder::new().span_slower_than("request", Duration::from_secs(2));
+    /// ```
+    pub fn span_slower_than(mut self, name: &str, limit: Duration) -> Self {
+        self.slow.named(name, limit);
+        self
+    }
+
+    /// Sets the folder for the files that are written after a panic and when a span was slow, by
+    /// default the current one. If it is missing, it is made.
+    ///
+    /// The name of a file is `flight-`, the time, and the number of the process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let recorder = tach_pipeline::FlightRecorder::new().folder("/var/lib/shop/flight");
+    /// ```
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = folder.into();
+        self
+    }
+
+    /// Sets the format of the files, by default [`FlightFormat::perfetto`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{FlightFormat, FlightRecorder};
+    ///
+    /// let recorder = FlightRecorder::new().format(FlightFormat::perfetto());
+    /// ```
+    pub fn format(mut self, format: FlightFormat) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Sets how many files may be in the folder, by default 10. When one more was written, the
+    /// oldest is deleted, whichever process wrote it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let recorder = tach_pipeline::FlightRecorder::new().keep(3);
+    /// ```
+    pub fn keep(mut self, files: usize) -> Self {
+        self.files = files.max(1);
+        self
+    }
+
+    /// Sets how long after a file no other one is written, by default a minute. The pauses after
+    /// panics and after slow spans do not affect each other.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let recorder = tach_pipeline::FlightRecorder::new().pause(Duration::from_secs(600));
+    /// ```
+    pub fn pause(mut self, time: Duration) -> Self {
+        self.pause = time;
+        self
+    }
+
+    pub(crate) fn ring(&self) -> Ring {
+        Ring::new(self.max_bytes, self.max_age)
+    }
+
+    pub(crate) fn files(&self) -> Files {
+        Files::new(self.folder.clone(), self.format.clone(), self.files, self.pause)
+    }
+}
+
+impl Default for FlightRecorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How a [`FlightRecorder`] writes what it has.
+///
+/// # Examples
+///
+/// See [`Pipeline::write_flight`](crate::Pipeline::write_flight).
+#[derive(Clone)]
+pub struct FlightFormat(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Perfetto,
+    #[cfg(feature = "otlp")]
+    Otlp {
+        /// A field of `ResourceSpans`.
+        resource: Vec<u8>,
+        limits: SpanLimits,
+    },
+}
+
+impl FlightFormat {
+    /// A trace for [Perfetto's viewer](https://ui.perfetto.dev), which opens it by drag and drop
+    /// and sends it nowhere.
+    ///
+    /// A span is drawn on its thread's track if it nests there, and beside the threads if it does
+    /// not, as tasks that take turns on a thread. An arrow leads from a span to a child on another
+    /// track, and to a span that follows from it. Fields are arguments. Events are marks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_pipeline::FlightFormat::perfetto();
+    /// ```
+    #[must_use]
+    pub const fn perfetto() -> Self {
+        Self(Kind::Perfetto)
+    }
+
+    /// OTLP's `TracesData` in protobuf, with the resource of `options` and its limits. It can be posted to a
+    /// collector as it is, at `/v1/traces`.
+    ///
+    /// It has the spans, with the events within them. Other events are left out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{FlightFormat, Otlp};
+    ///
+    /// let format = FlightFormat::otlp(&Otlp::from_env());
+    /// ```
+    #[cfg(feature = "otlp")]
+    #[must_use]
+    pub fn otlp(options: &Otlp) -> Self {
+        Self(Kind::Otlp { resource: options.resource(), limits: options.span_limits() })
+    }
+
+    fn extension(&self) -> &'static str {
+        match self.0 {
+            Kind::Perfetto => "pftrace",
+            #[cfg(feature = "otlp")]
+            Kind::Otlp { .. } => "otlp",
+        }
+    }
+
+    /// Writes a dump.
+    ///
+    /// # Errors
+    ///
+    /// If `to` fails.
+    pub(crate) fn write(&self, snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
+        match &self.0 {
+            Kind::Perfetto => perfetto::write(snapshot, to),
+            #[cfg(all(feature = "otlp", feature = "tracing"))]
+            Kind::Otlp { resource, limits } => otlp::write(snapshot, resource, limits, to),
+            #[cfg(all(feature = "otlp", not(feature = "tracing")))]
+            Kind::Otlp { .. } => Ok(()),
+        }
+    }
+}
+
+/// The resource's bytes are not for people.
+impl fmt::Debug for FlightFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FlightFormat").field(&self.extension()).finish()
+    }
+}

@@ -1,0 +1,62 @@
+//! A dump as a `TracesData` of OTLP, in protobuf
+//! (<https://github.com/open-telemetry/opentelemetry-proto>, `trace.proto`).
+
+use std::collections::HashMap;
+use std::io;
+
+use super::ring::Item;
+use super::snapshot::Snapshot;
+use crate::frame::Frame;
+use crate::sink::{of_resource, write_span};
+use crate::trace::limits::SpanLimits;
+use crate::trace::span::{Dropped, Span};
+
+/// So many bytes of spans are in one `ResourceSpans`, beyond which another begins.
+const WRITTEN: usize = 256 * 1024;
+
+/// Writes a dump: the spans with the events within them.
+///
+/// # Errors
+///
+/// If `to` fails.
+pub(super) fn write(
+    snapshot: &Snapshot,
+    resource: &[u8],
+    limits: &SpanLimits,
+    to: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut events: HashMap<u64, Vec<&[u8]>> = HashMap::new();
+    for item in snapshot.items() {
+        let Item::Event(_, record) = item else { continue };
+        if let Some(context) = Frame::read(record).and_then(|record| record.context()) {
+            events.entry(context.span).or_default().push(record);
+        }
+    }
+    let mut spans = Vec::new();
+    let mut records = Vec::new();
+    let mut request = Vec::new();
+    let mut flush = |spans: &mut Vec<u8>, least: usize| {
+        if spans.len() < least {
+            return Ok(());
+        }
+        request.clear();
+        of_resource(&mut request, resource, spans);
+        spans.clear();
+        to.write_all(&request)
+    };
+    for item in snapshot.items() {
+        let Item::Span(span) = item else { continue };
+        let Some(start) = span.begin() else { continue };
+        records.clear();
+        records.extend_from_slice(span.records);
+        for event in events.get(&span.context.span).into_iter().flatten() {
+            records.extend_from_slice(event);
+        }
+        // The recorder has the events that the span had no room for.
+        let dropped = Dropped { events: 0, ..span.dropped };
+        write_span(&mut spans, &Span { records: &records, dropped, ..span }, &start, limits);
+        flush(&mut spans, WRITTEN)?;
+    }
+    flush(&mut spans, 1)?;
+    to.flush()
+}

@@ -1,0 +1,323 @@
+//! A dump as a trace of Perfetto, in protobuf (<https://perfetto.dev/docs>, `track_event.proto`).
+//!
+//! Packets need not be in the order of their times, so they are written track by track. What
+//! happens at the same time on a track is in the order of the file.
+
+mod lanes;
+mod packet;
+
+use core::cmp::Reverse;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use tach_log::Value;
+use tach_log::adapter::{Fields as _, Site};
+
+use self::lanes::{Lane, Lanes, Owner, Slice};
+use self::packet::Packets;
+use super::ring::Item;
+use super::snapshot::Snapshot;
+use crate::frame::{Frame, SpanPart, What};
+use crate::trace::span::{Item as Part, Span};
+
+/// The end of a span that is open.
+const OPEN: u64 = u64::MAX;
+
+/// Writes a dump.
+///
+/// # Errors
+///
+/// If `to` fails.
+pub(super) fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
+    let trace = Trace::new(snapshot);
+    let mut packets = Packets::new(to);
+    packets.begin(trace.first)?;
+    for (lane, owner) in trace.lanes.owners().iter().enumerate() {
+        match owner {
+            Owner::Thread(id) => {
+                let name = trace.threads.get(id).copied().unwrap_or_default();
+                packets.thread(track(lane), *id, name)?;
+            }
+            Owner::Tasks => packets.tasks(track(lane))?,
+        }
+    }
+    for (lane, content) in trace.contents.iter().enumerate() {
+        trace.write_lane(track(lane), content, &mut packets)?;
+    }
+    trace.write_lane(packet::PROCESS, &trace.threadless, &mut packets)?;
+    packets.end()
+}
+
+/// The number of a track in the file. The process is before the others.
+fn track(lane: Lane) -> u64 {
+    packet::PROCESS + 1 + lane as u64
+}
+
+struct Trace<'a> {
+    spans: Vec<Shown<'a>>,
+    events: Vec<Event<'a>>,
+    lanes: Lanes,
+    /// By track.
+    contents: Vec<Content>,
+    /// Events of threads that were about to end, and so had no number.
+    threadless: Content,
+    /// The threads' names.
+    threads: BTreeMap<u64, &'a str>,
+    first: u64,
+}
+
+/// A span and the arrows to other tracks.
+struct Shown<'a> {
+    span: Span<'a>,
+    slice: Slice,
+    /// Arrows that begin here.
+    to: Vec<u64>,
+    /// Arrows that end here.
+    from: Vec<u64>,
+}
+
+struct Event<'a> {
+    time: u64,
+    record: Frame<'a>,
+}
+
+/// What a track has: indices in the order of time.
+#[derive(Default)]
+struct Content {
+    spans: Vec<usize>,
+    events: Vec<usize>,
+}
+
+impl<'a> Trace<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let (mut spans, mut events) = (Vec::new(), Vec::new());
+        for item in snapshot.items() {
+            match item {
+                Item::Span(span) => {
+                    // Events that were given to the span itself.
+                    events.extend(span.items().filter_map(|item| match item {
+                        Part::Event(record, time) => Some(Event { time: time.as_nanos(), record }),
+                        Part::Part(_) => None,
+                    }));
+                    spans.push(Shown::new(span));
+                }
+                Item::Event(time, record) => {
+                    let record = Frame::read(record).map(|it| it.redacted(snapshot.redacted()));
+                    events.extend(record.map(|record| Event { time: time.as_nanos(), record }));
+                }
+            }
+        }
+        // A parent ends after its children.
+        spans.reverse();
+        spans.sort_by_key(|shown| (shown.slice.start, Reverse(shown.slice.end)));
+        events.sort_by_key(|event| event.time);
+        let starts = spans.first().map(|shown| shown.slice.start);
+        let first = starts.into_iter().chain(events.first().map(|event| event.time)).min();
+        let mut trace = Self {
+            spans,
+            events,
+            lanes: Lanes::default(),
+            contents: Vec::new(),
+            threadless: Content::default(),
+            threads: BTreeMap::new(),
+            first: first.unwrap_or(0),
+        };
+        trace.place_spans();
+        trace.place_events();
+        trace.draw_arrows();
+        trace
+    }
+
+    fn place_spans(&mut self) {
+        for (at, shown) in self.spans.iter_mut().enumerate() {
+            let site = shown.site();
+            name_thread(&mut self.threads, &site);
+            if shown.span.is_on_one_thread {
+                shown.slice.thread = site.thread_id;
+            }
+            let lane = self.lanes.place(shown.slice);
+            content(&mut self.contents, lane).spans.push(at);
+        }
+    }
+
+    /// An event is beside its span, or on its thread's track if the span has another one.
+    fn place_events(&mut self) {
+        for (at, event) in self.events.iter().enumerate() {
+            let site = &event.record.site;
+            name_thread(&mut self.threads, site);
+            let of_span = event.record.context().and_then(|it| self.lanes.of_span(it.span));
+            let is_here = |lane: &Lane| match (self.lanes.owners()[*lane], site.thread_id) {
+                (Owner::Thread(owner), Some(thread)) => owner == thread,
+                _ => true,
+            };
+            let lane = match (of_span.filter(is_here), site.thread_id) {
+                (Some(lane), _) => lane,
+                (None, Some(thread)) => self.lanes.of_thread(thread),
+                (None, None) => {
+                    self.threadless.events.push(at);
+                    continue;
+                }
+            };
+            content(&mut self.contents, lane).events.push(at);
+        }
+    }
+
+    /// Draws arrows from spans to their children on other tracks, and to those that follow from
+    /// them.
+    fn draw_arrows(&mut self) {
+        let ids: HashMap<u64, usize> =
+            self.spans.iter().enumerate().map(|(at, shown)| (shown.slice.id, at)).collect();
+        for to in 0..self.spans.len() {
+            let slice = self.spans[to].slice;
+            let is_apart = self.lanes.of_span(slice.parent) != self.lanes.of_span(slice.id);
+            let parent = is_apart.then_some((slice.parent, slice.id));
+            let links = self.spans[to].span.items().filter_map(|item| match item {
+                Part::Part(SpanPart { what: What::Link(linked), .. }) => {
+                    let from = linked.context.span;
+                    // Another number than that of the arrow from a parent.
+                    Some((from, from.rotate_left(32) ^ slice.id))
+                }
+                _ => None,
+            });
+            let arrows: Vec<_> = parent.into_iter().chain(links).collect();
+            for (from, arrow) in arrows {
+                let Some(&from) = ids.get(&from) else { continue };
+                // Perfetto takes the earliest for the beginning.
+                if self.spans[from].slice.start < slice.start {
+                    self.spans[from].to.push(arrow);
+                    self.spans[to].from.push(arrow);
+                }
+            }
+        }
+    }
+
+    /// Writes a track: its spans nest, and events are within the spans that are open.
+    fn write_lane(
+        &self,
+        track: u64,
+        content: &Content,
+        packets: &mut Packets<'_>,
+    ) -> io::Result<()> {
+        let mut spans = content.spans.iter().map(|&at| &self.spans[at]).peekable();
+        let mut events = content.events.iter().map(|&at| &self.events[at]).peekable();
+        // The ends of the spans that have begun.
+        let mut ends: Vec<u64> = Vec::new();
+        loop {
+            let end = ends.last().copied();
+            let start = spans.peek().map(|shown| shown.slice.start);
+            let event = events.peek().map(|event| event.time);
+            // Whatever happens when a span begins or ends is within it.
+            let begins = start.filter(|start| {
+                end.is_none_or(|end| *start < end) && event.is_none_or(|event| *start <= event)
+            });
+            let happens = event.filter(|event| end.is_none_or(|end| *event <= end));
+            if begins.is_some() {
+                let Some(shown) = spans.next() else { break };
+                ends.push(shown.slice.end);
+                shown.write(track, packets)?;
+            } else if happens.is_some() {
+                let Some(event) = events.next() else { break };
+                event.write(track, packets)?;
+            } else if let Some(end) = ends.pop() {
+                if end != OPEN {
+                    packets.slice_end(track, end)?;
+                }
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the content of a track.
+fn content(contents: &mut Vec<Content>, lane: Lane) -> &mut Content {
+    if lane >= contents.len() {
+        contents.resize_with(lane + 1, Content::default);
+    }
+    &mut contents[lane]
+}
+
+fn name_thread<'a>(threads: &mut BTreeMap<u64, &'a str>, site: &Site<'a>) {
+    if let (Some(id), Some(name)) = (site.thread_id, site.thread_name) {
+        threads.entry(id).or_insert(name);
+    }
+}
+
+impl<'a> Shown<'a> {
+    fn new(span: Span<'a>) -> Self {
+        let parent = span.begin().map_or(0, |start| start.parent);
+        let start = span.start.as_nanos();
+        let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
+        let slice = Slice { id: span.context.span, parent, start, end, thread: None };
+        Self { span, slice, to: Vec::new(), from: Vec::new() }
+    }
+
+    /// Returns where the span started.
+    fn site(&self) -> Site<'a> {
+        match self.span.items().next() {
+            Some(Part::Part(part)) => part.site(),
+            _ => Site::default(),
+        }
+    }
+
+    fn write(&self, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
+        let Self { span, slice, to, from } = self;
+        let Some(start) = span.begin() else { return Ok(()) };
+        packets.slice_begin(track, slice.start, |to_packet| {
+            to_packet.category(start.target);
+            to_packet.place(&self.site());
+            to_packet.annotation("level", Value::Str(start.level.name()));
+            to_packet.annotation("trace_id", Value::Str(&format!("{:032x}", span.context.trace)));
+            to_packet.annotation("span_id", Value::Str(&format!("{:016x}", slice.id)));
+            if span.is_unfinished {
+                to_packet.annotation("tach.unfinished", Value::Bool(true));
+            }
+            let mut name = Cow::Borrowed(start.name);
+            for (at, item) in span.items().enumerate() {
+                let Part::Part(part) = item else { continue };
+                if matches!(part.what, What::Link(_)) {
+                    continue;
+                }
+                let visited = part.fields.visit(&mut |key, value| {
+                    match (key, value) {
+                        ("otel.name", Value::Str(text)) => name = text.to_owned().into(),
+                        _ if span.is_recorded_again(at, key) => {}
+                        (key, value) => to_packet.annotation(key, value),
+                    }
+                    Ok(())
+                });
+                debug_assert!(visited.is_ok(), "nothing fails here");
+            }
+            to_packet.name(&name);
+            for &arrow in to {
+                to_packet.arrow_from(arrow);
+            }
+            for &arrow in from {
+                to_packet.arrow_to(arrow);
+            }
+        })
+    }
+}
+
+impl Event<'_> {
+    fn write(&self, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
+        let Self { time, record } = self;
+        packets.instant(track, *time, |to| {
+            let message = if record.message.is_empty() { "event" } else { record.message };
+            to.name(message);
+            to.category(record.target);
+            to.place(&record.site);
+            to.annotation("level", Value::Str(record.level.name()));
+            if let Some(name) = record.site.thread_name {
+                to.annotation("thread", Value::Str(name));
+            }
+            let visited = record.fields.visit_own(&mut |key, value| {
+                to.annotation(key, value);
+                Ok(())
+            });
+            debug_assert!(visited.is_ok(), "nothing fails here");
+        })
+    }
+}

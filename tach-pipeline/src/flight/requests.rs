@@ -1,0 +1,114 @@
+//! Requests for snapshots, which the back end answers.
+
+use core::mem;
+use core::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::snapshot::Snapshot;
+use crate::error::Error;
+
+#[derive(Default)]
+pub(crate) struct Requests {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Arc<Request>>,
+    /// Requests that were made before the round began.
+    due: Vec<Arc<Request>>,
+    /// Whether the back end has ended.
+    has_ended: bool,
+}
+
+#[derive(Default)]
+struct Request {
+    answer: Mutex<Answer>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+enum Answer {
+    #[default]
+    Pending,
+    Snapshot(Arc<Snapshot>),
+    Ended,
+}
+
+impl Requests {
+    /// Requests a snapshot and waits for it. `wake` wakes the back end.
+    pub(crate) fn wait(
+        &self,
+        timeout: Duration,
+        wake: impl FnOnce(),
+    ) -> Result<Arc<Snapshot>, Error> {
+        let start = Instant::now();
+        let request = Arc::new(Request::default());
+        {
+            let mut state = lock(&self.state);
+            if state.has_ended {
+                return Err(Error::ended());
+            }
+            state.waiting.push(Arc::clone(&request));
+        }
+        wake();
+        let mut answer = lock(&request.answer);
+        loop {
+            match &*answer {
+                Answer::Snapshot(snapshot) => return Ok(Arc::clone(snapshot)),
+                Answer::Ended => return Err(Error::ended()),
+                Answer::Pending => {}
+            }
+            let left = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero());
+            let Some(left) = left else { return Err(Error::timed_out(timeout, &[])) };
+            answer = request
+                .changed
+                .wait_timeout(answer, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Begins a round. Returns whether anyone waits for a snapshot at its end. Those who ask later
+    /// wait for the next round, which reads what they recorded before.
+    pub(crate) fn begin_round(&self) -> bool {
+        let State { waiting, due, .. } = &mut *lock(&self.state);
+        due.append(waiting);
+        !due.is_empty()
+    }
+
+    /// Answers the requests that were made before the round.
+    pub(crate) fn answer(&self, snapshot: impl FnOnce() -> Snapshot) {
+        let due = mem::take(&mut lock(&self.state).due);
+        if due.is_empty() {
+            return;
+        }
+        let snapshot = Arc::new(snapshot());
+        for request in due {
+            request.resolve(Answer::Snapshot(Arc::clone(&snapshot)));
+        }
+    }
+
+    /// Refuses all requests, since the back end ends.
+    pub(crate) fn end(&self) {
+        let mut state = mem::take(&mut *lock(&self.state));
+        lock(&self.state).has_ended = true;
+        state.waiting.append(&mut state.due);
+        for request in state.waiting {
+            request.resolve(Answer::Ended);
+        }
+    }
+}
+
+impl Request {
+    fn resolve(&self, answer: Answer) {
+        *lock(&self.answer) = answer;
+        self.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code panics while it is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

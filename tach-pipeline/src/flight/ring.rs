@@ -1,0 +1,340 @@
+//! The last spans and events: records in blocks, of which the oldest is forgotten.
+
+use core::iter;
+use core::mem;
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tach_core::UnixTime;
+
+use crate::frame;
+use crate::trace::kept::Kept;
+use crate::trace::span::Span;
+
+/// The ring forgets a block at a time, so it has this many or more.
+const BLOCKS: usize = 16;
+const MOST_BLOCK_BYTES: usize = 256 * 1024;
+/// Room for a few records.
+const LEAST_BLOCK_BYTES: usize = 4 * 1024;
+
+/// Records of events and of spans.
+#[derive(Clone, Default)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    /// Which of the records are a span's.
+    spans: Vec<Kept>,
+    /// The end of what was added last.
+    last: Option<UnixTime>,
+}
+
+/// What was kept.
+pub(crate) enum Item<'a> {
+    /// The record of an event, and when it happened.
+    Event(UnixTime, &'a [u8]),
+    /// A span without its events.
+    Span(Span<'a>),
+}
+
+impl Block {
+    fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
+    pub(super) fn add_event(&mut self, record: &[u8], time: UnixTime) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record);
+        frame::set_time(&mut self.bytes[start..], time);
+        self.last = Some(time);
+    }
+
+    pub(super) fn add_span(&mut self, span: &Span<'_>) {
+        self.spans.push(Kept::without_events(span, &mut self.bytes));
+        self.last = Some(span.end);
+    }
+
+    /// Returns the events in the order in which they were added, and then the spans in theirs.
+    pub(super) fn items<'a>(&'a self, redacted: &'a [String]) -> impl Iterator<Item = Item<'a>> {
+        let mut rest = &self.bytes[..];
+        let records = iter::from_fn(move || {
+            let (record, after) = frame::split(rest)?;
+            rest = after;
+            Some(record)
+        });
+        let events = records.filter(|record| !frame::is_of_span(record)).filter_map(|record| {
+            let time = frame::time(record)?.unix_time();
+            Some(Item::Event(time, record))
+        });
+        events.chain(self.spans.iter().map(|kept| Item::Span(kept.span(&self.bytes, redacted))))
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.len() + bytes <= self.bytes.capacity()
+    }
+
+    /// Returns how much memory it takes.
+    fn size(&self) -> usize {
+        self.bytes.capacity() + self.spans.capacity() * size_of::<Kept>()
+    }
+}
+
+pub(crate) struct Ring {
+    most: usize,
+    max_age: Duration,
+    block_bytes: usize,
+    /// Blocks that are full, the oldest first.
+    full: VecDeque<Arc<Block>>,
+    current: Block,
+    /// The memory of the full blocks.
+    bytes: usize,
+}
+
+impl Ring {
+    pub(crate) fn new(most: usize, max_age: Duration) -> Self {
+        let block_bytes = (most / BLOCKS).clamp(LEAST_BLOCK_BYTES, MOST_BLOCK_BYTES);
+        Self {
+            most,
+            max_age,
+            block_bytes,
+            full: VecDeque::new(),
+            current: Block::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Keeps the record of an event.
+    pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
+        if self.make_room(record.len()) {
+            self.current.add_event(record, time);
+        }
+    }
+
+    /// Keeps a span that has ended.
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
+        if self.make_room(span.parts().map(<[u8]>::len).sum()) {
+            self.make_room_for_span();
+            self.current.add_span(span);
+        }
+    }
+
+    /// Forgets what is too old, and frees its memory.
+    pub(crate) fn forget(&mut self, now: UnixTime) {
+        while self.full.front().is_some_and(|oldest| self.is_too_old(oldest.last, now)) {
+            self.forget_oldest();
+        }
+        if self.is_too_old(self.current.last, now) {
+            self.current = Block::default();
+        }
+    }
+
+    /// Returns the time before which everything is too old.
+    pub(super) fn since(&self, now: UnixTime) -> Option<UnixTime> {
+        now.checked_sub(self.max_age)
+    }
+
+    fn is_too_old(&self, end: Option<UnixTime>, now: UnixTime) -> bool {
+        end.zip(self.since(now)).is_some_and(|(end, since)| end < since)
+    }
+
+    /// Returns what is kept: the full blocks, and a copy of the one that is being filled.
+    pub(super) fn blocks(&self) -> (Vec<Arc<Block>>, Block) {
+        (self.full.iter().cloned().collect(), self.current.clone())
+    }
+
+    /// Returns whether there is room for a record, which may take the memory of the oldest.
+    #[inline]
+    fn make_room(&mut self, bytes: usize) -> bool {
+        self.current.has_room(bytes) || self.begin_block(bytes)
+    }
+
+    fn make_room_for_span(&mut self) {
+        let spans = self.current.spans.len();
+        if spans == self.current.spans.capacity() {
+            // For a moment the vector is there twice, the longer one after the other.
+            let more = (spans / 4).max(8);
+            self.forget_for((spans + more) * size_of::<Kept>());
+            self.current.spans.reserve_exact(more);
+        }
+    }
+
+    #[cold]
+    fn begin_block(&mut self, bytes: usize) -> bool {
+        let room = bytes.max(self.block_bytes);
+        if room > self.most / 2 {
+            return false;
+        }
+        let full = mem::take(&mut self.current);
+        if !full.bytes.is_empty() {
+            self.bytes += full.size();
+            self.full.push_back(Arc::new(full));
+        }
+        let unused = self.forget_for(room).filter(|unused| unused.has_room(bytes));
+        self.current = unused.unwrap_or_else(|| Block::with_room(room));
+        self.forget_for(0);
+        true
+    }
+
+    /// Forgets the oldest blocks until there is memory for so many bytes more. Returns the last of
+    /// them, emptied.
+    fn forget_for(&mut self, bytes: usize) -> Option<Block> {
+        let mut unused = None;
+        while self.bytes + self.current.size() + bytes > self.most && !self.full.is_empty() {
+            drop(unused.take());
+            unused = self.forget_oldest();
+        }
+        unused
+    }
+
+    /// Forgets the oldest block. Returns it, emptied, if it can be used again.
+    fn forget_oldest(&mut self) -> Option<Block> {
+        let oldest = self.full.pop_front()?;
+        self.bytes -= oldest.size();
+        // A dump that is being written may still need it.
+        let mut block = Arc::into_inner(oldest)?;
+        block.bytes.clear();
+        // Spans come many at a time, so the next records may have none.
+        block.spans = Vec::new();
+        block.last = None;
+        (block.bytes.capacity() == self.block_bytes).then_some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::texts::MaybeStatic;
+    use crate::frame::{Frame, Scratch, Time, Writer};
+    use crate::level::Level;
+    use crate::trace::SpanContext;
+    use crate::trace::span::Dropped;
+
+    const HEAD: usize = 24;
+
+    /// Returns a record with that number as its message.
+    fn record(number: u64, length: usize) -> Vec<u8> {
+        let mut scratch = Scratch::new();
+        let target = MaybeStatic::Static("app");
+        let time = Time::Unix(UnixTime::EPOCH);
+        let mut to = Writer::begin(&mut scratch, time, Level::INFO, target);
+        to.printed_message(format_args!("{number:>length$}"));
+        to.end();
+        scratch.written().to_owned()
+    }
+
+    fn times(ring: &Ring) -> Vec<u64> {
+        let (full, current) = ring.blocks();
+        let all = full.iter().map(|block| &**block).chain([&current]);
+        let items = all.flat_map(|block| block.items(&[]));
+        let time = |item| match item {
+            Item::Event(time, record) => {
+                let frame = Frame::read(record).unwrap();
+                assert_eq!(frame.message.trim_start(), time.as_nanos().to_string());
+                time.as_nanos()
+            }
+            Item::Span(span) => span.end.as_nanos(),
+        };
+        items.map(time).collect()
+    }
+
+    fn flood(ring: &mut Ring, numbers: impl Iterator<Item = u64>, length: impl Fn(u64) -> usize) {
+        for number in numbers {
+            ring.event(&record(number, length(number)), UnixTime::from_nanos(number));
+        }
+    }
+
+    fn span(records: &[u8], end: u64) -> Span<'_> {
+        Span {
+            context: SpanContext { trace: 1, span: end, is_sampled: true },
+            start: UnixTime::EPOCH,
+            end: UnixTime::from_nanos(end),
+            is_unfinished: false,
+            records,
+            has_values: false,
+            has_end: true,
+            is_on_one_thread: true,
+            dropped: Dropped::default(),
+            redacted: &[],
+        }
+    }
+
+    #[test]
+    fn the_newest_are_kept_within_the_bound() {
+        let events: Vec<_> = (0..200).map(|number| record(number, 5)).collect();
+        for most in [64 * 1024, 1024 * 1024] {
+            let mut ring = Ring::new(most, Duration::MAX);
+            let flood = allocation_counter::measure(|| {
+                for number in 1..=100_000 {
+                    ring.event(&events[number % 200], UnixTime::from_nanos(number as u64));
+                    if number % 3 == 0 {
+                        ring.span(&span(&[0; 8], number as u64));
+                    }
+                }
+            });
+            assert!(flood.bytes_max <= most as u64 + 1024, "{flood:?}, and some for the list");
+            let (full, current) = ring.blocks();
+            let all = full.iter().map(|block| &**block).chain([&current]);
+            let (mut times, mut spans) = (Vec::new(), Vec::new());
+            for item in all.flat_map(|block| block.items(&[])) {
+                match item {
+                    Item::Event(time, _) => times.push(time.as_nanos()),
+                    Item::Span(span) => spans.push(span.end.as_nanos()),
+                }
+            }
+            assert_eq!((times.last(), spans.last()), (Some(&100_000), Some(&99_999)));
+            assert!(times.windows(2).all(|pair| pair[0] + 1 == pair[1]), "none is missing");
+            assert!(spans.windows(2).all(|pair| pair[0] + 3 == pair[1]), "none is missing");
+            let bytes = times.len() * events[0].len() + spans.len() * (8 + size_of::<Kept>());
+            assert!(bytes > most / 4 * 3, "{bytes} of {most} are used");
+        }
+    }
+
+    #[test]
+    fn memory_is_used_again() {
+        let mut ring = Ring::new(256 * 1024, Duration::MAX);
+        let event = record(1, 100 - HEAD);
+        let again = |ring: &mut Ring| {
+            (0..10_000).for_each(|number| ring.event(&event, UnixTime::from_nanos(number)));
+        };
+        again(&mut ring);
+        let allocated = allocation_counter::measure(|| again(&mut ring));
+        // A counter for each block of 16 KiB.
+        assert!(allocated.count_total <= 10_000 / 140, "{allocated:?}");
+    }
+
+    #[test]
+    fn a_long_record_takes_the_place_of_others_unless_it_is_too_long() {
+        let mut ring = Ring::new(64 * 1024, Duration::MAX);
+        let length = |number| if number % 100 == 0 { 20 * 1024 } else { 10 };
+        flood(&mut ring, 1..=1_000, length);
+        assert_eq!(times(&ring).last(), Some(&1_000));
+        flood(&mut ring, 1_001..=1_001, |_| 40 * 1024);
+        assert_eq!(times(&ring).last(), Some(&1_000));
+    }
+
+    #[test]
+    fn what_is_too_old_is_forgotten() {
+        let mut ring = Ring::new(64 * 1024, Duration::from_nanos(100));
+        flood(&mut ring, 1..=1_000, |_| 100);
+        let before = times(&ring);
+        ring.forget(UnixTime::from_nanos(500));
+        assert_eq!(times(&ring), before, "the clock was set back");
+        ring.forget(UnixTime::from_nanos(1_050));
+        let kept = times(&ring);
+        assert!(kept[0] > before[0] && kept[0] <= 950, "{kept:?}");
+        ring.forget(UnixTime::from_nanos(1_101));
+        assert_eq!((times(&ring), ring.bytes, ring.current.size()), (vec![], 0, 0));
+    }
+
+    /// While a dump needs the blocks, others are used.
+    #[test]
+    fn a_dump_has_what_was_kept_when_it_began() {
+        let mut ring = Ring::new(64 * 1024, Duration::MAX);
+        flood(&mut ring, 1..=1_000, |_| 100);
+        let before = times(&ring);
+        let (full, current) = ring.blocks();
+        flood(&mut ring, 1_001..=3_000, |_| 100);
+        let dumped = full.iter().map(|block| block.items(&[]).count()).sum::<usize>();
+        assert_eq!(dumped + current.items(&[]).count(), before.len());
+        assert!(times(&ring)[0] > 1_000);
+    }
+}

@@ -1,0 +1,37 @@
+//! How long spans may take, by their names.
+
+use core::time::Duration;
+
+use super::span::Span;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Slow {
+    by_name: Vec<(String, Duration)>,
+    /// The limit of spans that have none of the names.
+    others: Option<Duration>,
+}
+
+impl Slow {
+    pub(crate) fn others(&mut self, limit: Duration) {
+        self.others = Some(limit);
+    }
+
+    pub(crate) fn named(&mut self, name: &str, limit: Duration) {
+        self.by_name.push((name.to_owned(), limit));
+    }
+
+    /// Returns whether the span took as long as its limit, or longer.
+    pub(crate) fn has(&self, span: &Span<'_>) -> bool {
+        if self.by_name.is_empty() && self.others.is_none() {
+            return false;
+        }
+        let named = if self.by_name.is_empty() {
+            None
+        } else {
+            let name = span.begin().map_or("", |start| start.name);
+            self.by_name.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit)
+        };
+        let took = span.end.checked_duration_since(span.start);
+        named.or(self.others).is_some_and(|limit| took >= Some(limit))
+    }
+}

@@ -1,0 +1,313 @@
+//! The flight recorder: what it keeps, and when it writes. `otel-tests` reads the formats.
+
+use core::time::Duration;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Barrier, Mutex};
+use std::{env, fs, io, panic, thread};
+
+use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use crate::support::{Folder, LONG, Memory};
+
+const FOLDER: &str = "TACH_PIPELINE_FLIGHT_FOLDER";
+
+fn build(recorder: FlightRecorder) -> (Memory, Guard) {
+    let memory = Memory::default();
+    let builder = Pipeline::builder().filter("trace").sink(memory.json().filter("info"));
+    (memory, builder.flight_recorder(recorder).build().unwrap())
+}
+
+fn within<R>(pipeline: &Pipeline, f: impl FnOnce() -> R) -> R {
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), f)
+}
+
+/// Returns what the recorder has, with the names and messages in it as text.
+fn dump(pipeline: &Pipeline) -> String {
+    let mut written = Vec::new();
+    pipeline.write_flight(&mut written, &FlightFormat::perfetto(), LONG).unwrap();
+    String::from_utf8_lossy(&written).into_owned()
+}
+
+/// Returns the dumps in a folder, sorted by name.
+fn dumps(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).map(|all| all.map(|entry| entry.unwrap().path()));
+    let mut files: Vec<_> = files.into_iter().flatten().collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn everything_before_is_in_a_dump() {
+    let (memory, pipeline) = build(FlightRecorder::new());
+    within(&pipeline, || {
+        for number in 0..1_000 {
+            let span = tracing::debug_span!("step", number);
+            span.in_scope(|| tracing::debug!("message-{number}."));
+            drop(span);
+            if number % 100 == 0 {
+                let dump = dump(&pipeline);
+                assert!(dump.contains(&format!("message-{number}.")), "{number}");
+                assert!(!dump.contains("tach.unfinished"), "{number}");
+                assert_eq!(dump.matches("step").count(), number + 1);
+            }
+        }
+        let _open = tracing::info_span!("open", name = "here").entered();
+        tracing::info!("written");
+        let dump = dump(&pipeline);
+        assert_eq!((dump.matches("tach.unfinished").count(), dump.matches("here").count()), (1, 1));
+    });
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["written"], "the sink has its own filter");
+}
+
+#[test]
+fn the_bounds_hold() {
+    let recorder = FlightRecorder::new().max_bytes(256 * 1024);
+    let (_memory, pipeline) = build(recorder);
+    within(&pipeline, || {
+        for number in 0..20_000 {
+            tracing::debug_span!("step").in_scope(|| tracing::debug!("message-{number}."));
+        }
+    });
+    let dump = dump(&pipeline);
+    let last = dump.rsplit("message-").next().map(|text| &text[..6]);
+    assert!(dump.contains("message-19999."), "the last one is kept: {last:?}");
+    assert!(!dump.contains("message-0."), "the first one is forgotten");
+    let count = dump.matches("message-").count();
+    assert!((500..5_000).contains(&count), "{count}");
+}
+
+#[test]
+fn what_is_old_is_left_out() {
+    let recorder = FlightRecorder::new().max_age(Duration::from_millis(20));
+    let (_memory, pipeline) = build(recorder);
+    within(&pipeline, || {
+        let open = tracing::info_span!("open");
+        tracing::info_span!("long-ago").in_scope(|| tracing::info!("once-upon"));
+        thread::sleep(Duration::from_millis(40));
+        let dump = dump(&pipeline);
+        assert!(dump.contains("open"));
+        assert!(!dump.contains("long-ago") && !dump.contains("once-upon"));
+        drop(open);
+    });
+}
+
+#[test]
+fn keys_are_redacted() {
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).redact(["password"]);
+    let pipeline = builder.flight_recorder(FlightRecorder::new()).build().unwrap();
+    within(&pipeline, || {
+        let open = tracing::info_span!("open", password = "secret");
+        open.in_scope(|| tracing::info!(password = "secret", "event"));
+        tracing::info_span!("ended", password = "secret");
+        let dump = dump(&pipeline);
+        assert_eq!((dump.matches("secret").count(), dump.matches("[redacted]").count()), (0, 3));
+    });
+}
+
+#[test]
+fn a_slow_span_is_written_to_a_file() {
+    let folder = Folder::new("flight-slow");
+    let incidents = Arc::new(Mutex::new(Vec::new()));
+    let recorder = FlightRecorder::new()
+        .folder(folder.path("made"))
+        .slower_than(Duration::from_secs(600))
+        .span_slower_than("slow", Duration::ZERO);
+    let builder = Pipeline::builder().sink(Sink::writer("none", io::sink())).on_incident({
+        let incidents = Arc::clone(&incidents);
+        move |incident| {
+            let Incident::Recorded { path, .. } = incident else { panic!("{incident}") };
+            incidents.lock().unwrap().push(path.to_path_buf());
+        }
+    });
+    let pipeline = builder.flight_recorder(recorder).build().unwrap();
+    within(&pipeline, || {
+        tracing::info_span!("fast").in_scope(|| tracing::info!("before"));
+        pipeline.flush(LONG).unwrap();
+        assert!(dumps(&folder.path("made")).is_empty());
+        tracing::info_span!("slow").in_scope(|| tracing::info!("within"));
+        pipeline.flush(LONG).unwrap();
+        // The pause is a minute.
+        tracing::info_span!("slow").in_scope(|| tracing::info!("after"));
+        pipeline.flush(LONG).unwrap();
+    });
+    let files = dumps(&folder.path("made"));
+    assert_eq!(*incidents.lock().unwrap(), files);
+    let [file] = &files[..] else { panic!("{files:?}") };
+    assert!(file.extension().is_some_and(|extension| extension == "pftrace"));
+    let dump = fs::read(file).unwrap();
+    let dump = String::from_utf8_lossy(&dump);
+    assert!(dump.contains("before") && dump.contains("within") && !dump.contains("after"));
+}
+
+#[test]
+fn the_files_are_few() {
+    let folder = Folder::new("flight-few");
+    fs::write(folder.path("flight-0000.pftrace"), "of another process").unwrap();
+    fs::write(folder.path("flight-0001.pftrace.partial"), "of another process").unwrap();
+    fs::write(folder.path("flight-plan.txt"), "not ours").unwrap();
+    let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
+    within(&pipeline, || {
+        for number in 0..5 {
+            tracing::info_span!("slow").in_scope(|| tracing::info!("message-{number}."));
+            pipeline.flush(LONG).unwrap();
+        }
+    });
+    let files = dumps(&folder.path(""));
+    assert_eq!(files.len(), 3, "{files:?}");
+    assert!(files[2].ends_with("flight-plan.txt"));
+    assert!(String::from_utf8_lossy(&fs::read(&files[1]).unwrap()).contains("message-4."));
+}
+
+#[test]
+fn a_folder_that_can_t_be_made_is_reported() {
+    let incidents = Arc::new(Mutex::new(Vec::new()));
+    let recorder = FlightRecorder::new().folder("Cargo.toml/flight").slower_than(Duration::ZERO);
+    let builder = Pipeline::builder().sink(Sink::writer("none", io::sink())).on_incident({
+        let incidents = Arc::clone(&incidents);
+        move |incident| incidents.lock().unwrap().push(incident.to_string())
+    });
+    let pipeline = builder.flight_recorder(recorder).build().unwrap();
+    within(&pipeline, || drop(tracing::info_span!("slow")));
+    pipeline.flush(LONG).unwrap();
+    let incidents = incidents.lock().unwrap();
+    assert!(incidents[0].contains("can't be written"), "{incidents:?}");
+}
+
+/// A panic on a thread of the pipeline must not wait for that thread.
+#[test]
+fn nothing_waits_for_itself() {
+    struct Asks(Arc<Mutex<Option<Pipeline>>>, Arc<Mutex<Vec<String>>>);
+
+    impl io::Write for Asks {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if let Some(pipeline) = &*self.0.lock().unwrap() {
+                let asked = pipeline.write_flight(io::sink(), &FlightFormat::perfetto(), LONG);
+                self.1.lock().unwrap().push(asked.unwrap_err().to_string());
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let (pipeline_of_sink, answers) = (Arc::default(), Arc::default());
+    let asks = Asks(Arc::clone(&pipeline_of_sink), Arc::clone(&answers));
+    let builder = Pipeline::builder().sink(Sink::writer("asks", asks));
+    let pipeline = builder.flight_recorder(FlightRecorder::new()).build().unwrap();
+    *pipeline_of_sink.lock().unwrap() = Some(pipeline.clone());
+    within(&pipeline, || tracing::info!("event"));
+    pipeline.flush(LONG).unwrap();
+    pipeline_of_sink.lock().unwrap().take();
+    assert!(!answers.lock().unwrap().is_empty());
+}
+
+#[test]
+fn without_a_recorder_there_is_nothing_to_write() {
+    let pipeline = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
+    let error = pipeline.write_flight(io::sink(), &FlightFormat::perfetto(), LONG).unwrap_err();
+    assert!(error.to_string().contains("flight_recorder"), "{error}");
+}
+
+#[test]
+fn a_writer_s_failure_is_returned() {
+    struct Full;
+
+    impl io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::other("full"))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let (_memory, pipeline) = build(FlightRecorder::new());
+    let error = pipeline.write_flight(Full, &FlightFormat::perfetto(), LONG).unwrap_err();
+    assert!(error.to_string().contains("full"), "{error}");
+}
+
+/// Many threads ask while others log.
+#[test]
+fn requests_from_many_threads_are_answered() {
+    let (_memory, pipeline) = build(FlightRecorder::new().max_bytes(128 * 1024));
+    let start = Barrier::new(8);
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (pipeline, start) = (&pipeline, &start);
+            scope.spawn(move || {
+                within(pipeline, || {
+                    start.wait();
+                    for round in 0..20 {
+                        let own = format!("own-{number}-{round}.");
+                        tracing::info_span!("step").in_scope(|| tracing::info!("{own}"));
+                        let dump = dump(pipeline);
+                        assert!(dump.contains(&own));
+                    }
+                });
+            });
+        }
+    });
+}
+
+/// The child of the next tests.
+#[test]
+fn child() {
+    let Some(folder) = env::var_os(FOLDER) else { return };
+    let recorder = FlightRecorder::new().folder(folder).on_panic(LONG);
+    let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
+    let pipeline = builder.flight_recorder(recorder).build().unwrap();
+    within(&pipeline, || {
+        tracing::info_span!("before").in_scope(|| tracing::info!("event"));
+        let _open = tracing::info_span!("around").entered();
+        let caught = panic::catch_unwind(|| panic!("oh"));
+        assert!(caught.is_err());
+        // Within the pause.
+        let _again = panic::catch_unwind(|| panic!("oh"));
+        // The sink panics, and so do others at the same time.
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| panic::catch_unwind(|| panic!("oh")));
+            }
+        });
+        let _failed = pipeline.flush(LONG);
+    });
+}
+
+struct Panics;
+
+impl io::Write for Panics {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        panic!("the sink panics");
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_is_written_to_a_file() {
+    let folder = Folder::new("flight-panic");
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args(["flight::child", "--exact", "--nocapture"]).env(FOLDER, folder.path(""));
+    let output = child.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let files = dumps(&folder.path(""));
+    let [file] = &files[..] else { panic!("{files:?} {stderr}") };
+    assert!(stderr.contains(&file.display().to_string()), "{stderr}");
+    let dump = fs::read(file).unwrap();
+    let dump = String::from_utf8_lossy(&dump);
+    for name in ["before", "event", "around", "tach.unfinished"] {
+        assert!(dump.contains(name), "{name}");
+    }
+}
