@@ -15,6 +15,6 @@ pub use crate::certificates::{Authority, Certified};
 pub use crate::collector::{Collector, Settings};
 pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
-pub use crate::perfetto::{Perfetto, Rows};
+pub use crate::perfetto::{Perfetto, Row, Rows};
 pub use crate::process::program;
 pub use crate::server::{Requests, decode, serve, serve_answers, serve_by};

@@ -14,8 +14,9 @@ pub struct Perfetto {
     folder: PathBuf,
 }
 
-/// The rows of a query. Each value is a text, or null.
-pub type Rows = Vec<Map<String, Value>>;
+/// A row of a query, by column. Each value is a text, or null.
+pub type Row = Map<String, Value>;
+pub type Rows = Vec<Row>;
 
 impl Perfetto {
     /// Returns the release that `PERFETTO_ENGINE` names, or `None` if the test is to be skipped.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::trace::v1::Span;
-use otel_tests::{Perfetto, Rows};
+use opentelemetry_proto::tonic::trace::v1::{Span, TracesData};
+use otel_tests::{Perfetto, Row, Rows};
+use prost::Message as _;
 use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Otlp, Pipeline, Sink, Tail};
+use tracing::Instrument as _;
+use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -20,19 +22,13 @@ fn pipeline() -> Guard {
     builder.flight_recorder(recorder).build().unwrap()
 }
 
-/// Runs `f` with a subscriber that has the pipeline as a layer, and returns what is recorded then.
-fn dump(pipeline: &Pipeline, format: &FlightFormat, f: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-    let _ = format;
-    with_default(tracing_subscriber::registry().with(pipeline.clone()), f)
-}
-
 fn write(pipeline: &Pipeline, format: &FlightFormat) -> Vec<u8> {
     let mut written = Vec::new();
     pipeline.write_flight(&mut written, format, LONG).unwrap();
     written
 }
 
-fn text<'a>(row: &'a serde_json::Map<String, serde_json::Value>, key: &str) -> &'a str {
+fn text<'a>(row: &'a Row, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("")
 }
 
@@ -55,8 +51,7 @@ const ARROWS: &str = "select a.name as f, b.name as t from flow \
 fn perfetto_reads_a_dump() {
     let Some(perfetto) = Perfetto::find() else { return };
     let pipeline = pipeline();
-    let perfetto_format = FlightFormat::perfetto();
-    let trace = dump(&pipeline, &perfetto_format, || {
+    let trace = with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let request = tracing::info_span!(target: "app", "request", id = 7, otel.name = "GET /");
         let entered = request.enter();
         let query = tracing::debug_span!("query", sql = "select", rows = tracing::field::Empty);
@@ -81,14 +76,19 @@ fn perfetto_reads_a_dump() {
         drop((moved, next));
         drop(entered);
         tracing::warn!(target: "app", "outside");
-        let written = write(&pipeline, &perfetto_format);
+        let written = write(&pipeline, &FlightFormat::perfetto());
         drop(request);
         written
     });
     let [slices, args, arrows, threads] = perfetto.query(
         &trace,
-        [SLICES, ARGS, ARROWS, "select thread.name, process.name as process, process.pid \
-            from thread_track join thread using (utid) join process using (upid)"],
+        [
+            SLICES,
+            ARGS,
+            ARROWS,
+            "select thread.name, process.name as process, process.pid \
+            from thread_track join thread using (utid) join process using (upid)",
+        ],
     );
     let main = "perfetto_reads_a_dump";
     let of = |name: &str| {
@@ -114,18 +114,137 @@ fn perfetto_reads_a_dump() {
         let is = |row: &&_| (text(row, "name"), text(row, "key")) == (slice, key);
         args.iter().find(is).map(|row| text(row, "display_value"))
     };
-    eprintln!("{args:?}");
     assert_eq!(arg("GET /", "debug.id"), Some("7"));
-    assert_eq!(arg("GET /", "debug.tach.unfinished"), Some("true"));
-    assert_eq!(arg("query", "debug.tach.unfinished"), None);
+    assert_eq!(arg("GET /", "debug.tach_unfinished"), Some("true"));
+    assert_eq!(arg("query", "debug.tach_unfinished"), None);
     assert_eq!(arg("query", "debug.rows"), Some("3"));
     assert_eq!(arg("query", "debug.sql"), Some("select"));
     assert_eq!(arg("query", "debug.level"), Some("DEBUG"));
     assert_eq!(arg("query", "debug.trace_id").map(str::len), Some(32));
     assert_eq!(arg("sent", "debug.took"), Some("0.5"));
     assert_eq!(arg("next", "debug.ok"), Some("true"));
-    assert!(arg("sent", "source.file_name").is_some_and(|file| file.ends_with("flight.rs")), "{args:?}");
+    assert!(
+        arg("sent", "source_location.file_name").is_some_and(|file| file.ends_with("flight.rs")),
+        "{args:?}"
+    );
     assert!(column(&threads, "process").iter().all(|name| name.starts_with("flight-")));
     let pid = std::process::id().to_string();
     assert!(column(&threads, "pid").iter().all(|it| **it == pid));
+}
+
+/// Tasks take turns on a few threads, and move between them: nothing may be drawn wrongly, and
+/// nothing may be lost.
+#[test]
+fn perfetto_reads_many_tasks() {
+    const TASKS: usize = 300;
+    let Some(perfetto) = Perfetto::find() else { return };
+    let pipeline = pipeline();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    let dispatch = tracing::Dispatch::new(subscriber);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(3)
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let tasks = (0..TASKS).map(|task| {
+            let work = async move {
+                for step in 0..3 {
+                    let wait = tokio::time::sleep(Duration::from_millis(task as u64 % 7));
+                    let step = tracing::info_span!("step", step);
+                    wait.instrument(step).await;
+                    tracing::info!(task, "slept");
+                }
+            };
+            let span = tracing::info_span!("task", task);
+            tokio::spawn(work.instrument(span).with_subscriber(dispatch.clone()))
+        });
+        let tasks: Vec<_> = tracing::dispatcher::with_default(&dispatch, || tasks.collect());
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    let trace = write(&pipeline, &FlightFormat::perfetto());
+    let [names, wrong, apart] = perfetto.query(
+        &trace,
+        [
+            "select name, count() as n, min(dur) as least from slice group by name order by name",
+            // Parents in the trace that are other tasks' spans.
+            "select child.name from slice child join slice parent on child.parent_id = parent.id \
+                where extract_arg(child.arg_set_id, 'debug.trace_id') \
+                <> extract_arg(parent.arg_set_id, 'debug.trace_id')",
+            "select count() as n from flow",
+        ],
+    );
+    assert_eq!(column(&names, "name"), ["slept", "step", "task"]);
+    let counts = [3 * TASKS, 3 * TASKS, TASKS].map(|count| count.to_string());
+    assert_eq!(column(&names, "n"), counts);
+    assert!(column(&names, "least").iter().all(|least| !least.starts_with('-')), "{names:?}");
+    assert_eq!(wrong, Rows::new(), "no span is within another task's");
+    assert!(column(&apart, "n")[0].parse::<usize>().unwrap() <= 3 * TASKS);
+}
+
+#[test]
+fn values_of_all_kinds_are_arguments() {
+    let Some(perfetto) = Perfetto::find() else { return };
+    let pipeline = pipeline();
+    let error = std::io::Error::other("disk full");
+    let error: &(dyn std::error::Error + 'static) = &error;
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        let negative = -1_i64;
+        tracing::info!(negative, most = u64::MAX, wide = u128::MAX, half = 0.5, yes = true, error);
+        tracing::info!(text = "a\u{1}\"\u{1F600}", "");
+    });
+    let [args] = perfetto.query(&write(&pipeline, &FlightFormat::perfetto()), [ARGS]);
+    let arg = |key: &str| {
+        args.iter().find(|row| text(row, "key") == key).map(|row| text(row, "display_value"))
+    };
+    assert_eq!(arg("debug.negative"), Some("-1"));
+    assert_eq!(arg("debug.most"), Some("18446744073709551615"));
+    assert_eq!(arg("debug.wide"), Some(&*u128::MAX.to_string()));
+    assert_eq!(arg("debug.half"), Some("0.5"));
+    assert_eq!(arg("debug.yes"), Some("true"));
+    assert_eq!(arg("debug.error"), Some("disk full"));
+    assert_eq!(arg("debug.text"), Some("a\u{1}\"\u{1F600}"));
+}
+
+/// The head's sampling leaves spans out, the tail's does not.
+#[test]
+fn the_tail_takes_nothing_from_the_recorder() {
+    let (endpoint, requests) = otel_tests::serve();
+    let builder = Pipeline::builder()
+        .sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint)))
+        .tail(Tail::ratio(0.0))
+        .flight_recorder(FlightRecorder::new());
+    let pipeline = builder.build().unwrap();
+    let format = FlightFormat::otlp(&Otlp::new().service_name("recorded"));
+    let data = with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        let root = tracing::info_span!("root").entered();
+        for number in 0..200 {
+            tracing::info!(number, "event");
+        }
+        tracing::info_span!("child").in_scope(|| tracing::error!("wrong"));
+        let data = write(&pipeline, &format);
+        drop(root);
+        data
+    });
+    let data = TracesData::decode(&*data).unwrap();
+    let resource = data.resource_spans[0].resource.clone().unwrap();
+    let service = resource.attributes.iter().find(|it| it.key == "service.name").unwrap();
+    let name = service.value.clone().unwrap().value.unwrap();
+    assert_eq!(name, Value::StringValue("recorded".to_owned()));
+    let of_scopes = data.resource_spans.into_iter().flat_map(|it| it.scope_spans);
+    let spans: HashMap<String, Span> =
+        of_scopes.flat_map(|it| it.spans).map(|span| (span.name.clone(), span)).collect();
+    assert_eq!(spans.len(), 2);
+    let (root, child) = (&spans["root"], &spans["child"]);
+    assert_eq!((&child.parent_span_id, &child.trace_id), (&root.span_id, &root.trace_id));
+    assert_eq!((root.events.len(), root.dropped_events_count), (128, 72));
+    assert_eq!(child.events[0].name, "wrong");
+    assert_eq!(child.status.as_ref().map(|status| status.code), Some(2));
+    let unfinished = |span: &Span| span.attributes.iter().any(|it| it.key == "tach.unfinished");
+    assert!(unfinished(root) && !unfinished(child));
+    pipeline.flush(LONG).unwrap();
+    // The child has an error, so its trace is kept: but none is sent before.
+    assert!(requests.try_iter().count() <= 1);
 }

@@ -174,6 +174,15 @@
 //! `opentelemetry`. If Cargo takes another one than the program names, the types differ:
 //! `cargo update --package opentelemetry@0.33.1 --precise 0.32.0` takes it back.
 //!
+//! # The flight recorder
+//!
+//! With the feature `tracing`, `Builder::flight_recorder` keeps the last seconds of all spans and
+//! events in memory. `Pipeline::write_flight` writes them on demand. `FlightRecorder::on_panic` and
+//! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
+//! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
+//! on the tracks of their threads, or it is OTLP for a collector. The recorder sees what
+//! [`Builder::filter`] accepts, so debug records may be there and in no sink.
+//!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
@@ -239,6 +248,7 @@
 //!   counted.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
+//! - For the flight recorder: up to 16 MiB, or its bound; twice that while a dump is written.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls.

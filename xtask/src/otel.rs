@@ -1,4 +1,4 @@
-//! The tests with the real OpenTelemetry Collector and Jaeger.
+//! The tests with the real OpenTelemetry Collector and Jaeger, and with Perfetto's engine.
 
 use crate::cache;
 use crate::run::{self, cargo, program, run};
@@ -32,6 +32,7 @@ pub(crate) fn check() -> Result<(), String> {
     for (variable, name) in PROGRAMS {
         test.env(variable, home.join("bin").join(name));
     }
+    test.env("PERFETTO_ENGINE", home.join("perfetto/engine_bundle.js"));
     run(&mut cargo(&["build", "--locked", "--package", "examples", "--example", "service"]))?;
     test.env("SERVICE_BIN", run::target().join("debug/examples/service"));
     run(&mut test)

@@ -65,7 +65,7 @@ fn everything_before_is_in_a_dump() {
 
 #[test]
 fn the_bounds_hold() {
-    let recorder = FlightRecorder::new().max_bytes(256 * 1024);
+    let recorder = FlightRecorder::new().max_bytes(1024 * 1024);
     let (_memory, pipeline) = build(recorder);
     within(&pipeline, || {
         for number in 0..20_000 {
@@ -73,11 +73,10 @@ fn the_bounds_hold() {
         }
     });
     let dump = dump(&pipeline);
-    let last = dump.rsplit("message-").next().map(|text| &text[..6]);
-    assert!(dump.contains("message-19999."), "the last one is kept: {last:?}");
+    assert!(dump.contains("message-19999."), "the last one is kept");
     assert!(!dump.contains("message-0."), "the first one is forgotten");
     let count = dump.matches("message-").count();
-    assert!((500..5_000).contains(&count), "{count}");
+    assert!((500..10_000).contains(&count), "{count}");
 }
 
 #[test]
