@@ -4,7 +4,7 @@
 //! cargo run --example flight_recorder -- flight
 //! ```
 //!
-//! writes two files to the folder `flight`: one after the panic, and one because a request was slow.
+//! writes two files to the folder `flight`: one after the panic, and one since a request was slow.
 //! Stderr names them. Open them in <https://ui.perfetto.dev>.
 
 use std::env;

@@ -1,4 +1,4 @@
-//! What the flight recorder writes: as Perfetto's own reader and OTLP's official schema have it.
+//! Dumps of the flight recorder, read by Perfetto's own engine and by OTLP's official schema.
 
 use std::collections::HashMap;
 use std::thread;

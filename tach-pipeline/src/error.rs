@@ -289,7 +289,7 @@ impl fmt::Display for Error {
             Kind::NoRecorder => f.write_str(
                 "the pipeline has no flight recorder; add one by Builder::flight_recorder",
             ),
-            Kind::Record(error) => write!(f, "can't write what the flight recorder has: {error}"),
+            Kind::Record(error) => write!(f, "can't write the flight recorder's spans and events: {error}"),
         }
     }
 }

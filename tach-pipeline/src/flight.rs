@@ -17,9 +17,9 @@ pub(crate) use self::files::{Cause, Files};
 pub(crate) use self::requests::Requests;
 pub(crate) use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
-#[cfg(feature = "otlp")]
+#[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::sink::Otlp;
-#[cfg(feature = "otlp")]
+#[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::trace::limits::SpanLimits;
 use crate::trace::slow::Slow;
 
@@ -32,9 +32,9 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// Keeps the last spans and events in memory, for [`Builder::flight_recorder`]. They are written on
 /// demand, after a panic, or when a span was slow.
 ///
-/// The recorder has what the [filter](crate::Builder::filter) of the pipeline accepts, before the
-/// filters of the sinks and before [`Tail`](crate::Tail). Debug records may be kept here and
-/// nowhere else:
+/// The recorder has all that the [filter](crate::Builder::filter) of the pipeline accepts. Neither
+/// the filters of the sinks nor [`Tail`](crate::Tail) apply to it. Debug records may be kept here
+/// and nowhere else:
 ///
 /// ```
 /// use log::LevelFilter;
@@ -260,7 +260,7 @@ impl Default for FlightRecorder {
     }
 }
 
-/// How a [`FlightRecorder`] writes what it has.
+/// The format in which a [`FlightRecorder`] writes.
 ///
 /// # Examples
 ///
@@ -271,7 +271,7 @@ pub struct FlightFormat(Kind);
 #[derive(Clone)]
 enum Kind {
     Perfetto,
-    #[cfg(feature = "otlp")]
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
     Otlp {
         /// A field of `ResourceSpans`.
         resource: Vec<u8>,
@@ -297,8 +297,8 @@ impl FlightFormat {
         Self(Kind::Perfetto)
     }
 
-    /// OTLP's `TracesData` in protobuf, with the resource of `options` and its limits. It can be posted to a
-    /// collector as it is, at `/v1/traces`.
+    /// OTLP's `TracesData` in protobuf, with the resource and the limits of `options`. It can be
+    /// posted to a collector as it is, at `/v1/traces`.
     ///
     /// It has the spans, with the events within them. Other events are left out.
     ///
@@ -309,7 +309,7 @@ impl FlightFormat {
     ///
     /// let format = FlightFormat::otlp(&Otlp::from_env());
     /// ```
-    #[cfg(feature = "otlp")]
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp(options: &Otlp) -> Self {
         Self(Kind::Otlp { resource: options.resource(), limits: options.span_limits() })
@@ -318,7 +318,7 @@ impl FlightFormat {
     fn extension(&self) -> &'static str {
         match self.0 {
             Kind::Perfetto => "pftrace",
-            #[cfg(feature = "otlp")]
+            #[cfg(all(feature = "otlp", feature = "tracing"))]
             Kind::Otlp { .. } => "otlp",
         }
     }
@@ -333,8 +333,6 @@ impl FlightFormat {
             Kind::Perfetto => perfetto::write(snapshot, to),
             #[cfg(all(feature = "otlp", feature = "tracing"))]
             Kind::Otlp { resource, limits } => otlp::write(snapshot, resource, limits, to),
-            #[cfg(all(feature = "otlp", not(feature = "tracing")))]
-            Kind::Otlp { .. } => Ok(()),
         }
     }
 }

@@ -243,9 +243,9 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For each open span, if a sink takes spans: 64 bytes and a buffer for its records, which is 350
-//!   bytes for a span with three attributes. A span has up to 256 KiB; later events are dropped and
-//!   counted.
+//! - For each open span, if a sink or a flight recorder takes spans: 64 bytes and a buffer for its
+//!   records, which is 350 bytes for a span with three attributes. A span has up to 256 KiB; later
+//!   events are dropped and counted.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound; twice that while a dump is written.

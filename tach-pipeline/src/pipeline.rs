@@ -294,7 +294,7 @@ impl Pipeline {
         flush_on_panic(self.shared(), timeout);
     }
 
-    /// Writes what the flight recorder has: everything that was recorded before, in that format.
+    /// Writes the content of the flight recorder: everything that was recorded before.
     ///
     /// This thread formats and writes, while the back end proceeds.
     ///
@@ -403,7 +403,7 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
     }));
 }
 
-/// Installs a panic hook that writes a file of what the flight recorder has.
+/// Installs a panic hook that writes a file of the flight recorder.
 pub(crate) fn dump_on_panic(shared: &Arc<Shared>, timeout: Duration) {
     let before = panic::take_hook();
     let shared = Arc::downgrade(shared);

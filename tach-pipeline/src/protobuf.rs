@@ -1,6 +1,8 @@
 //! Protobuf's wire format (<https://protobuf.dev/programming-guides/encoding/>).
 
-/// The wire types that OTLP's messages use.
+use tach_log::Value;
+
+/// The wire types that OTLP's and Perfetto's messages use.
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
 const LENGTH_DELIMITED: u32 = 2;
@@ -74,6 +76,18 @@ pub(crate) enum Field<'a> {
 pub(crate) fn number(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, VARINT);
     varint(to, value);
+}
+
+/// Returns an integer's varint, if the integer has 64 bits with a sign or fewer.
+pub(crate) fn integer(value: Value<'_>) -> Option<u64> {
+    let value = match value {
+        Value::I64(value) => Some(value),
+        Value::U64(value) => i64::try_from(value).ok(),
+        Value::I128(value) => i64::try_from(value).ok(),
+        Value::U128(value) => i64::try_from(value).ok(),
+        _ => None,
+    };
+    value.map(|value| u64::from_ne_bytes(value.to_ne_bytes()))
 }
 
 /// Appends a field of 64 bits.

@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     is_ending: AtomicBool,
 }
 
-/// What callers ask of the flight recorder.
+/// The callers' side of the flight recorder.
 pub(crate) struct Flight {
     pub(crate) requests: Requests,
     pub(crate) files: Files,
@@ -272,7 +272,7 @@ impl Shared {
         self.flush.wait(number, timeout, &self.counts)
     }
 
-    /// Returns what the flight recorder has: everything that was recorded before.
+    /// Returns the content of the flight recorder: everything that was recorded before.
     pub(crate) fn snapshot(&self, timeout: Duration) -> Result<Arc<Snapshot>, Error> {
         let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
         if self.is_forked() {

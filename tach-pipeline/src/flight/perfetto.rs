@@ -1,7 +1,7 @@
 //! A dump as a trace of Perfetto, in protobuf (<https://perfetto.dev/docs>, `track_event.proto`).
 //!
-//! Packets need not be in the order of their times, so they are written track by track. What
-//! happens at the same time on a track is in the order of the file.
+//! Packets need not be in the order of their times, so they are written track by track. Packets of
+//! a track with the same time are in the order of the file.
 
 mod lanes;
 mod packet;
@@ -82,7 +82,7 @@ struct Event<'a> {
     record: Frame<'a>,
 }
 
-/// What a track has: indices in the order of time.
+/// The spans and events of a track: indices in the order of time.
 #[derive(Default)]
 struct Content {
     spans: Vec<usize>,
@@ -175,7 +175,7 @@ impl<'a> Trace<'a> {
             let links = self.spans[to].span.items().filter_map(|item| match item {
                 Part::Part(SpanPart { what: What::Link(linked), .. }) => {
                     let from = linked.context.span;
-                    // Another number than that of the arrow from a parent.
+                    // An arrow from a parent has the child's id.
                     Some((from, from.rotate_left(32) ^ slice.id))
                 }
                 _ => None,
@@ -207,7 +207,7 @@ impl<'a> Trace<'a> {
             let end = ends.last().copied();
             let start = spans.peek().map(|shown| shown.slice.start);
             let event = events.peek().map(|event| event.time);
-            // Whatever happens when a span begins or ends is within it.
+            // An event at the time of a span's start or end is within it.
             let begins = start.filter(|start| {
                 end.is_none_or(|end| *start < end) && event.is_none_or(|event| *start <= event)
             });

@@ -71,7 +71,7 @@ impl Requests {
     }
 
     /// Begins a round. Returns whether anyone waits for a snapshot at its end. Those who ask later
-    /// wait for the next round, which reads what they recorded before.
+    /// wait for the next round, which reads their records.
     pub(crate) fn begin_round(&self) -> bool {
         let State { waiting, due, .. } = &mut *lock(&self.state);
         due.append(waiting);

@@ -1,4 +1,4 @@
-//! The last spans and events: records in blocks, of which the oldest is forgotten.
+//! The last spans and events: records in blocks. The oldest block makes room for the next one.
 
 use core::iter;
 use core::mem;
@@ -18,17 +18,17 @@ const MOST_BLOCK_BYTES: usize = 256 * 1024;
 /// Room for a few records.
 const LEAST_BLOCK_BYTES: usize = 4 * 1024;
 
-/// Records of events and of spans.
+/// The records of events and spans.
 #[derive(Clone, Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// Which of the records are a span's.
+    /// The spans, and the places of their records.
     spans: Vec<Kept>,
-    /// The end of what was added last.
+    /// The time of the event, or the end of the span, that was added last.
     last: Option<UnixTime>,
 }
 
-/// What was kept.
+/// A part of a block.
 pub(crate) enum Item<'a> {
     /// The record of an event, and when it happened.
     Event(UnixTime, &'a [u8]),
@@ -117,7 +117,7 @@ impl Ring {
         }
     }
 
-    /// Forgets what is too old, and frees its memory.
+    /// Forgets the blocks that are too old, and frees their memory.
     pub(crate) fn forget(&mut self, now: UnixTime) {
         while self.full.front().is_some_and(|oldest| self.is_too_old(oldest.last, now)) {
             self.forget_oldest();
@@ -136,7 +136,7 @@ impl Ring {
         end.zip(self.since(now)).is_some_and(|(end, since)| end < since)
     }
 
-    /// Returns what is kept: the full blocks, and a copy of the one that is being filled.
+    /// Returns the full blocks, and a copy of the one that is being filled.
     pub(super) fn blocks(&self) -> (Vec<Arc<Block>>, Block) {
         (self.full.iter().cloned().collect(), self.current.clone())
     }

@@ -1,4 +1,4 @@
-//! What a dump has: the last spans and events, and the spans that are open.
+//! The content of a dump: the last spans and events, and the spans that are open.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ pub(crate) struct Snapshot {
     last: Block,
     /// When it was made.
     at: UnixTime,
-    /// What ended before is too old.
+    /// The time before which everything is too old.
     since: Option<UnixTime>,
     redacted: Arc<[String]>,
 }
 
 impl Snapshot {
-    /// Creates one of what `ring` has kept. The spans that wait to
-    /// be passed on, and those that are open, are added next.
+    /// Creates one from `ring`. The spans that wait to be passed on, and those that are open, are
+    /// added next.
     pub(crate) fn new(ring: &Ring, now: UnixTime, redacted: Arc<[String]>) -> Self {
         let (full, last) = ring.blocks();
         Self { full, last, at: now, since: ring.since(now), redacted }

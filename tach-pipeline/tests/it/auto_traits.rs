@@ -29,6 +29,7 @@ assert_implements!(
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
     tach_pipeline::Durations, tach_pipeline::SpanDurations,
+    tach_pipeline::FlightFormat, tach_pipeline::FlightRecorder,
 );
 
 #[cfg(all(feature = "otlp", feature = "tracing"))]

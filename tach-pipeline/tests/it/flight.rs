@@ -1,4 +1,4 @@
-//! The flight recorder: what it keeps, and when it writes. `otel-tests` reads the formats.
+//! The flight recorder: its bounds, and when it writes. `otel-tests` reads the formats.
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn within<R>(pipeline: &Pipeline, f: impl FnOnce() -> R) -> R {
     with_default(tracing_subscriber::registry().with(pipeline.clone()), f)
 }
 
-/// Returns what the recorder has, with the names and messages in it as text.
+/// Returns a dump, with the names and messages in it as text.
 fn dump(pipeline: &Pipeline) -> String {
     let mut written = Vec::new();
     pipeline.write_flight(&mut written, &FlightFormat::perfetto(), LONG).unwrap();

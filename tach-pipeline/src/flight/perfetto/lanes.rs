@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, HashMap};
 /// The number of a track.
 pub(super) type Lane = usize;
 
-/// What a track belongs to.
+/// The owner of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Thread(u64),
@@ -102,7 +102,7 @@ impl Lanes {
         while stack.last().is_some_and(|&(_, end)| end <= slice.start) {
             stack.pop();
         }
-        // Without its parent a span of a track of tasks begins another one, whose end is known.
+        // A track of tasks that is empty is found by its end.
         match stack.last() {
             None => self.owners[lane] != Owner::Tasks,
             Some(&(id, end)) => id == slice.parent && slice.end <= end,

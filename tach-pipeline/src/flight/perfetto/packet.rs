@@ -5,7 +5,7 @@ use std::io;
 use tach_log::Value;
 use tach_log::adapter::{self, Site};
 
-use crate::protobuf::{bytes, fixed_64, message, number};
+use crate::protobuf::{bytes, fixed_64, integer, message, number};
 use crate::sink::program;
 
 /// The numbers of the messages' fields.
@@ -52,7 +52,6 @@ mod field {
 
     // `DebugAnnotation`
     pub(super) const BOOL: u32 = 2;
-    pub(super) const UINT: u32 = 3;
     pub(super) const INT: u32 = 4;
     pub(super) const DOUBLE: u32 = 5;
     pub(super) const STRING: u32 = 6;
@@ -64,7 +63,7 @@ mod field {
 pub(super) const PROCESS: u64 = 1;
 /// The writer of events.
 const EVENTS: u64 = 1;
-/// The writer of descriptions. Perfetto takes a writer for the thread that it described last.
+/// The writer of descriptions. Perfetto takes a writer for the thread that it has described last.
 const DESCRIPTORS: u64 = 2;
 /// The writer knows nothing from before.
 const STATE_CLEARED: u64 = 1;
@@ -241,19 +240,18 @@ impl TrackEvent<'_> {
     }
 }
 
-/// Appends the value of a `DebugAnnotation`. An integer beyond 64 bits is its text.
+/// Appends the value of a `DebugAnnotation`. An integer beyond 64 bits with a sign is its text,
+/// since Perfetto shows no larger ones.
 fn annotation(to: &mut Vec<u8>, value: Value<'_>) {
-    let signed = |to: &mut Vec<u8>, value: i64| {
-        number(to, field::INT, u64::from_ne_bytes(value.to_ne_bytes()));
-    };
-    match value {
-        Value::Bool(value) => number(to, field::BOOL, value.into()),
-        Value::I64(value) => signed(to, value),
-        Value::U64(value) => number(to, field::UINT, value),
-        Value::F64(value) => fixed_64(to, field::DOUBLE, value.to_bits()),
-        Value::Str(text) => bytes(to, field::STRING, text.as_bytes()),
-        Value::Json(json) => bytes(to, field::JSON, json.as_bytes()),
-        Value::Error(chain) => bytes(to, field::STRING, adapter::joined(chain).as_bytes()),
-        value => bytes(to, field::STRING, value.to_string().as_bytes()),
+    match (value, integer(value)) {
+        (_, Some(value)) => number(to, field::INT, value),
+        (Value::Bool(value), _) => number(to, field::BOOL, value.into()),
+        (Value::F64(value), _) => fixed_64(to, field::DOUBLE, value.to_bits()),
+        (Value::Str(text), _) => bytes(to, field::STRING, text.as_bytes()),
+        (Value::Json(json), _) => bytes(to, field::JSON, json.as_bytes()),
+        (Value::Error(chain), _) => {
+            bytes(to, field::STRING, adapter::joined(chain).as_bytes());
+        }
+        (value, _) => bytes(to, field::STRING, value.to_string().as_bytes()),
     }
 }

@@ -4,7 +4,7 @@
 use tach_log::Value;
 use tach_log::adapter::{self, nested};
 
-use crate::protobuf::{bytes, fixed_64, message, number};
+use crate::protobuf::{bytes, fixed_64, integer, message, number};
 
 /// The numbers of the messages' fields.
 pub(super) mod field {
@@ -58,15 +58,8 @@ fn string(to: &mut Vec<u8>, text: &str, longest: usize) {
 /// Appends the field of an `AnyValue`: none for a value of nothing. An integer beyond 64 bits with
 /// a sign is its text. No other text has more than `longest` characters.
 pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>, longest: usize) {
-    let integer = match value {
-        Value::I64(value) => Some(value),
-        Value::U64(value) => i64::try_from(value).ok(),
-        Value::I128(value) => i64::try_from(value).ok(),
-        Value::U128(value) => i64::try_from(value).ok(),
-        _ => None,
-    };
-    match (value, integer) {
-        (_, Some(value)) => number(to, field::INT, u64::from_ne_bytes(value.to_ne_bytes())),
+    match (value, integer(value)) {
+        (_, Some(value)) => number(to, field::INT, value),
         (Value::Null, _) => {}
         (Value::Bool(value), _) => number(to, field::BOOL, value.into()),
         (Value::F64(value), _) => fixed_64(to, field::DOUBLE, value.to_bits()),
