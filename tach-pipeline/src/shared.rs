@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// Whether each span becomes the current one of `opentelemetry` when it is entered.
     #[cfg(feature = "opentelemetry")]
     pub(crate) activates_all: bool,
-    /// `None` if no sink takes spans, no flight recorder does, and their durations are not collected.
+    /// `None` if nobody takes spans, nor their durations.
     pub(crate) contexts: Option<Contexts>,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<Collected>,
