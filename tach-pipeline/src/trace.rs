@@ -71,3 +71,11 @@ impl SpanContext {
         })
     }
 }
+
+impl SpanContext {
+    /// Returns the lower and the upper half of the trace's id.
+    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+    pub(crate) const fn trace_halves(self) -> [u64; 2] {
+        [self.trace as u64, (self.trace >> u64::BITS) as u64]
+    }
+}

@@ -34,14 +34,9 @@ impl<'a> Writer<'a> {
         level: Level,
         target: MaybeStatic<'_>,
     ) -> Self {
-        let (flags, time) = match time {
-            Time::Ticks(instant) => (0, instant.as_ticks()),
-            Time::Unix(time) => (UNIX, time.as_nanos()),
-        };
-        let kind = u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT;
         to.buffer.clear();
         let mut writer = Self { to };
-        writer.text([0, time, kind], target);
+        writer.text(head(time, level), target);
         writer
     }
 
@@ -180,13 +175,24 @@ impl<'a> Writer<'a> {
         if let Some(code) = code {
             if let Some(next) = self.to.buffer.next(N * WORD) {
                 words[0] |= code;
-                for (to, word) in next.chunks_exact_mut(WORD).zip(words) {
-                    to.copy_from_slice(&word.to_le_bytes());
-                }
-                return;
+                return store(next, words);
             }
         }
         self.learned(&mut { words }, text, code);
+    }
+
+    /// Writes words. An upper half that is a text's code means an empty text if it is zero.
+    #[cfg(feature = "tracing")]
+    #[expect(
+        clippy::inline_always,
+        reason = "their number is known, so that few instructions are left"
+    )]
+    #[inline(always)]
+    fn bare<const N: usize>(&mut self, words: [u64; N]) {
+        match self.to.buffer.next(N * WORD) {
+            Some(next) => store(next, words),
+            None => self.words(&mut { words }, 0),
+        }
     }
 
     /// Like [`text`](Self::text), if the text may get its number now or the buffer must grow.
@@ -229,6 +235,24 @@ impl<'a> Writer<'a> {
         buffer.add(at, length(buffer.len() - start, shift));
         buffer.pad();
         outcome.is_ok()
+    }
+}
+
+/// Returns the words of a head, without a text.
+#[inline]
+fn head(time: Time, level: Level) -> [u64; 3] {
+    let (flags, time) = match time {
+        Time::Ticks(instant) => (0, instant.as_ticks()),
+        Time::Unix(time) => (UNIX, time.as_nanos()),
+    };
+    [0, time, u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT]
+}
+
+#[expect(clippy::inline_always, reason = "the words are in registers")]
+#[inline(always)]
+fn store<const N: usize>(to: &mut [u8], words: [u64; N]) {
+    for (to, word) in to.chunks_exact_mut(WORD).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
     }
 }
 

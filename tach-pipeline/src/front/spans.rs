@@ -63,7 +63,10 @@ impl Pipeline {
         #[cfg(feature = "opentelemetry")]
         self.keep_context(id, metadata, context, origin, surroundings);
         if !context.is_sampled {
-            return self.start_unsampled(attributes, context);
+            if shared.wanted.durations {
+                self.start_unsampled(attributes, context);
+            }
+            return;
         }
         // One of another trace is not the span's.
         let parent = parent.filter(|parent| parent.trace == context.trace);
@@ -98,7 +101,8 @@ impl Pipeline {
         });
     }
 
-    /// Logs the start of a span that is not sampled, if its duration is asked for.
+    /// Logs the start of a span that is not sampled, for its duration.
+    #[inline(never)]
     fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) {
         let shared = self.shared();
         let Some(durations) = &shared.durations else { return };

@@ -2,7 +2,7 @@
 
 use tach_log::Value;
 
-use super::Writer;
+use super::{Writer, head};
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{KIND_AT, Linked, RECORD_SHIFT, RecordKind, TRACE_STATE, Time, UNSAMPLED};
@@ -24,9 +24,8 @@ impl<'a> Writer<'a> {
         let mut writer = Self::begin(to, time, level, MaybeStatic::Static(target));
         writer.to.buffer.add(KIND_AT, (RecordKind::Start as u64) << RECORD_SHIFT);
         writer.static_message(name);
-        writer.ids(context);
-        let parent = parent.map_or(0, |parent| parent.span);
-        writer.to.buffer.push(&parent.to_le_bytes());
+        let [low, high] = context.trace_halves();
+        writer.bare([low, high, context.span, parent.map_or(0, |parent| parent.span)]);
         writer
     }
 
@@ -43,9 +42,12 @@ impl<'a> Writer<'a> {
         part: RecordKind,
         context: SpanContext,
     ) -> Self {
-        let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
-        writer.to.buffer.add(KIND_AT, (part as u64) << RECORD_SHIFT);
-        writer.ids(context);
+        let [length, time, kind] = head(time, Level::INFO);
+        let [low, high] = context.trace_halves();
+        to.buffer.clear();
+        let mut writer = Self { to };
+        let kind = kind | (part as u64) << RECORD_SHIFT;
+        writer.bare([length, time, kind, low, high, context.span]);
         writer
     }
 
