@@ -31,7 +31,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use otel_tests::{decode, serve};
 use rustix::time::{ClockId, clock_gettime};
-use tach_pipeline::{Otlp, Pipeline, Sampling, Sink, Tail};
+use tach_pipeline::{Durations, Otlp, Pipeline, Sampling, Sink, Tail};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -40,6 +40,8 @@ const WAYS: [&str; 9] = [
     "tach",
     "tach, tail",
     "tach, unsampled",
+    "tach, durations",
+    "tach, both",
     "tracing-opentelemetry",
     "leanest",
     "default, unsampled",
@@ -136,13 +138,16 @@ const WITH_TRACING: Program = Program {
 
 fn install(way: &str, endpoint: &str) -> End {
     match way {
-        "tach" | "tach, tail" | "tach, unsampled" => {
+        "tach" | "tach, tail" | "tach, unsampled" | "tach, durations" | "tach, both" => {
             let otlp = Otlp::new().endpoint(endpoint);
             let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp));
             let builder = match way {
                 // No span is slow, and all are kept: the tail's whole work.
                 "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(PAUSE * 10_000)),
                 "tach, unsampled" => builder.sampling(Sampling::ratio(0.0)),
+                "tach, durations" => builder.durations(Durations::new()),
+                // Durations of spans that are not sampled.
+                "tach, both" => builder.durations(Durations::new()).sampling(Sampling::ratio(0.0)),
                 _ => builder,
             };
             let pipeline = builder.build().unwrap();
