@@ -265,8 +265,8 @@ impl Sink {
     }
 
     /// Sends the durations of spans to a collector of OpenTelemetry, as OTLP over HTTP or gRPC: the
-    /// metric `traces.span.metrics.duration` in seconds, an exponential histogram for each name of a
-    /// span. The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
+    /// metric `traces.span.metrics.duration` in seconds, an exponential histogram for each name of
+    /// a span. The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
     ///
     /// All spans are counted, also those that `Sampling` or `Tail` leaves out: see
     /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
