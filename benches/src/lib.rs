@@ -1,4 +1,4 @@
-//! The clocks to compare, each as a loop, and loggers. Criterion and `cargo xtask bench`'s table
+//! The clocks to compare, each as a loop, and loggers. Criterion and `cargo xtask bench clocks`
 //! run the same loops.
 #![expect(unsafe_code, reason = "aligns loops, reads the bare TSC, and calls the C library")]
 

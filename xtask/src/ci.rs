@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Instant;
 
+use crate::bench;
 use crate::codegen;
 use crate::cross;
 use crate::journal;
@@ -26,6 +27,7 @@ const STEPS: &[Step] = &[
     ("format", || run(&mut cargo(&["fmt", "--all", "--check"]))),
     ("lints", lints),
     ("prose", || prose::check(&[])),
+    ("records", bench::check),
     ("README's test command", readme_tests),
     ("tests of optional features", || {
         run(&mut cargo(&["test", "--package", "tach-log", "--all-features"]))?;

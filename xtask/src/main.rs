@@ -1,5 +1,6 @@
 //! The project's tasks: `cargo xtask TASK`.
 
+mod bench;
 mod cache;
 mod ci;
 mod codegen;
@@ -76,13 +77,10 @@ const TASKS: &[Task] = &[
         mutants::check,
     ),
     Task(
-        "bench [--quick] [WORD]",
-        "a table of ratios of all clocks, or of the groups that hold the word",
-        |rest| measure("table", rest),
+        "bench NAME | --tables | --check",
+        "run a benchmark and write its record; fill the documents from records, or compare them",
+        bench::run_or_check,
     ),
-    Task("first-use", "how long the first use in a process takes, over 400 processes", |rest| {
-        measure("first_use", rest)
-    }),
     Task("drift [SECONDS]", "the timelines against the OS's clocks, under load", |rest| {
         let seconds = rest.first().map_or("30", String::as_str);
         let drift = ["--package", "tach-cli", "--", "drift", "--load", "2", "--for"];
@@ -110,11 +108,4 @@ fn main() -> ExitCode {
 fn usage() -> String {
     let lines = TASKS.iter().map(|Task(name, help, _)| format!("  {name:22} {help}\n"));
     format!("usage: cargo xtask TASK\n{}", lines.collect::<String>())
-}
-
-/// Runs one of the programs in `benches`.
-fn measure(program: &str, arguments: &[String]) -> Result<(), String> {
-    let mut command = cargo(&["run", "--release", "--package", "benches", "--bin", program]);
-    command.arg("--").args(arguments);
-    run::run(&mut command)
 }

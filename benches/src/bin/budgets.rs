@@ -1,9 +1,9 @@
-//! Budgets beside the timeouts of tower and tower-http: nanoseconds that a layer adds to a request.
+//! Budgets beside the timeouts of tower and tower-http: what a layer adds to a request.
 //!
-//! `cargo run --release -p benches --bin budgets`. All layers take turns within a round; the
-//! medians of the rounds are printed, and their ratios to tower's `Timeout`. `--only NAME --count
-//! N` runs one of them, for `valgrind --tool=callgrind`.
-#![expect(clippy::print_stdout, reason = "the table is the output")]
+//! `cargo xtask bench budgets`: nanoseconds. All layers take turns within a round; the table has the
+//! medians of the rounds, and their ratios to tower's `Timeout`. `cargo xtask bench
+//! budget-instructions`: instructions, by callgrind, which runs this program with the name of a
+//! layer, a number of calls and a number of polls.
 
 use core::convert::Infallible;
 use core::future::Future;
@@ -12,8 +12,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use std::env;
+use std::process::Command;
 use std::time::Instant;
 
+use bench_tables::{Report, Table, column};
 use http::{HeaderValue, Request, Response, StatusCode};
 use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
 use tower::timeout::TimeoutLayer;
@@ -68,32 +70,38 @@ where
     ns
 }
 
+/// The layers. The last ones read a header as well.
 const NAMES: [&str; 7] = [
-    "bare",
-    "tower",
-    "tower-http",
-    "tach",
-    "tach, header",
-    "tach, no extension",
-    "tach, no extension, header",
+    "no layer",
+    "tower's `Timeout`",
+    "tower-http's `TimeoutLayer`",
+    "tach `BudgetLayer`",
+    "tach `BudgetLayer::without_extension`",
+    "tach `BudgetLayer`, with the header",
+    "tach `BudgetLayer::without_extension`, with the header",
 ];
+/// The measure of the others.
+const TOWER: usize = 1;
+/// How many polls find a request pending, and the name of such requests.
+const WAITS: [(u32, &str); 2] = [(0, "ready at once"), (1, "pending once")];
 
 /// Measures one layer.
 async fn run(name: &str, waits: u32, calls: usize) -> f64 {
     let bare = service_fn(move |_: Request<()>| Answer { waits });
     let tach = BudgetLayer::new(TOTAL);
     let with_header = |layer: BudgetLayer| layer.with_header(GRPC_TIMEOUT, Syntax::Grpc);
-    match name {
-        "bare" => measure(&mut { bare }, calls).await,
-        "tower" => measure(&mut TimeoutLayer::new(TOTAL).layer(bare), calls).await,
-        "tower-http" => {
+    let at = NAMES.iter().position(|known| *known == name).expect("the name of a layer");
+    match at {
+        0 => measure(&mut { bare }, calls).await,
+        TOWER => measure(&mut TimeoutLayer::new(TOTAL).layer(bare), calls).await,
+        2 => {
             let status = StatusCode::GATEWAY_TIMEOUT;
             let layer = tower_http::timeout::TimeoutLayer::with_status_code(status, TOTAL);
             measure(&mut layer.layer(bare), calls).await
         }
-        "tach" => measure(&mut tach.layer(bare), calls).await,
-        "tach, header" => measure(&mut with_header(tach).layer(bare), calls).await,
-        "tach, no extension" => measure(&mut tach.without_extension().layer(bare), calls).await,
+        3 => measure(&mut tach.layer(bare), calls).await,
+        4 => measure(&mut tach.without_extension().layer(bare), calls).await,
+        5 => measure(&mut with_header(tach).layer(bare), calls).await,
         _ => measure(&mut with_header(tach.without_extension()).layer(bare), calls).await,
     }
 }
@@ -106,12 +114,26 @@ fn median(values: &mut [f64]) -> f64 {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    if let [_, name, _, calls, _, waits] = &arguments[..] {
+    if let [name, calls, waits] = &arguments[..] {
         let (calls, waits) = (calls.parse().expect("a count"), waits.parse().expect("a count"));
         run(name, waits, calls).await;
         return;
     }
-    for (title, waits) in [("ready at once", 0), ("pending once", 1)] {
+    let mut report = Report::new();
+    if arguments.iter().any(|argument| argument == "--instructions") {
+        report.table(of_instructions());
+    } else {
+        report.table(of_time().await);
+    }
+    report.end();
+}
+
+/// Returns the time that each layer adds.
+async fn of_time() -> Table {
+    let columns =
+        WAITS.map(|(_, title)| [column(title, "ns", 1), column(&format!("ratio, {title}"), "", 2)]);
+    let mut cells = vec![Vec::new(); NAMES.len()];
+    for (waits, _) in WAITS {
         let mut rounds = vec![Vec::new(); NAMES.len()];
         for _ in 0..ROUNDS {
             for (values, name) in rounds.iter_mut().zip(NAMES) {
@@ -119,10 +141,41 @@ async fn main() {
             }
         }
         let medians: Vec<_> = rounds.iter_mut().map(|values| median(values)).collect();
-        let added: Vec<_> = medians.iter().map(|ns| ns - medians[0]).collect();
-        println!("\n{title}: {:.0} ns without a layer", medians[0]);
-        for (name, ns) in NAMES.iter().zip(&added).skip(1) {
-            println!("{name:28} +{ns:6.1} ns  {:5.2} x tower's", ns / added[1]);
+        for (cells, ns) in cells.iter_mut().zip(&medians) {
+            let added = ns - medians[0];
+            cells.extend([vec![added], vec![added / (medians[TOWER] - medians[0])]]);
         }
     }
+    let mut table = Table::new("time that a layer adds", columns.concat());
+    for (name, cells) in NAMES.iter().zip(cells).skip(1) {
+        table.row(name, cells);
+    }
+    table
+}
+
+/// Returns the instructions that each layer adds.
+fn of_instructions() -> Table {
+    let all = WAITS.map(|(waits, _)| NAMES.map(|name| instructions(name, waits)));
+    let columns = WAITS.map(|(_, title)| column(title, "", 0));
+    let mut table = Table::new("instructions that a layer adds", columns);
+    for (at, name) in NAMES.iter().enumerate().skip(1) {
+        table.row(name, all.map(|counts| vec![counts[at] - counts[0]]));
+    }
+    table
+}
+
+/// Returns the instructions of a call, with those of its request and response.
+fn instructions(name: &str, waits: u32) -> f64 {
+    const CALLS: [u32; 2] = [1_000, 11_000];
+    let [few, many] = CALLS.map(|calls| {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        valgrind.arg(env::current_exe().expect("this program has a path"));
+        let output = valgrind.args([name, &calls.to_string(), &waits.to_string()]).output();
+        let report = output.expect("valgrind is installed").stderr;
+        let report = String::from_utf8_lossy(&report);
+        let count = report.lines().find_map(|line| line.split_once("Collected : "));
+        count.and_then(|(_, count)| count.trim().parse::<f64>().ok()).expect("a count")
+    });
+    (many - few) / f64::from(CALLS[1] - CALLS[0])
 }

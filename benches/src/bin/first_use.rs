@@ -1,12 +1,13 @@
-//! The first use of tach in a fresh process: `cargo xtask first-use`.
+//! The first use of tach in a fresh process: `cargo xtask bench first-use`.
 //!
 //! This program links no other clock, since some calibrate for tens of milliseconds before `main`.
-#![expect(clippy::print_stdout, reason = "the figures are this program's output")]
+#![expect(clippy::print_stdout, reason = "hands its figure to its parent")]
 
 use std::env;
 use std::process::Command;
 use std::time::Instant as StdInstant;
 
+use bench_tables::{Report, Table, column};
 use tach_core::{Instant, unix_nanos};
 
 /// The argument that makes this program measure.
@@ -28,8 +29,12 @@ fn main() {
         .collect();
     all_us.sort_by(f64::total_cmp);
     let [p50, p90, p99] = [50, 90, 99].map(|percent| all_us[PROCESSES * percent / 100]);
-    println!("first Instant::now(), unix_nanos() and elapsed() of {PROCESSES} processes:");
-    println!("p50 {p50:.1} us, p90 {p90:.1} us, p99 {p99:.1} us");
+    let columns = ["p50", "p90", "p99"].map(|name| column(name, "µs", 1));
+    let mut table = Table::new(&format!("the first use in each of {PROCESSES} processes"), columns);
+    table.row("tach Instant::now(), unix_nanos() and elapsed()", [vec![p50], vec![p90], vec![p99]]);
+    let mut report = Report::new();
+    report.table(table);
+    report.end();
 }
 
 fn first_use_ns() -> u128 {

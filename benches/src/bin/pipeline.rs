@@ -8,12 +8,12 @@
 //! with several sinks of one format, each with its own file.
 //!
 //! ```sh
-//! cargo run --release -p benches --bin pipeline -- [PART OF A NAME]
+//! cargo xtask bench pipeline [PART OF A NAME]
 //! ```
 //!
 //! If `TACH_QUILL` names the library of `benches/quill`, quill is among them.
 
-#![expect(clippy::print_stdout, reason = "prints a table")]
+#![expect(clippy::print_stdout, reason = "hands a figure to its parent")]
 
 use core::slice;
 use core::time::Duration;
@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use std::{env, fs, thread};
 
+use bench_tables::{Report, Table, column, figures};
 use benches::loggers::{self, Opened, Subject, in_a_process, path};
 
 const BURSTS: usize = 3_000;
@@ -40,34 +41,48 @@ fn main() {
         return;
     }
     let wanted = arguments.first().map_or("", String::as_str);
-    println!(
-        "| | bursts p50 / p99 / p99.9 ns | of 2 threads | of 4 | flooded p50 ns | M/s 1 / 2 / 4 threads |"
-    );
-    println!("|---|---|---|---|---|---|");
     let subjects = || loggers::subjects().filter(|subject| subject.name.contains(wanted));
+    let mut report = Report::new();
+    let columns = [
+        column("bursts p50 / p99 / p99.9", "ns", 0),
+        column("of 2 threads", "ns", 0),
+        column("of 4", "ns", 0),
+        column("flooded p50", "ns", 0),
+        column("events of 1 / 2 / 4 threads", "M/s", 2),
+    ];
+    let mut table = Table::new("calls of a logger", columns);
     for Subject { name, .. } in subjects() {
+        eprintln!("{name}");
         let [bursts, of_two, of_four, flooded, one, two, four] =
             ["bursts", "bursts-2", "bursts-4", "flooded", "1", "2", "4"]
-                .map(|what| in_a_process(name, what));
-        println!(
-            "| {name} | {bursts} | {of_two} | {of_four} | {flooded} | {one} / {two} / {four} |"
-        );
+                .map(|what| figures(&in_a_process(name, what)));
+        table.row(name, [bursts, of_two, of_four, flooded, [one, two, four].concat()]);
     }
-    println!(
-        "\n| | bursts of 8 threads | of 64 | M/s 8 / 64 threads | messages of 100 B | 1 kB | 8 kB | 100 kB |"
-    );
-    println!("|---|---|---|---|---|---|---|---|");
+    report.table(table);
+    let mut columns = vec![
+        column("bursts of 8 threads", "ns", 0),
+        column("of 64", "ns", 0),
+        column("events of 8 / 64 threads", "M/s", 2),
+    ];
+    columns.extend(LENGTHS.map(|bytes| column(&format!("a message of {bytes} B"), "ns", 0)));
+    let mut table = Table::new("many threads, and long messages", columns);
     for Subject { name, .. } in subjects() {
+        eprintln!("{name}");
         let [few, many, few_rate, many_rate] =
-            ["bursts-8", "bursts-64", "8", "64"].map(|what| in_a_process(name, what));
-        let lengths = LENGTHS.map(|bytes| in_a_process(name, &format!("message-{bytes}")));
-        let lengths = lengths.join(" | ");
-        println!("| {name} | {few} | {many} | {few_rate} / {many_rate} | {lengths} |");
+            ["bursts-8", "bursts-64", "8", "64"].map(|what| figures(&in_a_process(name, what)));
+        let mut cells = vec![few, many, [few_rate, many_rate].concat()];
+        let of_length = |bytes| figures(&in_a_process(name, &format!("message-{bytes}")));
+        cells.extend(LENGTHS.map(of_length));
+        table.row(name, cells);
     }
+    report.table(table);
     if OF_SINKS.contains(wanted) {
-        println!("\n| | M/s to 1 / 4 / 8 sinks |\n|---|---|");
-        println!("| {OF_SINKS} | {} |", SINKS.map(|what| in_a_process(OF_SINKS, what)).join(" / "));
+        let mut table = Table::new("several sinks", [column("to 1 / 4 / 8 sinks", "M/s", 2)]);
+        let of_sinks = |what| figures(&in_a_process(OF_SINKS, what));
+        table.row(OF_SINKS, [SINKS.map(of_sinks).concat()]);
+        report.table(table);
     }
+    report.end();
 }
 
 /// Measures one thing. `what` is a number of threads, or the name of a measurement.

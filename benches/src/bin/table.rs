@@ -1,9 +1,9 @@
-//! A table of ratios: `cargo xtask bench`. With a word: the groups whose names contain it, also
-//! with several threads at once.
+//! Tables of ratios: `cargo xtask bench clocks`. With a word: the groups whose names contain it,
+//! also with several threads at once. With `--quick`: fewer rounds.
 //!
 //! All clocks of a group run in turn, round after round, so that a change of the machine's speed
 //! affects all of them. The best round of each counts.
-#![expect(clippy::print_stdout, reason = "the table is this program's output")]
+#![expect(clippy::print_stdout, reason = "says how it measures")]
 
 use core::num::NonZero;
 use core::time::Duration;
@@ -13,6 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant as StdInstant;
 
+use bench_tables::{Report, Table, column};
 use benches::{Group, Subject, enforced, groups, thread_time};
 
 /// The argument that makes this program print only the group with enforced order.
@@ -23,22 +24,25 @@ fn main() {
     let quick = arguments.iter().any(|argument| argument == "--quick");
     let (rounds, iterations) = if quick { (30, 20_000) } else { (200, 50_000) };
     if arguments.iter().any(|argument| argument == ENFORCED) {
-        print_group(&enforced(), rounds, iterations);
+        let table = of_group(&enforced(), rounds, iterations);
+        println!("{}", serde_json::to_string(&table).expect("a table is JSON"));
         return;
     }
     println!("best of {rounds} rounds of {iterations} calls, all clocks in turn\n");
+    let mut report = Report::new();
     if let Some(word) = arguments.iter().find(|argument| !argument.starts_with("--")) {
         for group in groups().iter().filter(|group| group.name.contains(word)) {
-            print_group(group, rounds, iterations);
-            print_threads(group, rounds, iterations);
+            report.table(of_group(group, rounds, iterations));
+            report.table(of_threads(group, rounds, iterations));
         }
-        return;
+    } else {
+        for group in groups() {
+            report.table(of_group(&group, rounds, iterations));
+        }
+        report.table(of_enforced(&arguments));
+        report.table(of_threads(&groups()[0], rounds, iterations));
     }
-    for group in groups() {
-        print_group(&group, rounds, iterations);
-    }
-    print_enforced(&arguments);
-    print_threads(&groups()[0], rounds, iterations);
+    report.end();
 }
 
 fn best_of(subjects: &[Subject], rounds: u32, iterations: u64) -> Vec<f64> {
@@ -51,39 +55,30 @@ fn best_of(subjects: &[Subject], rounds: u32, iterations: u64) -> Vec<f64> {
     best
 }
 
-fn print_group(group: &Group, rounds: u32, iterations: u64) {
+fn of_group(group: &Group, rounds: u32, iterations: u64) -> Table {
     let best = best_of(&group.subjects, rounds, iterations);
-    println!("{:32} {:>9} {:>8}", group.name, "ns", "ratio");
+    let mut table = Table::new(group.name, [column("a call", "ns", 2), column("ratio", "", 2)]);
     for (subject, ns) in group.subjects.iter().zip(&best) {
-        println!("  {:30} {ns:>9.2} {:>8.3}", subject.name, ns / best[0]);
+        table.row(subject.name, [vec![*ns], vec![ns / best[0]]]);
     }
-    println!();
+    table
 }
 
-/// Prints the group with enforced order from another process: order is enforced for a whole
+/// Returns the group with enforced order from another process: order is enforced for a whole
 /// process.
-fn print_enforced(arguments: &[String]) {
+fn of_enforced(arguments: &[String]) -> Table {
     let program = env::current_exe().expect("this program has a path");
     let mut child = Command::new(program);
-    let status = child.arg(ENFORCED).args(arguments).env("TACH_ORDER", "enforced").status();
-    assert!(status.expect("this program starts again").success(), "its group is not printed");
+    let child = child.arg(ENFORCED).args(arguments).env("TACH_ORDER", "enforced");
+    let output = child.output().expect("this program starts again");
+    serde_json::from_slice(&output.stdout).expect("a table")
 }
 
-/// Prints the CPU time of a call on one, two and eight threads at once: the median of the rounds
+/// Returns the CPU time of a call on one, two and eight threads at once: the median of the rounds
 /// that nothing disturbed. The ratios are to the first clock on as many threads, and all clocks run
 /// in turn here too.
-fn print_threads(group: &Group, rounds: u32, iterations: u64) {
+fn of_threads(group: &Group, rounds: u32, iterations: u64) -> Table {
     const THREADS: [usize; 3] = [1, 2, 8];
-    println!(
-        "{:32} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7}",
-        format!("{}, ns of a core", group.name),
-        "1 thread",
-        "2",
-        "8",
-        "ratio 1",
-        "2",
-        "8"
-    );
     let mut all = vec![[const { Vec::new() }; 3]; group.subjects.len()];
     for _ in 0..rounds / 2 {
         for (all, subject) in all.iter_mut().zip(&group.subjects) {
@@ -93,15 +88,17 @@ fn print_threads(group: &Group, rounds: u32, iterations: u64) {
         }
     }
     let medians: Vec<_> = all.into_iter().map(|all| all.map(median)).collect();
+    let name = format!("{}, CPU time", group.name);
+    let columns = THREADS.map(|threads| {
+        let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+        [column(&threads, "ns", 2), column(&format!("ratio of {threads}"), "", 2)]
+    });
+    let mut table = Table::new(&name, columns.concat());
     for (subject, ns) in group.subjects.iter().zip(&medians) {
-        let [one, two, eight] = ns;
-        let [by_one, by_two, by_eight] = [0, 1, 2].map(|at: usize| ns[at] / medians[0][at]);
-        println!(
-            "  {:30} {one:>8.2} {two:>8.2} {eight:>8.2} {by_one:>7.3} {by_two:>7.3} {by_eight:>7.3}",
-            subject.name,
-        );
+        let cells = ns.iter().zip(&medians[0]).map(|(ns, first)| [vec![*ns], vec![ns / first]]);
+        table.row(subject.name, cells.collect::<Vec<_>>().concat());
     }
-    println!();
+    table
 }
 
 /// Returns the median, or NaN if there are no values.

@@ -6,16 +6,17 @@
 //! count towards the CPU time, also the one that logs.
 //!
 //! ```sh
-//! cargo run --release -p benches --bin whole_process -- [ROUNDS]
+//! cargo xtask bench whole-process [ROUNDS]
 //! ```
 
-#![expect(clippy::print_stdout, reason = "prints a table")]
+#![expect(clippy::print_stdout, reason = "hands a figure to its parent")]
 
 use core::time::Duration;
 use std::sync::Barrier;
 use std::time::Instant;
 use std::{env, fs, thread};
 
+use bench_tables::{Column, Report, Table, column};
 use benches::loggers::{self, Opened, Subject, in_a_process, path};
 
 /// The numbers of records that one thread logs a second.
@@ -61,14 +62,41 @@ fn main() {
             }
         }
     }
-    println!("| | {} |", whats.iter().map(|what| **what).collect::<Vec<_>>().join(" | "));
-    println!("|---{}|", "|---".repeat(whats.len()));
-    for (name, results) in compared.iter().zip(results) {
-        let medians = results.into_iter().map(|mut of_rounds| {
+    let medians = results.into_iter().map(|results| {
+        results.into_iter().map(|mut of_rounds| {
             of_rounds.sort_by(f64::total_cmp);
-            format!("{:.3}", of_rounds[of_rounds.len() / 2])
-        });
-        println!("| {name} | {} |", medians.collect::<Vec<_>>().join(" | "));
+            vec![of_rounds[of_rounds.len() / 2]]
+        })
+    });
+    let medians: Vec<Vec<_>> = medians.map(Iterator::collect).collect();
+    let is_of_time =
+        |what: &str| what == "idle" || what == "after threads" || RATES.contains(&what);
+    let mut report = Report::new();
+    for (title, wanted) in
+        [("CPU time of a process", true), ("memory, and the time to the file", false)]
+    {
+        let chosen: Vec<_> =
+            (0..whats.len()).filter(|&at| is_of_time(whats[at]) == wanted).collect();
+        let columns: Vec<_> = chosen.iter().map(|&at| named_column(whats[at])).collect();
+        let mut table = Table::new(title, columns);
+        for (name, medians) in compared.iter().zip(&medians) {
+            table.row(name, chosen.iter().map(|&at| medians[at].clone()).collect::<Vec<_>>());
+        }
+        report.table(table);
+    }
+    report.end();
+}
+
+/// Returns the column of one measurement.
+fn named_column(what: &str) -> Column {
+    match what {
+        "idle" => column("idle", "%", 3),
+        "after threads" => column("10/s after 1,000 threads ended", "%", 2),
+        "of a thread" => column("a thread that logged once", "KiB", 1),
+        "of a busy thread" => column("that logged 1,000 records", "KiB", 1),
+        "ended" => column("after 4,000 threads ended", "KiB", 0),
+        "latency" => column("p99 to the file", "ms", 1),
+        rate => column(&format!("{rate}/s"), "%", 2),
     }
 }
 

@@ -4,12 +4,12 @@
 //! and closed. A request has 12 spans: the root, a handler within it, and ten queries within that,
 //! each with two attributes, and after every other query an event. Each measurement is a process of
 //! its own, and so is the server that receives the spans. The table shows the medians of all
-//! rounds, and beside the flood, the share of the spans that arrived.
+//! rounds, and the share of the spans of the flood that arrived.
 //!
 //! fastrace has a program of its own, since its spans are not tracing's, and its own exporter.
 //!
 //! ```sh
-//! cargo run --release --manifest-path otel-tests/Cargo.toml --bin span_costs -- [ROUNDS]
+//! cargo xtask bench spans [ROUNDS]
 //! ```
 
 #![expect(clippy::cast_precision_loss, reason = "the figures are far below 2^53")]
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use bench_tables::{Report, Table, column};
 use fastrace_opentelemetry::OpenTelemetryReporter;
 use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::TracerProvider as _;
@@ -87,24 +88,35 @@ fn main() {
             counted.fetch_add(count as u64, Ordering::Relaxed);
         }
     });
-    println!("{:24}{}", "", WHATS.map(|what| format!("{what:>16}")).concat());
+    let of_what = |what: &&str| match what.rsplit_once(' ') {
+        Some((name, unit)) => column(name, unit, 0),
+        None => column(what, "", 0),
+    };
+    let mut columns: Vec<_> = WHATS.iter().map(of_what).collect();
+    columns.push(column("arrived, flooded", "%", 0));
+    let mut table = Table::new("spans on their way to a collector", columns);
     for way in WAYS {
-        print!("{way:24}");
-        for what in WHATS {
+        eprintln!("{way}");
+        let mut share = Vec::new();
+        let medians = WHATS.map(|what| {
             let before = arrived.load(Ordering::Relaxed);
             let mut all: Vec<f64> =
                 (0..rounds).map(|_| in_a_process(way, what, &endpoint)).collect();
             all.sort_by(f64::total_cmp);
-            print!("{:>16.1}", all[all.len() / 2]);
             if what == "flooded ns" {
                 thread::sleep(Duration::from_secs(1));
                 let sent = (2 * FLOOD * THREADS * rounds) as f64;
-                let share = (arrived.load(Ordering::Relaxed) - before) as f64 / sent;
-                print!(" ({:.0} %)", 100.0 * share);
+                share.push(100.0 * (arrived.load(Ordering::Relaxed) - before) as f64 / sent);
             }
-        }
-        println!();
+            vec![all[all.len() / 2]]
+        });
+        let mut cells = medians.to_vec();
+        cells.push(share);
+        table.row(way, cells);
     }
+    let mut report = Report::new();
+    report.table(table);
+    report.end();
 }
 
 fn in_a_process(way: &str, what: &str, endpoint: &str) -> f64 {

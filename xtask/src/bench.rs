@@ -1,0 +1,138 @@
+//! The benchmarks, their records, and the documents that quote them.
+
+mod documents;
+mod record;
+
+use std::env;
+use std::fs;
+use std::process::Command;
+
+use bench_tables::{FILE, Table};
+
+use self::record::Record;
+use crate::run::{self, cargo, run};
+
+/// A program that prints tables.
+pub(crate) struct Benchmark {
+    name: &'static str,
+    /// The manifest of its workspace.
+    workspace: &'static str,
+    package: &'static str,
+    program: &'static str,
+    /// What the whole measurement is started with.
+    arguments: &'static [&'static str],
+}
+
+const OWN: &str = "Cargo.toml";
+
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "clocks",
+        workspace: OWN,
+        package: "benches",
+        program: "table",
+        arguments: &[],
+    },
+    Benchmark {
+        name: "otel",
+        workspace: OWN,
+        package: "benches",
+        program: "table",
+        arguments: &["otel"],
+    },
+    Benchmark {
+        name: "first-use",
+        workspace: OWN,
+        package: "benches",
+        program: "first_use",
+        arguments: &[],
+    },
+    Benchmark {
+        name: "pipeline",
+        workspace: OWN,
+        package: "benches",
+        program: "pipeline",
+        arguments: &[],
+    },
+    Benchmark {
+        name: "whole-process",
+        workspace: OWN,
+        package: "benches",
+        program: "whole_process",
+        arguments: &[],
+    },
+    Benchmark {
+        name: "budgets",
+        workspace: OWN,
+        package: "benches",
+        program: "budgets",
+        arguments: &[],
+    },
+    Benchmark {
+        name: "budget-instructions",
+        workspace: OWN,
+        package: "benches",
+        program: "budgets",
+        arguments: &["--instructions"],
+    },
+    Benchmark {
+        name: "spans",
+        workspace: "otel-tests/Cargo.toml",
+        package: "otel-tests",
+        program: "span_costs",
+        arguments: &[],
+    },
+];
+
+/// Runs a benchmark and writes its record, or fills the documents from the records, or compares
+/// them.
+pub(crate) fn run_or_check(arguments: &[String]) -> Result<(), String> {
+    match arguments.split_first() {
+        Some((flag, [])) if flag == "--check" => check(),
+        Some((flag, [])) if flag == "--tables" => documents::fill_all(&record::all()?),
+        Some((name, own)) => measure(named(name)?, own),
+        None => Err(format!("bench needs --check, --tables, or a benchmark: {}", names())),
+    }
+}
+
+/// Compares the documents with the records.
+pub(crate) fn check() -> Result<(), String> {
+    documents::check_all(&record::all()?)
+}
+
+fn named(name: &str) -> Result<&'static Benchmark, String> {
+    let found = BENCHMARKS.iter().find(|one| one.name == name);
+    found.ok_or_else(|| format!("\"{name}\" is not a benchmark; these are: {}", names()))
+}
+
+fn names() -> String {
+    BENCHMARKS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs a benchmark. Writes a record if it is the whole measurement: with arguments of the caller's
+/// it may be shorter, or a part.
+fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return run(command(benchmark).args(arguments));
+    }
+    // First, so that no measurement is lost if the facts can't be had.
+    let mut record = Record::begin(benchmark)?;
+    let path = env::temp_dir().join(format!("tach-tables-{}.json", std::process::id()));
+    run(command(benchmark).args(benchmark.arguments).env(FILE, &path))?;
+    let text = fs::read_to_string(&path).map_err(|error| format!("no tables: {error}"))?;
+    fs::remove_file(&path).ok();
+    record.tables = serde_json::from_str::<Vec<Table>>(&text)
+        .map_err(|error| format!("the tables of {}: {error}", benchmark.name))?;
+    record.write()
+}
+
+fn command(benchmark: &Benchmark) -> Command {
+    let Benchmark { workspace, package, program, .. } = benchmark;
+    let mut command = cargo(&["run", "--release", "--locked", "--manifest-path", workspace]);
+    command.args(["--package", package, "--bin", program]);
+    if *workspace != OWN {
+        command.env("CARGO_TARGET_DIR", run::target().join(package));
+    }
+    command.arg("--");
+    command
+}
