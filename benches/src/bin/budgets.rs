@@ -1,7 +1,7 @@
-//! Budgets beside the timeouts of tower and tower-http: what a layer adds to a request.
+//! Budgets beside the timeouts of tower and tower-http: the cost that a layer adds to a request.
 //!
-//! `cargo xtask bench budgets`: nanoseconds. All layers take turns within a round; the table has the
-//! medians of the rounds, and their ratios to tower's `Timeout`. `cargo xtask bench
+//! `cargo xtask bench budgets`: nanoseconds. All layers take turns within a round; the table has
+//! the medians of the rounds, and their ratios to tower's `Timeout`. `cargo xtask bench
 //! budget-instructions`: instructions, by callgrind, which runs this program with the name of a
 //! layer, a number of calls and a number of polls.
 

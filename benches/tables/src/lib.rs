@@ -1,5 +1,5 @@
-//! The tables of the benchmarks. A benchmark prints them as Markdown, `cargo xtask bench` keeps them
-//! as JSON, and BENCHMARKS.md has them from there.
+//! The tables of the benchmarks. A benchmark prints them as Markdown, `cargo xtask bench` keeps
+//! them as JSON, and BENCHMARKS.md has them from there.
 
 use core::fmt;
 use std::{env, fs};
@@ -23,7 +23,7 @@ pub struct Table {
 /// The heading of a column, and how its figures are printed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// The name. That of a column of several figures is divided by " / ", as they are.
+    /// The name. In a column of several figures it is divided by " / ", as they are.
     pub name: String,
     /// The unit, or nothing for a ratio or a number.
     pub unit: String,
@@ -31,7 +31,7 @@ pub struct Column {
     pub decimals: usize,
 }
 
-/// What was measured of one subject.
+/// The figures of one subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The subject.

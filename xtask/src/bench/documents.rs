@@ -75,7 +75,7 @@ fn compare(document: &str, text: &str, records: &[Record]) -> Result<Compared, S
             let lines = here.lines().zip(quotation.text.lines());
             let same = lines.take_while(|(here, there)| here == there).count();
             let [here, there] =
-                [here, &quotation.text].map(|text| text.lines().nth(same).unwrap_or_default());
+                [here, &quotation.text].map(|text| first_text(text.lines().skip(same)));
             let place = format!("{document}:{}", at(start) + same);
             compared.differences.push(format!(
                 "{place}: \"{here}\" is in the document, \"{there}\" in the record {}",
@@ -90,6 +90,10 @@ fn compare(document: &str, text: &str, records: &[Record]) -> Result<Compared, S
     }
     compared.filled.push_str(rest);
     Ok(compared)
+}
+
+fn first_text<'a>(mut lines: impl Iterator<Item = &'a str>) -> &'a str {
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
 struct Quotation {
@@ -178,7 +182,12 @@ mod tests {
         let (start, end) = RIGHT.split_once("| now() | cost").unwrap();
         let (_, end) = end.split_once("8.47 |\n\n").unwrap();
         let empty = format!("{}\n{end}", start.trim_end());
-        assert_eq!(compare("D.md", &empty, &records()).unwrap().filled, RIGHT);
+        let compared = compare("D.md", &empty, &records()).unwrap();
+        assert_eq!(compared.filled, RIGHT);
+        let header = "| now() | cost, ns |";
+        let expected =
+            format!("D.md:4: \"\" is in the document, \"{header}\" in the record clocks-a");
+        assert_eq!(compared.differences, [expected]);
     }
 
     #[test]
