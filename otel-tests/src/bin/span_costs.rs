@@ -36,7 +36,7 @@ use tach_pipeline::{Durations, Otlp, Pipeline, Sampling, Sink, Tail};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-const WAYS: [&str; 9] = [
+const WAYS: [&str; 11] = [
     "registry",
     "tach",
     "tach, tail",
