@@ -2,10 +2,11 @@
 
 use crate::files;
 use crate::run::{cargo, root, run, target};
-use crate::workspace;
+use crate::workspace::{self, Package};
 
-/// Checks the published packages with every direct dependency at the lowest version that its
+/// Checks the published libraries with every direct dependency at the lowest version that its
 /// requirement allows. Dependencies that only other platforms need are resolved, but not compiled.
+/// (Nobody chooses old versions for a program.)
 ///
 /// The packages are copied without their dev-dependencies, whose bounds nobody but this workspace
 /// meets.
@@ -14,7 +15,7 @@ pub(crate) fn check() -> Result<(), String> {
     let sources = copy.join("packages");
     files::fresh_folder(&sources)?;
     let mut members = Vec::new();
-    for package in workspace::published()? {
+    for package in workspace::published()?.into_iter().filter(Package::has_library) {
         let to = sources.join(package.name());
         files::copy_folder(&package.folder().join("src"), &to.join("src"))?;
         let manifest = files::read(&package.folder().join("Cargo.toml"))?;
