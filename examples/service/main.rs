@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example service              serve until Ctrl-C
 //! cargo run --release --example service -- --demo    drive itself, print a summary, stop
+//! cargo run --release --example service -- --sdk     spans through OpenTelemetry's SDK
 //! cargo run --release --example service -- --listen 127.0.0.1:3001 --upstream 127.0.0.1:3000
 //! ```
 //!
@@ -10,15 +11,15 @@
 //! announces the time that is left. `curl -H "grpc-timeout: 60m" 127.0.0.1:3001/relay/left` shows
 //! it.
 //!
-//! It prints logs on standard error and spans on standard output. If `OTEL_EXPORTER_OTLP_ENDPOINT`
-//! is set, spans and the events of tracing go there by OTLP, configured by the standard `OTEL_*`
-//! variables.
+//! It prints logs on standard error. If `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans and logs go
+//! there by OTLP, configured by the standard `OTEL_*` variables: from tach's pipeline or, with
+//! `--sdk`, from tracing-opentelemetry and the SDK, with tach's clock. At its end it prints how long
+//! the spans took; with `--sdk` and without a collector, each span.
 
 mod app;
 mod demo;
 mod options;
 mod relay;
-mod span_lines;
 mod telemetry;
 
 use core::error::Error;
@@ -32,6 +33,7 @@ use tokio::sync::oneshot;
 
 use crate::options::Options;
 use crate::relay::Upstream;
+use crate::telemetry::Telemetry;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(problem) => {
             eprintln!(
-                "service: {problem}\nusage: service [--demo] [--listen ADDRESS:PORT] [--upstream ADDRESS:PORT]"
+                "service: {problem}\nusage: service [--demo] [--sdk] [--listen ADDRESS:PORT] [--upstream ADDRESS:PORT]"
             );
             return ExitCode::from(2);
         }
@@ -55,10 +57,10 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
-    // The exporter's HTTP client must be created and dropped outside the runtime.
-    let telemetry = telemetry::start()?;
+    // The HTTP client of the SDK's exporter must be created and dropped outside the runtime.
+    let telemetry = Telemetry::start(options.sdk)?;
     let summary = Runtime::new()?.block_on(serve(options));
-    // Exports the queue: no span of an answered request is lost.
+    // Sends what is left: no span of an answered request is lost.
     telemetry.shutdown()?;
     if let Some(summary) = summary? {
         demo::print(&summary);

@@ -7,17 +7,20 @@ pub(crate) struct Options {
     /// Whether to drive the service, print a summary and stop.
     pub(crate) demo: bool,
     pub(crate) listen: String,
+    /// Whether spans go through OpenTelemetry's SDK.
+    pub(crate) sdk: bool,
     /// Another instance, which does the work of `/relay`.
     pub(crate) upstream: Option<String>,
 }
 
 impl Options {
     pub(crate) fn from_args() -> Result<Self, String> {
-        let (mut demo, mut listen, mut upstream) = (false, None, None);
+        let (mut demo, mut sdk, mut listen, mut upstream) = (false, false, None, None);
         let mut arguments = env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--demo" => demo = true,
+                "--sdk" => sdk = true,
                 "--listen" => {
                     let address = arguments.next().ok_or("--listen needs an address and a port")?;
                     listen = Some(address);
@@ -32,6 +35,6 @@ impl Options {
         }
         // The demo works with any free port.
         let default = if demo { "127.0.0.1:0" } else { "127.0.0.1:3000" };
-        Ok(Self { demo, listen: listen.unwrap_or_else(|| default.to_owned()), upstream })
+        Ok(Self { demo, listen: listen.unwrap_or_else(|| default.to_owned()), sdk, upstream })
     }
 }

@@ -1,20 +1,33 @@
 //! The example service, configured only by OpenTelemetry's standard variables.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use otel_tests::{Collector, nanos, program};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The number of requests in the service's demo.
 const REQUESTS: usize = 40;
 
 #[test]
 fn the_service_exports_by_the_standard_variables_alone() {
+    exports_by_the_standard_variables_alone(&[], |_| {});
+}
+
+#[test]
+fn with_the_sdk_the_service_exports_the_same() {
+    exports_by_the_standard_variables_alone(&["--sdk"], |resource| {
+        assert!(attribute(resource, "tach.clock.source").is_some(), "{resource}");
+    });
+}
+
+fn exports_by_the_standard_variables_alone(options: &[&str], check: fn(&Value)) {
     let (Some(service), Some(collector)) = (program("SERVICE_BIN"), Collector::start()) else {
         return;
     };
     let output = Command::new(service)
         .args(["--demo", "--listen", "127.0.0.1:0"])
+        .args(options)
         .env_clear()
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint())
         .env("OTEL_SERVICE_NAME", "checkout")
@@ -25,9 +38,18 @@ fn the_service_exports_by_the_standard_variables_alone() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 
-    let spans = collector.received("spans", REQUESTS);
-    for span in &spans {
-        assert!(nanos(span, "startTimeUnixNano") <= nanos(span, "endTimeUnixNano"), "{span}");
+    let is_request = |span: &Value| text(span, "name").starts_with("GET /");
+    // The number of steps depends on how busy the machine is.
+    let mut spans = collector.received("spans", REQUESTS);
+    while spans.iter().filter(|span| is_request(span)).count() < REQUESTS {
+        spans = collector.received("spans", spans.len() + 1);
+    }
+    let (requests, steps): (Vec<_>, Vec<_>) = spans.into_iter().partition(is_request);
+    let ids = |key| requests.iter().map(|span| text(span, key)).collect::<BTreeSet<_>>();
+    assert_eq!(ids("traceId").len(), REQUESTS, "a trace a request");
+    let requests = ids("spanId");
+    for step in &steps {
+        assert!(requests.contains(text(step, "parentSpanId")), "{step}");
     }
     for record in collector.received("logRecords", 1) {
         let [time, observed] =
@@ -36,13 +58,19 @@ fn the_service_exports_by_the_standard_variables_alone() {
     }
     let resources = collector.all("resource");
     assert!(resources.len() >= 2, "one for spans, one for records");
-    for resource in resources {
-        let attributes = resource["attributes"].as_array().expect("it has attributes");
-        let value = |key: &str| {
-            attributes.iter().find(|one| one["key"] == key).map(|one| one["value"].clone())
-        };
-        assert_eq!(value("service.name"), Some(json!({"stringValue": "checkout"})));
-        assert_eq!(value("deployment.environment.name"), Some(json!({"stringValue": "test"})));
-        assert!(value("tach.clock.source").is_some(), "{resource}");
+    for resource in &resources {
+        let string = |value| Some(json!({"stringValue": value}));
+        assert_eq!(attribute(resource, "service.name"), string("checkout"));
+        assert_eq!(attribute(resource, "deployment.environment.name"), string("test"));
+        check(resource);
     }
+}
+
+fn text<'a>(span: &'a Value, key: &str) -> &'a str {
+    span[key].as_str().unwrap_or_else(|| panic!("{span} has no {key}"))
+}
+
+fn attribute(resource: &Value, key: &str) -> Option<Value> {
+    let attributes = resource["attributes"].as_array().expect("it has attributes");
+    attributes.iter().find(|one| one["key"] == key).map(|one| one["value"].clone())
 }

@@ -20,7 +20,20 @@ fn service() -> Command {
 
 #[test]
 fn the_demo_drives_itself_and_stops() {
-    let output = service().arg("--demo").output().unwrap();
+    let spans = run_demo(&[]);
+    let requests = spans.lines().find(|line| line.starts_with("request ")).unwrap();
+    assert!(requests.contains(" 40 spans, p50 "), "{spans}");
+}
+
+#[test]
+fn the_demo_runs_with_the_sdk() {
+    let spans = run_demo(&["--sdk"]);
+    assert_eq!(spans.lines().filter(|line| line.contains(" GET /")).count(), 40, "{spans}");
+}
+
+/// Returns what is printed of spans.
+fn run_demo(options: &[&str]) -> String {
+    let output = service().arg("--demo").args(options).output().unwrap();
     let (stdout, stderr) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success(), "{stderr}");
@@ -32,12 +45,12 @@ fn the_demo_drives_itself_and_stops() {
     assert!(answered_504 > 0, "{stderr}");
     assert!(summary.contains(&format!("{answered_504} exhausted, 5 headers")), "{summary}");
     assert!(summary.contains("source:"), "{summary}");
-    // Nothing is lost: one access-log line and one span a request.
+    // Nothing is lost: one access-log line a request, and the callers count the spans.
     assert_eq!(
         stderr.lines().filter(|line| line.contains(" INFO  service::app: GET /")).count(),
         40
     );
-    assert_eq!(spans.lines().filter(|line| line.contains(" GET /")).count(), 40);
+    spans.to_owned()
 }
 
 /// The second instance asks the first one, and sends it the rest of its time.
@@ -106,16 +119,21 @@ fn an_address_in_use_is_named() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_drains_and_loses_nothing() {
-    for signal in ["INT", "TERM"] {
+    let direct = [" 2 spans, ", " 1 spans, "].as_slice();
+    let sdk = [" GET /work/50\n", " work\n", " GET /\n"].as_slice();
+    for (signal, options, spans) in
+        [("INT", [].as_slice(), direct), ("TERM", &[], direct), ("INT", &["--sdk"], sdk)]
+    {
         // A busy machine may exhaust the request's budget of 100 ms.
-        while !drains_and_loses_nothing(signal) {}
+        while !drains_and_loses_nothing(signal, options, spans) {}
     }
 }
 
 /// Returns false if the request's budget was exhausted.
 #[cfg(unix)]
-fn drains_and_loses_nothing(signal: &str) -> bool {
-    let mut child = service().args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+fn drains_and_loses_nothing(signal: &str, options: &[&str], spans: &[&str]) -> bool {
+    let listen = ["--listen", "127.0.0.1:0"];
+    let mut child = service().args(listen).args(options).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let address = read_address(&mut stderr);
 
@@ -142,10 +160,9 @@ fn drains_and_loses_nothing(signal: &str) -> bool {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{log}");
     assert!(log.contains("draining"), "{log}");
-    let spans = String::from_utf8(output.stdout).unwrap();
-    for span in ["GET /work/50", "work", "GET /"] {
-        let found = spans.lines().any(|line| line.ends_with(&format!(" {span}")));
-        assert!(found, "no span {span} in {spans}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for span in spans {
+        assert!(printed.contains(span), "no {span:?} in {printed}");
     }
     !is_exhausted
 }
