@@ -1,6 +1,7 @@
 //! The examples, run as processes.
 
 mod event_time;
+mod flight_recorder;
 mod log;
 mod paused_time;
 mod pipeline;
