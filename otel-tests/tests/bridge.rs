@@ -14,15 +14,26 @@ use opentelemetry::trace::{
     SpanContext, Status, TraceContextExt as _, Tracer as _, TracerProvider as _,
 };
 use opentelemetry::{Context, KeyValue, global};
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use otel_tests::{Requests, serve};
 use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink};
-use tower::ServiceExt as _;
-use tracing::Dispatch;
+use tokio::runtime::Builder;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Endpoint, Server};
+use tonic_tracing_opentelemetry::middleware::{client, server};
+use tower::{Layer as _, ServiceExt as _};
+use tracing::instrument::WithSubscriber as _;
+use tracing::{Dispatch, Instrument as _};
 use tracing::dispatcher::with_default;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::filter::filter_fn;
@@ -124,7 +135,7 @@ fn a_request_through_axum_tracing_opentelemetry_is_one_trace() {
         .layer(OtelInResponseLayer)
         .layer(OtelAxumLayer::default());
     let call = Request::get("/users/7").header("traceparent", TRACEPARENT);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = Builder::new_current_thread().build().unwrap();
     let response = with_default(&bridge.dispatch, || {
         runtime.block_on(router.oneshot(call.body(Body::empty()).unwrap())).unwrap()
     });
@@ -147,6 +158,54 @@ fn a_request_through_axum_tracing_opentelemetry_is_one_trace() {
     once.dedup();
     assert_eq!(keys(server), once);
     assert!(!once.contains(&"target") && !once.contains(&"tach.span"), "{once:?}");
+}
+
+/// A call from a client to a server of tonic, each with its real middleware.
+#[test]
+fn a_call_through_tonic_tracing_opentelemetry_is_one_trace() {
+    global::set_text_map_propagator(TraceContextPropagator::new());
+    let bridge = Bridge::new(Sampling::default());
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let answer = runtime.block_on(
+        async {
+            let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            let address = format!("http://{}", incoming.local_addr().unwrap());
+            let server = Server::builder().layer(server::OtelGrpcLayer::default());
+            let server = server.add_service(TraceServiceServer::new(Nested));
+            let server = tokio::spawn(server.serve_with_incoming(incoming).with_current_subscriber());
+            let channel = Endpoint::from_shared(address).unwrap().connect().await.unwrap();
+            let mut client = TraceServiceClient::new(client::OtelGrpcLayer.layer(channel));
+            let call = client.export(ExportTraceServiceRequest::default());
+            let answer = call.instrument(tracing::info_span!("outer")).await;
+            server.abort();
+            answer
+        }
+        .with_subscriber(bridge.dispatch.clone()),
+    );
+    answer.unwrap();
+    let spans = bridge.spans();
+    assert_eq!(spans.len(), 4, "{:?}", spans.keys());
+    let of_kind = |kind| spans.values().find(|span| span.kind == kind).unwrap();
+    let (server, client) = (of_kind(2), of_kind(3));
+    let way = [&spans["outer"], client, server, &spans["nested"]];
+    for pair in way.windows(2) {
+        let (parent, child) = (pair[0], pair[1]);
+        assert_eq!((trace(child), &child.parent_span_id), (trace(parent), &parent.span_id));
+    }
+}
+
+/// A service with a span of its own.
+struct Nested;
+
+#[tonic::async_trait]
+impl TraceService for Nested {
+    async fn export(
+        &self,
+        _: tonic::Request<ExportTraceServiceRequest>,
+    ) -> Result<tonic::Response<ExportTraceServiceResponse>, tonic::Status> {
+        tracing::info_span!("nested").in_scope(|| ());
+        Ok(tonic::Response::new(ExportTraceServiceResponse::default()))
+    }
 }
 
 #[test]

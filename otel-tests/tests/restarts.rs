@@ -4,7 +4,7 @@
 use std::env;
 use std::ops::Range;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use otel_tests::{Authority, Collector, Protocol, Settings};
@@ -13,6 +13,8 @@ use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 const LONG: Duration = Duration::from_secs(60);
+/// Without a span for so long, the test ends in place of waiting forever.
+const HANG: Duration = Duration::from_secs(300);
 const THREADS: u64 = 3;
 const RESTARTS: u64 = 6;
 /// How many of the tests' spans arrive before the next restart: an equal part each time.
@@ -54,6 +56,22 @@ fn done(pipeline: &Pipeline) -> u64 {
     stats.sinks()[0].written() + stats.sinks()[0].dropped()
 }
 
+/// Waits until so many spans have arrived or are lost.
+fn wait_for(pipeline: &Pipeline, count: u64) {
+    let (mut last, mut since) = (0, Instant::now());
+    loop {
+        let now = done(pipeline);
+        if now >= count {
+            return;
+        }
+        if now > last {
+            (last, since) = (now, Instant::now());
+        }
+        assert!(since.elapsed() < HANG, "{now} of {count} after {HANG:?} without any");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Returns the counts of the sink, or `None` if there is no Collector.
 fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
     let authority = Authority::new("test");
@@ -77,9 +95,7 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
                     let (start, end) = (number * each, (number + 1) * each);
                     let middle = start + each / 4 * 2;
                     start_spans(start..middle);
-                    while done(pipeline) == 0 {
-                        thread::sleep(Duration::from_millis(1));
-                    }
+                    wait_for(pipeline, 1);
                     start_spans(middle..end);
                 });
             });
@@ -87,10 +103,7 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
         let _it_does_not_run = pipeline.flush(Duration::from_secs(1));
         for restart in 0..RESTARTS {
             collector.run();
-            let enough = (restart + 1) * count / PARTS;
-            while done(&pipeline) < enough {
-                thread::sleep(Duration::from_millis(1));
-            }
+            wait_for(&pipeline, (restart + 1) * count / PARTS);
             // In the middle of a request.
             if restart % 2 == 0 {
                 collector.kill();
@@ -101,7 +114,8 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
         }
     });
     collector.run();
-    while pipeline.flush(LONG).is_err() {}
+    wait_for(&pipeline, count);
+    pipeline.flush(LONG).unwrap();
     collector.terminate();
     let stats = pipeline.stats();
     let mut ids = vec![0; usize::try_from(count).unwrap()];

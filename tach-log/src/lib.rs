@@ -42,6 +42,16 @@
 //! `BENCHMARKS.md` in the repository has the costs beside `env_logger`'s own format. A format runs
 //! in the caller's thread, and so does the write of most back ends.
 //!
+//! # What can go wrong
+//!
+//! - If the wall clock is set back, later lines have earlier times, as with every timestamp of Unix
+//!   time. With an [`IncreasingClock`](tach_core::IncreasingClock) in an [`EventTime`] each is later
+//!   than all before it.
+//! - Lines of two threads may be written in another order than their times: a back end reads the
+//!   clock before it takes its lock. `tach-pipeline` writes in the order of the times.
+//! - Two loggers without an [`EventTime`] around them give one record two times.
+//! - Without the feature `serde`, objects and lists among `log`'s values are texts in [`Json`].
+//!
 //! # One record, one time
 //!
 //! Every format and every [`Timestamp`] prints the event time of the thread, if there is one, and

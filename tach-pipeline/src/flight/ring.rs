@@ -170,7 +170,6 @@ impl Ring {
         }
         let unused = self.forget_for(room).filter(|unused| unused.has_room(bytes));
         self.current = unused.unwrap_or_else(|| Block::with_room(room));
-        self.forget_for(0);
         true
     }
 
@@ -202,6 +201,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flight::Snapshot;
     use crate::frame::texts::MaybeStatic;
     use crate::frame::{Frame, Scratch, Time, Writer};
     use crate::level::Level;
@@ -323,6 +323,28 @@ mod tests {
         assert!(kept[0] > before[0] && kept[0] <= 950, "{kept:?}");
         ring.forget(UnixTime::from_nanos(1_101));
         assert_eq!((times(&ring), ring.bytes, ring.current.size()), (vec![], 0, 0));
+    }
+
+    #[test]
+    fn a_dump_lacks_what_is_too_old_in_its_blocks() {
+        let mut ring = Ring::new(64 * 1024, Duration::from_nanos(100));
+        flood(&mut ring, 1..=50, |_| 10);
+        for end in 1..=50 {
+            ring.span(&span(&[0; 8], end));
+        }
+        let now = UnixTime::from_nanos(120);
+        ring.forget(now);
+        assert_eq!(times(&ring).len(), 100);
+        let dump = Snapshot::new(&ring, now, Arc::default());
+        let (mut events, mut spans) = (Vec::new(), Vec::new());
+        for item in dump.items() {
+            match item {
+                Item::Event(time, _) => events.push(time.as_nanos()),
+                Item::Span(span) => spans.push(span.end.as_nanos()),
+            }
+        }
+        let expected: Vec<_> = (20..=50).collect();
+        assert_eq!((&events, &spans), (&expected, &expected));
     }
 
     /// While a dump needs the blocks, others are used.
