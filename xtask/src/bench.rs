@@ -1,6 +1,7 @@
-//! The benchmarks, their records, and the documents that quote them.
+//! The benchmarks, their records, and the documents and the picture that quote them.
 
 mod documents;
+mod picture;
 mod record;
 
 use std::env;
@@ -89,15 +90,21 @@ const BENCHMARKS: &[Benchmark] = &[
 pub(crate) fn run_or_check(arguments: &[String]) -> Result<(), String> {
     match arguments.split_first() {
         Some((flag, [])) if flag == "--check" => check(),
-        Some((flag, [])) if flag == "--tables" => documents::fill_all(&record::all()?),
+        Some((flag, [])) if flag == "--tables" => {
+            let records = record::all()?;
+            picture::write(&records)?;
+            documents::fill_all(&records)
+        }
         Some((name, own)) => measure(named(name)?, own),
         None => Err(format!("bench needs --check, --tables, or a benchmark: {}", names())),
     }
 }
 
-/// Compares the documents with the records.
+/// Compares the documents and the picture with the records.
 pub(crate) fn check() -> Result<(), String> {
-    documents::check_all(&record::all()?)
+    let records = record::all()?;
+    picture::check(&records)?;
+    documents::check_all(&records)
 }
 
 fn named(name: &str) -> Result<&'static Benchmark, String> {

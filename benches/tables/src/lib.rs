@@ -75,9 +75,20 @@ impl Table {
     /// Returns a cell as it is printed, or `None` if there is no such row or column.
     #[must_use]
     pub fn cell(&self, row: &str, column: &str) -> Option<String> {
+        let (column, figures) = self.found(row, column)?;
+        Some(column.printed(figures))
+    }
+
+    /// Returns the figures of a cell, or `None` if there is no such row or column.
+    #[must_use]
+    pub fn figures(&self, row: &str, column: &str) -> Option<&[f64]> {
+        Some(self.found(row, column)?.1)
+    }
+
+    fn found(&self, row: &str, column: &str) -> Option<(&Column, &[f64])> {
         let row = self.rows.iter().find(|one| one.name == row)?;
         let at = self.columns.iter().position(|one| one.name == column)?;
-        Some(self.columns[at].printed(row.cells.get(at)?))
+        Some((&self.columns[at], row.cells.get(at)?))
     }
 }
 
@@ -195,6 +206,7 @@ mod tests {
         let table = table();
         assert_eq!(table.cell("std", "ratio").as_deref(), Some("1.00"));
         assert_eq!(table.cell("tach Instant", "ratio").as_deref(), Some(""));
+        assert_eq!(table.figures("std", "p50 / p99"), Some([23.0, 12_346.0].as_slice()));
         assert_eq!(table.cell("std", "p50"), None);
         assert_eq!(table.cell("quanta", "ratio"), None);
     }

@@ -63,6 +63,14 @@ impl Record {
         })
     }
 
+    /// Returns where and when it was measured, in a line.
+    pub(super) fn circumstances(&self) -> String {
+        let Self { date, rustc, host, .. } = self;
+        let cpu = host.cpu.as_deref().unwrap_or(&host.platform);
+        let rustc = rustc.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        format!("{cpu}, {} cores, {}, {rustc}, {date}", host.cores, host.platform)
+    }
+
     /// Writes the record over an older one, and prints the marks that quote its tables.
     #[expect(clippy::print_stdout, reason = "the marks are for a document")]
     pub(super) fn write(&self) -> Result<(), String> {

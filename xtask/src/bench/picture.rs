@@ -1,0 +1,197 @@
+//! README's picture: what a call costs, as bars, from the records of one host.
+
+use core::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::record::Record;
+use crate::files;
+use crate::run::root;
+
+const FILE: &str = "docs/costs.svg";
+
+/// A group of bars: one column of a record's table, or its first figure.
+struct Panel {
+    title: &'static str,
+    benchmark: &'static str,
+    table: &'static str,
+    column: &'static str,
+    rows: &'static [&'static str],
+}
+
+const PANELS: [Panel; 3] = [
+    Panel {
+        title: "Reading the clock, ns",
+        benchmark: "clocks",
+        table: "now()",
+        column: "a call",
+        rows: &["tach Instant", "minstant Instant", "quanta Instant", "std Instant"],
+    },
+    Panel {
+        title: "Logging an event to a file: the caller's median, ns",
+        benchmark: "pipeline",
+        table: "calls of a logger",
+        column: "bursts p50 / p99 / p99.9",
+        rows: &[
+            "tach log, JSON",
+            "tach tracing, JSON",
+            "slog-json behind slog-async",
+            "spdlog-rs, asynchronous, text",
+            "tracing JSON through tracing-appender",
+        ],
+    },
+    Panel {
+        title: "Two spans and an event to a collector: the caller's median, ns",
+        benchmark: "spans",
+        table: "spans on their way to a collector",
+        column: "p50",
+        rows: &["tach", "fastrace", "tracing-opentelemetry"],
+    },
+];
+
+const WIDTH: usize = 880;
+const BAR_START: usize = 290;
+const LONGEST_BAR: usize = 500;
+const ROW: usize = 26;
+/// A title, and the space above it.
+const TITLE: usize = 44;
+
+/// Writes the picture, if one host has all records for it.
+pub(super) fn write(records: &[Record]) -> Result<(), String> {
+    drawn(records)?.map_or(Ok(()), |picture| files::write(&path(), &picture))
+}
+
+/// Fails if the file is not the picture of the records.
+pub(super) fn check(records: &[Record]) -> Result<(), String> {
+    let Some(picture) = drawn(records)? else { return Ok(()) };
+    if files::read(&path())? == picture {
+        return Ok(());
+    }
+    Err(format!("{FILE} differs from the records: cargo xtask bench --tables"))
+}
+
+fn path() -> PathBuf {
+    root().join(FILE)
+}
+
+/// Returns the picture of the first host that has a record for each panel.
+fn drawn(records: &[Record]) -> Result<Option<String>, String> {
+    let of = |panel: &Panel, cpu: &str| {
+        records.iter().find(|record| record.name == format!("{}-{cpu}", panel.benchmark))
+    };
+    let of_host = records.iter().find_map(|record| {
+        let cpu = record.name.strip_prefix(PANELS[0].benchmark)?.strip_prefix('-')?;
+        PANELS.iter().map(|panel| of(panel, cpu)).collect::<Option<Vec<_>>>()
+    });
+    of_host.map(|records| draw(&records)).transpose()
+}
+
+/// Draws the panels, each from its record.
+fn draw(records: &[&Record]) -> Result<String, String> {
+    let mut body = String::new();
+    let mut top = 0;
+    for (panel, record) in PANELS.iter().zip(records) {
+        top += TITLE;
+        text(&mut body, 20, top - 12, "font-weight=\"600\"", panel.title);
+        let figures = panel.rows.iter().map(|row| panel.figure(row, record));
+        let figures = figures.collect::<Result<Vec<_>, _>>()?;
+        let longest = figures.iter().copied().fold(0.0, f64::max);
+        for (name, figure) in panel.rows.iter().zip(figures) {
+            bar(&mut body, top, name, figure, figure / longest);
+            top += ROW;
+        }
+    }
+    let circumstances = records[0].circumstances();
+    text(&mut body, 20, top + 28, "fill=\"#57606a\" font-size=\"12\"", &circumstances);
+    let height = top + 44;
+    Ok(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" font-family=\"system-ui, sans-serif\" \
+         font-size=\"14\" fill=\"#1f2328\" role=\"img\" aria-labelledby=\"title\">\n\
+         <title id=\"title\">Costs of a call, of tach and of others; BENCHMARKS.md has the tables.\
+         </title>\n<rect width=\"{WIDTH}\" height=\"{height}\" rx=\"8\" fill=\"#ffffff\"/>\n\
+         {body}</svg>\n"
+    ))
+}
+
+impl Panel {
+    fn figure(&self, row: &str, record: &Record) -> Result<f64, String> {
+        let table = record.tables.iter().find(|table| table.name == self.table);
+        let cell = table.and_then(|table| table.figures(row, self.column));
+        let first = cell.and_then(|figures| figures.first().copied());
+        first.ok_or_else(|| {
+            format!("{FILE}: {} has no \"{} | {row} | {}\"", record.name, self.table, self.column)
+        })
+    }
+}
+
+fn bar(body: &mut String, top: usize, name: &str, figure: f64, part: f64) {
+    let fill = if name.starts_with("tach") { "#0969da" } else { "#8c959f" };
+    let width = (part * LONGEST_BAR as f64).max(1.0);
+    text(body, 20, top + 16, "", name);
+    let _never_fails = writeln!(
+        body,
+        "<rect x=\"{BAR_START}\" y=\"{}\" width=\"{width:.0}\" height=\"18\" fill=\"{fill}\"/>",
+        top + 2,
+    );
+    let end = BAR_START as f64 + width + 8.0;
+    let decimals = if figure < 100.0 { 1 } else { 0 };
+    let _never_fails =
+        writeln!(body, "<text x=\"{end:.0}\" y=\"{}\">{figure:.decimals$}</text>", top + 16);
+}
+
+fn text(body: &mut String, x: usize, y: usize, attributes: &str, text: &str) {
+    let space = if attributes.is_empty() { "" } else { " " };
+    let _never_fails = writeln!(body, "<text x=\"{x}\" y=\"{y}\"{space}{attributes}>{text}</text>");
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_tables::{Table, column};
+
+    use super::super::record::tests::record;
+    use super::*;
+
+    /// Returns a record for each panel, whose figures are 100, 200 and so on.
+    fn records(cpu: &str) -> Vec<Record> {
+        let of_panel = |panel: &Panel| {
+            let mut table = Table::new(panel.table, [column(panel.column, "ns", 0)]);
+            for (row, figure) in panel.rows.iter().zip(1..) {
+                table.row(row, [vec![f64::from(figure) * 100.0, 7.0]]);
+            }
+            record(&format!("{}-{cpu}", panel.benchmark), vec![table])
+        };
+        PANELS.iter().map(of_panel).collect()
+    }
+
+    #[test]
+    fn a_picture_has_the_figures_of_one_host() {
+        let picture = drawn(&records("a")).unwrap().unwrap();
+        let bars = PANELS.iter().map(|panel| panel.rows.len()).sum::<usize>();
+        assert_eq!(picture.matches("height=\"18\"").count(), bars);
+        // The longest bar of each panel.
+        assert_eq!(picture.matches("width=\"500\"").count(), PANELS.len());
+        assert!(picture.contains(">300</text>") && !picture.contains(">7"), "{picture}");
+    }
+
+    #[test]
+    fn without_all_records_of_a_host_there_is_none() {
+        let mut few = records("a");
+        few.pop();
+        assert_eq!(drawn(&few).unwrap(), None);
+        few.extend(records("b").pop());
+        assert_eq!(drawn(&few).unwrap(), None);
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_named() {
+        let mut records = records("a");
+        records[0].tables[0].rows.remove(0);
+        let problem = drawn(&records).unwrap_err();
+        assert_eq!(problem, "docs/costs.svg: clocks-a has no \"now() | tach Instant | a call\"");
+    }
+
+    #[test]
+    fn the_file_is_the_picture() {
+        check(&super::super::record::all().unwrap()).unwrap();
+    }
+}
