@@ -13,8 +13,8 @@
 //!
 //! It prints logs on standard error. If `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans and logs go
 //! there by OTLP, configured by the standard `OTEL_*` variables: from tach's pipeline or, with
-//! `--sdk`, from tracing-opentelemetry and the SDK, with tach's clock. At its end it prints how long
-//! the spans took; with `--sdk` and without a collector, each span.
+//! `--sdk`, from tracing-opentelemetry and the SDK, with tach's clock. At its end it prints how
+//! long the spans took; with `--sdk` and without a collector, each span.
 
 mod app;
 mod demo;

@@ -44,9 +44,9 @@
 //!
 //! # What can go wrong
 //!
-//! - If the wall clock is set back, later lines have earlier times, as with every timestamp of Unix
-//!   time. With an [`IncreasingClock`](tach_core::IncreasingClock) in an [`EventTime`] each is later
-//!   than all before it.
+//! - If the wall clock is set back, later lines have earlier times, as with every timestamp of
+//!   Unix time. With an [`IncreasingClock`](tach_core::IncreasingClock) in an [`EventTime`] each
+//!   is later than all before it.
 //! - Lines of two threads may be written in another order than their times: a back end reads the
 //!   clock before it takes its lock. `tach-pipeline` writes in the order of the times.
 //! - Two loggers without an [`EventTime`] around them give one record two times.

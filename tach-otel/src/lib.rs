@@ -124,16 +124,16 @@
 //!
 //! - A program that ends without `shutdown` loses its last batch: `global` keeps a clone of the
 //!   provider and never drops it.
-//! - Under tracing-opentelemetry a span costs more with tach than without: that crate reads the wall
-//!   clock for every start, event and end, also where no time would mean the present
+//! - Under tracing-opentelemetry a span costs more with tach than without: that crate reads the
+//!   wall clock for every start, event and end, also where no time would mean the present
 //!   (`SpanBuilder::start_time` unset, `Span::add_event`, `Span::end`). The durations that it
 //!   measures (`busy_ns`, `idle_ns`) come from `std::time::Instant`.
 //! - tracing-opentelemetry reads the wall clock when a span is created and starts it when it is
-//!   entered, or closed if it never is. If the clock is stepped in between and tach has noticed, the
-//!   start is kept, and off by the step. So a span that waits to be entered, such as that of a
+//!   entered, or closed if it never is. If the clock is stepped in between and tach has noticed,
+//!   the start is kept, and off by the step. So a span that waits to be entered, such as that of a
 //!   spawned task, is bent by a step during the wait.
-//! - The points of metrics keep the SDK's time: it reads the wall clock for the start and the end of
-//!   an interval when it collects them, and no interface sets them.
+//! - The points of metrics keep the SDK's time: it reads the wall clock for the start and the end
+//!   of an interval when it collects them, and no interface sets them.
 //! - An event that a `SpanProcessor` adds in `on_start` has the wall clock's time: the SDK passes
 //!   the processor its own span.
 

@@ -55,11 +55,12 @@ use crate::table::Entry;
 /// is given is kept to the nanosecond.
 ///
 /// `global::tracer` and `SpanRef` (the span in a `Context`) read the wall clock and give its time,
-/// so their spans are as correct as the others. So does tracing-opentelemetry, with the exception
-/// [here](crate#what-can-go-wrong). A time that you choose, which is older or ahead, is kept. An end
-/// or event of either kind becomes the span's start if it is before it. A time that is moved keeps
-/// its age, to a microsecond, and is not after the call. (By a clock other than the system's, it
-/// becomes the present, and a time of the last 10 s too if the wall clock is far from that clock.)
+/// so their spans are as correct as the others. So does tracing-opentelemetry, with [an
+/// exception](crate#what-can-go-wrong). A time that you choose, which is older or ahead, is kept.
+/// An end or event of either kind becomes the span's start if it is before it. A time that is moved
+/// keeps its age, to a microsecond, and is not after the call. (By a clock other than the system's,
+/// it becomes the present, and a time of the last 10 s too if the wall clock is far from that
+/// clock.)
 ///
 /// *Not* promised: the treatment of a time that is read and then given more than 10 ms later, if
 /// the wall clock is stepped in between. Of 10<sup>6</sup> spans of two busy threads with a step

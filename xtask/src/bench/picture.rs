@@ -49,8 +49,8 @@ const PANELS: [Panel; 3] = [
 ];
 
 const WIDTH: usize = 880;
-const BAR_START: usize = 290;
-const LONGEST_BAR: usize = 500;
+const BAR_START: f64 = 310.0;
+const LONGEST_BAR: f64 = 490.0;
 const ROW: usize = 26;
 /// A title, and the space above it.
 const TITLE: usize = 44;
@@ -126,15 +126,15 @@ impl Panel {
 
 fn bar(body: &mut String, top: usize, name: &str, figure: f64, part: f64) {
     let fill = if name.starts_with("tach") { "#0969da" } else { "#8c959f" };
-    let width = (part * LONGEST_BAR as f64).max(1.0);
+    let width = (part * LONGEST_BAR).max(1.0);
     text(body, 20, top + 16, "", name);
     let _never_fails = writeln!(
         body,
         "<rect x=\"{BAR_START}\" y=\"{}\" width=\"{width:.0}\" height=\"18\" fill=\"{fill}\"/>",
         top + 2,
     );
-    let end = BAR_START as f64 + width + 8.0;
-    let decimals = if figure < 100.0 { 1 } else { 0 };
+    let end = BAR_START + width + 8.0;
+    let decimals = usize::from(figure < 30.0);
     let _never_fails =
         writeln!(body, "<text x=\"{end:.0}\" y=\"{}\">{figure:.decimals$}</text>", top + 16);
 }
@@ -169,7 +169,7 @@ mod tests {
         let bars = PANELS.iter().map(|panel| panel.rows.len()).sum::<usize>();
         assert_eq!(picture.matches("height=\"18\"").count(), bars);
         // The longest bar of each panel.
-        assert_eq!(picture.matches("width=\"500\"").count(), PANELS.len());
+        assert_eq!(picture.matches("width=\"490\"").count(), PANELS.len());
         assert!(picture.contains(">300</text>") && !picture.contains(">7"), "{picture}");
     }
 
