@@ -7,9 +7,9 @@
 //! writes two files to the folder `flight`: one after the panic, and one since a request was slow.
 //! Stderr names them. Open them in <https://ui.perfetto.dev>.
 
+use core::error::Error;
+use core::time::Duration;
 use std::env;
-use std::error::Error;
-use std::time::Duration;
 
 use log::LevelFilter;
 use tach_pipeline::{FlightRecorder, Pipeline, Sink};

@@ -168,6 +168,7 @@ fn place(id: u64) -> usize {
 struct Other {
     context: SpanContext,
     is_moved: bool,
+    #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "for the bridge"))]
     is_active: bool,
 }
 

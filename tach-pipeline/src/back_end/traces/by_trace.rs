@@ -67,7 +67,10 @@ mod tests {
     #[test]
     fn ids_that_are_alike_have_hashes_that_are_not() {
         for seed in 1..=16_u64 {
-            let key = [seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), !seed.wrapping_mul(0xd1b5_4a32_d192_ed03)];
+            let key = [
+                seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                !seed.wrapping_mul(0xd1b5_4a32_d192_ed03),
+            ];
             for shift in [0, 32, 64, 118] {
                 let ids = (0..1024_u128).map(|id| id << shift);
                 let hashes: Vec<_> = ids.map(|id| ByTrace { key }.hash_one(id)).collect();
