@@ -32,9 +32,8 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tonic_tracing_opentelemetry::middleware::{client, server};
 use tower::{Layer as _, ServiceExt as _};
-use tracing::instrument::WithSubscriber as _;
-use tracing::{Dispatch, Instrument as _};
 use tracing::dispatcher::with_default;
+use tracing::{Dispatch, Instrument as _};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
@@ -69,13 +68,17 @@ impl Bridge {
     }
 
     fn spans(&self) -> HashMap<String, Span> {
+        self.all_spans().into_iter().map(|span| (span.name.clone(), span)).collect()
+    }
+
+    fn all_spans(&self) -> Vec<Span> {
         self.pipeline.flush(LONG).unwrap();
         let requests = self.requests.try_iter();
         let requests =
             requests.map(|(_, body)| otel_tests::decode::<ExportTraceServiceRequest>(&body));
         let spans = requests.flat_map(|request| request.resource_spans);
         let spans = spans.flat_map(|spans| spans.scope_spans).flat_map(|spans| spans.spans);
-        spans.map(|span| (span.name.clone(), span)).collect()
+        spans.collect()
     }
 }
 
@@ -166,28 +169,26 @@ fn a_call_through_tonic_tracing_opentelemetry_is_one_trace() {
     global::set_text_map_propagator(TraceContextPropagator::new());
     let bridge = Bridge::new(Sampling::default());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let answer = runtime.block_on(
-        async {
-            let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-            let address = format!("http://{}", incoming.local_addr().unwrap());
-            let server = Server::builder().layer(server::OtelGrpcLayer::default());
-            let server = server.add_service(TraceServiceServer::new(Nested));
-            let server = tokio::spawn(server.serve_with_incoming(incoming).with_current_subscriber());
-            let channel = Endpoint::from_shared(address).unwrap().connect().await.unwrap();
-            let mut client = TraceServiceClient::new(client::OtelGrpcLayer.layer(channel));
-            let call = client.export(ExportTraceServiceRequest::default());
-            let answer = call.instrument(tracing::info_span!("outer")).await;
-            server.abort();
-            answer
-        }
-        .with_subscriber(bridge.dispatch.clone()),
-    );
-    answer.unwrap();
-    let spans = bridge.spans();
-    assert_eq!(spans.len(), 4, "{:?}", spans.keys());
-    let of_kind = |kind| spans.values().find(|span| span.kind == kind).unwrap();
-    let (server, client) = (of_kind(2), of_kind(3));
-    let way = [&spans["outer"], client, server, &spans["nested"]];
+    let call = async {
+        let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = format!("http://{}", incoming.local_addr().unwrap());
+        let mut server = Server::builder().layer(server::OtelGrpcLayer::default());
+        let server = server.add_service(TraceServiceServer::new(Nested));
+        tokio::spawn(server.serve_with_incoming(incoming));
+        let channel = Endpoint::from_shared(address).unwrap().connect().await.unwrap();
+        let mut client = TraceServiceClient::new(client::OtelGrpcLayer.layer(channel));
+        let call = client.export(ExportTraceServiceRequest::default());
+        call.instrument(tracing::info_span!("outer")).await.unwrap();
+    };
+    with_default(&bridge.dispatch, || runtime.block_on(call));
+    let spans = bridge.all_spans();
+    let found = |wanted: &dyn Fn(&Span) -> bool| spans.iter().find(|span| wanted(span)).unwrap();
+    let way = [
+        found(&|span| span.name == "outer"),
+        found(&|span| span.kind == 3),
+        found(&|span| span.kind == 2),
+        found(&|span| span.name == "nested"),
+    ];
     for pair in way.windows(2) {
         let (parent, child) = (pair[0], pair[1]);
         assert_eq!((trace(child), &child.parent_span_id), (trace(parent), &parent.span_id));

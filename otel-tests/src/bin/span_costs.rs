@@ -150,7 +150,11 @@ const WITH_TRACING: Program = Program {
 
 fn install(way: &str, endpoint: &str) -> End {
     match way {
-        "tach" | "tach, tail" | "tach, unsampled" | "tach, durations" | "tach, unsampled, durations" => {
+        "tach"
+        | "tach, tail"
+        | "tach, unsampled"
+        | "tach, durations"
+        | "tach, unsampled, durations" => {
             let otlp = Otlp::new().endpoint(endpoint);
             let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp));
             let builder = match way {
@@ -158,7 +162,9 @@ fn install(way: &str, endpoint: &str) -> End {
                 "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(PAUSE * 10_000)),
                 "tach, unsampled" => builder.sampling(Sampling::ratio(0.0)),
                 "tach, durations" => builder.durations(Durations::new()),
-                "tach, unsampled, durations" => builder.durations(Durations::new()).sampling(Sampling::ratio(0.0)),
+                "tach, unsampled, durations" => {
+                    builder.durations(Durations::new()).sampling(Sampling::ratio(0.0))
+                }
                 _ => builder,
             };
             let pipeline = builder.build().unwrap();
