@@ -186,6 +186,14 @@ impl Filters {
             || self.kept.as_ref().is_some_and(|kept| kept.enabled_by_target(level, target))
     }
 
+    /// Returns whether a span is recorded, of those that are [enabled](Self::enabled): unlike
+    /// records, none is kept for a backtrace.
+    #[inline]
+    #[cfg(feature = "tracing")]
+    pub(crate) fn is_span_recorded(&self, level: Level, target: &str) -> bool {
+        self.kept.is_none() || self.are_written(level, target)
+    }
+
     /// Returns whether such a record is written, and not only kept.
     pub(crate) fn are_written(&self, level: Level, target: &str) -> bool {
         self.levels.load().enabled(level, target)

@@ -61,10 +61,13 @@ where
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         // A subscriber may combine the interests of several layers.
-        if !is_enabled(self, attributes.metadata()) {
+        let metadata = attributes.metadata();
+        if !is_enabled(self, metadata) {
             return;
         }
-        self.start_span(attributes, id);
+        if self.shared().filters.is_span_recorded(level(metadata), metadata.target()) {
+            self.start_span(attributes, id);
+        }
         if !self.shared().wanted.events {
             return;
         }

@@ -4,11 +4,11 @@ use core::time::Duration;
 use std::thread;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Durations, Pipeline, Sink, SpanExt as _, TraceContext};
+use tach_pipeline::{Durations, Pipeline, Sink, SpanDurations, SpanExt as _, TraceContext};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-const LONG: Duration = Duration::from_secs(60);
+use crate::support::{LONG, Memory};
 
 fn of_nothing() -> Sink {
     Sink::writer("nothing", std::io::sink())
@@ -76,6 +76,29 @@ fn without_a_sink_of_spans_there_are_no_headers() {
     pipeline.flush(LONG).unwrap();
     let all = pipeline.durations();
     assert_eq!((all.len(), all[0].name(), all[0].count()), (1, "span", 1));
+}
+
+/// A backtrace keeps records, and no spans.
+#[test]
+fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).durations(Durations::new());
+    let pipeline = builder.filter("info,more=debug").backtrace("debug", 10).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
+    with_default(subscriber, || {
+        let _more = tracing::debug_span!(target: "more", "accepted").entered();
+        let _kept = tracing::debug_span!("refused", key = 7).entered();
+        tracing::info_span!("inner").in_scope(|| {
+            tracing::debug!("kept");
+            tracing::error!("failed");
+        });
+    });
+    pipeline.flush(LONG).unwrap();
+    let all = pipeline.durations();
+    let names: Vec<_> = all.iter().map(SpanDurations::name).collect();
+    assert_eq!(names, ["inner", "accepted"]);
+    assert_eq!(memory.messages(), ["kept", "failed"]);
+    assert!(memory.records().iter().all(|record| record["key"] == 7), "{}", memory.text());
 }
 
 #[test]
