@@ -20,9 +20,10 @@ impl Slow {
         self.by_name.push((name.to_owned(), limit));
     }
 
-    /// Returns whether the span took as long as its limit, or longer.
+    /// Returns whether the span took as long as its limit, or longer. If its end was not recorded,
+    /// nobody knows how long it took.
     pub(crate) fn has(&self, span: &Span<'_>) -> bool {
-        if self.by_name.is_empty() && self.others.is_none() {
+        if !span.has_end || (self.by_name.is_empty() && self.others.is_none()) {
             return false;
         }
         let named = if self.by_name.is_empty() {
