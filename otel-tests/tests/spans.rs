@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use otel_tests::{Requests, serve};
 use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, WhenFull};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sink, Tail, WhenFull};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -62,6 +62,26 @@ fn text(text: &str) -> Value {
 fn texts(all: &[&str]) -> Value {
     let values = all.iter().map(|one| AnyValue { value: Some(text(one)) }).collect();
     Value::ArrayValue(ArrayValue { values })
+}
+
+/// The sinks of events write an event that repeats the one before as a count.
+#[test]
+fn each_span_has_an_event_that_repeats() {
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).collapse_repeats();
+    let pipeline = builder.tail(Tail::ratio(0.0)).build().unwrap();
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        for _ in 0..3 {
+            tracing::info_span!("request").in_scope(|| tracing::error!("no database"));
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    let spans = received(&requests);
+    assert_eq!(spans.len(), 3);
+    for (_, span) in spans {
+        assert_eq!((span.events.len(), span.status.unwrap().code), (1, 2));
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use tach_core::{Instant, UnixTime};
 
 use self::inboxes::Inboxes;
 use self::order::Merge;
-use self::selection::Selection;
+use self::selection::{Selected, Selection};
 pub(crate) use self::traces::Recorder;
 use self::traces::Traces;
 use crate::frame::{self, Frame};
@@ -162,9 +162,15 @@ impl BackEnd {
                 return traces.part(record, time, queue);
             }
             traces.recorded(record, time);
-            selection.record(record, time, &shared.filters, |record, time| {
-                traces.event(record, time);
-                sinks.record(record, time);
+            selection.record(record, time, &shared.filters, |record, time, selected| {
+                match selected {
+                    // A span has each of its events.
+                    Selected::Written | Selected::Repeated => traces.event(record, time),
+                    Selected::Released => traces.released(record, time),
+                }
+                if selected != Selected::Repeated {
+                    sinks.record(record, time);
+                }
             });
         });
         traces.end_round(start, |span| sinks.span(span));

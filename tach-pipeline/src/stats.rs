@@ -28,6 +28,7 @@ pub struct Stats {
     queued: u64,
     dropped: u64,
     early: u64,
+    spanless: u64,
     sinks: Vec<SinkStats>,
 }
 
@@ -74,6 +75,22 @@ impl Stats {
     #[must_use]
     pub fn early_traces(&self) -> u64 {
         self.early
+    }
+
+    /// Returns how many events, values, links and ends of spans came when their span was not known:
+    /// its start was dropped, or it had ended. No span has these. Sinks of events have the events.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().spanless_records(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn spanless_records(&self) -> u64 {
+        self.spanless
     }
 
     /// Returns the counts of each sink. They are in the order of the calls that added the sinks.
@@ -218,6 +235,8 @@ pub(crate) struct Counts {
     pub(crate) dropped: Count,
     /// Traces that were decided about before their end.
     pub(crate) early: Count,
+    /// Records whose span was not known.
+    pub(crate) spanless: Count,
     pub(crate) sinks: Vec<Arc<SinkCounts>>,
 }
 
@@ -261,6 +280,7 @@ impl Counts {
             queued: self.queued.get(),
             dropped: self.dropped.get(),
             early: self.early.get(),
+            spanless: self.spanless.get(),
             sinks: self.sinks.iter().map(|sink| sink.stats()).collect(),
         }
     }

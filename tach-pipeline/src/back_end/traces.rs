@@ -70,8 +70,8 @@ impl Traces {
         }
     }
 
-    /// Has the flight recorder do what waits for the end of a round. If `is_asked`, waits for a
-    /// file.
+    /// Ends a round of the flight recorder. If `is_asked`, waits until a file that it began is
+    /// written.
     pub(super) fn end_flight(&mut self, now: UnixTime, is_asked: bool) {
         if let Some(flight) = &mut self.ended.flight {
             flight.end_round(&self.spans, now);
@@ -86,12 +86,18 @@ impl Traces {
         self.spans.event(record, time);
     }
 
+    /// Takes an event that was kept for a while. Its span may have ended.
+    pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
+        self.spans.released(record, time);
+    }
+
     /// Ends the round that began at `start`. Passes on the spans that are kept, of those that ended
     /// in the round before.
     pub(super) fn end_round(&mut self, start: UnixTime, mut pass_on: impl FnMut(&Span<'_>)) {
         let Self { shared, spans, ended } = self;
         let durations = shared.durations.as_ref();
         spans.end_round(|span| ended.span(span, durations, &mut pass_on));
+        shared.counts.spanless.add(spans.take_spanless());
         if let Some(tail) = &mut ended.tail {
             tail.end_round(Instant::now(), &shared.counts.early, pass_on);
         }
@@ -106,6 +112,7 @@ impl Traces {
         let Self { shared, spans, ended } = self;
         let durations = shared.durations.as_ref();
         spans.finish(|span| ended.span(span, durations, &mut pass_on));
+        shared.counts.spanless.add(spans.take_spanless());
         if process_ends && shared.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
             spans.unfinished(time, wall, |span| ended.span(span, durations, &mut pass_on));
@@ -171,7 +178,7 @@ mod tests {
     use crate::stats::Counts;
     use crate::trace::SpanContext;
 
-    /// A pipeline that collects durations, whose clock the test sets.
+    /// A pipeline that collects durations, whose clock the test sets. Each span is a trace.
     struct Machine {
         traces: Traces,
         passed: Vec<u64>,
@@ -179,6 +186,10 @@ mod tests {
 
     impl Machine {
         fn new() -> Self {
+            Self::with(None)
+        }
+
+        fn with(tail: Option<Tail>) -> Self {
             let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
             let mut wanted = Wanted::default();
             (wanted.spans, wanted.durations) = (true, true);
@@ -186,12 +197,12 @@ mod tests {
             let mut shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
             shared.durations = Some(Collected::new(Durations::new(), UnixTime::EPOCH));
             shared.sends_unfinished = true;
-            Self { traces: Traces::new(Arc::new(shared), None, None, &[], 128), passed: Vec::new() }
+            Self { traces: Traces::new(Arc::new(shared), tail, None, &[], 128), passed: Vec::new() }
         }
 
         /// Takes the start or the end of a span, when the wall clock shows `wall` seconds.
         fn part(&mut self, kind: RecordKind, span: u64, at: Instant, wall: u64) {
-            let context = SpanContext { trace: 1, span, is_sampled: true };
+            let context = SpanContext { trace: span.into(), span, is_sampled: true };
             let (mut scratch, at) = (Scratch::new(), Time::Ticks(at));
             if kind == RecordKind::Start {
                 let level = Level::INFO;
@@ -247,6 +258,29 @@ mod tests {
         assert_eq!(machine.passed, [1, 3], "the ends are found missing");
         assert_eq!(machine.durations(), [(1, Duration::ZERO)]);
         assert!(!machine.traces.are_waiting());
+    }
+
+    #[test]
+    fn a_span_whose_end_was_dropped_is_not_slow() {
+        let mut machine = Machine::with(Some(Tail::ratio(0.0).slower_than(Duration::ZERO)));
+        let now = Instant::now();
+        for span in [1, 3] {
+            machine.part(RecordKind::Start, span, now, 1);
+        }
+        machine.part(RecordKind::End, 3, now, 1);
+        machine.traces.suspect_lost_ends();
+        (0..8).for_each(|_| machine.round());
+        assert_eq!(machine.passed, [3]);
+    }
+
+    #[test]
+    fn records_of_unknown_spans_are_counted() {
+        let mut machine = Machine::new();
+        machine.part(RecordKind::End, 1, Instant::now(), 1);
+        (0..3).for_each(|_| machine.round());
+        machine.part(RecordKind::End, 1, Instant::now(), 1);
+        machine.traces.finish(false, |_| {});
+        assert_eq!(machine.traces.shared.counts.stats().spanless_records(), 2);
     }
 
     #[test]

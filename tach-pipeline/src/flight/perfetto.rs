@@ -275,6 +275,7 @@ impl<'a> Shown<'a> {
                 to_packet.annotation("tach.unfinished", Value::Bool(true));
             }
             let mut name = Cow::Borrowed(start.name);
+            let last = span.last_values();
             for (at, item) in span.items().enumerate() {
                 let Part::Part(part) = item else { continue };
                 if matches!(part.what, What::Link(_)) {
@@ -283,7 +284,7 @@ impl<'a> Shown<'a> {
                 let visited = part.fields.visit(&mut |key, value| {
                     match (key, value) {
                         ("otel.name", Value::Str(text)) => name = text.to_owned().into(),
-                        _ if span.is_recorded_again(at, key) => {}
+                        _ if last.is_recorded_again(at, key) => {}
                         (key, value) => to_packet.annotation(key, value),
                     }
                     Ok(())

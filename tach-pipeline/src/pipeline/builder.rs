@@ -218,7 +218,8 @@ impl Builder {
     /// with the debug records that led to it.
     ///
     /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
-    /// A [sink's own filter](crate::Sink::filter) applies to the kept records too.
+    /// A [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
+    /// kept: the pipeline's filter alone decides which of them are recorded.
     ///
     /// # Examples
     ///
@@ -235,7 +236,8 @@ impl Builder {
     /// Writes equal records that follow on each other once, and then how many there were.
     ///
     /// Records are equal if their level, target, message and fields are. The count is a record with
-    /// the target `tach_pipeline` and comes before the next record, or after a second.
+    /// the target `tach_pipeline` and comes before the next record, or after a second. A span that
+    /// is sent still has all of its events.
     ///
     /// # Examples
     ///

@@ -1,11 +1,19 @@
 //! A span that has ended, or is passed on while it is open.
 
 use core::iter;
+use std::collections::HashMap;
 
 use tach_core::UnixTime;
 
 use super::SpanContext;
+use super::status::{Code, Status};
 use crate::frame::{self, Frame, RecordKind, SpanPart, Start, What};
+
+#[cfg(test)]
+std::thread_local! {
+    /// How many items the thread has read.
+    pub(crate) static READ: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
@@ -34,6 +42,18 @@ pub(crate) struct Dropped {
     pub(crate) attributes: u32,
     pub(crate) events: u32,
     pub(crate) links: u32,
+    /// Whether one of the events is an error, which sets the status.
+    pub(crate) has_error: bool,
+}
+
+impl Dropped {
+    /// Counts an event.
+    pub(crate) fn event(&mut self, record: &[u8]) {
+        let mut status = Status::default();
+        status.event_record(record);
+        self.has_error |= status.code == Code::Error;
+        self.events = self.events.saturating_add(1);
+    }
 }
 
 /// What a span consists of, in the order in which it was recorded.
@@ -41,6 +61,18 @@ pub(crate) struct Dropped {
 pub(crate) enum Item<'a> {
     Part(SpanPart<'a>),
     Event(Frame<'a>, UnixTime),
+}
+
+/// The number of the item that has the last value of a key. It is empty if no value was recorded
+/// after the start.
+#[derive(Debug)]
+pub(crate) struct LastValues<'a>(HashMap<&'a str, usize>);
+
+impl LastValues<'_> {
+    /// Returns whether an item after the item `at` has a value for the key.
+    pub(crate) fn is_recorded_again(&self, at: usize, key: &str) -> bool {
+        self.0.get(key).is_some_and(|&last| last > at)
+    }
 }
 
 impl<'a> Span<'a> {
@@ -80,6 +112,8 @@ impl<'a> Span<'a> {
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let redacted = self.redacted;
         self.records().filter_map(move |record| {
+            #[cfg(test)]
+            READ.set(READ.get() + 1);
             if frame::is_of_span(record) && !frame::is_part(record, RecordKind::Added) {
                 return SpanPart::read(record).map(|part| Item::Part(part.redacted(redacted)));
             }
@@ -93,13 +127,19 @@ impl<'a> Span<'a> {
         self.records().filter(|record| frame::is_of_span(record))
     }
 
-    /// Returns whether a later record has a value for the key of the item `at`.
-    pub(crate) fn is_recorded_again(&self, at: usize, key: &str) -> bool {
-        self.has_values
-            && self.items().skip(at + 1).any(|item| match item {
-                Item::Part(SpanPart { what: What::Link(_), .. }) | Item::Event(..) => false,
-                Item::Part(part) => part.fields.parts().any(|(name, _)| name == key),
-            })
+    /// Returns which item has the last value of each key.
+    pub(crate) fn last_values(&self) -> LastValues<'a> {
+        let mut last = HashMap::new();
+        if self.has_values {
+            for (at, item) in self.items().enumerate() {
+                let Item::Part(part) = item else { continue };
+                // The fields of a link are the link's.
+                if !matches!(part.what, What::Link(_)) {
+                    last.extend(part.fields.parts().map(|(key, _)| (key, at)));
+                }
+            }
+        }
+        LastValues(last)
     }
 
     /// Returns the records of the parts and events.

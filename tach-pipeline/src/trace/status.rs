@@ -2,7 +2,8 @@
 
 use tach_log::Value;
 
-use crate::frame::Frame;
+use super::span::{Dropped, Span};
+use crate::frame::{self, Fields, Frame, SpanPart};
 
 /// The key of an error that is an event's only text.
 const ERROR: &str = "error";
@@ -49,6 +50,44 @@ impl Status {
             _ => return false,
         }
         true
+    }
+
+    /// Takes the record of an event, with its fields.
+    pub(crate) fn event_record(&mut self, record: &[u8]) {
+        if !frame::may_set_status(record) {
+            return;
+        }
+        let Some(event) = Frame::read(record) else { return };
+        self.event(&event);
+        // The fields of the spans around it follow its own.
+        let own = event.fields.parts().map_while(|(key, value)| Some((key, value?)));
+        own.for_each(|(key, value)| {
+            self.event_field(&event, key, value);
+        });
+    }
+
+    /// Takes the events that the span had no room for.
+    pub(crate) fn dropped(&mut self, dropped: &Dropped) {
+        if dropped.has_error && self.code == Code::Unset {
+            self.set(Code::Error, "");
+        }
+    }
+
+    /// Returns whether the status of the span is an error.
+    pub(crate) fn has_error(span: &Span<'_>) -> bool {
+        let mut status = Self::default();
+        for record in span.records() {
+            if frame::is_of_span(record) {
+                let fields = SpanPart::read(record).map(|part| part.fields);
+                for (key, value) in fields.iter().flat_map(Fields::parts) {
+                    let _other = value.map(|value| status.field(key, value));
+                }
+            } else {
+                status.event_record(record);
+            }
+        }
+        status.dropped(&span.dropped);
+        status.code == Code::Error
     }
 
     fn set(&mut self, code: Code, description: &str) {

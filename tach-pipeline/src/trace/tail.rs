@@ -5,8 +5,7 @@ use core::time::Duration;
 use super::ratio::Ratio;
 use super::slow::Slow;
 use super::span::Span;
-use super::status::{Code, Status};
-use crate::frame::{self, Fields, Frame, SpanPart};
+use super::status::Status;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -33,8 +32,12 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// # Bounds
 ///
 /// A trace that exceeds [`max_wait`](Self::max_wait) or [`max_bytes`](Self::max_bytes) before its
-/// root has ended is decided about by what has ended so far; [`Stats`](crate::Stats) counts these.
-/// So is each trace at a [flush](crate::Pipeline::flush), since a flush sends what was recorded.
+/// root has ended is decided about early, by the spans that have ended;
+/// [`Stats`](crate::Stats::early_traces) counts these. So is each trace at a
+/// [flush](crate::Pipeline::flush), since a flush sends all spans that have ended.
+///
+/// A span whose end a [`WhenFull`](crate::WhenFull) policy dropped is not slow, since its duration
+/// is not known.
 ///
 /// # Examples
 ///
@@ -126,7 +129,8 @@ impl Tail {
     }
 
     /// Sets how long a span may wait for the root of its trace to end, by default 30 seconds.
-    /// Spans that come so long after a trace was kept are kept too.
+    /// Spans that come within that time after their trace was kept are kept too. That holds for the
+    /// last 4,096 traces that were kept: later spans of an older trace are decided about anew.
     ///
     /// # Examples
     ///
@@ -142,28 +146,6 @@ impl Tail {
 
     /// Returns whether the span is reason to keep its trace.
     pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
-        span.is_unfinished || self.slow.has(span) || has_error(span)
+        span.is_unfinished || self.slow.has(span) || Status::has_error(span)
     }
-}
-
-fn has_error(span: &Span<'_>) -> bool {
-    let mut status = Status::default();
-    for record in span.records() {
-        if frame::is_of_span(record) {
-            let fields = SpanPart::read(record).map(|part| part.fields);
-            for (key, value) in fields.iter().flat_map(Fields::parts) {
-                let _other = value.map(|value| status.field(key, value));
-            }
-        } else if frame::may_set_status(record) {
-            if let Some(event) = Frame::read(record) {
-                status.event(&event);
-                // The fields of the spans around it follow its own.
-                let own = event.fields.parts().map_while(|(key, value)| Some((key, value?)));
-                own.for_each(|(key, value)| {
-                    status.event_field(&event, key, value);
-                });
-            }
-        }
-    }
-    status.code == Code::Error
 }

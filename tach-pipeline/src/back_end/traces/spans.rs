@@ -13,10 +13,13 @@ use crate::back_end::buffers::Buffers;
 use crate::back_end::inbox::QueueId;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
 use crate::trace::span::{Dropped, Span};
+use crate::trace::status::Status;
 use crate::trace::{Contexts, SpanContext};
 
-/// The most bytes of a span. Later events, values and links are dropped.
+/// The most bytes of a span after its start. Later events, values and links are dropped.
 const MOST_BYTES: usize = 256 * 1024;
+/// Bytes beyond, for values of the status.
+const RESERVED: usize = 16 * 1024;
 /// A buffer that is longer is freed when its span has ended.
 const KEPT: usize = 4 * 1024;
 /// If the wall clock was stepped by as much, spans that start later count on another line.
@@ -34,6 +37,8 @@ pub(super) struct Spans {
     early: Vec<Early>,
     /// Records of the round before.
     retried: Vec<Early>,
+    /// Records whose spans were not known twice.
+    spanless: u64,
     lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
@@ -76,6 +81,8 @@ struct Open {
     /// The queue of the thread on which it started.
     queue: QueueId,
     records: Vec<u8>,
+    /// How many bytes of the records are not counted: those of the start and the parent.
+    uncounted: usize,
     has_values: bool,
     events: u32,
     dropped: Dropped,
@@ -91,10 +98,15 @@ struct Ending {
     queue: Option<QueueId>,
 }
 
-/// A line from instants to Unix time, which the spans of a trace share: no step of the wall clock
-/// bends their durations.
+/// A line from instants to Unix time. A span's line begins on its parent's, so that no step of the
+/// wall clock bends a trace.
+///
+/// It counts from the start of the span itself: the conversion of an instant that is minutes old
+/// may change by as much as a short span takes.
 #[derive(Debug, Clone, Copy)]
 struct Line {
+    /// When the first span of the trace started.
+    began: Instant,
     since: Instant,
     start: UnixTime,
 }
@@ -119,6 +131,7 @@ impl Spans {
             due: Vec::new(),
             early: Vec::new(),
             retried: Vec::new(),
+            spanless: 0,
             lost_ends: LostEnds::default(),
             buffers: Buffers::default(),
             redacted,
@@ -131,6 +144,13 @@ impl Spans {
     pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
         if !self.take_part(record, time, queue) {
             self.early.push((record.to_owned(), time, Some(queue)));
+        }
+    }
+
+    /// Takes an event whose span is open, or has ended.
+    pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
+        if let Some(context) = record.context() {
+            let _is_open = self.take_event(context.span, record.bytes, time);
         }
     }
 
@@ -153,12 +173,14 @@ impl Spans {
     pub(super) fn end_round(&mut self, mut finished: impl FnMut(&Span<'_>)) {
         let mut retried = mem::take(&mut self.retried);
         for (record, time, queue) in retried.drain(..) {
-            // A span that is still unknown was dropped, or has ended.
-            if let Some(queue) = queue {
-                self.take_part(&record, time, queue);
-            } else if let Some(context) = Frame::read(&record).and_then(|it| it.context()) {
-                self.take_event(context.span, &record, time);
-            }
+            let is_known = if let Some(queue) = queue {
+                self.take_part(&record, time, queue)
+            } else {
+                let context = Frame::read(&record).and_then(|it| it.context());
+                context.is_none_or(|it| self.take_event(it.span, &record, time))
+            };
+            // The start of a span that is still unknown was dropped, or the span has ended.
+            self.spanless += u64::from(!is_known);
         }
         self.retried = retried;
         let mut due = mem::take(&mut self.due);
@@ -223,6 +245,11 @@ impl Spans {
         }
     }
 
+    /// Returns how many records belonged to no known span since the last call.
+    pub(super) fn take_spanless(&mut self) -> u64 {
+        mem::take(&mut self.spanless)
+    }
+
     /// Returns whether a record waits for the next round.
     pub(super) fn are_waiting(&self) -> bool {
         !self.ending.is_empty() || !self.early.is_empty() || self.lost_ends.is_looking()
@@ -254,14 +281,14 @@ impl Spans {
             match self.open.entry(part.context.span) {
                 Entry::Vacant(place) => {
                     let mut records = self.buffers.take();
-                    let start = line.unix_time(part.time, time);
-                    push(&mut records, record, start);
+                    push(&mut records, record, line.start);
                     place.insert(Open {
                         context: part.context,
-                        start,
+                        start: line.start,
                         line,
                         queue,
                         records,
+                        uncounted: record.len(),
                         has_values: false,
                         events: 0,
                         dropped: Dropped::default(),
@@ -273,13 +300,18 @@ impl Spans {
                     let open = known.into_mut();
                     open.context = part.context;
                     push(&mut open.records, record, open.start);
+                    open.uncounted += record.len();
                 }
             }
             return true;
         }
         let Some(open) = self.open.get_mut(&part.context.span) else { return false };
         match &part.what {
-            What::Parent(parent) => open.context.trace = parent.context.trace,
+            What::Parent(parent) => {
+                open.context.trace = parent.context.trace;
+                // It is set once.
+                open.uncounted += record.len();
+            }
             What::Discard if self.takes_unsampled => {
                 open.context.is_sampled = false;
                 return true;
@@ -298,11 +330,14 @@ impl Spans {
                 let (span, queue) = (part.context.span, Some(queue));
                 self.ending.push(Ending { span, end: time, queue });
             }
-            _ if open.has_room(record) => {
+            _ if matches!(part.what, What::Parent(_))
+                || open.has_room(record)
+                || open.has_room_for_status(&part, record) =>
+            {
                 open.has_values |= matches!(part.what, What::Values);
                 push(&mut open.records, record, time);
             }
-            What::Link(_) => open.dropped.links += 1,
+            What::Link(_) => open.dropped.links = open.dropped.links.saturating_add(1),
             What::Values => {
                 let count = u32::try_from(part.fields.parts().count()).unwrap_or(u32::MAX);
                 open.dropped.attributes = open.dropped.attributes.saturating_add(count);
@@ -322,23 +357,29 @@ impl Spans {
             push(&mut open.records, record, time);
             open.events += 1;
         } else {
-            open.dropped.events += 1;
+            open.dropped.event(record);
         }
         true
     }
 
-    /// Returns the line of a span that starts now: its parent's, unless the clock was stepped long
-    /// after the parent's trace began.
+    /// Returns the line of a span that starts now. It begins on its parent's, unless the clock was
+    /// stepped long after the parent's trace began.
     fn line(&self, parent: u64, time: Time, wall: UnixTime) -> Line {
         let Time::Ticks(instant) = time else {
-            return Line { since: Instant::from_ticks(0), start: wall };
+            let zero = Instant::from_ticks(0);
+            return Line { began: zero, since: zero, start: wall };
         };
-        let own = Line { since: instant, start: wall };
+        let own = Line { began: instant, since: instant, start: wall };
         let Some(parent) = self.open.get(&parent) else { return own };
-        let age = instant.saturating_duration_since(parent.line.since);
+        let began = parent.line.began;
+        let age = instant.saturating_duration_since(began);
         let expected = parent.line.unix_time(time, wall);
         let off = expected.max(wall).checked_duration_since(expected.min(wall));
-        if age > FOLLOWED && off >= Some(STEP) { own } else { parent.line }
+        if age > FOLLOWED && off >= Some(STEP) {
+            own
+        } else {
+            Line { began, since: instant, start: expected }
+        }
     }
 }
 
@@ -365,7 +406,20 @@ impl Open {
     }
 
     fn has_room(&self, record: &[u8]) -> bool {
-        self.records.len() + record.len() <= MOST_BYTES
+        self.bytes_with(record) <= MOST_BYTES
+    }
+
+    /// Returns whether a part has values of the status, for which there is room beyond the bound.
+    fn has_room_for_status(&self, part: &SpanPart<'_>, record: &[u8]) -> bool {
+        let mut fields = part.fields.parts().filter_map(|(key, value)| Some((key, value?)));
+        matches!(part.what, What::Values)
+            && self.bytes_with(record) <= MOST_BYTES + RESERVED
+            && fields.any(|(key, value)| Status::default().field(key, value))
+    }
+
+    /// Returns how many bytes count, with one more record.
+    fn bytes_with(&self, record: &[u8]) -> usize {
+        self.records.len() - self.uncounted + record.len()
     }
 }
 
@@ -428,12 +482,24 @@ mod tests {
             let time = UnixTime::from_nanos(wall_ns);
             let target = MaybeStatic::Static("app");
             let mut to = Writer::begin(&mut scratch, Time::Unix(time), Level::INFO, target);
-            let wanted = crate::frame::Wanted::default();
-            let empty = MaybeStatic::Static("");
-            let place = crate::frame::Place { file: empty, line: 0, module: empty };
-            to.site(wanted, place, Some(Around::own(context(span))));
+            Self::site(&mut to, span);
             to.end();
             self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
+        }
+
+        /// Writes that an event is in a span.
+        fn site(to: &mut Writer<'_>, span: u64) {
+            let empty = MaybeStatic::Static("");
+            let place = crate::frame::Place { file: empty, line: 0, module: empty };
+            to.site(crate::frame::Wanted::default(), place, Some(Around::own(context(span))));
+        }
+
+        fn part(&mut self, kind: RecordKind, span: u64, write: impl FnOnce(&mut Writer<'_>)) {
+            let mut scratch = Scratch::new();
+            let mut to = Writer::begin_part(&mut scratch, unix(11), kind, context(span));
+            write(&mut to);
+            to.end();
+            self.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
         }
 
         fn end_round(&mut self) {
@@ -539,8 +605,121 @@ mod tests {
             to.end();
             machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId::of(1));
         }
-        let expected = Dropped { attributes: 4, links: 3, events: 0 };
+        let expected = Dropped { attributes: 4, links: 3, ..Dropped::default() };
         assert_eq!(machine.spans.open[&2].dropped, expected);
+        // A count has a bound too.
+        let open = machine.spans.open.get_mut(&2).unwrap();
+        let most = Dropped { links: u32::MAX, events: u32::MAX, ..open.dropped };
+        (open.dropped, open.events) = (most, MOST_EVENTS);
+        machine.event(2, 15);
+        machine.part(RecordKind::Link, 2, |to| {
+            to.link(Linked { context: context(9), is_remote: false });
+            to.field(MaybeStatic::Static("key"), Value::Str(&text));
+        });
+        assert_eq!(machine.spans.open[&2].dropped, most);
+    }
+
+    #[test]
+    fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
+        let mut machine = Machine::new();
+        let text = "x".repeat(MOST_BYTES);
+        let mut scratch = Scratch::new();
+        let mut to = Writer::begin_span(
+            &mut scratch,
+            unix(10),
+            Level::INFO,
+            "app",
+            "name",
+            context(1),
+            None,
+        );
+        to.field(MaybeStatic::Static("body"), Value::Str(&text));
+        to.end();
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId::of(1));
+        machine.event(1, 15);
+        assert_eq!(machine.spans.open[&1].dropped, Dropped::default());
+        // The rest is used up.
+        for (dropped, length) in [(1, 1024), (2, 8)] {
+            while machine.spans.open[&1].dropped.attributes < dropped {
+                machine.part(RecordKind::Values, 1, |to| {
+                    to.field(MaybeStatic::Static("key"), Value::Str(&text[..length]));
+                });
+            }
+        }
+        let parent = SpanContext { trace: 2, span: 3, is_sampled: true };
+        machine.part(RecordKind::Parent, 1, |to| {
+            to.link(Linked { context: parent, is_remote: true });
+            to.field(MaybeStatic::Static("otel.trace_state"), Value::Str(&text[..RESERVED]));
+        });
+        for length in [512, 2 * RESERVED] {
+            machine.part(RecordKind::Values, 1, |to| {
+                let description = MaybeStatic::Static("otel.status_description");
+                to.field(description, Value::Str(&text[..length]));
+            });
+        }
+        machine.end(1, unix(20), 20);
+        (0..2).for_each(|_| machine.spans.begin_round());
+        let mut seen = false;
+        machine.spans.end_round(|span| {
+            seen = true;
+            let is_parent =
+                |item| matches!(item, Item::Part(SpanPart { what: What::Parent(_), .. }));
+            assert!(span.items().any(is_parent) && span.context.trace == 2);
+            assert!(Status::has_error(span));
+            assert_eq!(span.dropped.attributes, 3, "a status may be too long");
+        });
+        assert!(seen);
+    }
+
+    /// Its event has no room, but its status does.
+    #[test]
+    fn an_error_without_room_sets_the_status() {
+        let text = "x".repeat(MOST_BYTES);
+        let cases = [
+            (Level::INFO, "message", false),
+            (Level::of(log::Level::Error), "message", true),
+            (Level::WARN, "", true),
+        ];
+        for (level, message, expected) in cases {
+            let mut machine = Machine::new();
+            machine.start(1, 0, unix(10), 10);
+            let target = MaybeStatic::Static("app");
+            let mut scratch = Scratch::new();
+            let mut to = Writer::begin(&mut scratch, unix(11), level, target);
+            if !message.is_empty() {
+                to.message(format_args!("{message}"));
+            }
+            to.field(MaybeStatic::Static("error"), Value::Str("it failed"));
+            to.field(MaybeStatic::Static("body"), Value::Str(&text));
+            Machine::site(&mut to, 1);
+            to.end();
+            let event = Frame::read(scratch.written()).unwrap();
+            machine.spans.event(&event, UnixTime::from_nanos(11));
+            assert_eq!(machine.spans.open[&1].dropped.events, 1);
+            machine.end(1, unix(20), 20);
+            (0..2).for_each(|_| machine.spans.begin_round());
+            let mut seen = None;
+            machine.spans.end_round(|span| seen = Some(Status::has_error(span)));
+            assert_eq!(seen, Some(expected), "{level:?} {message}");
+        }
+    }
+
+    #[test]
+    fn a_span_counts_from_its_own_start() {
+        let begin = Instant::now();
+        // The rate of the ticks may be corrected meanwhile.
+        let all: Vec<_> = (0..14).map(|seconds| begin + Duration::from_secs(seconds)).collect();
+        let at = |seconds: usize| all[seconds];
+        let mut machine = Machine::new();
+        machine.start(1, 0, Time::Ticks(at(0)), 1_000 * SECOND);
+        machine.start(2, 1, Time::Ticks(at(8)), 1_008 * SECOND);
+        // The clock was set back, and the trace is old.
+        machine.start(3, 2, Time::Ticks(at(12)), SECOND);
+        machine.start(4, 3, Time::Ticks(at(13)), SECOND);
+        let line = |span| machine.spans.open[&span].line;
+        let lines = [1, 2, 3, 4].map(|span| (line(span).began, line(span).since));
+        assert_eq!(lines, [(0, 0), (0, 8), (12, 12), (12, 13)].map(|(a, b)| (at(a), at(b))));
+        assert_eq!(line(3).start, UnixTime::from_nanos(SECOND));
     }
 
     /// Each span once.
@@ -579,12 +758,21 @@ mod tests {
 
     /// A span never ends before its start, and an early record waits for one round only.
     #[test]
-    fn records_of_spans_that_never_started_are_forgotten() {
+    fn records_of_spans_that_never_started_are_counted() {
         let mut machine = Machine::new();
         machine.end(7, unix(5), 5);
         machine.event(8, 5);
         (0..2).for_each(|_| machine.end_round());
         assert!(!machine.spans.are_waiting());
         assert_eq!(machine.finished, []);
+        assert_eq!((machine.spans.take_spanless(), machine.spans.take_spanless()), (2, 0));
+        // An event that was kept longer than its span is none of them.
+        let mut scratch = Scratch::new();
+        let target = MaybeStatic::Static("app");
+        let mut to = Writer::begin(&mut scratch, unix(5), Level::INFO, target);
+        Machine::site(&mut to, 8);
+        to.end();
+        machine.spans.released(&Frame::read(scratch.written()).unwrap(), UnixTime::EPOCH);
+        assert!(!machine.spans.are_waiting());
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Waiting {
     next: u64,
 }
 
-/// A trace of which spans have come.
+/// A trace with spans that have ended.
 enum Known {
     Waiting(Trace),
     /// Kept lately. Its late spans follow it.

@@ -141,6 +141,7 @@ impl<'a> Own<'a> {
     }
 
     fn items(&mut self, to: &mut Vec<u8>, span: &Span<'_>) {
+        let last = span.last_values();
         for (at, item) in span.items().enumerate() {
             match item {
                 Item::Event(event, time) => self.event(to, &event, time),
@@ -172,7 +173,7 @@ impl<'a> Own<'a> {
                         _ => {}
                     }
                     let visited = part.fields.visit(&mut |key, value| {
-                        if !span.is_recorded_again(at, key) {
+                        if !last.is_recorded_again(at, key) {
                             self.field(to, key, value);
                         }
                         Ok(())
@@ -194,6 +195,7 @@ impl<'a> Own<'a> {
         }
         fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
         number(to, field::KIND, self.kind);
+        self.status.dropped(&span.dropped);
         if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
                 if !self.status.description.is_empty() {
@@ -202,12 +204,18 @@ impl<'a> Own<'a> {
                 number(to, field::STATUS_CODE, self.status.code as u64);
             });
         }
-        let Dropped { attributes, events, links } = span.dropped;
+        let Dropped { attributes, events, links, .. } = span.dropped;
         self.attributes.add_dropped(attributes);
         self.attributes.end(to, field::DROPPED_ATTRIBUTES);
         for (number_of_field, dropped) in [
-            (field::DROPPED_EVENTS, events + self.events.saturating_sub(self.limits.events)),
-            (field::DROPPED_LINKS, links + self.links.saturating_sub(self.limits.links)),
+            (
+                field::DROPPED_EVENTS,
+                events.saturating_add(self.events.saturating_sub(self.limits.events)),
+            ),
+            (
+                field::DROPPED_LINKS,
+                links.saturating_add(self.links.saturating_sub(self.limits.links)),
+            ),
         ] {
             if dropped > 0 {
                 number(to, number_of_field, dropped.into());
@@ -332,4 +340,49 @@ fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields, limits: Attribut
 fn kind(name: &str) -> Option<u64> {
     let names = ["internal", "server", "client", "producer", "consumer"];
     (1..).zip(names).find_map(|(number, known)| known.eq_ignore_ascii_case(name).then_some(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::texts::MaybeStatic;
+    use crate::frame::{RecordKind, Scratch, Time, Writer};
+    use crate::level::Level;
+    use crate::trace::span::READ;
+
+    #[test]
+    fn many_values_are_read_a_few_times() {
+        const VALUES: usize = 100;
+        let context = SpanContext { trace: 1, span: 2, is_sampled: true };
+        let at = Time::Unix(UnixTime::EPOCH);
+        let mut scratch = Scratch::new();
+        Writer::begin_span(&mut scratch, at, Level::INFO, "app", "name", context, None).end();
+        let mut records = scratch.written().to_owned();
+        for value in 0..VALUES {
+            let mut to = Writer::begin_part(&mut scratch, at, RecordKind::Values, context);
+            let key = format!("key-{}.", value / 2);
+            to.field(MaybeStatic::Borrowed(&key), Value::U64(value as u64));
+            to.end();
+            records.extend_from_slice(scratch.written());
+        }
+        let span = Span {
+            context,
+            start: UnixTime::EPOCH,
+            end: UnixTime::EPOCH,
+            is_unfinished: false,
+            records: &records,
+            has_values: true,
+            has_end: true,
+            is_on_one_thread: true,
+            dropped: Dropped::default(),
+            redacted: &[],
+        };
+        let limits = SpanLimits::default();
+        let mut written = Vec::new();
+        READ.set(0);
+        write_span(&mut written, &span, &span.begin().unwrap(), &limits);
+        assert!(READ.get() <= 3 * (VALUES + 1), "{}", READ.get());
+        let text = String::from_utf8_lossy(&written);
+        assert_eq!(text.matches("key-").count(), VALUES / 2, "each key once");
+    }
 }
