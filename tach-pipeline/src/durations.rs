@@ -161,7 +161,7 @@ impl Table {
         }
     }
 
-    /// Ends a period: what is recent begins anew.
+    /// Ends a period: adds the recent durations to those before, and clears them.
     pub(crate) fn end_period(&mut self, now: UnixTime) {
         for Series { recent, before, .. } in &mut self.series {
             before.add(recent);

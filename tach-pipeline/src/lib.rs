@@ -139,9 +139,10 @@
 //! # OpenTelemetry
 //!
 //! With the feature `otlp`, `Sink::otlp` sends records to a collector on this machine or in this
-//! network: protobuf over HTTP, encoded on the sink's thread without the SDK and without a runtime.
-//! It is configured by OpenTelemetry's variables of the environment or by methods. A record carries
-//! the ids in its fields `trace_id` and `span_id`. Records of the sink's own client are dropped.
+//! network: protobuf over HTTP, without the SDK and without a runtime. The back end encodes, and
+//! the sink's thread compresses and sends. It is configured by OpenTelemetry's variables of the
+//! environment or by methods. A record carries the ids in its fields `trace_id` and `span_id`.
+//! Records of the sink's own client are dropped.
 //!
 //! | to the collector | feature | |
 //! |---|---|---|
@@ -243,12 +244,14 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
-//! - For each open span, if a sink or a flight recorder takes spans: 64 bytes and a buffer for its
-//!   records, which is 350 bytes for a span with three attributes. A span has up to 256 KiB; later
-//!   events are dropped and counted.
+//! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
+//!   bytes and a buffer for its records, which is 350 bytes for a span with three attributes. A
+//!   span has up to 256 KiB beside its start. Later events, values and links are dropped and
+//!   counted; an error among them sets the status nevertheless.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
-//! - For the flight recorder: up to 16 MiB, or its bound; twice that while a dump is written.
+//! - For the flight recorder: up to 16 MiB, or its bound; while a dump is written, twice that
+//!   and a copy of the open spans.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls.

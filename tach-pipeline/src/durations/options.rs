@@ -7,8 +7,9 @@ const MAX_SERIES: usize = 2000;
 ///
 /// The back end has a histogram of the durations for each name of a span. Every span that the
 /// pipeline's filter lets pass is counted, also one that `Sampling` or
-/// `Tail` leaves out. Counts, sums, minima and maxima are exact. The histograms are
-/// exponential: [`SpanDurations::quantile`](crate::SpanDurations::quantile) is off by less than
+/// `Tail` leaves out. Counts, sums, minima and maxima are those of the durations, not of buckets. A
+/// duration beyond a minute is good to a microsecond and a hundred-millionth of it. The histograms
+/// are exponential: [`SpanDurations::quantile`](crate::SpanDurations::quantile) is off by less than
 /// [`SpanDurations::relative_error`](crate::SpanDurations::relative_error).
 ///
 /// The name is the one in the program, which the field `otel.name` does not change. Spans of all

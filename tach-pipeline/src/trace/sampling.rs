@@ -17,7 +17,8 @@ const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 /// services too: a span follows the sampled flag of its parent. By default all traces are sampled.
 ///
 /// A span that is not sampled has ids, which its records have in other sinks, and costs little
-/// else: its fields are not read. Nothing is sent of it.
+/// else. None of its fields are read, except those by which [`Durations`](crate::Durations) are
+/// counted. The span is not sent.
 ///
 /// # Examples
 ///
