@@ -1,5 +1,6 @@
 //! The benchmarks, their records, and the documents and the picture that quote them.
 
+mod cli;
 mod documents;
 mod picture;
 mod record;
@@ -9,11 +10,13 @@ use std::fs;
 use std::process::Command;
 
 use bench_tables::{FILE, Table};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use self::record::Record;
-use crate::run::{self, cargo, run};
+use crate::run::{self, cargo, output, run};
 
-/// A program that prints tables.
+/// A program that measures.
 pub(crate) struct Benchmark {
     name: &'static str,
     /// The manifest of its workspace.
@@ -22,6 +25,15 @@ pub(crate) struct Benchmark {
     program: &'static str,
     /// What the whole measurement is started with.
     arguments: &'static [&'static str],
+    tables: Tables,
+}
+
+/// Where the tables come from.
+enum Tables {
+    /// The program writes them to the file that [`FILE`] names.
+    Written,
+    /// The program prints JSON.
+    Printed(fn(&Value) -> Vec<Table>),
 }
 
 const OWN: &str = "Cargo.toml";
@@ -33,6 +45,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "table",
         arguments: &[],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "otel",
@@ -40,6 +53,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "table",
         arguments: &["otel"],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "first-use",
@@ -47,6 +61,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "first_use",
         arguments: &[],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "pipeline",
@@ -54,6 +69,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "pipeline",
         arguments: &[],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "whole-process",
@@ -61,6 +77,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "whole_process",
         arguments: &[],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "budgets",
@@ -68,6 +85,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "budgets",
         arguments: &[],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "budget-instructions",
@@ -75,6 +93,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "budgets",
         arguments: &["--instructions"],
+        tables: Tables::Written,
     },
     Benchmark {
         name: "spans",
@@ -82,6 +101,23 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "otel-tests",
         program: "span_costs",
         arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
+        name: "order",
+        workspace: OWN,
+        package: "tach-cli",
+        program: "tach",
+        arguments: &["skew", "--threads", "2", "--for", "60s", "--json"],
+        tables: Tables::Printed(cli::skew),
+    },
+    Benchmark {
+        name: "truth",
+        workspace: OWN,
+        package: "tach-cli",
+        program: "tach",
+        arguments: &["drift", "--load", "2", "--for", "640s", "--json"],
+        tables: Tables::Printed(cli::drift),
     },
 ];
 
@@ -120,17 +156,36 @@ fn names() -> String {
 /// it may be shorter, or a part.
 fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
-        return run(command(benchmark).args(arguments));
+        return match benchmark.tables {
+            Tables::Written => run(command(benchmark).args(arguments)),
+            Tables::Printed(_) => {
+                let Benchmark { name, program, arguments, .. } = benchmark;
+                Err(format!("{name} takes no arguments; \"{program} {}\" does", arguments[0]))
+            }
+        };
     }
     // First, so that no measurement is lost if the facts can't be had.
     let mut record = Record::begin(benchmark)?;
+    let mut command = command(benchmark);
+    command.args(benchmark.arguments);
+    record.tables = match benchmark.tables {
+        Tables::Written => written(command),
+        Tables::Printed(tables) => output(&mut command).and_then(|text| Ok(tables(&parse(&text)?))),
+    }
+    .map_err(|problem| format!("{}: {problem}", benchmark.name))?;
+    record.write()
+}
+
+fn written(mut command: Command) -> Result<Vec<Table>, String> {
     let path = env::temp_dir().join(format!("tach-tables-{}.json", std::process::id()));
-    run(command(benchmark).args(benchmark.arguments).env(FILE, &path))?;
+    run(command.env(FILE, &path))?;
     let text = fs::read_to_string(&path).map_err(|error| format!("no tables: {error}"))?;
     fs::remove_file(&path).ok();
-    record.tables = serde_json::from_str::<Vec<Table>>(&text)
-        .map_err(|error| format!("the tables of {}: {error}", benchmark.name))?;
-    record.write()
+    parse(&text)
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| format!("the tables: {error}"))
 }
 
 fn command(benchmark: &Benchmark) -> Command {
