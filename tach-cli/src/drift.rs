@@ -22,6 +22,7 @@ use self::clocks::clocks;
 use self::load::Found;
 use self::series::Series;
 use crate::Outcome;
+use crate::interrupt;
 use crate::measure::as_f64;
 use crate::output::{Ns, Output};
 use crate::plot::Target;
@@ -35,7 +36,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Measures the error of clocks against the OS clock over time
 ///
 /// tach's two timelines, quanta, minstant, and a counter with a rate that is measured once at the
-/// start. A positive error is a clock that is ahead.
+/// start. A positive error is a clock that is ahead. Ctrl-C ends the measurement early.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to measure
@@ -65,6 +66,7 @@ impl Options {
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
     ensure!(!options.time.is_zero(), "--for must be longer than no time");
     options.plot.iter().try_for_each(Target::create)?;
+    interrupt::note()?;
     let (series, under_load) = thread::scope(|scope| {
         let under_load =
             (options.load > 0).then(|| scope.spawn(|| load::run(options.load, options.time)));
@@ -109,7 +111,7 @@ fn measure(options: &Options) -> anyhow::Result<Series> {
         }
         progress.set(elapsed, row.live());
         let left = options.time.saturating_sub(start.elapsed());
-        if left.is_zero() {
+        if left.is_zero() || interrupt::was_pressed() {
             return Ok(series);
         }
         thread::sleep(options.pause().min(left));

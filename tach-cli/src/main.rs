@@ -6,6 +6,7 @@ mod calibrate;
 mod convert;
 mod doctor;
 mod drift;
+mod interrupt;
 mod measure;
 mod now;
 mod output;

@@ -21,6 +21,7 @@ use serde::{Serialize, Serializer};
 use self::histogram::Histogram;
 use self::intervals::Intervals;
 use self::timelines::{Tally, Timelines, timelines};
+use crate::interrupt;
 use crate::measure::OsMonotonic;
 
 const LONGEST_SLEEP_US: u64 = 2_000_000;
@@ -68,7 +69,7 @@ impl Seen {
     }
 }
 
-/// Runs `threads` threads for `time`.
+/// Runs `threads` threads for `time`, or until Ctrl-C.
 pub(super) fn run(threads: u16, time: Duration) -> Found {
     let os = OsMonotonic::new();
     let timelines = &timelines(os);
@@ -95,7 +96,7 @@ fn watch(timelines: &Timelines, os: OsMonotonic, number: u64, time: Duration) ->
     let start = StdInstant::now();
     let mut random = number;
     let mut seen = Seen::new(os);
-    while start.elapsed() < time {
+    while start.elapsed() < time && !interrupt::was_pressed() {
         seen.intervals.mark();
         for _ in 0..next(&mut random) % 1000 {
             for (timeline, tally) in timelines.iter().zip(&mut seen.tallies) {

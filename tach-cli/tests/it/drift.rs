@@ -1,6 +1,15 @@
 //! `tach drift`.
 
 use std::fs;
+#[cfg(unix)]
+use std::process::{Command, Stdio};
+#[cfg(unix)]
+use std::thread;
+#[cfg(unix)]
+use std::time::Duration;
+
+#[cfg(unix)]
+use serde_json::Value;
 
 use crate::support::{Folder, run, tach};
 
@@ -47,6 +56,28 @@ fn each_clock_has_a_summary_a_column_and_a_line() {
     for color in [[255, 255, 255], [0, 0, 0], [0, 114, 178]] {
         assert!(pixels.chunks(3).any(|pixel| pixel == color), "{color:?}");
     }
+}
+
+/// Ctrl-C ends the measurement, not the program.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_measurement_is_summarized_and_drawn() {
+    let folder = Folder::new("drift-interrupted");
+    let [csv, svg] = ["d.csv", "d.svg"].map(|name| folder.path().join(name));
+    let mut command = tach(&["drift", "--json", "--for", "1h", "--every", "10ms", "--load", "1"]);
+    command.arg("--csv").arg(&csv).arg("--plot").arg(&svg);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let rows = || fs::read_to_string(&csv).map_or(0, |text| text.lines().count());
+    while rows() < 5 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["comparisons"].as_u64() >= Some(4) && json["under_load"].is_object(), "{json}");
+    assert!(fs::read_to_string(svg).unwrap().trim_end().ends_with("</svg>"));
 }
 
 fn decoded(png: &[u8]) -> (Vec<u8>, png::OutputInfo) {
