@@ -1,12 +1,12 @@
 //! `tach drift`.
 
+#[cfg(unix)]
+use core::time::Duration;
 use std::fs;
 #[cfg(unix)]
 use std::process::{Command, Stdio};
 #[cfg(unix)]
 use std::thread;
-#[cfg(unix)]
-use std::time::Duration;
 
 #[cfg(unix)]
 use serde_json::Value;
