@@ -84,6 +84,18 @@ fn each_span_has_an_event_that_repeats() {
     }
 }
 
+/// The event is longer than a span may be.
+#[test]
+fn an_error_without_room_sets_the_status() {
+    let spans = spans(|| {
+        let body = "x".repeat(300 * 1024);
+        tracing::info_span!("request").in_scope(|| tracing::error!(body, "failed"));
+    });
+    let span = &spans["request"];
+    assert_eq!((span.events.len(), span.dropped_events_count), (0, 1));
+    assert_eq!(span.status.as_ref().unwrap().code, 2);
+}
+
 #[test]
 fn a_span_arrives_whole() {
     let spans = spans(|| {

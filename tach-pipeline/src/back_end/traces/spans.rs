@@ -309,8 +309,11 @@ impl Spans {
         match &part.what {
             What::Parent(parent) => {
                 open.context.trace = parent.context.trace;
-                // It is set once.
+                let time = open.line.unix_time(part.time, time);
+                push(&mut open.records, record, time);
+                // It is set once, so it needs no bound.
                 open.uncounted += record.len();
+                return true;
             }
             What::Discard if self.takes_unsampled => {
                 open.context.is_sampled = false;
@@ -330,10 +333,7 @@ impl Spans {
                 let (span, queue) = (part.context.span, Some(queue));
                 self.ending.push(Ending { span, end: time, queue });
             }
-            _ if matches!(part.what, What::Parent(_))
-                || open.has_room(record)
-                || open.has_room_for_status(&part, record) =>
-            {
+            _ if open.has_room(record) || open.has_room_for_status(&part, record) => {
                 open.has_values |= matches!(part.what, What::Values);
                 push(&mut open.records, record, time);
             }
@@ -646,17 +646,20 @@ mod tests {
                 });
             }
         }
+        let set_status = |machine: &mut Machine, length: usize| {
+            machine.part(RecordKind::Values, 1, |to| {
+                let description = MaybeStatic::Static("otel.status_description");
+                to.field(description, Value::Str(&text[..length]));
+            });
+        };
+        set_status(&mut machine, 512);
         let parent = SpanContext { trace: 2, span: 3, is_sampled: true };
         machine.part(RecordKind::Parent, 1, |to| {
             to.link(Linked { context: parent, is_remote: true });
             to.field(MaybeStatic::Static("otel.trace_state"), Value::Str(&text[..RESERVED]));
         });
-        for length in [512, 2 * RESERVED] {
-            machine.part(RecordKind::Values, 1, |to| {
-                let description = MaybeStatic::Static("otel.status_description");
-                to.field(description, Value::Str(&text[..length]));
-            });
-        }
+        set_status(&mut machine, 512);
+        set_status(&mut machine, 2 * RESERVED);
         machine.end(1, unix(20), 20);
         (0..2).for_each(|_| machine.spans.begin_round());
         let mut seen = false;
