@@ -153,10 +153,11 @@
 //! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. A span that a
-//! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]. Not sent are
-//! traces that sampling leaves out: `Sampling` decides when the root of a trace starts, `Tail`
-//! when it has ended, and both may be set. Nor are spans that are still open when the process
-//! ends, unless `Builder::unfinished_spans` was called.
+//! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]; if its start is
+//! dropped, `Stats::spanless_records` counts the other records of the span. Not sent are traces
+//! that sampling leaves out: `Sampling` decides when the root of a trace starts, `Tail` when it has
+//! ended, and both may be set. Nor are spans that are still open when the process ends, unless
+//! `Builder::unfinished_spans` was called.
 //!
 //! `Builder::durations` counts how long spans take, by name, also those that sampling leaves out:
 //! `Pipeline::durations` reads the histograms, and `Sink::otlp_durations` sends them as a metric.
