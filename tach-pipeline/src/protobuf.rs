@@ -16,8 +16,13 @@ fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
 }
 
 /// Appends a number in groups of seven bits.
+#[inline]
 pub(crate) fn varint(to: &mut Vec<u8>, value: u64) {
-    to.extend(groups(value));
+    match u8::try_from(value) {
+        // Most of them.
+        Ok(byte @ ..0x80) => to.push(byte),
+        _ => to.extend(groups(value)),
+    }
 }
 
 /// Returns the bytes of a number: groups of seven bits, the lowest first, all but the last with the
@@ -117,14 +122,20 @@ pub(crate) fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut V
     to.push(0);
     let result = write(to);
     let length = to.len() - start - 1;
-    let more = groups(length as u64).count() - 1;
-    if more > 0 {
-        let end = to.len();
-        to.resize(end + more, 0);
-        to.copy_within(start + 1..end, start + 1 + more);
+    match u8::try_from(length) {
+        Ok(byte @ ..0x80) => to[start] = byte,
+        _ => insert_length(to, start, length as u64),
     }
-    to[start..].iter_mut().zip(groups(length as u64)).for_each(|(byte, group)| *byte = group);
     result
+}
+
+/// Writes the length of a message to its place of one byte, which becomes longer.
+fn insert_length(to: &mut Vec<u8>, start: usize, length: u64) {
+    let more = groups(length).count() - 1;
+    let end = to.len();
+    to.resize(end + more, 0);
+    to.copy_within(start + 1..end, start + 1 + more);
+    to[start..].iter_mut().zip(groups(length)).for_each(|(byte, group)| *byte = group);
 }
 
 #[cfg(test)]
