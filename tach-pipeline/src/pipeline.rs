@@ -17,6 +17,8 @@ use std::panic;
 use std::sync::Arc;
 
 use log::LevelFilter;
+#[cfg(feature = "tracing")]
+use tracing_core::span::Id;
 
 #[cfg(feature = "tracing")]
 use crate::durations::Collected;
@@ -37,6 +39,8 @@ use crate::shared::handle::Handle;
 use crate::shared::handle::WeakHandle;
 use crate::stats::Stats;
 use crate::thread;
+#[cfg(feature = "tracing")]
+use crate::trace::key::{Key, Keys};
 use crate::unlocked::to_stderr;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
@@ -76,6 +80,9 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Pipeline {
     handle: Handle,
+    /// The layer of a subscriber has keys of its own.
+    #[cfg(feature = "tracing")]
+    keys: Keys,
 }
 
 impl Pipeline {
@@ -92,7 +99,28 @@ impl Pipeline {
     }
 
     fn new(shared: Arc<Shared>) -> Self {
-        Self { handle: Handle::new(shared) }
+        Self::with_handle(Handle::new(shared))
+    }
+
+    const fn with_handle(handle: Handle) -> Self {
+        Self {
+            handle,
+            #[cfg(feature = "tracing")]
+            keys: Keys::unmasked(),
+        }
+    }
+
+    /// Gives a handle that becomes the layer of a subscriber keys of its own.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn begin_layer(&mut self) {
+        self.keys = Keys::of_layer(self.id());
+    }
+
+    /// Returns the key of a span of the layer's subscriber.
+    #[cfg(feature = "tracing")]
+    #[inline]
+    pub(crate) fn key(&self, id: &Id) -> Key {
+        self.keys.key(id.into_u64())
     }
 
     #[inline]
@@ -388,7 +416,7 @@ pub(crate) struct WeakPipeline(WeakHandle);
 impl WeakPipeline {
     /// Returns `None` after the last handle was dropped.
     pub(crate) fn upgrade(&self) -> Option<Pipeline> {
-        Some(Pipeline { handle: self.0.upgrade()? })
+        Some(Pipeline::with_handle(self.0.upgrade()?))
     }
 }
 
@@ -452,14 +480,41 @@ mod tests {
     use crate::stats::Counts;
 
     /// This thread is in place of the back end.
+    /// Returns a pipeline without a back end.
+    fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
+        let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
+        let counts = Counts::default();
+        let shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
+        Pipeline::new(Arc::new(shared))
+    }
+
+    /// While the ids are in the table, the span is open for the back end.
+    #[cfg(feature = "tracing")]
+    #[test]
+    fn a_lost_end_is_looked_for_after_its_ids_are_removed() {
+        use tracing_subscriber::layer::SubscriberExt as _;
+        let mut wanted = Wanted::default();
+        wanted.spans = true;
+        let pipeline = alone(wanted, WhenFull::DropNewest);
+        let contexts = pipeline.shared().contexts.as_ref().unwrap();
+        let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            drop(tracing::info_span!("found room"));
+            assert!(!contexts.take_lost_end());
+            let span = tracing::info_span!("found none");
+            (0..1_000).for_each(|_| drop(tracing::info_span!("fills the queue")));
+            assert!(contexts.take_lost_end());
+            assert!(!contexts.take_lost_end());
+            drop(span);
+            assert!(contexts.take_lost_end());
+            assert!(contexts.spans().is_empty());
+        });
+    }
+
     #[test]
     fn an_error_ends_a_nap() {
         const LONG: Duration = Duration::from_secs(60);
-        let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
-        let (when_full, counts) = (WhenFull::Block, Counts::default());
-        let wanted = Wanted::default();
-        let shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
-        let pipeline = Pipeline::new(Arc::new(shared));
+        let pipeline = alone(Wanted::default(), WhenFull::Block);
         let _sleep = Sleep::new(&pipeline.shared().waker, LONG);
         let target = MaybeStatic::Static("app");
         pipeline.log_with(Level::of(log::Level::Error), target, |_| {});

@@ -155,14 +155,15 @@ impl Sender {
         2 * (links.count() * pool.large.bytes() + long.bytes()) >= pool.bytes()
     }
 
-    /// Puts a record into a full queue. `Block` waits while `may_wait` is true.
+    /// Puts a record into a full queue. `Block` waits while `may_wait` is true. Returns whether the
+    /// record is in the queue.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
         record: &mut Buffer,
         policy: WhenFull,
         may_wait: impl Fn() -> bool,
-    ) {
+    ) -> bool {
         let length = record.written().len();
         match policy {
             _ if length > frame::LONGEST => {}
@@ -170,7 +171,7 @@ impl Sender {
                 let mut wait = Wait::default();
                 while may_wait() {
                     if self.push(record.written()) || self.push_beyond(record, true) {
-                        return;
+                        return true;
                     }
                     wait.next();
                 }
@@ -182,14 +183,15 @@ impl Sender {
                     let mut oldest = queue.lock();
                     while !(self.push(record.written()) || self.push_beyond(record, false)) {
                         if !queue.drop_one(&mut oldest) {
-                            break;
+                            return false;
                         }
                     }
-                    return;
+                    return true;
                 }
             }
         }
         self.queue.drops.add(record.written());
+        false
     }
 
     /// Ends the queue, since its thread ends.

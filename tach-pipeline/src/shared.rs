@@ -160,34 +160,32 @@ impl Shared {
         clock.unix_time_at(clock.monotonic_now().into())
     }
 
+    /// Returns whether the record is in the queue.
     #[inline]
-    pub(crate) fn push(&self, sender: &mut Sender, record: &mut Buffer) {
-        if !sender.push(record.written()) {
-            self.push_beyond(sender, record);
-        }
+    pub(crate) fn push(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
+        let is_pushed = sender.push(record.written()) || self.push_beyond(sender, record);
         if sender.is_asleep() {
             self.wake_for(sender);
         }
+        is_pushed
     }
 
     /// For a long record, and for one that the last ring of the queue has no room for.
     #[cold]
-    fn push_beyond(&self, sender: &mut Sender, record: &mut Buffer) {
+    fn push_beyond(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
         // In a forked process no back end makes room, and a thread that does not exist there may
         // hold the queue's locks.
         if self.is_forked() {
-            return;
+            return false;
         }
         let is_pushed = sender.push_beyond(record, false);
         if sender.is_half_full() {
             self.waker.wake();
         }
-        if !is_pushed {
-            self.push_when_full(sender, record);
-        }
+        is_pushed || self.push_when_full(sender, record)
     }
 
-    fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) {
+    fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
         // The back end must know the queue before the record waits for it.
         if sender.is_asleep() {
             self.wake_for(sender);
@@ -199,7 +197,7 @@ impl Shared {
         let start = Instant::now();
         sender.push_when_full(record, self.when_full, || {
             self.may_wait() && start.elapsed() < LONGEST_FOR_ANOTHER
-        });
+        })
     }
 
     /// Has the back end read a queue that was empty for a while.
@@ -222,10 +220,21 @@ impl Shared {
 
     /// For a thread whose memory is gone.
     #[cold]
-    pub(crate) fn push_common(&self, record: &mut Buffer) {
+    pub(crate) fn push_common(&self, record: &mut Buffer) -> bool {
+        if self.is_forked() {
+            return false;
+        }
+        let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+        self.push(&mut common, record)
+    }
+
+    /// Has the back end find a span whose end was dropped, and whose ids are removed by now.
+    #[cfg(feature = "tracing")]
+    #[cold]
+    pub(crate) fn lose_end(&self, contexts: &Contexts) {
+        contexts.lose_end();
         if !self.is_forked() {
-            let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
-            self.push(&mut common, record);
+            self.waker.wake();
         }
     }
 

@@ -50,17 +50,16 @@ impl Drop for Lent {
     }
 }
 
-/// Logs the record that `write` writes.
+/// Logs the record that `write` writes. Returns whether it is in the thread's queue.
 #[inline]
-pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) {
+pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) -> bool {
     let mut scratch = take_scratch();
     write(&mut scratch);
     let logged = LOCAL.try_with(|local| local.push(shared, scratch.record()));
-    if logged.is_err() {
-        // The thread is ending, and its memory has been dropped.
-        shared.push_common(scratch.record());
-    }
+    // If the thread is ending, its memory has been dropped.
+    let is_pushed = logged.unwrap_or_else(|_| shared.push_common(scratch.record()));
     give_back(scratch);
+    is_pushed
 }
 
 /// Calls `f`, and drops all records that this thread logs meanwhile. A sink's client logs: its
@@ -120,15 +119,13 @@ impl Local {
 
     /// For a record that is logged while the queues are borrowed.
     #[cold]
-    fn push_borrowed(&self, shared: &Shared, record: &mut Buffer) {
-        if !self.is_silent.get() {
-            shared.push_common(record);
-        }
+    fn push_borrowed(&self, shared: &Shared, record: &mut Buffer) -> bool {
+        !self.is_silent.get() && shared.push_common(record)
     }
 
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn push(&self, shared: &Arc<Shared>, record: &mut Buffer) {
+    fn push(&self, shared: &Arc<Shared>, record: &mut Buffer) -> bool {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
             return self.push_borrowed(shared, record);
         };
@@ -142,14 +139,15 @@ impl Local {
 
 /// Gets the thread's queue for its first record in this pipeline.
 #[cold]
-fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &mut Buffer) {
+fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &mut Buffer) -> bool {
     if shared.is_forked() {
-        return;
+        return false;
     }
     queues.retain(|lent| lent.owner.strong_count() > 0);
     let mut sender = shared.queues.new_queue();
-    shared.push(&mut sender, record);
+    let is_pushed = shared.push(&mut sender, record);
     // Most threads log to one pipeline.
     queues.reserve_exact(1);
     queues.push(Lent { id: shared.id, sender: Some(sender), owner: Arc::downgrade(shared) });
+    is_pushed
 }

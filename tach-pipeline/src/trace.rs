@@ -6,6 +6,7 @@ pub(crate) mod current;
 #[cfg(feature = "tracing")]
 mod ids;
 pub(crate) mod kept;
+pub(crate) mod key;
 pub(crate) mod limits;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;

@@ -7,7 +7,7 @@ use opentelemetry::trace::{self, Status, TraceContextExt as _};
 use opentelemetry::{Array, Context, KeyValue, Value};
 use tach_core::UnixTime;
 use tracing_core::Metadata;
-use tracing_core::span::{Attributes, Id};
+use tracing_core::span::Attributes;
 
 use super::spans::is_chosen;
 use crate::error::Error;
@@ -16,6 +16,7 @@ use crate::frame::{RecordKind, Time, Writer};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
+use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{Foreign, Span, has_baggage, ids};
@@ -74,8 +75,8 @@ fn foreign(context: &Context, seen: u64) -> Option<Foreign> {
 
 /// Enters a span, which becomes the current one of `opentelemetry` if it is active.
 #[inline]
-pub(super) fn activate(contexts: &Contexts, id: &Id, context: SpanContext) -> Active {
-    if contexts.is_active(id.into_u64()) {
+pub(super) fn activate(contexts: &Contexts, key: Key, context: SpanContext) -> Active {
+    if contexts.is_active(key) {
         if let Some(context) = contexts.otel.active(context.span) {
             return Active::attach(context);
         }
@@ -88,7 +89,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn keep_context(
         &self,
-        id: &Id,
+        key: Key,
         metadata: &'static Metadata<'static>,
         context: SpanContext,
         parent: Option<SpanContext>,
@@ -103,10 +104,10 @@ impl Pipeline {
         }
         if surroundings.is_active {
             let values = values.unwrap_or_default();
-            let active = self.with_span(contexts, id, context, &values);
+            let active = self.with_span(contexts, key, context, &values);
             contexts.otel.set_active(context.span, active);
-            let (id, ids) = (id.clone(), context);
-            started::set(self.shared().id, Started { id, ids, parent, metadata });
+            let started = Started { key, ids: context, parent, metadata };
+            started::set(self.shared().id, started);
         }
     }
 
@@ -114,67 +115,67 @@ impl Pipeline {
     fn with_span(
         &self,
         contexts: &Contexts,
-        id: &Id,
+        key: Key,
         context: SpanContext,
         values: &Context,
     ) -> Context {
         let state = contexts.states.get(context.span);
-        values.with_span(Span::new(self, id.clone(), context, state.as_deref()))
+        values.with_span(Span::new(self, key, context, state.as_deref()))
     }
 
     /// Changes the context of an open span that was moved to another trace, or whose values are
     /// others now.
-    pub(super) fn renew_context(&self, id: &Id, context: SpanContext, values: Option<&Context>) {
+    pub(super) fn renew_context(&self, key: Key, context: SpanContext, values: Option<&Context>) {
         let shared = self.shared();
         let Some(contexts) = shared.contexts.as_ref() else { return };
         if let Some(values) = values {
             contexts.otel.set_baggage(context.span, values);
         }
-        if !contexts.is_active(id.into_u64()) {
+        if !contexts.is_active(key) {
             return;
         }
         let before = contexts.otel.active(context.span).unwrap_or_default();
-        let active = self.with_span(contexts, id, context, values.unwrap_or(&before));
+        let active = self.with_span(contexts, key, context, values.unwrap_or(&before));
         contexts.otel.set_active(context.span, active.clone());
         // If the span itself is the current one, in place of its former self.
         let is_current = active::span().is_some_and(|span| span.span == context.span);
-        if is_current && current::is_innermost(shared.id, id.into_u64()) {
+        if is_current && current::is_innermost(shared.id, key) {
             let _former = current::replace(Active::attach(active));
         }
     }
 
     /// Returns the context in which an open span is current.
-    pub(super) fn otel_context(&self, id: &Id) -> Option<Context> {
+    pub(super) fn otel_context(&self, key: Key) -> Option<Context> {
         let shared = self.shared();
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
-        let context = contexts.get(id.into_u64())?;
-        if contexts.is_active(id.into_u64()) {
+        let context = contexts.get(key)?;
+        if contexts.is_active(key) {
             return contexts.otel.active(context.span);
         }
         let values = contexts.otel.with_baggage(context.span).unwrap_or_default();
-        Some(self.with_span(contexts, id, context, &values))
+        Some(self.with_span(contexts, key, context, &values))
     }
 
     /// Sets the parent and the baggage of an open span.
     pub(super) fn set_parent(
         &self,
-        id: &Id,
+        key: Key,
         metadata: &'static Metadata<'static>,
         parent: &Context,
     ) -> Result<(), Error> {
         let shared = self.shared();
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans);
-        let find = || contexts.and_then(|contexts| contexts.get(id.into_u64()));
+        let find = || contexts.and_then(|contexts| contexts.get(key));
         if find().is_none() {
             return Err(Error::parent("no pipeline sends the span"));
         }
         if let Some(Foreign { span, is_remote }) = Foreign::of(parent) {
-            if !self.set_remote_parent(id, metadata, &span, is_remote) {
+            if !self.set_remote_parent(key, metadata, &span, is_remote) {
                 return Err(Error::parent("the span has one that was set before"));
             }
         }
         if let Some(context) = find() {
-            self.renew_context(id, context, Some(parent));
+            self.renew_context(key, context, Some(parent));
         }
         Ok(())
     }
@@ -186,29 +187,29 @@ impl Pipeline {
         }
     }
 
-    pub(crate) fn set_attributes(&self, id: &Id, attributes: &[KeyValue]) {
-        self.log_values(id, |to, chosen| {
+    pub(crate) fn set_attributes(&self, key: Key, attributes: &[KeyValue]) {
+        self.log_values(key, |to, chosen| {
             let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
             fields(to, attributes.iter().filter(is_chosen));
         });
     }
 
-    pub(crate) fn set_otel_status(&self, id: &Id, status: &Status) {
+    pub(crate) fn set_otel_status(&self, key: Key, status: &Status) {
         match status {
             Status::Unset => {}
-            Status::Ok => self.set_status(id, Ok(())),
-            Status::Error { description } => self.set_status(id, Err(description)),
+            Status::Ok => self.set_status(key, Ok(())),
+            Status::Error { description } => self.set_status(key, Err(description)),
         }
     }
 
     pub(crate) fn link_to_otel(
         &self,
-        id: &Id,
+        key: Key,
         linked: &trace::SpanContext,
         attributes: &[KeyValue],
     ) {
         let Some(Foreign { span, is_remote }) = Foreign::from_span(linked) else { return };
-        self.log_part(id, RecordKind::Link, |to| {
+        self.log_part(key, RecordKind::Link, |to| {
             span.write(to, is_remote);
             fields(to, attributes.iter());
         });
@@ -224,13 +225,13 @@ impl Pipeline {
     /// Adds an event to an open span, and to no sink of events. Without a `time`, it is now.
     pub(crate) fn add_event(
         &self,
-        id: &Id,
+        key: Key,
         name: &str,
         time: Option<SystemTime>,
         attributes: &[KeyValue],
     ) {
         let shared = self.shared();
-        let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()));
+        let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(key));
         let Some(context) = known.filter(|context| context.is_sampled) else { return };
         let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
         let time = given.unwrap_or_else(|| shared.clock_time());

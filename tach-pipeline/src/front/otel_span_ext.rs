@@ -156,7 +156,7 @@ impl OpenTelemetrySpanExt for Span {
     fn set_parent(&self, context: Context) -> Result<(), Error> {
         let disabled = || Error::parent("the span is disabled");
         let metadata = self.metadata().filter(|_| !self.is_disabled()).ok_or_else(disabled)?;
-        let set = with(self, |pipeline, id| pipeline.set_parent(id, metadata, &context));
+        let set = with(self, |pipeline, key| pipeline.set_parent(key, metadata, &context));
         set.unwrap_or_else(|| Err(Error::parent("the subscriber has no pipeline")))
     }
 
@@ -165,7 +165,7 @@ impl OpenTelemetrySpanExt for Span {
     }
 
     fn add_link_with_attributes(&self, linked: SpanContext, attributes: Vec<KeyValue>) {
-        with(self, |pipeline, id| pipeline.link_to_otel(id, &linked, &attributes));
+        with(self, |pipeline, key| pipeline.link_to_otel(key, &linked, &attributes));
     }
 
     fn context(&self) -> Context {
@@ -174,15 +174,15 @@ impl OpenTelemetrySpanExt for Span {
 
     fn set_attribute(&self, key: impl Into<Key>, value: impl Into<Value>) {
         let attribute = KeyValue::new(key, value);
-        with(self, |pipeline, id| pipeline.set_attributes(id, &[attribute]));
+        with(self, |pipeline, key| pipeline.set_attributes(key, &[attribute]));
     }
 
     fn set_status(&self, status: Status) {
-        with(self, |pipeline, id| pipeline.set_otel_status(id, &status));
+        with(self, |pipeline, key| pipeline.set_otel_status(key, &status));
     }
 
     fn add_event(&self, name: impl Into<Cow<'static, str>>, attributes: Vec<KeyValue>) {
-        with(self, |pipeline, id| pipeline.add_event(id, &name.into(), None, &attributes));
+        with(self, |pipeline, key| pipeline.add_event(key, &name.into(), None, &attributes));
     }
 
     fn add_event_with_timestamp(
@@ -192,6 +192,6 @@ impl OpenTelemetrySpanExt for Span {
         attributes: Vec<KeyValue>,
     ) {
         let time = Some(time);
-        with(self, |pipeline, id| pipeline.add_event(id, &name.into(), time, &attributes));
+        with(self, |pipeline, key| pipeline.add_event(key, &name.into(), time, &attributes));
     }
 }

@@ -2,9 +2,11 @@
 
 use tach_log::Value;
 use tracing::Span;
+use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
 use crate::pipeline::Pipeline;
+use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 
 /// Methods of `tracing::Span` for a pipeline that sends spans by `Sink::otlp_spans`: a parent in
@@ -105,7 +107,7 @@ impl SpanExt for Span {
     fn set_remote_parent(&self, parent: &TraceContext) -> bool {
         let Some(metadata) = self.metadata() else { return false };
         let set =
-            |pipeline: &Pipeline, id: &Id| pipeline.set_remote_parent(id, metadata, parent, true);
+            |pipeline: &Pipeline, key| pipeline.set_remote_parent(key, metadata, parent, true);
         with(self, set).unwrap_or(false)
     }
 
@@ -114,22 +116,25 @@ impl SpanExt for Span {
     }
 
     fn add_link(&self, linked: &TraceContext) {
-        with(self, |pipeline, id| pipeline.link_to(id, linked));
+        with(self, |pipeline, key| pipeline.link_to(key, linked));
     }
 
     fn set_attribute<'a>(&self, key: &str, value: impl Into<Value<'a>>) {
-        with(self, |pipeline, id| pipeline.set_fields(id, &[(key, value.into())]));
+        with(self, |pipeline, span| pipeline.set_fields(span, &[(key, value.into())]));
     }
 
     fn set_status(&self, status: Result<(), &str>) {
-        with(self, |pipeline, id| pipeline.set_status(id, status));
+        with(self, |pipeline, key| pipeline.set_status(key, status));
     }
 }
 
-/// Calls `f` with the span's pipeline, if there is one.
-pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, &Id) -> R) -> Option<R> {
-    span.with_subscriber(|(id, subscriber)| Some(f(subscriber.downcast_ref::<Pipeline>()?, id)))
-        .flatten()
+/// Calls `f` with the span's pipeline and the span's key, if there is a pipeline.
+pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, Key) -> R) -> Option<R> {
+    let f = |(id, subscriber): (&Id, &Dispatch)| {
+        let pipeline = subscriber.downcast_ref::<Pipeline>()?;
+        Some(f(pipeline, pipeline.key(id)))
+    };
+    span.with_subscriber(f).flatten()
 }
 
 pub(super) mod sealed {

@@ -11,32 +11,36 @@ use crate::frame::{Linked, RecordKind, Writer};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
+use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 use crate::trace::{Around, SpanContext, current, remote};
 
 impl Shared {
     /// Returns the ids of the span that contains a span or an event.
-    fn parent(&self, explicit: Option<&Id>, is_contextual: bool) -> Option<SpanContext> {
+    fn parent(&self, explicit: Option<Key>, is_contextual: bool) -> Option<SpanContext> {
         match explicit {
-            Some(id) => self.contexts.as_ref()?.get(id.into_u64()),
+            Some(key) => self.contexts.as_ref()?.get(key),
             None if is_contextual => self.current_span(),
             None => None,
         }
     }
-
-    /// Returns the span around an event.
-    pub(super) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
-        let own = self.parent(event.parent(), event.is_contextual()).map(Around::own);
-        own.or_else(|| if event.is_contextual() { Around::foreign() } else { None })
-    }
 }
 
 impl Pipeline {
+    /// Returns the span around an event.
+    pub(super) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
+        let parent = event.parent().map(|id| self.key(id));
+        let own = self.shared().parent(parent, event.is_contextual()).map(Around::own);
+        own.or_else(|| if event.is_contextual() { Around::foreign() } else { None })
+    }
+
     pub(super) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
         let shared = self.shared();
         let Some(contexts) = shared.contexts.as_ref() else { return };
         let metadata = attributes.metadata();
-        let parent = shared.parent(attributes.parent(), attributes.is_contextual());
+        let key = self.key(id);
+        let parent = attributes.parent().map(|id| self.key(id));
+        let parent = shared.parent(parent, attributes.is_contextual());
         let elsewhere =
             if parent.is_none() { remote::get().map(|span| (span, true)) } else { None };
         #[cfg(feature = "opentelemetry")]
@@ -59,9 +63,9 @@ impl Pipeline {
         if let Some((span, _)) = &elsewhere {
             contexts.states.set(context.span, span.state().cloned());
         }
-        contexts.insert(id.into_u64(), context, is_active);
+        contexts.insert(key, context, is_active);
         #[cfg(feature = "opentelemetry")]
-        self.keep_context(id, metadata, context, origin, surroundings);
+        self.keep_context(key, metadata, context, origin, surroundings);
         if !context.is_sampled {
             if shared.wanted.durations {
                 self.start_unsampled(attributes, context);
@@ -121,8 +125,8 @@ impl Pipeline {
         });
     }
 
-    pub(super) fn record_values(&self, id: &Id, values: &Record<'_>) {
-        self.log_values(id, |to, chosen| match chosen {
+    pub(super) fn record_values(&self, key: Key, values: &Record<'_>) {
+        self.log_values(key, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
             Some(chosen) => values.record(&mut Chosen::new(Visitor::of_span(to), chosen)),
         });
@@ -133,12 +137,13 @@ impl Pipeline {
     #[inline]
     pub(super) fn log_values(
         &self,
-        id: &Id,
+        key: Key,
         write: impl FnOnce(&mut Writer<'_>, Option<&[String]>),
     ) {
-        let Some(context) = self.context(id) else { return };
+        let Some(context) = self.context(key) else { return };
         if context.is_sampled {
-            return self.log_record(context, RecordKind::Values, |to| write(to, None));
+            self.log_record(context, RecordKind::Values, |to| write(to, None));
+            return;
         }
         let chosen = self.shared().durations.as_ref().map_or(&[][..], Collected::attributes);
         if !chosen.is_empty() {
@@ -146,23 +151,24 @@ impl Pipeline {
         }
     }
 
-    pub(super) fn link_spans(&self, id: &Id, follows: &Id) {
-        let linked = self.shared().contexts.as_ref().and_then(|all| all.get(follows.into_u64()));
+    pub(super) fn link_spans(&self, key: Key, follows: Key) {
+        let contexts = self.shared().contexts.as_ref();
+        let linked = contexts.and_then(|contexts| contexts.get_unheld(follows));
         if let Some(linked) = linked {
             let linked = Linked { context: linked, is_remote: false };
-            self.log_part(id, RecordKind::Link, |to| to.link(linked));
+            self.log_part(key, RecordKind::Link, |to| to.link(linked));
         }
     }
 
-    pub(super) fn link_to(&self, id: &Id, linked: &TraceContext) {
-        self.log_part(id, RecordKind::Link, |to| linked.write(to, true));
+    pub(super) fn link_to(&self, key: Key, linked: &TraceContext) {
+        self.log_part(key, RecordKind::Link, |to| linked.write(to, true));
     }
 
     /// Sets the parent of an open span, which is no span of the pipeline. Returns whether it is
     /// set.
     pub(super) fn set_remote_parent(
         &self,
-        id: &Id,
+        key: Key,
         metadata: &'static Metadata<'static>,
         parent: &TraceContext,
         is_remote: bool,
@@ -171,17 +177,17 @@ impl Pipeline {
         let Some(contexts) = shared.contexts.as_ref().filter(|_| shared.wanted.spans) else {
             return false;
         };
-        let Some(before) = contexts.get(id.into_u64()) else { return false };
+        let Some(before) = contexts.get(key) else { return false };
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled = shared.sampling.has(Some(parent.context()), trace, target, name);
         let after = SpanContext { trace, is_sampled, ..before };
-        if !contexts.move_to(id.into_u64(), after) {
+        if !contexts.move_to(key, after) {
             return false;
         }
         contexts.states.set(after.span, parent.state().cloned());
-        current::update(shared.id, id.into_u64(), after);
+        current::update(shared.id, key, after);
         #[cfg(feature = "opentelemetry")]
-        self.renew_context(id, after, None);
+        self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
             self.log_part_of(before, RecordKind::Discard, |_| {});
         } else if is_sampled {
@@ -195,71 +201,72 @@ impl Pipeline {
     }
 
     /// Returns the ids of an open span, for a header.
-    pub(super) fn trace_context(&self, id: &Id) -> Option<TraceContext> {
+    pub(super) fn trace_context(&self, key: Key) -> Option<TraceContext> {
         let shared = self.shared();
         // Without a sink of spans, no span is worth a header.
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
-        let context = contexts.get(id.into_u64())?;
+        let context = contexts.get(key)?;
         Some(TraceContext::of(context, contexts.states.get(context.span)))
     }
 
-    pub(super) fn set_status(&self, id: &Id, status: Result<(), &str>) {
+    pub(super) fn set_status(&self, key: Key, status: Result<(), &str>) {
         let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
         let fields = [
             ("otel.status_code", code),
             ("otel.status_description", Value::Str(status.err().unwrap_or_default())),
         ];
         let count = if status.is_ok() { 1 } else { 2 };
-        self.set_fields(id, &fields[..count]);
+        self.set_fields(key, &fields[..count]);
     }
 
-    pub(super) fn set_fields(&self, id: &Id, fields: &[(&str, Value<'_>)]) {
-        self.log_values(id, |to, chosen| {
+    pub(super) fn set_fields(&self, key: Key, fields: &[(&str, Value<'_>)]) {
+        self.log_values(key, |to, chosen| {
             let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
             fields.for_each(|field| set_field(to, *field));
         });
     }
 
-    fn context(&self, id: &Id) -> Option<SpanContext> {
-        self.shared().contexts.as_ref().and_then(|contexts| contexts.get(id.into_u64()))
+    fn context(&self, key: Key) -> Option<SpanContext> {
+        self.shared().contexts.as_ref().and_then(|contexts| contexts.get(key))
     }
 
     #[inline]
-    pub(super) fn enter_span(&self, id: &Id) {
+    pub(super) fn enter_span(&self, key: Key) {
         let shared = self.shared();
         let Some(contexts) = shared.contexts.as_ref() else { return };
-        if let Some(context) = contexts.get(id.into_u64()) {
+        if let Some(context) = contexts.get(key) {
             #[cfg(feature = "opentelemetry")]
-            let active = super::otel::activate(contexts, id, context);
+            let active = super::otel::activate(contexts, key, context);
             #[cfg(not(feature = "opentelemetry"))]
             let active = current::Active;
-            current::enter(shared.id, id.into_u64(), context, active);
+            current::enter(shared.id, key, context, active);
         }
     }
 
     #[inline]
-    pub(super) fn exit_span(&self, id: &Id) {
+    pub(super) fn exit_span(&self, key: Key) {
         let shared = self.shared();
         if shared.contexts.as_ref().is_some() {
-            current::exit(shared.id, id.into_u64());
+            current::exit(shared.id, key);
         }
     }
 
-    pub(super) fn end_span(&self, id: &Id) {
+    pub(super) fn end_span(&self, key: Key) {
         let Some(contexts) = self.shared().contexts.as_ref() else { return };
+        let Some(context) = contexts.get(key) else { return };
+        let has_end = context.is_sampled || self.shared().wanted.durations;
         // Before the ids are removed: a span without ids has logged its end.
-        if let Some(context) = contexts.get(id.into_u64()) {
-            if context.is_sampled || self.shared().wanted.durations {
-                self.log_record(context, RecordKind::End, |_| {});
-            }
+        let is_lost = has_end && !self.log_record(context, RecordKind::End, |_| {});
+        contexts.remove(key, context.span);
+        if is_lost {
+            self.shared().lose_end(contexts);
         }
-        contexts.remove(id.into_u64());
     }
 
     /// Logs a part of an open span.
     #[inline]
-    pub(super) fn log_part(&self, id: &Id, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
-        if let Some(context) = self.context(id) {
+    pub(super) fn log_part(&self, key: Key, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
+        if let Some(context) = self.context(key) {
             self.log_part_of(context, kind, write);
         }
     }
@@ -277,20 +284,21 @@ impl Pipeline {
         }
     }
 
+    /// Returns whether the record is in the thread's queue.
     #[inline]
     fn log_record(
         &self,
         context: SpanContext,
         kind: RecordKind,
         write: impl FnOnce(&mut Writer<'_>),
-    ) {
+    ) -> bool {
         let shared = self.shared();
         let time = shared.clock_time();
         thread::log(shared, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);
             write(&mut to);
             to.end();
-        });
+        })
     }
 }
 

@@ -96,25 +96,25 @@ impl Tracer {
         let mark = attributes.first().filter(|first| first.key.as_str() == MARK)?;
         let Value::I64(mark) = mark.value else { return None };
         let started = contexts.otel.started(u64::from_ne_bytes(mark.to_ne_bytes()))?;
-        let id = &started.id;
+        let key = started.key;
         self.set_parent(&started, parent);
         let own = |attribute: &KeyValue| otel::span::is_added(started.metadata, attribute);
         let added: Vec<_> = attributes.into_iter().skip(1).filter(own).collect();
         if !added.is_empty() {
-            self.pipeline.set_attributes(id, &added);
+            self.pipeline.set_attributes(key, &added);
         }
         for Link { span_context, attributes, .. } in builder.links.unwrap_or_default() {
             // The pipeline has recorded `follows_from` itself.
             if !self.pipeline.is_open(&span_context) {
-                self.pipeline.link_to_otel(id, &span_context, &attributes);
+                self.pipeline.link_to_otel(key, &span_context, &attributes);
             }
         }
         for event in builder.events.unwrap_or_default() {
-            self.pipeline.add_event(id, &event.name, Some(event.timestamp), &event.attributes);
+            self.pipeline.add_event(key, &event.name, Some(event.timestamp), &event.attributes);
         }
-        let ids = contexts.get(id.into_u64()).filter(|ids| ids.span == started.ids.span)?;
+        let ids = contexts.get(key).filter(|ids| ids.span == started.ids.span)?;
         let state = contexts.states.get(ids.span);
-        let span = Span::new(&self.pipeline, id.clone(), ids, state.as_deref());
+        let span = Span::new(&self.pipeline, key, ids, state.as_deref());
         Some(span.with_fields(started.metadata))
     }
 
@@ -127,7 +127,7 @@ impl Tracer {
         });
         if is_given {
             // A parent that was set by the pipeline's own methods stays.
-            let _stays = self.pipeline.set_parent(&started.id, started.metadata, parent);
+            let _stays = self.pipeline.set_parent(started.key, started.metadata, parent);
         } else if has_baggage(parent) {
             self.pipeline.set_baggage(started.ids.span, parent);
         }

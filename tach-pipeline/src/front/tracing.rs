@@ -37,12 +37,22 @@ const FORWARDED: &str = "log";
 /// refusal costs a load. Through [`Pipeline::layer`] it applies to the pipeline alone. A span's
 /// field that is recorded again replaces the earlier value.
 ///
+/// A pipeline may be a layer of several subscribers, such as the global one and one of
+/// `with_default`. A span of one subscriber may have a parent of another one: the pipeline's span
+/// that the thread is in. If the pipeline is within a `reload::Layer`, it must be there when the
+/// subscriber is built: one that is put there later does not know the spans that are open, and may
+/// be used in one subscriber only.
+///
 /// Records of `log` that the crate `tracing-log` forwards keep their targets, and filters see
 /// these. They lose their fields, since that crate does not forward them.
 impl<S> Layer<S> for Pipeline
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
+    fn on_layer(&mut self, _subscriber: &mut S) {
+        self.begin_layer();
+    }
+
     fn on_register_dispatch(&self, _subscriber: &Dispatch) {
         self.shared().filters.is_layer();
     }
@@ -81,7 +91,7 @@ where
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        self.record_values(id, values);
+        self.record_values(self.key(id), values);
         if !self.shared().wanted.events {
             return;
         }
@@ -99,19 +109,19 @@ where
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, _context: Context<'_, S>) {
-        self.link_spans(id, follows);
+        self.link_spans(self.key(id), self.key(follows));
     }
 
     fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
-        self.enter_span(id);
+        self.enter_span(self.key(id));
     }
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
-        self.exit_span(id);
+        self.exit_span(self.key(id));
     }
 
     fn on_close(&self, id: Id, _context: Context<'_, S>) {
-        self.end_span(&id);
+        self.end_span(self.key(&id));
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
@@ -124,7 +134,7 @@ where
         }
         let level = level(metadata);
         let wanted = self.shared().wanted;
-        let around = self.shared().around_event(event);
+        let around = self.around_event(event);
         if !wanted.events
             && !around.is_some_and(|span| span.is_own && span.context.is_sampled)
             && !wanted.recorder
@@ -199,11 +209,7 @@ impl Pipeline {
                 write_spans(event, context, to);
             }
             if wanted.is_any() {
-                to.site(
-                    wanted,
-                    place(&metadata, MaybeStatic::Borrowed),
-                    self.shared().around_event(event),
-                );
+                to.site(wanted, place(&metadata, MaybeStatic::Borrowed), self.around_event(event));
             }
         });
     }

@@ -1,11 +1,11 @@
-//! The ids of open spans, by the numbers that tracing's registry has for the spans.
+//! The ids of open spans, by the keys that come from the numbers of tracing's registry.
 //!
 //! Looking here costs a few loads. In the registry's own extensions the ids would cost each span an
 //! allocation and a map.
 
 mod slot;
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::{HashMap, HashSet};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use self::slot::{Ids, Slot};
 use super::SpanContext;
 use super::by_span::BySpan;
+use super::key::Key;
 #[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
 
@@ -29,8 +30,10 @@ const THREAD_BITS: u32 = 13;
 pub(crate) struct Contexts {
     pages: Box<[OnceLock<Box<[Slot]>>]>,
     /// Spans whose slot another span has.
-    others: Mutex<HashMap<u64, Other>>,
+    others: Mutex<HashMap<Key, Other>>,
     others_count: AtomicUsize,
+    /// Whether a span was removed whose end was dropped.
+    has_lost_end: AtomicBool,
     /// The `tracestate` of spans. Most traces have none.
     pub(crate) states: BySpan<Arc<str>>,
     #[cfg(feature = "opentelemetry")]
@@ -45,6 +48,7 @@ impl Contexts {
             pages: (0..PAGES).map(|_| OnceLock::new()).collect(),
             others: Mutex::default(),
             others_count: AtomicUsize::new(0),
+            has_lost_end: AtomicBool::new(false),
             states: BySpan::new(),
             #[cfg(feature = "opentelemetry")]
             otel: Kept::new(),
@@ -54,55 +58,77 @@ impl Contexts {
 
     /// Adds an open span. `is_active` is for [`is_active`](Self::is_active).
     #[inline]
-    pub(crate) fn insert(&self, id: u64, context: SpanContext, is_active: bool) {
-        if !self.slot(id).take(id, context.for_slot(), is_active) {
-            self.insert_other(id, context, is_active);
+    pub(crate) fn insert(&self, key: Key, context: SpanContext, is_active: bool) {
+        if !self.slot(key).take(key.0, context.for_slot(), is_active) {
+            self.insert_other(key, context, is_active);
         }
     }
 
     /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
     #[cfg(feature = "opentelemetry")]
     #[inline]
-    pub(crate) fn is_active(&self, id: u64) -> bool {
-        let own = self.slot(id).is_active(id);
-        own.or_else(|| self.with_others(|others| Some(others.get(&id)?.is_active))).unwrap_or(false)
+    pub(crate) fn is_active(&self, key: Key) -> bool {
+        let own = self.slot(key).is_active(key.0);
+        own.or_else(|| self.with_others(|others| Some(others.get(&key)?.is_active)))
+            .unwrap_or(false)
     }
 
     /// Returns the ids of an open span, unless it is unknown.
     #[inline]
-    pub(crate) fn get(&self, id: u64) -> Option<SpanContext> {
-        let known = self.slot(id).get(id).map(SpanContext::of_slot);
-        known.or_else(|| self.with_others(|others| Some(others.get(&id)?.context)))
+    pub(crate) fn get(&self, key: Key) -> Option<SpanContext> {
+        let known = self.slot(key).get(key.0).map(SpanContext::of_slot);
+        known.or_else(|| self.with_others(|others| Some(others.get(&key)?.context)))
     }
 
-    /// Removes a span that is closed.
+    /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn get_unheld(&self, key: Key) -> Option<SpanContext> {
+        let known = self.slot(key).get_unheld(key.0).map(SpanContext::of_slot);
+        known.or_else(|| self.with_others(|others| Some(others.get(&key)?.context)))
+    }
+
+    /// Removes a span that is closed. `span` is its id.
     #[inline]
-    pub(crate) fn remove(&self, id: u64) -> Option<SpanContext> {
+    pub(crate) fn remove(&self, key: Key, span: u64) {
         #[cfg(feature = "opentelemetry")]
-        let is_active = self.is_active(id);
-        let removed = self.slot(id).remove(id).map(SpanContext::of_slot);
-        let removed =
-            removed.or_else(|| self.with_others(|others| Some(others.remove(&id)?.context)))?;
-        self.states.remove(removed.span);
+        let is_active = self.is_active(key);
+        if !self.slot(key).remove(key.0) {
+            self.with_others(|others| others.remove(&key));
+        }
+        self.states.remove(span);
         #[cfg(feature = "opentelemetry")]
-        self.otel.remove(removed.span, is_active);
-        Some(removed)
+        self.otel.remove(span, is_active);
     }
 
     /// Moves an open span to the trace of a remote parent. Returns whether it is moved: not if the
     /// span is unknown or was moved before.
     #[cfg(feature = "tracing")]
-    pub(crate) fn move_to(&self, id: u64, context: SpanContext) -> bool {
-        let slot = self.slot(id);
-        if slot.get(id).is_some() {
+    pub(crate) fn move_to(&self, key: Key, context: SpanContext) -> bool {
+        let slot = self.slot(key);
+        if slot.get(key.0).is_some() {
             return slot.move_to(context.trace, context.is_sampled);
         }
         let moved = self.with_others(|others| {
-            let other = others.get_mut(&id).filter(|other| !other.is_moved)?;
+            let other = others.get_mut(&key).filter(|other| !other.is_moved)?;
             *other = Other { context, is_moved: true, ..*other };
             Some(())
         });
         moved.is_some()
+    }
+
+    /// Remembers that a span was removed whose end was dropped.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn lose_end(&self) {
+        // ORDERING: Release, with the Acquire of `take_lost_end`: the span is removed.
+        self.has_lost_end.store(true, Ordering::Release);
+    }
+
+    /// Returns whether that has happened since the last call.
+    pub(crate) fn take_lost_end(&self) -> bool {
+        // ORDERING: Acquire, with the Release of `lose_end`: `spans` does not have the span. The
+        // load Relaxed: it publishes nothing, and a later call finds the end that it missed.
+        self.has_lost_end.load(Ordering::Relaxed)
+            && self.has_lost_end.swap(false, Ordering::Acquire)
     }
 
     /// Returns the ids of all open spans. A span that is missing has logged its end.
@@ -116,21 +142,20 @@ impl Contexts {
         spans
     }
 
-    fn slot(&self, id: u64) -> &Slot {
-        let at = place(id);
-        let page =
-            self.pages[at / PAGE].get_or_init(|| (0..PAGE).map(|_| Slot::default()).collect());
-        &page[at % PAGE]
+    fn slot(&self, key: Key) -> &Slot {
+        let at = place(key);
+        let page = &self.pages[at / PAGE];
+        if let Some(slots) = page.get() { &slots[at % PAGE] } else { &allocate(page)[at % PAGE] }
     }
 
     #[cold]
-    fn insert_other(&self, id: u64, context: SpanContext, is_active: bool) {
+    fn insert_other(&self, key: Key, context: SpanContext, is_active: bool) {
         let Some(mut others) = self.lock() else { return };
-        others.insert(id, Other { context, is_moved: false, is_active });
+        others.insert(key, Other { context, is_moved: false, is_active });
         self.count(&others);
     }
 
-    fn with_others<R>(&self, f: impl FnOnce(&mut HashMap<u64, Other>) -> Option<R>) -> Option<R> {
+    fn with_others<R>(&self, f: impl FnOnce(&mut HashMap<Key, Other>) -> Option<R>) -> Option<R> {
         // ORDERING: Relaxed: a caller that has a span's number saw its insertion.
         if self.others_count.load(Ordering::Relaxed) == 0 {
             return None;
@@ -141,27 +166,35 @@ impl Contexts {
         found
     }
 
-    fn count(&self, others: &HashMap<u64, Other>) {
+    fn count(&self, others: &HashMap<Key, Other>) {
         // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
         self.others_count.store(others.len(), Ordering::Relaxed);
     }
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
-    fn lock(&self) -> Option<MutexGuard<'_, HashMap<u64, Other>>> {
+    fn lock(&self) -> Option<MutexGuard<'_, HashMap<Key, Other>>> {
         let is_current = self.process == process::id();
         // No code panics while it is held.
         is_current.then(|| self.others.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
+/// Allocates before the lock is taken: the allocator may open a span, and a process that is forked
+/// meanwhile would wait for ever.
+#[cold]
+fn allocate(page: &OnceLock<Box<[Slot]>>) -> &[Slot] {
+    let slots = (0..PAGE).map(|_| Slot::default()).collect();
+    page.get_or_init(|| slots)
+}
+
 /// Returns the same place for the spans that follow each other at one place of the registry.
 #[inline]
-fn place(id: u64) -> usize {
-    let thread = id >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);
+fn place(Key(key): Key) -> usize {
+    let thread = key >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);
     // Spreads the threads, which have few open spans each.
     let start = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-    usize::try_from(id.wrapping_add(start) % SLOTS as u64).unwrap_or(0)
+    usize::try_from(key.wrapping_add(start) % SLOTS as u64).unwrap_or(0)
 }
 
 #[derive(Clone, Copy)]
@@ -213,7 +246,7 @@ mod tests {
             let mut active = HashMap::new();
             let mut moved = HashSet::new();
             for (number, (thread, place, step)) in (1..).zip(steps) {
-                let id = place + thread * SLOTS as u64;
+                let id = Key(place + thread * SLOTS as u64);
                 let is_open = map.contains_key(&id);
                 if step == 0 && !is_open {
                     contexts.insert(id, context(number), number % 3 == 0);
@@ -221,7 +254,9 @@ mod tests {
                     active.insert(id, number % 3 == 0);
                     moved.remove(&id);
                 } else if step == 1 {
-                    prop_assert_eq!(contexts.remove(id), map.remove(&id));
+                    let removed = map.remove(&id);
+                    prop_assert_eq!(contexts.get(id), removed);
+                    contexts.remove(id, removed.map_or(0, |context| context.span));
                 } else if step == 2 {
                     let is_moved = {
                         let span = map.get(&id).map_or(number, |known: &SpanContext| known.span);
@@ -234,7 +269,7 @@ mod tests {
                 }
                 for thread in 0..3 {
                     for place in 1..4 {
-                        let id = place + thread * SLOTS as u64;
+                        let id = Key(place + thread * SLOTS as u64);
                         prop_assert_eq!(contexts.get(id), map.get(&id).copied());
                         #[cfg(feature = "opentelemetry")]
                         prop_assert_eq!(
@@ -250,9 +285,9 @@ mod tests {
     #[test]
     fn a_closed_span_has_no_tracestate() {
         let contexts = Contexts::new();
-        contexts.insert(1, context(5), false);
+        contexts.insert(Key(1), context(5), false);
         contexts.states.set(5, Some("a=1".into()));
-        contexts.remove(1);
+        contexts.remove(Key(1), 5);
         assert_eq!(contexts.states.get(5), None);
     }
 
@@ -265,7 +300,7 @@ mod tests {
             dispatcher::with_default(&dispatch, || {
                 let spans = (0..count).map(|_| {
                     let span = tracing::info_span!("span");
-                    place(span.id().map_or(0, |id| id.into_u64()))
+                    place(Key(span.id().map_or(0, |id| id.into_u64())))
                 });
                 spans.collect::<HashSet<_>>().len()
             })

@@ -3,6 +3,7 @@
 use core::cell::RefCell;
 
 use super::SpanContext;
+use super::key::Key;
 #[cfg(feature = "opentelemetry")]
 use super::otel::active::Active;
 
@@ -16,39 +17,39 @@ thread_local! {
 
 struct Entered {
     pipeline: u64,
-    id: u64,
+    key: Key,
     context: SpanContext,
     active: Active,
 }
 
-/// Adds the span that the thread enters. `id` is the registry's number.
+/// Adds the span that the thread enters.
 #[inline]
-pub(crate) fn enter(pipeline: u64, id: u64, context: SpanContext, active: Active) {
+pub(crate) fn enter(pipeline: u64, key: Key, context: SpanContext, active: Active) {
     // A thread that ends has no such list any more.
     let _ending = ENTERED.try_with(|entered| {
         if let Ok(mut entered) = entered.try_borrow_mut() {
-            entered.push(Entered { pipeline, id, context, active });
+            entered.push(Entered { pipeline, key, context, active });
         }
     });
 }
 
 /// Removes the span that the thread leaves, which need not be the last one.
 #[inline]
-pub(crate) fn exit(pipeline: u64, id: u64) {
+pub(crate) fn exit(pipeline: u64, key: Key) {
     // The context is dropped after the list is released: destructors of the user's may run.
     let _left = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;
-        let is_it = |one: &Entered| one.id == id && one.pipeline == pipeline;
+        let is_it = |one: &Entered| one.key == key && one.pipeline == pipeline;
         let at = entered.iter().rposition(is_it)?;
         Some(entered.remove(at).active)
     });
 }
 
 /// Changes the ids of a span that the thread is in.
-pub(crate) fn update(pipeline: u64, id: u64, context: SpanContext) {
+pub(crate) fn update(pipeline: u64, key: Key, context: SpanContext) {
     let _ending = ENTERED.try_with(|entered| {
         if let Ok(mut entered) = entered.try_borrow_mut() {
-            let its = entered.iter_mut().filter(|one| one.id == id && one.pipeline == pipeline);
+            let its = entered.iter_mut().filter(|one| one.key == key && one.pipeline == pipeline);
             its.for_each(|one| one.context = context);
         }
     });
@@ -78,10 +79,10 @@ pub(crate) fn seen(pipeline: u64) -> u64 {
 
 /// Returns whether this is the innermost span that the thread is in, of all pipelines.
 #[cfg(feature = "opentelemetry")]
-pub(crate) fn is_innermost(pipeline: u64, id: u64) -> bool {
+pub(crate) fn is_innermost(pipeline: u64, key: Key) -> bool {
     let is_it = ENTERED.try_with(|entered| {
         let entered = entered.try_borrow().ok()?;
-        entered.last().map(|one| one.pipeline == pipeline && one.id == id)
+        entered.last().map(|one| one.pipeline == pipeline && one.key == key)
     });
     is_it.ok().flatten().unwrap_or(false)
 }
@@ -114,9 +115,9 @@ mod tests {
     fn it_is_the_innermost_span_of_the_pipeline() {
         let context = |span| SpanContext { trace: 1, span, is_sampled: true };
         #[cfg(feature = "opentelemetry")]
-        let enter = |pipeline, id, context| enter(pipeline, id, context, Active::leave());
+        let enter = |pipeline, id, context| enter(pipeline, Key(id), context, Active::leave());
         #[cfg(not(feature = "opentelemetry"))]
-        let enter = |pipeline, id, context| enter(pipeline, id, context, Active);
+        let enter = |pipeline, id, context| enter(pipeline, Key(id), context, Active);
         assert_eq!(get(1), None);
         enter(1, 10, context(10));
         enter(1, 11, context(11));
@@ -124,15 +125,15 @@ mod tests {
         enter(1, 10, context(10));
         assert_eq!((get(1), get(2), get(3)), (Some(context(10)), Some(context(12)), None));
         // A span that was entered twice is left once.
-        exit(1, 10);
+        exit(1, Key(10));
         assert_eq!(get(1), Some(context(11)));
         // In another order than they were entered.
-        exit(1, 10);
+        exit(1, Key(10));
         assert_eq!(get(1), Some(context(11)));
-        exit(1, 11);
-        exit(1, 12);
+        exit(1, Key(11));
+        exit(1, Key(12));
         assert_eq!((get(1), get(2)), (None, Some(context(12))));
-        exit(2, 11);
+        exit(2, Key(11));
         assert_eq!(get(2), None);
     }
 }

@@ -27,6 +27,8 @@ mod reentrance;
 mod selection;
 mod several;
 mod sites;
+#[cfg(feature = "tracing")]
+mod subscribers;
 mod support;
 #[cfg(feature = "syslog")]
 mod syslog;

@@ -66,7 +66,7 @@ cases! {
 }
 
 /// Returns the address of a server that accepts every request.
-fn collector() -> String {
+pub(crate) fn collector() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {

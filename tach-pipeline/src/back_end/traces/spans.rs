@@ -212,12 +212,15 @@ impl Spans {
 
     /// Ends the spans whose end was dropped. `contexts` are those of the open spans.
     pub(super) fn end_lost(&mut self, contexts: &Contexts, now: UnixTime) {
-        if !self.lost_ends.is_looking() {
-            return;
+        if self.lost_ends.is_looking() {
+            let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
+            let lost = lost.into_iter().map(|span| Ending { span, end: now, queue: None });
+            self.ending.extend(lost);
         }
-        let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
-        let lost = lost.into_iter().map(|span| Ending { span, end: now, queue: None });
-        self.ending.extend(lost);
+        // The look begins in the next round, which has taken the span's start.
+        if contexts.take_lost_end() {
+            self.lost_ends.suspect();
+        }
     }
 
     /// Passes on all spans that have ended, since every record was taken.
@@ -439,6 +442,7 @@ mod tests {
     use crate::frame::{Linked, Scratch, Writer};
     use crate::level::Level;
     use crate::trace::Around;
+    use crate::trace::key::Key;
     use crate::trace::span::Item;
 
     const TRACE: u128 = 1;
@@ -757,6 +761,27 @@ mod tests {
         assert!(machine.spans.open.is_empty());
         (0..2).for_each(|_| machine.end_round());
         assert_eq!(machine.finished, []);
+    }
+
+    /// The thread is interrupted between the two for longer than any look takes.
+    #[test]
+    fn a_span_is_removed_long_after_its_end_was_dropped() {
+        let (mut machine, contexts) = (Machine::new(), Contexts::new());
+        contexts.insert(Key(1), context(1), false);
+        machine.start(1, 0, unix(10), 10);
+        machine.spans.suspect_lost_ends();
+        let mut rounds = |count: u32| {
+            for _ in 0..count {
+                machine.end_round();
+                machine.spans.end_lost(&contexts, UnixTime::from_nanos(20));
+            }
+            machine.finished.clone()
+        };
+        assert_eq!(rounds(100), []);
+        contexts.remove(Key(1), 1);
+        assert_eq!(rounds(100), [], "nobody looks");
+        contexts.lose_end();
+        assert_eq!(rounds(100), [(1, 10, 20, 0)]);
     }
 
     /// A span never ends before its start, and an early record waits for one round only.

@@ -2,9 +2,9 @@
 
 // `cargo xtask loom` compiles this file alone.
 #[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The trace, the span, and whether it is sampled.
 pub(super) type Ids = (u128, u64, bool);
@@ -12,8 +12,9 @@ pub(super) type Ids = (u128, u64, bool);
 /// The ids of one span. Its number is zero while it is free.
 ///
 /// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
-/// from there. The span is open meanwhile, so they do not change. A trace that the span is moved to
-/// has words of its own, which are written once.
+/// from there. While a reader holds the span, they do not change. A reader that does not hold it
+/// checks afterwards whether the slot still has the span. A trace that the span is moved to has
+/// words of its own, which are written once.
 #[derive(Default)]
 #[repr(align(64))]
 pub(super) struct Slot {
@@ -47,6 +48,9 @@ impl Slot {
         if taken.is_err() {
             return false;
         }
+        // ORDERING: Release, with the Acquire fence of `get_unheld`: whoever reads a word that is
+        // written below sees the new number afterwards.
+        fence(Ordering::Release);
         let [low, high] = halves(trace);
         let sampled = if is_sampled { SAMPLED } else { 0 };
         let active = if is_active { ACTIVE } else { 0 };
@@ -71,6 +75,9 @@ impl Slot {
         if is_first.is_err() {
             return false;
         }
+        // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
+        // the slot, so the fence of `take` does not order the words below.
+        fence(Ordering::Release);
         for (word, value) in self.trace_after.iter().zip(halves(trace)) {
             // ORDERING: Relaxed: published by `moved`.
             word.store(value, Ordering::Relaxed);
@@ -98,6 +105,18 @@ impl Slot {
         (known == id).then_some((trace, span, is_sampled))
     }
 
+    /// Like [`get`](Self::get), for a caller that does not hold the span, which may end while
+    /// another span takes the slot.
+    pub(super) fn get_unheld(&self, id: u64) -> Option<Ids> {
+        let ids = self.get(id)?;
+        // ORDERING: Acquire, with the Release fences of `take` and `move_to`.
+        fence(Ordering::Acquire);
+        // ORDERING: Relaxed: the fence orders it.
+        let is_same = self.id.load(Ordering::Relaxed) == id;
+        let (_, span, _) = ids;
+        (is_same && span != 0).then_some(ids)
+    }
+
     /// Returns `None` if another span has the slot, or none.
     #[cfg(feature = "opentelemetry")]
     #[inline]
@@ -110,19 +129,22 @@ impl Slot {
     /// Returns the span that has the slot.
     pub(super) fn span(&self) -> Option<u64> {
         // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
-        // logged. The span itself Relaxed: if the caller has taken its start, it sees this.
-        let is_taken = self.id.load(Ordering::Acquire) != 0;
-        is_taken.then(|| self.span.load(Ordering::Relaxed))
+        // logged. A caller that has taken a span's start sees the span, or a later one.
+        Some(self.span.load(Ordering::Acquire)).filter(|span| *span != 0)
     }
 
-    /// Frees the slot of the span with that number, and returns its ids.
+    /// Frees the slot of the span with that number. Returns `false` if the span does not have it.
     #[inline]
-    pub(super) fn remove(&self, id: u64) -> Option<Ids> {
-        let ids = self.get(id)?;
-        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read. And
-        // with the Acquire of `span`.
+    pub(super) fn remove(&self, id: u64) -> bool {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote it.
+        if self.id.load(Ordering::Relaxed) != id {
+            return false;
+        }
+        // ORDERING: Release, with the Acquire of `span`: what the span logged is in the queues.
+        self.span.store(0, Ordering::Release);
+        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
         self.id.store(0, Ordering::Release);
-        Some(ids)
+        true
     }
 }
 
@@ -152,6 +174,60 @@ mod loom_models {
     }
 
     #[test]
+    fn a_reader_that_does_not_hold_the_span_mixes_no_two() {
+        loom::model(|| {
+            let slot = taken(7);
+            let reader = Arc::clone(&slot);
+            let reader = thread::spawn(move || {
+                let ids = reader.get_unheld(7);
+                assert!(ids.is_none_or(|ids| ids == (trace(1), 10, false)), "{ids:?}");
+            });
+            slot.remove(7);
+            assert!(slot.take(8, (trace(2), 11, true), true));
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn nor_with_the_trace_that_another_span_is_moved_to() {
+        let mut model = loom::model::Builder::new();
+        // All interleavings of three threads would take minutes.
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let slot = taken(7);
+            assert!(slot.move_to(trace(2), true));
+            let [reader, mover] = [(); 2].map(|()| Arc::clone(&slot));
+            let reader = thread::spawn(move || {
+                let ids = reader.get_unheld(7);
+                assert!(ids.is_none_or(|ids| ids == (trace(2), 10, true)), "{ids:?}");
+            });
+            slot.remove(7);
+            assert!(slot.take(8, (trace(3), 11, true), true));
+            let mover = thread::spawn(move || assert!(mover.move_to(trace(4), true)));
+            mover.join().unwrap();
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_span_that_is_gone_is_not_taken_for_the_next() {
+        loom::model(|| {
+            let slot = taken(7);
+            let is_gone = Arc::new(AtomicU64::new(0));
+            let (table, flag) = (Arc::clone(&slot), Arc::clone(&is_gone));
+            let back_end = thread::spawn(move || {
+                if flag.load(Ordering::Acquire) == 1 {
+                    assert_ne!(table.span(), Some(10));
+                }
+            });
+            slot.remove(7);
+            is_gone.store(1, Ordering::Release);
+            assert!(slot.take(8, (trace(2), 11, true), true));
+            back_end.join().unwrap();
+        });
+    }
+
+    #[test]
     fn a_reader_sees_one_trace_or_the_other() {
         loom::model(|| {
             let slot = taken(7);
@@ -177,7 +253,8 @@ mod loom_models {
             let is_moved = slot.move_to(trace(2), false);
             assert_ne!(other.join().unwrap(), is_moved);
             let expected = if is_moved { (trace(2), 10, false) } else { (trace(3), 10, true) };
-            assert_eq!(slot.remove(7), Some(expected));
+            assert_eq!(slot.get(7), Some(expected));
+            assert!(slot.remove(7));
             assert!(slot.take(8, (trace(1), 11, true), true));
             assert_eq!(slot.get(8), Some((trace(1), 11, true)), "another span is not moved");
         });
@@ -199,7 +276,8 @@ mod loom_models {
                 is_taken
             });
             words.with(|_| {});
-            assert_eq!(slot.remove(7), Some((trace(1), 10, false)));
+            assert_eq!(slot.get(7), Some((trace(1), 10, false)));
+            assert!(slot.remove(7));
             if next.join().unwrap() {
                 assert_eq!(slot.get(8), Some((trace(2), 11, true)));
             }

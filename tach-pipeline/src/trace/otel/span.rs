@@ -9,10 +9,10 @@ use opentelemetry::trace::{self, Status};
 
 use super::span_context;
 use tracing_core::Metadata;
-use tracing_core::span::Id;
 
 use crate::pipeline::{Pipeline, WeakPipeline};
 use crate::trace::SpanContext;
+use crate::trace::key::Key;
 
 /// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
 ///
@@ -20,7 +20,7 @@ use crate::trace::SpanContext;
 /// spans.
 pub struct Span {
     pipeline: WeakPipeline,
-    id: Id,
+    key: Key,
     ids: SpanContext,
     context: trace::SpanContext,
     /// The span's fields, if the layer of `tracing-opentelemetry` sets attributes.
@@ -51,9 +51,14 @@ pub(crate) fn is_added(metadata: &Metadata<'_>, attribute: &KeyValue) -> bool {
 }
 
 impl Span {
-    pub(crate) fn new(pipeline: &Pipeline, id: Id, ids: SpanContext, state: Option<&str>) -> Self {
+    pub(crate) fn new(
+        pipeline: &Pipeline,
+        key: Key,
+        ids: SpanContext,
+        state: Option<&str>,
+    ) -> Self {
         let context = span_context(ids, state);
-        Self { pipeline: pipeline.downgrade(), id, ids, context, fields: None }
+        Self { pipeline: pipeline.downgrade(), key, ids, context, fields: None }
     }
 
     /// Returns the span for a layer of `tracing-opentelemetry`, which sets the values of fields.
@@ -65,7 +70,7 @@ impl Span {
     pub(crate) fn none(pipeline: &Pipeline) -> Self {
         Self {
             pipeline: pipeline.downgrade(),
-            id: Id::from_u64(u64::MAX),
+            key: Key(u64::MAX),
             ids: SpanContext { trace: 0, span: 0, is_sampled: false },
             context: trace::SpanContext::empty_context(),
             fields: None,
@@ -73,14 +78,14 @@ impl Span {
     }
 
     /// Calls `f` with the span's pipeline, if the span is open and recorded.
-    fn with<R>(&self, f: impl FnOnce(&Pipeline, &Id) -> R) -> Option<R> {
+    fn with<R>(&self, f: impl FnOnce(&Pipeline, Key) -> R) -> Option<R> {
         if !self.ids.is_sampled {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
-        // The number may be another span's by now.
-        let open = pipeline.shared().contexts.as_ref()?.get(self.id.into_u64())?;
-        (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, &self.id))
+        // The key may be another span's by now.
+        let open = pipeline.shared().contexts.as_ref()?.get(self.key)?;
+        (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, self.key))
     }
 }
 
@@ -89,7 +94,7 @@ impl trace::Span for Span {
     where
         T: Into<Cow<'static, str>>,
     {
-        self.with(|pipeline, id| pipeline.add_event(id, &name.into(), None, &attributes));
+        self.with(|pipeline, key| pipeline.add_event(key, &name.into(), None, &attributes));
     }
 
     fn add_event_with_timestamp<T>(
@@ -101,7 +106,7 @@ impl trace::Span for Span {
         T: Into<Cow<'static, str>>,
     {
         let time = Some(timestamp);
-        self.with(|pipeline, id| pipeline.add_event(id, &name.into(), time, &attributes));
+        self.with(|pipeline, key| pipeline.add_event(key, &name.into(), time, &attributes));
     }
 
     fn span_context(&self) -> &trace::SpanContext {
@@ -119,11 +124,11 @@ impl trace::Span for Span {
     fn set_attributes(&mut self, attributes: impl IntoIterator<Item = KeyValue>) {
         let is_own = |attribute: &KeyValue| self.fields.is_none_or(|all| is_added(all, attribute));
         let attributes: Vec<_> = attributes.into_iter().filter(is_own).collect();
-        self.with(|pipeline, id| pipeline.set_attributes(id, &attributes));
+        self.with(|pipeline, key| pipeline.set_attributes(key, &attributes));
     }
 
     fn set_status(&mut self, status: Status) {
-        self.with(|pipeline, id| pipeline.set_otel_status(id, &status));
+        self.with(|pipeline, key| pipeline.set_otel_status(key, &status));
     }
 
     fn update_name<T>(&mut self, new_name: T)
@@ -131,14 +136,14 @@ impl trace::Span for Span {
         T: Into<Cow<'static, str>>,
     {
         let name = KeyValue::new("otel.name", new_name.into());
-        self.with(|pipeline, id| pipeline.set_attributes(id, &[name]));
+        self.with(|pipeline, key| pipeline.set_attributes(key, &[name]));
     }
 
     fn add_link(&mut self, linked: trace::SpanContext, attributes: Vec<KeyValue>) {
-        self.with(|pipeline, id| {
+        self.with(|pipeline, key| {
             // Of a layer, `follows_from`, which the pipeline has recorded itself.
             if self.fields.is_none() || !pipeline.is_open(&linked) {
-                pipeline.link_to_otel(id, &linked, &attributes);
+                pipeline.link_to_otel(key, &linked, &attributes);
             }
         });
     }

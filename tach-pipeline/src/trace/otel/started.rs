@@ -3,9 +3,9 @@
 use core::cell::Cell;
 
 use tracing_core::Metadata;
-use tracing_core::span::Id;
 
 use crate::trace::SpanContext;
+use crate::trace::key::Key;
 
 thread_local! {
     static LAST: Cell<Option<(u64, Started)>> = const { Cell::new(None) };
@@ -14,7 +14,7 @@ thread_local! {
 /// How an active span started.
 #[derive(Clone)]
 pub(crate) struct Started {
-    pub(crate) id: Id,
+    pub(crate) key: Key,
     pub(crate) ids: SpanContext,
     /// The id of its parent, or zero.
     pub(crate) parent: u64,

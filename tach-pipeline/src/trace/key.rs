@@ -1,0 +1,35 @@
+//! The keys of open spans: the numbers of several subscribers' registries are the same.
+
+#[cfg(feature = "tracing")]
+use super::ids::{self, Ids};
+
+/// The key of an open span, among the spans of all subscribers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key(pub(crate) u64);
+
+/// Makes keys of the numbers that the registry of one subscriber has for its spans.
+///
+/// A mask is random, so the keys of two open spans are equal as seldom as their ids.
+#[cfg(feature = "tracing")]
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    mask: u64,
+}
+
+#[cfg(feature = "tracing")]
+impl Keys {
+    /// Returns the keys of a handle that is no layer.
+    pub(crate) const fn unmasked() -> Self {
+        Self { mask: 0 }
+    }
+
+    /// Returns the keys of a new layer.
+    pub(crate) fn of_layer(pipeline: u64) -> Self {
+        Self { mask: ids::with(pipeline, Ids::span) }
+    }
+
+    #[inline]
+    pub(crate) const fn key(self, number: u64) -> Key {
+        Key(number ^ self.mask)
+    }
+}

@@ -1,0 +1,90 @@
+//! A pipeline that is a layer of several subscribers, whose registries number their spans alike.
+
+use core::mem;
+
+use tach_pipeline::{Durations, Guard, Pipeline, Sink};
+use tracing::Dispatch;
+use tracing::dispatcher::with_default;
+use tracing::field::Empty;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
+
+use crate::support::LONG;
+
+/// Returns a pipeline that counts spans by their names and numbers.
+fn build() -> Guard {
+    let durations = Durations::new().attribute("number");
+    let sink = Sink::writer("nothing", std::io::sink());
+    Pipeline::builder().sink(sink).durations(durations).build().unwrap()
+}
+
+fn subscriber(pipeline: &Pipeline) -> Dispatch {
+    Dispatch::new(registry().with(pipeline.clone()))
+}
+
+/// Returns the names and numbers of the spans that have ended, sorted.
+fn ended(pipeline: &Pipeline) -> Vec<String> {
+    pipeline.flush(LONG).unwrap();
+    let mut ended = Vec::new();
+    for spans in pipeline.durations() {
+        let number = spans.attributes().map(|(_, value)| value).next().unwrap_or("without");
+        ended.extend((0..spans.count()).map(|_| format!("{} {number}", spans.name())));
+    }
+    ended.sort();
+    ended
+}
+
+#[test]
+fn a_scoped_subscriber_does_not_mix_its_spans_with_those_around_it() {
+    let pipeline = build();
+    let [global, scoped] = [(); 2].map(|()| subscriber(&pipeline));
+    with_default(&global, || {
+        let main = tracing::info_span!("main", number = Empty);
+        let entered = main.enter();
+        with_default(&scoped, || {
+            let sub = tracing::info_span!("sub", number = Empty);
+            assert_eq!(sub.id(), main.id(), "the registries number their spans alike");
+            sub.in_scope(|| drop(tracing::info_span!("child of sub")));
+            sub.record("number", 1);
+        });
+        assert_eq!(ended(&pipeline), ["child of sub without", "sub 1"]);
+        main.record("number", 2);
+        drop(entered);
+    });
+    assert_eq!(ended(&pipeline), ["child of sub without", "main 2", "sub 1"]);
+}
+
+/// As in tests that have a subscriber each.
+#[test]
+fn a_span_that_a_former_subscriber_left_open_is_no_other_span() {
+    let pipeline = build();
+    let [former, latter] = [(); 2].map(|()| subscriber(&pipeline));
+    let left = with_default(&former, || tracing::info_span!("left"));
+    let id = left.id();
+    mem::forget(left);
+    with_default(&latter, || {
+        let request = tracing::info_span!("request", number = 1);
+        assert_eq!(request.id(), id);
+        drop(request);
+        (2..4).for_each(|number| drop(tracing::info_span!("request", number)));
+    });
+    assert_eq!(ended(&pipeline), ["request 1", "request 2", "request 3"]);
+}
+
+#[cfg(feature = "otlp")]
+#[test]
+fn methods_of_a_span_find_the_ids_of_its_own_subscriber() {
+    use tach_pipeline::{Otlp, SpanExt as _};
+    let sink = Sink::otlp_spans(Otlp::new().endpoint(&crate::reentrance::collector()));
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let [former, latter] = [(); 2].map(|()| subscriber(&pipeline));
+    let start = |subscriber| with_default(subscriber, || tracing::info_span!("span"));
+    let [one, other] = [&former, &latter].map(start);
+    let ids = [&one, &other].map(|span| span.trace_context().unwrap().span_id());
+    assert_ne!(ids[0], ids[1]);
+    let within = one.in_scope(|| with_default(&latter, || tracing::info_span!("within")));
+    let traces = [&one, &within].map(|span| span.trace_context().unwrap().trace_id());
+    assert_eq!(traces[0], traces[1], "a thread is in the spans of all subscribers");
+    drop(one);
+    assert_eq!(other.trace_context().unwrap().span_id(), ids[1]);
+}
