@@ -148,7 +148,8 @@ impl Pipeline {
     pub(super) fn otel_context(&self, key: Key) -> Option<Context> {
         let shared = self.shared();
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
-        let context = contexts.get(key)?;
+        // In a forked process, the ids may be those of another span of the parent process.
+        let context = contexts.get(key).filter(|_| shared.is_in_its_process())?;
         if contexts.is_active(key) {
             return contexts.otel.active(context.span);
         }

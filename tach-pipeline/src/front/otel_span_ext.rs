@@ -86,7 +86,8 @@ pub trait OpenTelemetrySpanExt: sealed::Sealed {
 
     /// Returns the context in which the span is current, with the span's baggage: that of its
     /// parent or of [`Context::current`] at its start, or that of
-    /// [`set_parent`](Self::set_parent). Returns an empty context if no pipeline sends the span.
+    /// [`set_parent`](Self::set_parent). Returns an empty context if no pipeline sends the span, as
+    /// in a process that was forked from the pipeline's.
     ///
     /// # Examples
     ///

@@ -55,7 +55,7 @@ pub trait SpanExt: sealed::Sealed {
     fn set_remote_parent(&self, parent: &TraceContext) -> bool;
 
     /// Returns the headers that make the span the parent of a span in another process. Returns
-    /// `None` if no pipeline sends the span.
+    /// `None` if no pipeline sends the span, as in a process that was forked from the pipeline's.
     ///
     /// # Examples
     ///

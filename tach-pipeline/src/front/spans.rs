@@ -205,7 +205,8 @@ impl Pipeline {
         let shared = self.shared();
         // Without a sink of spans, no span is worth a header.
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
-        let context = contexts.get(key)?;
+        // In a forked process, the ids may be those of another span of the parent process.
+        let context = contexts.get(key).filter(|_| shared.is_in_its_process())?;
         Some(TraceContext::of(context, contexts.states.get(context.span)))
     }
 

@@ -13,8 +13,8 @@ thread_local! {
 
 /// A thread's generator of ids.
 pub(super) struct Ids {
-    /// The pipeline that it was seeded for. A forked process, which has a copy of the generator,
-    /// builds another pipeline.
+    /// The pipeline that it was seeded for. A forked process has a copy of the generator: its spans
+    /// are those of another pipeline, or are not sent and have no header.
     pipeline: u64,
     random: SmallRng,
 }

@@ -9,6 +9,8 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::{env, thread};
 
+#[cfg(unix)]
+use tach_pipeline::SpanExt as _;
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
 use test_support::assert_test_passes;
 use tracing::span::{Id, Span};
@@ -242,6 +244,14 @@ fn ends_another(pipeline: &Guard) {
     assert_written(pipeline, 2 * (100 + SPANS), 2 * EVENTS);
 }
 
+/// Returns whether a propagator would write a header.
+#[cfg(all(unix, feature = "opentelemetry"))]
+fn is_valid(span: &Span) -> bool {
+    use opentelemetry::trace::TraceContextExt as _;
+    use tach_pipeline::OpenTelemetrySpanExt;
+    OpenTelemetrySpanExt::context(span).span().span_context().is_valid()
+}
+
 /// The child ends the parent's spans and opens its own. Neither is sent by it, nor lost here.
 #[cfg(unix)]
 fn forks(pipeline: &Guard) {
@@ -254,9 +264,18 @@ fn forks(pipeline: &Guard) {
         info!("in the child");
         drop(inner.take());
         traces();
-        pipeline.flush(LONG).is_err()
+        // Its next span has the ids that the parent's next one has.
+        let span = info_span!("in the child");
+        let has_header = span.trace_context().is_some() || outer.trace_context().is_some();
+        #[cfg(feature = "opentelemetry")]
+        let has_header = has_header || is_valid(&span);
+        pipeline.flush(LONG).is_err() && !has_header
     });
     info!("after");
+    // The control.
+    assert!(outer.trace_context().is_some());
+    #[cfg(feature = "opentelemetry")]
+    assert!(is_valid(&outer));
     drop((inner, entered));
     drop(outer);
     assert_written(pipeline, 2, 2);
