@@ -80,3 +80,23 @@ fn events_within_spans_do_not_either() {
         assert_eq!(steady(&pipeline, log), 0);
     });
 }
+
+/// For a sink of events, the registry keeps the fields of spans, which does.
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[test]
+fn spans_do_not_either() {
+    use tach_pipeline::{Otlp, Sink};
+    use tracing_subscriber::layer::SubscriberExt as _;
+    let sink = Sink::otlp_spans(Otlp::new().endpoint(&crate::reentrance::collector()));
+    let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        let log = || {
+            let span = tracing::info_span!("outer", a = 1, b = "text", c = tracing::field::Empty);
+            let _entered = span.enter();
+            span.record("c", 0.5);
+            tracing::info_span!("inner").in_scope(|| tracing::info!("within"));
+        };
+        assert_eq!(steady(&pipeline, log), 0);
+    });
+}
