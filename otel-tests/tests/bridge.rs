@@ -294,6 +294,21 @@ fn ids_and_baggage_agree_on_both_roads() {
     assert_eq!(id(&spans["innermost"].parent_span_id), u64::from_str_radix(&parent, 16).unwrap());
 }
 
+/// The layer has no parent but that context for a span whose parent it does not see.
+#[test]
+fn a_context_around_spans_is_no_given_parent() {
+    let spans = spans(|| {
+        let _around = request().attach();
+        let _work = tracing::info_span!("work").entered();
+        tracing::info_span!("client", otel.kind = "client").in_scope(|| ());
+        tracing::info_span!(parent: None, "alone", otel.kind = "client").in_scope(|| ());
+    });
+    let (work, client, alone) = (&spans["work"], &spans["client"], &spans["alone"]);
+    assert_eq!((trace(work), id(&work.parent_span_id)), (TRACE, PARENT));
+    assert_eq!((trace(client), &client.parent_span_id), (TRACE, &work.span_id));
+    assert!(trace(alone) != TRACE && alone.parent_span_id.is_empty(), "{alone:?}");
+}
+
 #[test]
 fn a_parent_that_is_not_sampled_decides() {
     let bridge = Bridge::new(Sampling::ratio(0.0));

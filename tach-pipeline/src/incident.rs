@@ -33,7 +33,8 @@ const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Incident<'a> {
-    /// A sink can't be written to. It is tried again, with pauses of 10 ms to 1 s.
+    /// A sink can't be written to. It is tried again, with pauses of 10 ms to 1 s, or as
+    /// `Otlp::retry_for` has them for a collector.
     #[non_exhaustive]
     Failed {
         /// The sink's name or path.

@@ -255,7 +255,8 @@
 //!   and a copy of the open spans.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
-//!   or 2 MiB while it fails or stalls.
+//!   or 2 MiB while it fails or stalls. A collector's has up to 32 MiB then, or twice its
+//!   [`Sink::buffer_bytes`].
 //!
 //! # Static texts
 //!

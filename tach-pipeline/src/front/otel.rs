@@ -19,7 +19,7 @@ use crate::thread;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{Foreign, Span, has_baggage, ids};
+use crate::trace::otel::{self, Foreign, Span, has_baggage, ids};
 use crate::trace::{Contexts, SpanContext, current};
 
 /// The field by which a span is at the boundary of a service.
@@ -106,7 +106,8 @@ impl Pipeline {
             let values = values.unwrap_or_default();
             let active = self.with_span(contexts, key, context, &values);
             contexts.otel.set_active(context.span, active);
-            let started = Started { key, ids: context, parent, metadata };
+            let around = active::with_current(otel::current_id).unwrap_or(0);
+            let started = Started { key, ids: context, parent, around, metadata };
             started::set(self.shared().id, started);
         }
     }

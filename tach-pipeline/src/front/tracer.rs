@@ -119,10 +119,10 @@ impl Tracer {
     }
 
     /// Sets the parent that `set_parent` of `tracing-opentelemetry` has given. Without it, `parent`
-    /// is the context in which the span started.
+    /// is the span's parent in that layer, or the context in which the span started.
     fn set_parent(&self, started: &Started, parent: &Context) {
         let is_given = Foreign::of(parent).is_some_and(|parent| {
-            let is_known = parent.span.span_id() == started.parent;
+            let is_known = [started.parent, started.around].contains(&parent.span.span_id());
             !is_known && (parent.is_remote || parent.span.trace_id() != started.ids.trace)
         });
         if is_given {

@@ -115,6 +115,11 @@ pub(crate) fn ids(span: &trace::SpanContext) -> Option<SpanContext> {
     })
 }
 
+/// Returns the id of the span of a context, or zero.
+pub(crate) fn current_id(context: &Context) -> u64 {
+    number(context.span().span_context())
+}
+
 /// Returns the id of a span, or zero.
 #[inline]
 fn number(span: &trace::SpanContext) -> u64 {

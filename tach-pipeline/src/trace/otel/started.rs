@@ -18,6 +18,8 @@ pub(crate) struct Started {
     pub(crate) ids: SpanContext,
     /// The id of its parent, or zero.
     pub(crate) parent: u64,
+    /// The id of the span that was current in `opentelemetry`, or zero.
+    pub(crate) around: u64,
     pub(crate) metadata: &'static Metadata<'static>,
 }
 
