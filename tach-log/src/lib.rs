@@ -50,6 +50,7 @@
 //! - Lines of two threads may be written in another order than their times: a back end reads the
 //!   clock before it takes its lock. `tach-pipeline` writes in the order of the times.
 //! - Two loggers without an [`EventTime`] around them give one record two times.
+//! - `log` passes errors as values only with its feature `kv_std`: `err:err = error`.
 //! - Without the feature `serde`, objects and lists among `log`'s values are texts in [`Json`].
 //!
 //! # One record, one time

@@ -84,7 +84,7 @@ pub(super) fn subjects() -> Vec<Subject> {
         },
         Subject {
             name: "std Instant",
-            role: Role::Other,
+            role: Role::Strict,
             run: |options| {
                 let base = StdInstant::now();
                 in_ns(options, || StdInstant::now().duration_since(base))
