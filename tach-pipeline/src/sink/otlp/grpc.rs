@@ -14,7 +14,7 @@ use h2::client::{self, SendRequest};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 
 use self::drive::{Io, Wire, drive};
-use super::stream::{Server, Stream};
+use super::stream::{self, Server, Stream};
 use super::verdict::Rejection;
 
 /// The most bytes of an answer. A server has little to say.
@@ -50,7 +50,7 @@ impl Client {
     }
 
     fn answer(&mut self, body: Vec<u8>) -> io::Result<Answer> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = stream::deadline(self.timeout);
         if let Some(kept) = self.connection.take() {
             let mut has_answered = false;
             let answer = self.exchange(kept, body.clone(), deadline, &mut has_answered);
@@ -156,4 +156,49 @@ fn explained(error: h2::Error) -> io::Error {
         ""
     };
     io::Error::other(format!("HTTP/2: {error}{advice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn frames_without_end_end_at_the_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut other = stream.try_clone().unwrap();
+            let reader =
+                thread::spawn(move || while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {});
+            // The settings, and then frames of a kind that nobody knows, up to an end.
+            stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).unwrap();
+            let frames = [0, 0, 0, 0x42, 0, 0, 0, 0, 0].repeat(1000);
+            let end = Instant::now() + Duration::from_secs(20);
+            while Instant::now() < end && stream.write_all(&frames).is_ok() {}
+            drop(stream.shutdown(std::net::Shutdown::Both));
+            reader.join().unwrap();
+        });
+        let mut client = Client {
+            server: Server {
+                host: "127.0.0.1".to_owned(),
+                port,
+                #[cfg(feature = "otlp-tls")]
+                tls: None,
+            },
+            uri: "http://127.0.0.1/service/method".parse().unwrap(),
+            headers: HeaderMap::new(),
+            compresses: false,
+            timeout: Duration::from_millis(200),
+            connection: None,
+        };
+        let Err(Rejection::Later(error, None)) = client.call(b"") else { panic!("an answer") };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+        drop(client);
+        server.join().unwrap();
+    }
 }

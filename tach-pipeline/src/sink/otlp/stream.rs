@@ -8,6 +8,9 @@ use std::time::Instant;
 #[cfg(feature = "otlp-tls")]
 use super::tls::{Secured, Tls};
 
+/// The clock and the sockets of some systems have no room for a much longer one.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Where the collector is.
 pub(super) struct Server {
     /// The host, without the brackets of an IPv6 address.
@@ -43,6 +46,15 @@ impl Stream {
     /// Sets when the following operations must end.
     pub(super) fn set_deadline(&mut self, deadline: Instant) {
         self.socket().deadline = deadline;
+    }
+
+    /// Returns whether nothing has arrived that was not read: no bytes, and no end.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        match self {
+            Self::Plain(socket) => socket.is_quiet(),
+            #[cfg(feature = "otlp-tls")]
+            Self::Secured(secured) => secured.is_quiet(),
+        }
     }
 
     fn socket(&mut self) -> &mut Socket {
@@ -128,6 +140,24 @@ impl Socket {
         }
         Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
     }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        let peeked = self.at_once(|stream| stream.peek(&mut [0]));
+        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Does one operation without a wait. The socket blocks otherwise, so that writes wait.
+    fn at_once(&self, mut f: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+        self.stream.set_nonblocking(true)?;
+        let done = loop {
+            match f(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => break done,
+            }
+        };
+        self.stream.set_nonblocking(false)?;
+        done
+    }
 }
 
 #[cfg(feature = "otlp-grpc")]
@@ -139,17 +169,10 @@ impl Socket {
         })
     }
 
-    /// Reads what has arrived. The socket blocks otherwise, so that writes wait.
-    fn read_now(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_nonblocking(true)?;
-        let read = loop {
-            match self.stream.read(to) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read,
-            }
-        };
-        self.stream.set_nonblocking(false)?;
-        read
+    /// Reads what has arrived, unless the deadline is over: a server may send without end.
+    fn read_now(&self, to: &mut [u8]) -> io::Result<usize> {
+        left(self.deadline)?;
+        self.at_once(|mut stream| stream.read(to))
     }
 }
 
@@ -177,6 +200,11 @@ impl Write for Socket {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Returns when an operation that begins now must end. One day is the most.
+pub(super) fn deadline(timeout: Duration) -> Instant {
+    Instant::now() + timeout.min(LONGEST_TIMEOUT)
 }
 
 /// Returns the time to the deadline.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, IoState, RootCertStore, StreamOwned,
+};
 
 use super::stream::Socket;
 use crate::error::Error;
@@ -149,6 +151,14 @@ pub(super) struct Secured(StreamOwned<ClientConnection, Socket>);
 impl Secured {
     pub(super) fn socket(&mut self) -> &mut Socket {
         &mut self.0.sock
+    }
+
+    /// Returns whether nothing has arrived that was not read, in TLS or below it.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let state = self.0.conn.process_new_packets();
+        let is_quiet =
+            |state: IoState| state.plaintext_bytes_to_read() == 0 && !state.peer_has_closed();
+        state.is_ok_and(is_quiet) && self.0.sock.is_quiet()
     }
 }
 
