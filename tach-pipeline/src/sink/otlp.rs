@@ -21,6 +21,7 @@ mod value;
 mod verdict;
 
 use core::fmt;
+use core::num::NonZeroU16;
 use core::time::Duration;
 use std::env;
 #[cfg(feature = "otlp-tls")]
@@ -60,6 +61,21 @@ const USER_AGENT: &str = concat!("tach-pipeline/", env!("CARGO_PKG_VERSION"));
 /// The ports of HTTP and HTTPS.
 const PORT: u16 = 80;
 const SECURE_PORT: u16 = 443;
+/// The headers that frame a request, which are the protocol's own.
+const OF_PROTOCOL: [&str; 11] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "grpc-encoding",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
 pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
@@ -93,8 +109,8 @@ pub struct Otlp {
     limits: Limits,
     /// The resource's attributes: keys, and whole `KeyValue` messages.
     attributes: Vec<(String, Vec<u8>)>,
-    /// The first variable of the resource that can't be used.
-    fault: Option<Fault>,
+    /// The variables of the resource that can't be used.
+    faults: Vec<Fault>,
 }
 
 /// The limits that variables set.
@@ -165,8 +181,8 @@ struct Requests {
     max_delay: Duration,
     #[cfg(feature = "otlp-tls")]
     files: Files,
-    /// The first variable that can't be used.
-    fault: Option<Fault>,
+    /// The variables that can't be used.
+    faults: Vec<Fault>,
 }
 
 /// A variable that can't be used.
@@ -189,7 +205,7 @@ impl Requests {
             max_delay: if signal == Signal::Metrics { METRIC_INTERVAL } else { MAX_DELAY },
             #[cfg(feature = "otlp-tls")]
             files: Files::default(),
-            fault: None,
+            faults: Vec::new(),
         }
     }
 
@@ -207,6 +223,11 @@ impl Requests {
             Endpoint::Base(base) | Endpoint::Whole(base) => base,
         };
         format!("{}{path}", base.trim_end_matches('/'))
+    }
+
+    /// Forgets the faults of the variables whose names end so: a method has set their option.
+    fn overrides(&mut self, variable: &str) {
+        self.faults.retain(|fault| !fault.name.ends_with(variable));
     }
 
     /// Adds a header, in place of an earlier one of that name.
@@ -234,7 +255,7 @@ impl Otlp {
             retries_for: RETRIES_FOR,
             limits: Limits::default(),
             attributes: Vec::new(),
-            fault: None,
+            faults: Vec::new(),
         };
         options
             .service_name(&format!("unknown_service:{}", program::name()))
@@ -266,7 +287,7 @@ impl Otlp {
     /// length is one of characters. The collector gets the numbers of the attributes, events and
     /// links beyond.
     ///
-    /// Methods that follow take precedence.
+    /// Methods that follow take precedence, also over a variable that can't be used.
     ///
     /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///
@@ -295,7 +316,8 @@ impl Otlp {
     }
 
     /// Adds a header to each request, such as a key of the collector's. It replaces an earlier one
-    /// of that name.
+    /// of that name, or this crate's `user-agent`. A header that frames the request, such as
+    /// `content-type` or `host`, fails [`Builder::build`](crate::Builder::build).
     ///
     /// # Examples
     ///
@@ -315,7 +337,10 @@ impl Otlp {
     /// let otlp = tach_pipeline::Otlp::new().gzip(true);
     /// ```
     pub fn gzip(self, compresses: bool) -> Self {
-        self.each(|requests| requests.compresses = compresses)
+        self.each(|requests| {
+            requests.compresses = compresses;
+            requests.overrides("_COMPRESSION");
+        })
     }
 
     /// Sets the file with the certificates of the authorities that may have signed the collector's,
@@ -373,11 +398,15 @@ impl Otlp {
     #[cfg(feature = "otlp-grpc")]
     pub fn grpc(self, uses_grpc: bool) -> Self {
         let protocol = if uses_grpc { Protocol::Grpc } else { Protocol::Http };
-        self.each(|requests| requests.protocol = protocol)
+        self.each(|requests| {
+            requests.protocol = protocol;
+            requests.overrides("_PROTOCOL");
+        })
     }
 
-    /// Sets how long a request and its answer may take: 10 s by default. Afterwards the request is
-    /// sent again.
+    /// Sets how long a request and its answer may take: 10 s by default, and a day at most.
+    /// Afterwards the request is sent again. A timeout of zero fails
+    /// [`Builder::build`](crate::Builder::build).
     ///
     /// # Examples
     ///
@@ -387,7 +416,10 @@ impl Otlp {
     /// let otlp = tach_pipeline::Otlp::new().timeout(Duration::from_secs(3));
     /// ```
     pub fn timeout(self, timeout: Duration) -> Self {
-        self.each(|requests| requests.timeout = timeout)
+        self.each(|requests| {
+            requests.timeout = timeout;
+            requests.overrides("_TIMEOUT");
+        })
     }
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. A
@@ -401,8 +433,10 @@ impl Otlp {
     /// let otlp = tach_pipeline::Otlp::new().max_delay(Duration::from_millis(200));
     /// ```
     pub fn max_delay(mut self, delay: Duration) -> Self {
-        self.logs.max_delay = delay;
-        self.traces.max_delay = delay;
+        for requests in [&mut self.logs, &mut self.traces] {
+            requests.max_delay = delay;
+            requests.overrides("_SCHEDULE_DELAY");
+        }
         self
     }
 
@@ -418,6 +452,7 @@ impl Otlp {
     #[cfg(feature = "tracing")]
     pub fn metric_interval(mut self, interval: Duration) -> Self {
         self.metrics.max_delay = interval;
+        self.metrics.overrides("_EXPORT_INTERVAL");
         self
     }
 
@@ -433,6 +468,7 @@ impl Otlp {
     #[cfg(feature = "tracing")]
     pub fn delta_temporality(mut self, is_delta: bool) -> Self {
         self.temporality = if is_delta { Temporality::Delta } else { Temporality::Cumulative };
+        self.metrics.overrides("_TEMPORALITY_PREFERENCE");
         self
     }
 
@@ -462,7 +498,8 @@ impl Otlp {
     /// ```
     /// let otlp = tach_pipeline::Otlp::new().service_name("checkout");
     /// ```
-    pub fn service_name(self, name: &str) -> Self {
+    pub fn service_name(mut self, name: &str) -> Self {
+        self.faults.retain(|fault| fault.name != SERVICE_NAME);
         self.attribute("service.name", name)
     }
 
@@ -526,16 +563,16 @@ impl Otlp {
     /// # Errors
     ///
     /// If an option can't be used.
-    pub(super) fn open(mut self, signal: Signal) -> Result<Exporter, Error> {
+    pub(super) fn open(self, signal: Signal) -> Result<Exporter, Error> {
         let resource = self.resource();
-        let fault = self.fault.take();
         let retries_for = self.retries_for;
         let requests = match signal {
             Signal::Logs => self.logs,
             Signal::Traces => self.traces,
             Signal::Metrics => self.metrics,
         };
-        if let Some(Fault { name, value, reason }) = requests.fault.as_ref().or(fault.as_ref()) {
+        let fault = requests.faults.first().or(self.faults.first());
+        if let Some(Fault { name, value, reason }) = fault {
             return Err(Error::option(name, value, reason));
         }
         Ok(Exporter {
@@ -586,7 +623,17 @@ impl Requests {
             return Err(fault("a user's name belongs in a header, such as authorization"));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = authority.port_u16().unwrap_or(if is_secure { SECURE_PORT } else { PORT });
+        if host.is_empty() {
+            return Err(fault("it must have a host"));
+        }
+        let port = match &authority.as_str()[authority.host().len()..] {
+            "" if is_secure => SECURE_PORT,
+            "" => PORT,
+            text => {
+                let port = text.strip_prefix(':').and_then(|port| port.parse().ok());
+                port.map(NonZeroU16::get).ok_or_else(|| fault("the port must be 1 to 65535"))?
+            }
+        };
         let server = Server {
             #[cfg(feature = "otlp-tls")]
             tls: is_secure.then(|| Tls::new(&host, &self.files, self.alpn())).transpose()?,
@@ -594,6 +641,9 @@ impl Requests {
             port,
         };
         let headers = self.all_headers()?;
+        if self.timeout.is_zero() {
+            return Err(Error::option("the timeout", "0 ns", "it must be longer than zero"));
+        }
         let Self { timeout, .. } = self;
         Ok(match self.protocol {
             Protocol::Http => {
@@ -638,9 +688,13 @@ impl Requests {
         }
         for (name, value) in &self.headers {
             // The value may be a secret.
-            let fault = || Error::option("the header", name, "it can't stand in HTTP");
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| fault())?;
-            headers.append(name, HeaderValue::from_str(value).map_err(|_| fault())?);
+            let fault = |reason: &str| Error::option("the header", name, reason);
+            let invalid = || fault("it can't stand in HTTP");
+            let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+            if OF_PROTOCOL.contains(&known.as_str()) {
+                return Err(fault("it is the protocol's, which sets it"));
+            }
+            headers.insert(known, HeaderValue::from_str(value).map_err(|_| invalid())?);
         }
         Ok(headers)
     }

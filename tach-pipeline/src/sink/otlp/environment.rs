@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 #[cfg(feature = "otlp-tls")]
 use super::tls::{File, Files};
-use super::{Endpoint, Fault, Limits, Otlp, Protocol, Requests, Signal};
+use super::{Endpoint, Fault, Limits, Otlp, Protocol, Requests, SERVICE_NAME, Signal};
 use crate::durations::Temporality;
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
@@ -39,7 +39,7 @@ const OF_FILES: [(&str, Place); 3] = [
 /// Variables of the resource. The later one takes precedence.
 const OF_RESOURCE: [(&str, Set<Otlp>); 2] = [
     ("OTEL_RESOURCE_ATTRIBUTES", resource),
-    ("OTEL_SERVICE_NAME", |options, name| {
+    (SERVICE_NAME, |options, name| {
         *options = options.clone().service_name(name);
         Ok(())
     }),
@@ -102,8 +102,8 @@ impl Signal {
     }
 }
 
-/// Sets the options that have variables, which `variable` looks up. The options' fault is the first
-/// variable that can't be used.
+/// Sets the options that have variables, which `variable` looks up. The options' faults are the
+/// variables that can't be used.
 pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsString>) -> Otlp {
     // An empty variable counts as unset.
     let find = |name: &str| {
@@ -124,7 +124,8 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
         };
         for (name, set) in OF_REQUESTS {
             let found = of_signal(name);
-            requests.fault = requests.fault.take().or(set_to(requests, set, found));
+            let fault = set_to(requests, set, found);
+            requests.faults.extend(fault);
         }
         #[cfg(feature = "otlp-tls")]
         for (name, file) in OF_FILES {
@@ -132,16 +133,19 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
                 *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
             }
         }
-        requests.fault = requests.fault.take().or(set_to(requests, delay, find(signal.delay())));
+        let fault = set_to(requests, delay, find(signal.delay()));
+        requests.faults.extend(fault);
     }
     let found = find(TEMPORALITY);
     let fault = set_to(&mut options, temporality, found);
-    options.metrics.fault = options.metrics.fault.take().or(fault);
+    options.metrics.faults.extend(fault);
     for (name, set) in OF_RESOURCE {
-        options.fault = options.fault.take().or(set_to(&mut options, set, find(name)));
+        let fault = set_to(&mut options, set, find(name));
+        options.faults.extend(fault);
     }
     for (name, set) in OF_LIMITS {
-        options.fault = options.fault.take().or(set_to(&mut options.limits, set, find(name)));
+        let fault = set_to(&mut options.limits, set, find(name));
+        options.faults.extend(fault);
     }
     options
 }
@@ -185,6 +189,9 @@ fn compression(requests: &mut Requests, name: &str) -> Result<(), &'static str> 
 
 fn timeout(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
     requests.timeout = duration(millis)?;
+    if requests.timeout.is_zero() {
+        return Err("it must be a number of milliseconds, and at least 1");
+    }
     Ok(())
 }
 
@@ -281,11 +288,11 @@ mod tests {
         for requests in [&set.logs, &set.traces] {
             assert_eq!(requests.headers, headers.map(|(name, value)| (name.into(), value.into())));
             assert!(requests.compresses);
-            assert_eq!((requests.timeout.as_millis(), requests.fault.as_ref()), (250, None));
+            assert_eq!((requests.timeout.as_millis(), requests.faults.len()), (250, 0));
         }
         assert_eq!((set.logs.max_delay.as_millis(), set.traces.max_delay.as_millis()), (20, 30));
         assert!(has(&set, "service.name", "from,list") && has(&set, "host.name", "box"));
-        assert_eq!(set.fault, None);
+        assert_eq!(set.faults, []);
     }
 
     #[test]
@@ -305,7 +312,7 @@ mod tests {
         assert!(!set.logs.compresses && set.traces.compresses);
         assert!(has(&set, "service.name", "own"));
         // A fault of one signal's variables stops no sink of the other.
-        assert_eq!(set.logs.fault, None);
+        assert_eq!(set.logs.faults, []);
         assert!(set.clone().open(Signal::Logs).is_ok() && set.open(Signal::Traces).is_err());
     }
 
@@ -345,7 +352,7 @@ mod tests {
             event_attributes: 7,
             link_attributes: 8,
         };
-        assert_eq!((set.limits.spans, set.fault), (expected, None));
+        assert_eq!((set.limits.spans, set.faults.len()), (expected, 0));
     }
 
     #[test]
@@ -379,7 +386,7 @@ mod tests {
     #[test]
     fn an_empty_variable_is_unset() {
         let set = options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", ""), ("OTEL_SERVICE_NAME", "")]);
-        assert_eq!((set.logs.timeout, &set.fault), (Otlp::new().logs.timeout, &None));
+        assert_eq!((set.logs.timeout, set.faults.len()), (Otlp::new().logs.timeout, 0));
         assert_eq!(set.attributes, Otlp::new().attributes);
     }
 
@@ -389,6 +396,7 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "zip"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "-1"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "0"),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
             ("OTEL_BLRP_SCHEDULE_DELAY", "soon"),
             ("OTEL_SPAN_LINK_COUNT_LIMIT", "-1"),
@@ -399,6 +407,85 @@ mod tests {
             assert!(error.is_option(), "{error}");
             assert!(error.to_string().contains(name) && error.to_string().contains(value));
         }
+    }
+
+    #[test]
+    fn a_method_takes_precedence_over_a_variable_that_can_t_be_used() {
+        type Method = fn(Otlp) -> Otlp;
+        let cases: [(&str, &[Signal], Method); 5] = [
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", &Signal::ALL, |it| it.gzip(false)),
+            ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", &[Signal::Logs], |it| it.gzip(true)),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", &Signal::ALL, |it| it.timeout(Duration::from_secs(1))),
+            ("OTEL_BLRP_SCHEDULE_DELAY", &[Signal::Logs], |it| it.max_delay(Duration::ZERO)),
+            ("OTEL_BSP_SCHEDULE_DELAY", &[Signal::Traces], |it| it.max_delay(Duration::ZERO)),
+        ];
+        #[cfg(feature = "otlp-grpc")]
+        let cases = cases.into_iter().chain([(
+            "OTEL_EXPORTER_OTLP_PROTOCOL",
+            &Signal::ALL as &[Signal],
+            (|it| it.grpc(false)) as Method,
+        )]);
+        #[cfg(feature = "tracing")]
+        let cases = cases.into_iter().chain([
+            (
+                TEMPORALITY,
+                &[Signal::Metrics] as &[Signal],
+                (|it| it.delta_temporality(false)) as Method,
+            ),
+            ("OTEL_METRIC_EXPORT_INTERVAL", &[Signal::Metrics], |it| {
+                it.metric_interval(Duration::ZERO)
+            }),
+        ]);
+        for (name, signals, method) in cases {
+            // A fault of another option stays.
+            let other = ("OTEL_EXPORTER_OTLP_HEADERS", "key");
+            for signal in signals {
+                let set = options(&[(name, "bad")]);
+                assert!(set.clone().open(*signal).is_err(), "{name}");
+                assert!(method(set).open(*signal).is_ok(), "{name}");
+                assert!(method(options(&[(name, "bad"), other])).open(*signal).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn an_endpoint_has_a_host_and_a_port_that_can_be_reached() {
+        for (url, wanted) in [
+            ("http://127.0.0.1:431888", "the port must be 1 to 65535"),
+            ("http://127.0.0.1:0", "the port must be 1 to 65535"),
+            ("http://collector:", "the port must be 1 to 65535"),
+            ("http://[::1]:65536", "the port must be 1 to 65535"),
+            ("http://:4318", "it must have a host"),
+            ("http://[]:4318", "it must have a host"),
+        ] {
+            let error = Otlp::new().endpoint(url).open(Signal::Logs).err().expect(url);
+            let text = error.to_string();
+            assert!(error.is_option() && text.contains(url) && text.contains(wanted), "{error}");
+        }
+        for url in ["http://collector", "http://[::1]", "http://[::1]:65535", "http://c:1/path"] {
+            assert!(Otlp::new().endpoint(url).open(Signal::Logs).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_header_replaces_the_default_one_but_none_of_the_protocol() {
+        let set = Otlp::new().header("User-Agent", "mine").header("x-key", "1");
+        for all in [set.logs.all_headers().unwrap(), set.traces.all_headers().unwrap()] {
+            let agents = all.get_all("user-agent").iter().filter(|it| *it == "mine").count();
+            assert_eq!((agents, all.len()), (1, 3));
+        }
+        for name in ["Content-Length", "host", "connection", "content-encoding", "content-type"] {
+            let error = Otlp::new().header(name, "s3cret").open(Signal::Logs).err().expect(name);
+            let text = error.to_string();
+            assert!(error.is_option() && text.contains(name) && !text.contains("s3cret"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_of_zero_is_a_fault() {
+        let error = Otlp::new().timeout(Duration::ZERO).open(Signal::Logs).err().unwrap();
+        assert!(error.is_option() && error.to_string().contains("timeout"), "{error}");
+        assert!(Otlp::new().timeout(Duration::MAX).open(Signal::Logs).is_ok());
     }
 
     #[cfg(feature = "otlp-grpc")]
