@@ -1,11 +1,16 @@
 //! TLS between the pipeline and the real Collector.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{iter, thread};
 
 use otel_tests::{Authority, Certified, Collector, Protocol, Settings};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -185,4 +190,53 @@ fn a_slow_handshake_ends_at_the_timeout() {
     let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
     let error = failure(otlp.timeout(5 * SHORT));
     assert!(error.contains("timed out"), "{error}");
+}
+
+#[test]
+fn a_secured_connection_is_kept_until_an_answer_comes_that_nobody_asked_for() {
+    let authority = Authority::new("test");
+    let certified = authority.issue(&HERE);
+    let certificate = CertificateDer::from_pem_file(&certified.certificate).unwrap();
+    let key = PrivateKeyDer::from_pem_file(&certified.key).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("https://{}", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let answer = |status: &str| format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+        let ok = || answer("200 OK");
+        let mut kept = Vec::new();
+        for answers in [vec![ok(), ok() + &answer("400 Too late")], vec![ok()]] {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let socket = listener.accept().unwrap().0;
+            let mut stream = BufReader::new(StreamOwned::new(connection, socket));
+            for answer in answers {
+                let mut length = 0;
+                let mut line = String::new();
+                while line != "\r\n" {
+                    line.clear();
+                    stream.read_line(&mut line).unwrap();
+                    if let Some(value) = line.strip_prefix("content-length: ") {
+                        length = value.trim().parse().unwrap();
+                    }
+                }
+                stream.read_exact(&mut vec![0; length]).unwrap();
+                stream.get_mut().write_all(answer.as_bytes()).unwrap();
+                stream.get_mut().flush().unwrap();
+            }
+            kept.push(stream);
+        }
+    });
+    let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).on_incident(|_| ()).build().unwrap();
+    for _ in 0..3 {
+        log(&pipeline);
+        pipeline.flush(LONG).unwrap();
+    }
+    server.join().unwrap();
 }
