@@ -263,6 +263,92 @@ fn a_flush_waits_for_a_slow_collector() {
     }
 }
 
+/// Logs so many long records: eight are a request.
+fn log_long(pipeline: &Pipeline, count: usize) {
+    let text = "x".repeat(8_000);
+    Kind::Records.log(pipeline, core::iter::repeat_n(&*text, count));
+}
+
+/// Waits until so many records were written or dropped. If they never are, the test runner notices.
+fn wait_for(pipeline: &Pipeline, count: u64) {
+    while sink(pipeline).written() + sink(pipeline).dropped() < count {
+        thread::sleep(SHORT);
+    }
+}
+
+/// One request after the other fails, of records that waited together.
+#[test]
+fn each_request_has_the_whole_time() {
+    let busy = || answer("503 Busy", b"");
+    let cases = [
+        (vec![busy(), ok(), busy()], None),
+        (vec![busy(), busy()], Some(1)),
+        (vec![busy(), answer("400 Bad", b""), busy()], Some(1)),
+    ];
+    for (answers, dropped) in cases {
+        let (go_on, waits) = channel::<()>();
+        let mut answers = answers.into_iter();
+        let mut is_first = true;
+        let (endpoint, requests) = serve_by(move || {
+            if core::mem::take(&mut is_first) {
+                let _closed = waits.recv();
+                return ok();
+            }
+            answers.next().unwrap_or_else(ok)
+        });
+        // Shorter than any pause.
+        let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT).retry_for(5 * SHORT);
+        let (pipeline, _) = Kind::Records.build(otlp);
+        Kind::Records.log(&pipeline, ["first"]);
+        assert_eq!(Kind::Records.next(&requests), ["first"]);
+        log_long(&pipeline, 100);
+        while pipeline.stats().queued() < 101 {
+            thread::sleep(SHORT);
+        }
+        drop(go_on);
+        wait_for(&pipeline, 101);
+        let sent: Vec<_> = requests.try_iter().map(|(_, body)| records(&body).len()).collect();
+        let dropped = dropped.map_or(0, |at: usize| sent[at]);
+        assert_eq!(sink(&pipeline).dropped(), dropped as u64, "{sent:?}");
+    }
+}
+
+/// A buffer that is full once the collector takes records again.
+#[test]
+fn a_collector_that_catches_up_is_waited_for() {
+    let (go_on, waits) = channel::<()>();
+    let mut at = 0;
+    let (endpoint, requests) = serve_by(move || {
+        at += 1;
+        match at {
+            1 | 4 => {
+                let _closed = waits.recv();
+                ok()
+            }
+            2 => answer("503 Busy", b""),
+            _ => ok(),
+        }
+    });
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT);
+    let sink_of_records = Sink::otlp(otlp).buffer_bytes(256 * 1024).max_wait(Duration::MAX);
+    let builder = Pipeline::builder().sink(sink_of_records).queue_bytes(64 * 1024 * 1024);
+    let pipeline = builder.on_incident(|_| ()).build().unwrap();
+    Kind::Records.log(&pipeline, ["first"]);
+    assert_eq!(Kind::Records.next(&requests), ["first"]);
+    log_long(&pipeline, 25);
+    while pipeline.stats().queued() < 26 {
+        thread::sleep(SHORT);
+    }
+    go_on.send(()).unwrap();
+    let sent: Vec<_> = (0..3).map(|_| Kind::Records.next(&requests).len()).collect();
+    assert_eq!(sent[0], sent[1]);
+    log_long(&pipeline, 100);
+    thread::sleep(10 * SHORT);
+    drop(go_on);
+    wait_for(&pipeline, 126);
+    assert_eq!(sink(&pipeline).dropped(), 0);
+}
+
 #[test]
 fn all_is_dropped_once_the_collector_was_away_for_too_long() {
     for kind in KINDS {

@@ -389,6 +389,9 @@ impl Sink {
     /// under the other policies. Zero drops as soon as the sink is slower than the records come.
     /// [`Duration::MAX`] drops nothing, and may stop all calls.
     ///
+    /// A sink whose last try failed is not waited for: what its buffer has no room for is dropped
+    /// until something is written again.
+    ///
     /// A pipeline's only sink, unless it is a collector, has no such time: there,
     /// [`WhenFull`](crate::WhenFull) decides alone.
     ///

@@ -1,6 +1,6 @@
 //! How many records were written and lost.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -228,6 +228,22 @@ impl Count {
     }
 }
 
+/// A state that one thread sets, and any reads.
+#[derive(Debug, Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn set(&self, is_set: bool) {
+        // ORDERING: Relaxed: publishes only itself.
+        self.0.store(is_set, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        // ORDERING: Relaxed, as in `set`.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The counts of a pipeline at work.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -240,13 +256,15 @@ pub(crate) struct Counts {
     pub(crate) sinks: Vec<Arc<SinkCounts>>,
 }
 
-/// The counts of a sink at work.
+/// The counts of a sink at work, and its state.
 #[derive(Debug, Default)]
 pub(crate) struct SinkCounts {
     pub(crate) name: String,
     pub(crate) written: Count,
     pub(crate) bytes: Count,
     pub(crate) dropped: Count,
+    /// Whether the last try to write failed, and nothing was written since.
+    pub(crate) is_failing: Flag,
     failures: Count,
     /// Without a lock: after a fork nobody would release one.
     last_error: ArcSwapOption<String>,

@@ -474,7 +474,7 @@ impl Otlp {
 
     /// Sets for how long a request is sent again while the collector can't be reached or asks for
     /// patience: 5 minutes by default. Then its records are dropped. Others wait meanwhile, up to
-    /// [`Sink::buffer_bytes`](crate::Sink::buffer_bytes).
+    /// [`Sink::buffer_bytes`](crate::Sink::buffer_bytes), and are then sent for as long.
     ///
     /// The pauses between grow to 5 s, each half as long or as much longer at random, unless the
     /// collector asks for another one in seconds: it is kept up to a minute.

@@ -63,9 +63,9 @@ impl Output {
         self.dropped.take()
     }
 
-    /// Returns whether the last try failed.
-    pub(super) fn is_failing(&self) -> bool {
-        self.failure.is_lasting()
+    /// Publishes whether the last try failed, for the back end.
+    pub(super) fn publish_failure(&self) {
+        self.counts.is_failing.set(self.failure.is_lasting());
     }
 
     /// Writes the events, unless the writer failed a moment ago.
@@ -80,10 +80,11 @@ impl Output {
     /// # Errors
     ///
     /// Returns the reason, which was reported too. The rest of the events stays, except those that
-    /// are refused for good or tried for too long: they are given up, and those after them are
-    /// written.
+    /// are refused for good or tried for too long, which are given up. The events after a refusal
+    /// are written.
     pub(super) fn write_now(&mut self, batch: &mut Batch) -> Result<(), String> {
         let mut outcome = Ok(());
+        let mut has_failed = false;
         while batch.left() > 0 {
             self.follow(batch);
             if self.is_lost {
@@ -94,17 +95,26 @@ impl Output {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch)),
                 Ok(_) if self.is_deleted() => self.is_lost = true,
                 Ok(count) => {
-                    let count = count.min(next.len());
+                    let (length, count) = (next.len(), count.min(next.len()));
                     self.counts.bytes.add(count as u64);
                     self.counts.written.add(batch.wrote(count) as u64);
+                    // A part may be all that a full disk has room for.
+                    if count == length {
+                        has_failed |= self.is_over();
+                    }
                 }
                 Err(error) => {
                     let length = next.len();
                     if let Some(refused) = Refused::of(&error) {
                         outcome = Err(self.give_up(length, refused.count, &error, batch));
+                        self.failure.gives_up();
                     } else if self.failure.duration() >= self.writer.retries_for() {
-                        outcome = Err(self.give_up(batch.left(), None, &error, batch));
-                        self.failure.is_over();
+                        outcome = Err(self.give_up(length, None, &error, batch));
+                        self.failure.gives_up();
+                        if batch.left() > 0 {
+                            // The pause that the writer asks for holds for the others too.
+                            return outcome;
+                        }
                     } else {
                         return Err(self.failed(&error, batch));
                     }
@@ -112,10 +122,17 @@ impl Output {
             }
         }
         batch.clear();
-        if self.failure.is_over() && outcome.is_ok() {
+        has_failed |= self.is_over();
+        if has_failed && outcome.is_ok() {
             self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
         }
         outcome
+    }
+
+    /// Ends the failure, and returns whether there was one.
+    fn is_over(&mut self) -> bool {
+        self.counts.is_failing.set(false);
+        self.failure.is_over()
     }
 
     /// Drops `length` bytes of events, of which the receiver refused `count`, or all.

@@ -65,8 +65,6 @@ struct State {
     /// How often the file was to be opened again.
     reopenings: u64,
     is_ending: bool,
-    /// Whether the last try to write failed.
-    is_failing: bool,
     /// Events that the thread gave up, until the back end reports them.
     dropped: Option<Dropped>,
     /// Whether the thread or the back end waits to be notified.
@@ -80,7 +78,6 @@ impl Default for State {
             flush: 0,
             reopenings: 0,
             is_ending: false,
-            is_failing: false,
             dropped: None,
             waits: false,
         }
@@ -195,12 +192,11 @@ impl Worker {
                 (progress, since) = (now, Instant::now());
             }
             let left = self.max_wait.saturating_sub(since.elapsed());
-            let state = self.link.lock();
-            if self.is_stalled || state.is_failing || left.is_zero() {
-                let stalls = !state.is_failing;
-                drop(state);
-                return self.drop_all(batch, stalls);
+            let is_failing = self.counts.is_failing.get();
+            if self.is_stalled || is_failing || left.is_zero() {
+                return self.drop_all(batch, !is_failing);
             }
+            let state = self.link.lock();
             if state.pending.len() >= self.buffer_bytes {
                 drop(self.link.wait(state, left.min(BETWEEN_LOOKS)));
             }
@@ -329,8 +325,8 @@ impl Writing {
         if reopens {
             self.output.reopen(&mut self.batch);
         }
+        self.output.publish_failure();
         let mut state = self.link.lock();
-        state.is_failing = self.output.is_failing();
         if let Some(dropped) = self.output.take_dropped() {
             dropped.add_to(&mut state.dropped);
         }

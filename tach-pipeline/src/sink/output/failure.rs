@@ -15,8 +15,8 @@ pub(super) struct Failure {
 
 #[derive(Debug, Clone, Copy)]
 struct Lasting {
-    /// When the writer failed first.
-    since: Instant,
+    /// When the events that are tried now failed first, if they did.
+    since: Option<Instant>,
     /// When it failed last, and the pause from then on.
     last: Instant,
     pause: Duration,
@@ -34,9 +34,10 @@ impl Failure {
         self.lasting.is_some()
     }
 
-    /// Returns how long the writer has failed.
+    /// Returns how long the same events have failed.
     pub(super) fn duration(&self) -> Duration {
-        self.lasting.map_or(Duration::ZERO, |lasting| lasting.since.elapsed())
+        let since = self.lasting.and_then(|lasting| lasting.since);
+        since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Ends the failure, and returns whether there was one.
@@ -44,10 +45,17 @@ impl Failure {
         self.lasting.take().is_some()
     }
 
+    /// Begins with other events, whose first failure is yet to come. The pause stays.
+    pub(super) fn gives_up(&mut self) {
+        if let Some(lasting) = &mut self.lasting {
+            lasting.since = None;
+        }
+    }
+
     pub(super) fn happened(&mut self) {
         let now = Instant::now();
         let pause = self.lasting.map_or(FIRST_PAUSE, |it| (it.pause * 2).min(LONGEST_PAUSE));
-        let since = self.lasting.map_or(now, |it| it.since);
-        self.lasting = Some(Lasting { since, last: now, pause });
+        let since = self.lasting.and_then(|it| it.since).unwrap_or(now);
+        self.lasting = Some(Lasting { since: Some(since), last: now, pause });
     }
 }
