@@ -1,6 +1,7 @@
 //! Spans that are open when the process ends.
 
 use std::process::{self, Command};
+use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, mem, panic, str, thread};
 
@@ -113,12 +114,13 @@ fn end(how: &str) {
     let guard = build(&endpoint, Builder::unfinished_spans);
     tracing_subscriber::registry().with(guard.clone()).init();
     let _open = tracing::info_span!("open").entered();
-    thread::spawn(|| {
+    let (entered, is_entered) = mpsc::channel();
+    thread::spawn(move || {
         let _elsewhere = tracing::info_span!("elsewhere").entered();
+        entered.send(()).unwrap();
         thread::sleep(LONG);
     });
-    while tracing::Span::current().id().is_none() {}
-    thread::sleep(Duration::from_millis(200));
+    is_entered.recv().unwrap();
     match how {
         "exit" => {
             mem::forget(guard);
