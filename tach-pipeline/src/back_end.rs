@@ -137,7 +137,7 @@ impl BackEnd {
             traces.finish(process_ends, |span| sinks.span(span));
         }
         let now = shared.now();
-        traces.end_flight(now, is_asked);
+        traces.end_flight(now);
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
         self.report_refusals(now, is_asked);
         self.export_durations(now, is_asked);

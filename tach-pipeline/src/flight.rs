@@ -7,6 +7,7 @@ mod perfetto;
 mod requests;
 mod ring;
 mod snapshot;
+mod writing;
 
 use core::fmt;
 use core::time::Duration;
@@ -17,6 +18,7 @@ pub(crate) use self::files::{Cause, Files};
 pub(crate) use self::requests::Requests;
 pub(crate) use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
+pub(crate) use self::writing::{Begun, Writing};
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::sink::Otlp;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
@@ -52,13 +54,18 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// here either, nor are its events if no sink takes events. To send a part of all traces and keep
 /// all spans here, let [`Tail`](crate::Tail) choose them.
 ///
-/// A dump also has the spans that are open, with the attribute `tach.unfinished`.
+/// A dump also has the spans that are open, with the attribute `tach.unfinished`. If they need more
+/// memory than the recorder may take, some are left out.
+///
+/// A forked process has no recorder: the parent's back end is not there. Build a pipeline after
+/// forking.
 ///
 /// # Cost
 ///
 /// A call records spans and events as it does for a sink that takes them, and takes no lock. The
-/// back end copies each into the recorder's memory. While a dump is written, the memory that it
-/// needs is kept beside the recorder's.
+/// back end copies each into the recorder's memory. While a dump is written, it keeps its spans and
+/// events in memory, has a copy of the open spans, which the back end makes, and needs about twice
+/// the recorder's memory to sort them.
 ///
 /// # Examples
 ///
@@ -141,7 +148,8 @@ impl FlightRecorder {
 
     /// Writes a file after a panic in any thread, also after one that is caught: installs a hook
     /// that calls the old hook, and then waits at most `timeout` for the back end before it writes.
-    /// A panic of the pipeline's own threads, such as one in a sink, writes none.
+    /// A panic of the pipeline's own threads, such as one in a sink, writes none. Nor does a panic
+    /// in a forked process.
     ///
     /// Stderr names the file.
     ///
@@ -158,7 +166,8 @@ impl FlightRecorder {
     }
 
     /// Writes a file when a span has taken this long or longer, except for spans with a limit by
-    /// [name](Self::span_slower_than). A thread that is started for it writes the file.
+    /// [name](Self::span_slower_than). A thread that is started for it writes the file, and a
+    /// [flush](crate::Pipeline::flush) waits for it.
     ///
     /// # Examples
     ///
@@ -218,7 +227,8 @@ impl FlightRecorder {
     }
 
     /// Sets how many files may be in the folder, by default 10. When one more was written, the
-    /// oldest is deleted, whichever process wrote it.
+    /// oldest is deleted, whichever process wrote it. So is a file that a process left unfinished,
+    /// after a minute.
     ///
     /// # Examples
     ///
@@ -230,8 +240,9 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets how long after a file no other one is written, by default a minute. The pauses after
-    /// panics and after slow spans do not affect each other.
+    /// Sets how long after a file no other one is written, by default a minute. After a file that
+    /// could not be written it is at most a second. The pauses after panics and after slow spans do
+    /// not affect each other.
     ///
     /// # Examples
     ///

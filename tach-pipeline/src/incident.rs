@@ -84,7 +84,8 @@ pub enum Incident<'a> {
         /// The sink's name or path.
         sink: &'a str,
     },
-    /// A span was slow, and the flight recorder wrote a file.
+    /// A span was slow, and the flight recorder wrote a file. A thread of its own reports that, so
+    /// the function may take long, for instance to upload the file. No flush waits for it.
     #[non_exhaustive]
     Recorded {
         /// The path of the file.
@@ -155,6 +156,11 @@ impl Reporter {
     /// Returns another one, for the sink with that name.
     pub(crate) fn of_sink(&self, name: &str) -> Self {
         Self { is_stderr: name == "stderr", ..self.clone() }
+    }
+
+    /// Returns whether the owner's function takes the reports, instead of stderr.
+    pub(crate) fn calls_owner(&self) -> bool {
+        self.on_incident.is_some()
     }
 
     /// Reports an incident: to the owner's function, which may panic, or on stderr unless something

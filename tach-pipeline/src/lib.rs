@@ -251,8 +251,8 @@
 //!   counted; an error among them sets the status nevertheless.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
-//! - For the flight recorder: up to 16 MiB, or its bound; while a dump is written, twice that
-//!   and a copy of the open spans.
+//! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much
+//!   for its spans and events, as much for the open spans, and about twice as much to sort them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls. A collector's has up to 32 MiB then, or twice its

@@ -208,7 +208,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Writes everything that was logged before, and flushes the sinks.
+    /// Writes everything that was logged before, and flushes the sinks. Waits also for a file that a
+    /// flight recorder writes after a slow span.
     ///
     /// # Errors
     ///
@@ -457,7 +458,10 @@ fn dump(shared: &Shared, timeout: Duration) {
         .and_then(|snapshot| flight.files.write(&snapshot).map_err(Error::record));
     match written {
         Ok(path) => to_stderr(format_args!("the last spans and events are in {}", path.display())),
-        Err(error) => to_stderr(format_args!("{error}")),
+        Err(error) => {
+            flight.files.failed(Cause::Panic);
+            to_stderr(format_args!("{error}"));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use self::wake::Waker;
 use crate::durations::Collected;
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::flight::{Files, Requests, Snapshot};
+use crate::flight::{Files, Requests, Snapshot, Writing};
 use crate::frame::{Buffer, Time, Wanted};
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
@@ -70,6 +70,13 @@ pub(crate) struct Shared {
 pub(crate) struct Flight {
     pub(crate) requests: Requests,
     pub(crate) files: Files,
+    pub(crate) writing: Arc<Writing>,
+}
+
+impl Flight {
+    pub(crate) fn new(files: Files) -> Self {
+        Self { requests: Requests::default(), files, writing: Arc::default() }
+    }
 }
 
 impl Shared {
@@ -278,7 +285,14 @@ impl Shared {
         }
         let number = self.flush.request(why);
         self.waker.wake();
-        self.flush.wait(number, timeout, &self.counts)
+        let start = Instant::now();
+        let flushed = self.flush.wait(number, timeout, &self.counts);
+        // After a failure too: the process may be about to end.
+        let left = timeout.saturating_sub(start.elapsed());
+        if self.flight.as_ref().is_none_or(|flight| flight.writing.wait(left)) {
+            return flushed;
+        }
+        flushed.and(Err(Error::timed_out(timeout, &["the flight recorder's file"])))
     }
 
     /// Returns the content of the flight recorder: everything that was recorded before.

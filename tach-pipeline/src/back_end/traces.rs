@@ -70,14 +70,10 @@ impl Traces {
         }
     }
 
-    /// Ends a round of the flight recorder. If `is_asked`, waits until a file that it began is
-    /// written.
-    pub(super) fn end_flight(&mut self, now: UnixTime, is_asked: bool) {
+    /// Answers requests for dumps at the end of a round, and begins a file if a span was slow.
+    pub(super) fn end_flight(&mut self, now: UnixTime) {
         if let Some(flight) = &mut self.ended.flight {
             flight.end_round(&self.spans, now);
-            if is_asked {
-                flight.finish();
-            }
         }
     }
 

@@ -4,11 +4,11 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::FlightFormat;
@@ -19,6 +19,11 @@ use crate::sink::new_file;
 const PREFIX: &str = "flight-";
 /// The end of the name of a file that is being written.
 const PARTIAL: &str = "partial";
+
+/// How long after a failure no other file is begun, unless the pause is shorter.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How long a file that is not finished was not written to if its process has ended.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 /// Why a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,27 +46,36 @@ pub(crate) struct Files {
     format: FlightFormat,
     most: usize,
     pause: Duration,
-    /// When the last file was begun, by cause.
-    begun: Mutex<[Option<Instant>; 2]>,
+    /// The pauses that began last, by cause: since when, and how long.
+    pauses: Mutex<[Option<(Instant, Duration)>; 2]>,
     next: AtomicU64,
 }
 
 impl Files {
     pub(super) fn new(folder: PathBuf, format: FlightFormat, most: usize, pause: Duration) -> Self {
-        let (begun, next) = (Mutex::default(), AtomicU64::new(0));
-        Self { folder, format, most, pause, begun, next }
+        let (pauses, next) = (Mutex::default(), AtomicU64::new(0));
+        Self { folder, format, most, pause, pauses, next }
     }
 
     /// Returns whether a file may be written for this cause, and begins the pause if so.
     pub(crate) fn begin(&self, cause: Cause) -> bool {
-        // No code panics while it is held.
-        let mut all = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = &mut all[cause as usize];
-        let is_due = begun.is_none_or(|begun| begun.elapsed() >= self.pause);
+        let pause = &mut self.pauses()[cause as usize];
+        let is_due = pause.is_none_or(|(since, pause)| since.elapsed() >= pause);
         if is_due {
-            *begun = Some(Instant::now());
+            *pause = Some((Instant::now(), self.pause));
         }
         is_due
+    }
+
+    /// Ends the pause early, since the file that was begun for this cause could not be written.
+    pub(crate) fn failed(&self, cause: Cause) {
+        let pause = self.pause.min(PAUSE_AFTER_FAILURE);
+        self.pauses()[cause as usize] = Some((Instant::now(), pause));
+    }
+
+    fn pauses(&self) -> MutexGuard<'_, [Option<(Instant, Duration)>; 2]> {
+        // No code panics while it is held.
+        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a file, deletes the oldest beyond the bound, and returns the new one's path.
@@ -83,7 +97,7 @@ impl Files {
             let _may_not_exist = fs::remove_file(&partial);
             return Err(error);
         }
-        self.tidy()?;
+        self.tidy(OsStr::new(&name));
         Ok(path)
     }
 
@@ -93,28 +107,58 @@ impl Files {
         file.flush()
     }
 
-    /// Deletes the oldest files, whose names are the first.
-    fn tidy(&self) -> io::Result<()> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name();
-            if is_dump(&name) {
-                names.push(name);
+    /// Deletes the oldest files beyond the bound, and files that were never finished. Keeps the
+    /// file `newest`, which may not have the last name: the clock may have been set back.
+    fn tidy(&self, newest: &OsStr) {
+        // If the folder can't be read, the new file is there nevertheless.
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut finished = Vec::new();
+        for entry in entries {
+            let name = entry.file_name();
+            match Dump::of(&name) {
+                Some(Dump::Finished) if name != newest => finished.push(name),
+                Some(Dump::Partial) if is_abandoned(&entry) => self.delete(&name),
+                _ => {}
             }
         }
-        names.sort_unstable();
-        for name in names.iter().rev().skip(self.most) {
-            // Another process may have deleted it.
-            let _gone = fs::remove_file(self.folder.join(name));
+        // The oldest have the first names.
+        finished.sort_unstable();
+        for name in finished.iter().rev().skip(self.most - 1) {
+            self.delete(name);
         }
-        Ok(())
+    }
+
+    fn delete(&self, name: &OsStr) {
+        // Another process may have deleted it.
+        let _gone = fs::remove_file(self.folder.join(name));
     }
 }
 
-/// Returns whether a file of that name is a dump, or the rest of one that was not finished.
-fn is_dump(name: &OsStr) -> bool {
-    let name = Path::new(name);
-    let is_ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX));
-    let extension = name.extension().and_then(OsStr::to_str);
-    is_ours && matches!(extension, Some("pftrace" | "otlp" | PARTIAL))
+/// A dump's file, by its name.
+enum Dump {
+    Finished,
+    /// It is being written, or its process ended meanwhile.
+    Partial,
+}
+
+impl Dump {
+    /// Returns `None` for a file of something else.
+    fn of(name: &OsStr) -> Option<Self> {
+        let name = Path::new(name);
+        if !name.to_str()?.starts_with(PREFIX) {
+            return None;
+        }
+        match name.extension()?.to_str()? {
+            "pftrace" | "otlp" => Some(Self::Finished),
+            PARTIAL => Some(Self::Partial),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether nobody writes the file any more: a process that ended may have begun it.
+fn is_abandoned(file: &DirEntry) -> bool {
+    let written = file.metadata().and_then(|file| file.modified());
+    let since = written.ok().and_then(|written| written.elapsed().ok());
+    since.is_some_and(|since| since >= ABANDONED)
 }

@@ -92,10 +92,9 @@ impl Requests {
 
     /// Refuses all requests, since the back end ends.
     pub(crate) fn end(&self) {
-        let mut state = mem::take(&mut *lock(&self.state));
-        lock(&self.state).has_ended = true;
-        state.waiting.append(&mut state.due);
-        for request in state.waiting {
+        let ended = State { has_ended: true, ..State::default() };
+        let State { waiting, due, .. } = mem::replace(&mut *lock(&self.state), ended);
+        for request in waiting.into_iter().chain(due) {
             request.resolve(Answer::Ended);
         }
     }
@@ -111,4 +110,33 @@ impl Request {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code panics while it is held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::hint;
+    use std::thread;
+
+    use super::*;
+
+    /// A request that the end doesn't see would wait for its whole timeout.
+    #[test]
+    fn no_request_is_left_after_the_end() {
+        for round in 0..500 {
+            let requests = Requests::default();
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let ask = || requests.wait(Duration::ZERO, || {}).err().unwrap();
+                        while ask().is_timeout() {}
+                    });
+                }
+                while lock(&requests.state).waiting.len() < 10 {
+                    hint::spin_loop();
+                }
+                requests.end();
+            });
+            assert!(lock(&requests.state).waiting.is_empty(), "round {round}");
+        }
+    }
 }

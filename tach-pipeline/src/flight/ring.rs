@@ -136,6 +136,16 @@ impl Ring {
         end.zip(self.since(now)).is_some_and(|(end, since)| end < since)
     }
 
+    /// Returns how much memory the ring may take.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Returns the blocks, the oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Block> {
+        self.full.iter().map(|block| &**block).chain([&self.current])
+    }
+
     /// Returns the full blocks, and a copy of the one that is being filled.
     pub(super) fn blocks(&self) -> (Vec<Arc<Block>>, Block) {
         (self.full.iter().cloned().collect(), self.current.clone())

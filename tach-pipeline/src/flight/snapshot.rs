@@ -1,5 +1,6 @@
 //! The content of a dump: the last spans and events, and the spans that are open.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
@@ -9,8 +10,10 @@ use crate::trace::span::Span;
 
 pub(crate) struct Snapshot {
     full: Vec<Arc<Block>>,
-    /// The newest spans and events, and those spans that are open.
+    /// The newest spans and events.
     last: Block,
+    /// The spans that wait to be passed on, and those that are open.
+    waiting: Ring,
     /// When it was made.
     at: UnixTime,
     /// The time before which everything is too old.
@@ -23,11 +26,13 @@ impl Snapshot {
     /// added next.
     pub(crate) fn new(ring: &Ring, now: UnixTime, redacted: Arc<[String]>) -> Self {
         let (full, last) = ring.blocks();
-        Self { full, last, at: now, since: ring.since(now), redacted }
+        let (waiting, since) = (Ring::new(ring.most(), Duration::MAX), ring.since(now));
+        Self { full, last, waiting, at: now, since, redacted }
     }
 
+    /// Adds a span, which may take the memory of others: they have the same bound as the ring.
     pub(crate) fn add(&mut self, span: &Span<'_>) {
-        self.last.add_span(span);
+        self.waiting.span(span);
     }
 
     /// Returns when it was made.
@@ -38,7 +43,7 @@ impl Snapshot {
     /// Returns the spans and the events.
     pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         let blocks = self.full.iter().map(|block| &**block).chain([&self.last]);
-        let items = blocks.flat_map(|block| block.items(&self.redacted));
+        let items = blocks.chain(self.waiting.iter()).flat_map(|block| block.items(&self.redacted));
         items.filter(|item| {
             let end = match item {
                 Item::Event(time, _) => *time,
@@ -51,5 +56,45 @@ impl Snapshot {
     /// Returns the keys whose values are not shown.
     pub(super) fn redacted(&self) -> &[String] {
         &self.redacted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Scratch, Time, Writer};
+    use crate::level::Level;
+    use crate::trace::SpanContext;
+    use crate::trace::span::Dropped;
+
+    const MOST: usize = 64 * 1024;
+
+    #[test]
+    fn open_spans_have_a_bound_of_their_own() {
+        let mut ring = Ring::new(MOST, Duration::MAX);
+        let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
+        let context = SpanContext { trace: 1, span: 1, is_sampled: true };
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, None).end();
+        let mut span = Span {
+            context,
+            start: UnixTime::EPOCH,
+            end: UnixTime::EPOCH,
+            is_unfinished: false,
+            records: scratch.written(),
+            has_values: false,
+            has_end: true,
+            is_on_one_thread: true,
+            dropped: Dropped::default(),
+            redacted: &[],
+        };
+        ring.span(&span);
+        let mut snapshot = Snapshot::new(&ring, UnixTime::EPOCH, Arc::default());
+        span.is_unfinished = true;
+        let added = allocation_counter::measure(|| (0..100_000).for_each(|_| snapshot.add(&span)));
+        assert!(added.bytes_max <= MOST as u64 + 1024, "{added:?}, and some for the list");
+        let is_open = |item: &Item<'_>| matches!(item, Item::Span(span) if span.is_unfinished);
+        let (open, kept): (Vec<_>, Vec<_>) = snapshot.items().partition(is_open);
+        assert_eq!(kept.len(), 1, "open spans take no room of others");
+        assert!((100..1_000).contains(&open.len()), "{}", open.len());
     }
 }

@@ -16,7 +16,7 @@ use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
-use crate::flight::{FlightRecorder, Requests};
+use crate::flight::FlightRecorder;
 use crate::frame::{Wanted, texts};
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
@@ -550,8 +550,7 @@ impl Builder {
             shared.activates_all = self.activates_all;
         }
         let flight = self.flight.as_ref();
-        shared.flight =
-            flight.map(|it| Flight { requests: Requests::default(), files: it.files() });
+        shared.flight = flight.map(|it| Flight::new(it.files()));
         let shared = Arc::new(shared);
         let reporter = Reporter::new(self.on_incident);
         let recorder = flight.map(|it| {

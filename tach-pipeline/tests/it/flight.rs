@@ -1,9 +1,13 @@
 //! The flight recorder: its bounds, and when it writes. `otel-tests` reads the formats.
 
+#[cfg(unix)]
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::time::{Instant, SystemTime};
 use std::{env, fs, io, panic, thread};
 
 use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
@@ -13,6 +17,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use crate::support::{Folder, LONG, Memory};
 
 const FOLDER: &str = "TACH_PIPELINE_FLIGHT_FOLDER";
+#[cfg(unix)]
+const FORKS: &str = "TACH_PIPELINE_FLIGHT_FORKS";
 
 fn build(recorder: FlightRecorder) -> (Memory, Guard) {
     let memory = Memory::default();
@@ -111,16 +117,15 @@ fn keys_are_redacted() {
 #[test]
 fn a_slow_span_is_written_to_a_file() {
     let folder = Folder::new("flight-slow");
-    let incidents = Arc::new(Mutex::new(Vec::new()));
+    let (incidents, reported) = mpsc::channel();
     let recorder = FlightRecorder::new()
         .folder(folder.path("made"))
         .slower_than(Duration::from_secs(600))
         .span_slower_than("slow", Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink())).on_incident({
-        let incidents = Arc::clone(&incidents);
         move |incident| {
             let Incident::Recorded { path, .. } = incident else { panic!("{incident}") };
-            incidents.lock().unwrap().push(path.to_path_buf());
+            incidents.send(path.to_path_buf()).unwrap();
         }
     });
     let pipeline = builder.flight_recorder(recorder).build().unwrap();
@@ -135,8 +140,8 @@ fn a_slow_span_is_written_to_a_file() {
         pipeline.flush(LONG).unwrap();
     });
     let files = dumps(&folder.path("made"));
-    assert_eq!(*incidents.lock().unwrap(), files);
     let [file] = &files[..] else { panic!("{files:?}") };
+    assert_eq!(reported.recv_timeout(LONG).as_ref(), Ok(file));
     assert!(file.extension().is_some_and(|extension| extension == "pftrace"));
     let dump = fs::read(file).unwrap();
     let dump = String::from_utf8_lossy(&dump);
@@ -147,7 +152,9 @@ fn a_slow_span_is_written_to_a_file() {
 fn the_files_are_few() {
     let folder = Folder::new("flight-few");
     fs::write(folder.path("flight-0000.pftrace"), "of another process").unwrap();
-    fs::write(folder.path("flight-0001.pftrace.partial"), "of another process").unwrap();
+    let abandoned = File::create(folder.path("flight-0001.pftrace.partial")).unwrap();
+    abandoned.set_modified(SystemTime::now() - Duration::from_secs(3_600)).unwrap();
+    fs::write(folder.path("flight-0002.pftrace.partial"), "in work elsewhere").unwrap();
     fs::write(folder.path("flight-plan.txt"), "not ours").unwrap();
     let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
@@ -158,24 +165,83 @@ fn the_files_are_few() {
         }
     });
     let files = dumps(&folder.path(""));
-    assert_eq!(files.len(), 3, "{files:?}");
-    assert!(files[2].ends_with("flight-plan.txt"));
-    assert!(String::from_utf8_lossy(&fs::read(&files[1]).unwrap()).contains("message-4."));
+    assert_eq!(files.len(), 4, "{files:?}");
+    assert!(files[0].ends_with("flight-0002.pftrace.partial"));
+    assert!(files[3].ends_with("flight-plan.txt"));
+    assert!(String::from_utf8_lossy(&fs::read(&files[2]).unwrap()).contains("message-4."));
+}
+
+/// The names of older files are greater after the clock was set back.
+#[test]
+fn the_newest_file_is_kept_whatever_its_name() {
+    let folder = Folder::new("flight-newest");
+    for name in ["flight-2998.pftrace", "flight-2999.pftrace"] {
+        fs::write(folder.path(name), "written before").unwrap();
+    }
+    let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let (_memory, pipeline) = build(recorder.keep(2));
+    within(&pipeline, || drop(tracing::info_span!("slow")));
+    pipeline.flush(LONG).unwrap();
+    let files = dumps(&folder.path(""));
+    assert_eq!(files.len(), 2, "{files:?}");
+    assert!(String::from_utf8_lossy(&fs::read(&files[0]).unwrap()).contains("slow"));
+    assert!(files[1].ends_with("flight-2999.pftrace"));
+}
+
+/// The user's function may upload the file: neither the back end nor a flush waits for it.
+#[test]
+fn a_report_of_a_file_stops_nobody() {
+    let folder = Folder::new("flight-report");
+    let (go_on, may_go_on) = mpsc::channel();
+    let (incidents, reported) = mpsc::channel();
+    let may_go_on = Mutex::new(may_go_on);
+    let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
+    let builder = builder.on_incident(move |_| {
+        incidents.send(may_go_on.lock().unwrap().recv_timeout(LONG)).unwrap();
+    });
+    let pipeline = builder.flight_recorder(recorder).build().unwrap();
+    within(&pipeline, || {
+        // If each waited for a few seconds, the function would give up.
+        for _ in 0..20 {
+            drop(tracing::info_span!("slow"));
+            pipeline.flush(LONG).unwrap();
+        }
+    });
+    go_on.send(()).unwrap();
+    assert_eq!(reported.recv_timeout(LONG), Ok(Ok(())), "the flushes did not wait");
 }
 
 #[test]
 fn a_folder_that_can_t_be_made_is_reported() {
-    let incidents = Arc::new(Mutex::new(Vec::new()));
-    let recorder = FlightRecorder::new().folder("Cargo.toml/flight").slower_than(Duration::ZERO);
-    let builder = Pipeline::builder().sink(Sink::writer("none", io::sink())).on_incident({
-        let incidents = Arc::clone(&incidents);
-        move |incident| incidents.lock().unwrap().push(incident.to_string())
-    });
-    let pipeline = builder.flight_recorder(recorder).build().unwrap();
-    within(&pipeline, || drop(tracing::info_span!("slow")));
+    let folder = Folder::new("flight-failed");
+    fs::write(folder.path("made"), "in its place").unwrap();
+    let (incidents, reported) = mpsc::channel();
+    let recorder = FlightRecorder::new().folder(folder.path("made")).slower_than(Duration::ZERO);
+    let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
+    let builder = builder
+        .on_incident(move |incident| incidents.send(incident.to_string()).unwrap())
+        .flight_recorder(recorder.pause(Duration::MAX));
+    let pipeline = builder.build().unwrap();
+    let slow = || within(&pipeline, || drop(tracing::info_span!("slow")));
+    slow();
+    let incident = reported.recv_timeout(LONG).unwrap();
+    assert!(incident.contains("can't be written"), "{incident}");
+    // After a failure the pause is short.
+    fs::remove_file(folder.path("made")).unwrap();
+    let start = Instant::now();
+    let incident = loop {
+        assert!(start.elapsed() < LONG, "another file is tried");
+        slow();
+        if let Ok(incident) = reported.recv_timeout(Duration::from_millis(20)) {
+            break incident;
+        }
+    };
+    assert!(incident.contains("are in"), "{incident}");
+    thread::sleep(Duration::from_millis(1_100));
+    slow();
     pipeline.flush(LONG).unwrap();
-    let incidents = incidents.lock().unwrap();
-    assert!(incidents[0].contains("can't be written"), "{incidents:?}");
+    assert_eq!(dumps(&folder.path("made")).len(), 1, "after a file it is long");
 }
 
 /// A panic on a thread of the pipeline must not wait for that thread.
@@ -257,16 +323,24 @@ fn requests_from_many_threads_are_answered() {
     });
 }
 
-/// The child of the next tests.
+/// The child of the next test.
 #[test]
 fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
-    let recorder = FlightRecorder::new().folder(folder).on_panic(LONG);
+    let folder = PathBuf::from(folder);
+    // The first file can't be written.
+    fs::write(&folder, "in its place").unwrap();
+    let recorder = FlightRecorder::new().folder(&folder).on_panic(LONG);
     let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
     let pipeline = builder.flight_recorder(recorder).build().unwrap();
     within(&pipeline, || {
         tracing::info_span!("before").in_scope(|| tracing::info!("event"));
         let _open = tracing::info_span!("around").entered();
+        let caught = panic::catch_unwind(|| panic!("no file"));
+        assert!(caught.is_err());
+        fs::remove_file(&folder).unwrap();
+        // After a failure the pause is short.
+        thread::sleep(Duration::from_secs(1));
         let caught = panic::catch_unwind(|| panic!("oh"));
         assert!(caught.is_err());
         // Within the pause.
@@ -297,11 +371,11 @@ impl io::Write for Panics {
 fn a_panic_is_written_to_a_file() {
     let folder = Folder::new("flight-panic");
     let mut child = Command::new(env::current_exe().unwrap());
-    child.args(["flight::child", "--exact", "--nocapture"]).env(FOLDER, folder.path(""));
+    child.args(["flight::child", "--exact", "--nocapture"]).env(FOLDER, folder.path("made"));
     let output = child.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    let files = dumps(&folder.path(""));
+    let files = dumps(&folder.path("made"));
     let [file] = &files[..] else { panic!("{files:?} {stderr}") };
     assert!(stderr.contains(&file.display().to_string()), "{stderr}");
     let dump = fs::read(file).unwrap();
@@ -309,4 +383,68 @@ fn a_panic_is_written_to_a_file() {
     for name in ["before", "event", "around", "tach.unfinished"] {
         assert!(dump.contains(name), "{name}");
     }
+}
+
+/// The child of the next test. Other threads hold locks of the pipeline while it forks.
+#[cfg(unix)]
+#[test]
+fn forks() {
+    struct Ends<'a>(&'a AtomicBool);
+
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    let Some(folder) = env::var_os(FORKS) else { return };
+    let recorder = FlightRecorder::new().folder(folder).on_panic(LONG);
+    let (_memory, pipeline) = build(recorder);
+    let step = || tracing::info_span!("step").in_scope(|| tracing::info!("event"));
+    // A new subscriber and a new callsite take locks of tracing.
+    let (are_known, is_done) = (Barrier::new(3), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                within(&pipeline, || {
+                    step();
+                    are_known.wait();
+                    while !is_done.load(Ordering::Relaxed) {
+                        step();
+                        dump(&pipeline);
+                    }
+                });
+            });
+        }
+        let _ends = Ends(&is_done);
+        within(&pipeline, || {
+            are_known.wait();
+            for _ in 0..50 {
+                crate::exits::fork::in_child(|| {
+                    step();
+                    let format = FlightFormat::perfetto();
+                    let written = pipeline.write_flight(io::sink(), &format, LONG);
+                    let is_refused =
+                        written.is_err_and(|error| error.to_string().contains("forked"));
+                    is_refused && panic::catch_unwind(|| panic!("in the child")).is_err()
+                });
+            }
+        });
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_process_has_no_dump() {
+    let folder = Folder::new("flight-forks");
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args(["flight::forks", "--exact", "--nocapture"]).env(FORKS, folder.path(""));
+    child.env("RUST_BACKTRACE", "0");
+    let output = child.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("build a pipeline after forking"), "{stderr}");
+    assert!(!stderr.contains("belongs to the process"), "a panic there says nothing: {stderr}");
+    let files = dumps(&folder.path(""));
+    assert!(files.is_empty(), "{files:?}");
 }

@@ -3,24 +3,18 @@
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
-use core::time::Duration;
 use std::panic;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::sync::{Arc, Weak};
+use std::thread;
 
 use tach_core::UnixTime;
 
 use super::spans::Spans;
-use crate::flight::{Cause, FlightRecorder, Ring, Snapshot};
+use crate::flight::{Begun, Cause, FlightRecorder, Ring, Snapshot};
 use crate::incident::{Incident, Reporter};
 use crate::shared::Shared;
 use crate::trace::slow::Slow;
 use crate::trace::span::Span;
-
-/// How long a flush waits for a file that is being written.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 pub(crate) struct Recorder {
     shared: Arc<Shared>,
@@ -29,8 +23,8 @@ pub(crate) struct Recorder {
     /// Whether a span was slow in this round.
     was_slow: bool,
     redacted: Arc<[String]>,
-    /// The thread that writes a file.
-    writing: Option<JoinHandle<()>>,
+    /// The thread that writes a file and reports it has the other end.
+    writing: Weak<()>,
     reporter: Reporter,
 }
 
@@ -47,7 +41,7 @@ impl Recorder {
             slow: options.slow.clone(),
             was_slow: false,
             redacted: redacted.into(),
-            writing: None,
+            writing: Weak::new(),
             reporter,
         }
     }
@@ -77,16 +71,8 @@ impl Recorder {
         }
     }
 
-    /// Waits until the file is written, unless the disk hangs.
-    pub(super) fn finish(&mut self) {
-        let start = Instant::now();
-        while self.is_writing() && start.elapsed() < LONGEST_WAIT {
-            thread::sleep(BETWEEN_LOOKS);
-        }
-    }
-
     fn is_writing(&self) -> bool {
-        self.writing.as_ref().is_some_and(|thread| !thread.is_finished())
+        self.writing.strong_count() > 0
     }
 
     fn snapshot(&self, spans: &Spans, now: UnixTime) -> Snapshot {
@@ -98,25 +84,43 @@ impl Recorder {
     /// Writes a file on a thread of its own, since the back end must read the queues meanwhile.
     fn write(&mut self, snapshot: Snapshot) {
         let (shared, reporter) = (Arc::clone(&self.shared), self.reporter.clone());
-        let mut on_failure = self.reporter.clone();
+        let Some(flight) = &self.shared.flight else { return };
+        let (begun, thread) = (flight.writing.begin(), Arc::new(()));
+        self.writing = Arc::downgrade(&thread);
         let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
             shared.waker.mark_thread();
             // The user's function must not end the process.
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
-                write(&shared, &snapshot, reporter);
+                write(&shared, snapshot, begun, thread, reporter);
             }));
         });
-        match started {
-            Ok(thread) => self.writing = Some(thread),
-            Err(error) => on_failure.report(&Incident::NotRecorded { error: &error }),
+        if let Err(error) = started {
+            flight.files.failed(Cause::SlowSpan);
+            self.reporter.clone().report(&Incident::NotRecorded { error: &error });
         }
     }
 }
 
-fn write(shared: &Shared, snapshot: &Snapshot, mut reporter: Reporter) {
+fn write(
+    shared: &Shared,
+    snapshot: Snapshot,
+    begun: Begun,
+    thread: Arc<()>,
+    mut reporter: Reporter,
+) {
     let Some(flight) = &shared.flight else { return };
-    match flight.files.write(snapshot) {
+    let written = flight.files.write(&snapshot);
+    drop(snapshot);
+    // A flush waits for the message on stderr, but not for the user's function.
+    let begun = Some(begun).filter(|_| !reporter.calls_owner());
+    match written {
         Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
-        Err(error) => reporter.report(&Incident::NotRecorded { error: &error }),
+        Err(error) => {
+            flight.files.failed(Cause::SlowSpan);
+            reporter.report(&Incident::NotRecorded { error: &error });
+        }
     }
+    // In this order: after a flush that waited, a slow span begins the next file.
+    drop(thread);
+    drop(begun);
 }
