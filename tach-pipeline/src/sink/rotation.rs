@@ -60,7 +60,7 @@ impl Rotation {
     }
 
     /// Rotates a file before it is larger than `bytes`: 64 KiB or more. Only a single longer record
-    /// exceeds them.
+    /// exceeds them. Up to 64 KiB are written at once, so a file may be shorter by as much.
     ///
     /// # Examples
     ///
@@ -96,7 +96,8 @@ impl Rotation {
         self
     }
 
-    /// Keeps that many old files, and deletes the oldest beyond. By default all are kept.
+    /// Keeps that many old files, and deletes the oldest beyond, on a thread of their own: during a
+    /// burst there may be some more for a moment. By default all are kept.
     ///
     /// # Examples
     ///

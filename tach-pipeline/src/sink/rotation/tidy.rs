@@ -88,8 +88,17 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Deletes all but the youngest old files, and compresses these.
+/// Deletes all but the youngest old files, and compresses these. Rotations go on meanwhile, so it
+/// looks again after each.
 fn tidy(path: &Path, rotation: Rotation) -> io::Result<()> {
+    while let Some(file) = delete_old(path, rotation)? {
+        compress(&file)?;
+    }
+    Ok(())
+}
+
+/// Deletes all but the youngest old files. Returns the youngest one that is to be compressed.
+fn delete_old(path: &Path, rotation: Rotation) -> io::Result<Option<PathBuf>> {
     let mut files = old_files(path)?;
     let beyond = files.len().saturating_sub(rotation.keep);
     for file in files.drain(..beyond) {
@@ -97,11 +106,8 @@ fn tidy(path: &Path, rotation: Rotation) -> io::Result<()> {
         // Left by a process that ended while it compressed.
         remove(&part(&compressed(&file)))?;
     }
-    if rotation.compresses {
-        files.retain(|file| file.extension() != Some("gz".as_ref()));
-        files.iter().try_for_each(|file| compress(file))?;
-    }
-    Ok(())
+    files.retain(|file| rotation.compresses && file.extension() != Some("gz".as_ref()));
+    Ok(files.pop())
 }
 
 /// Deletes a file, unless somebody else did.
@@ -216,6 +222,35 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         assert!(names.iter().all(|name| old(name, 2).exists()));
         assert!(!lock(&state).is_at_work && lock(&state).late.is_none());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(feature = "gzip")]
+    #[test]
+    fn files_that_come_while_others_are_compressed_count() {
+        let folder = env::temp_dir().join(format!("tach-pipeline-tidy-gzip-{}", process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("log");
+        let old = |hour: u8| folder.join(format!("log.20261123T{hour:02}0000.000000Z"));
+        let rotation = Rotation::new().keep(2).gzip();
+        let hours =
+            |hours: core::ops::Range<u8>| hours.for_each(|it| fs::write(old(it), "").unwrap());
+        let next = || delete_old(&path, rotation).unwrap();
+        let names = || {
+            let mut names: Vec<_> =
+                fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+            names.sort();
+            names
+        };
+        hours(0..4);
+        assert_eq!(next(), Some(old(3)));
+        assert_eq!(names(), [old(2), old(3)]);
+        compress(&old(3)).unwrap();
+        hours(4..5);
+        assert_eq!(next(), Some(old(4)));
+        assert_eq!(names(), [compressed(&old(3)), old(4)]);
+        compress(&old(4)).unwrap();
+        assert_eq!((next(), names().len()), (None, 2));
         fs::remove_dir_all(folder).unwrap();
     }
 
