@@ -5,7 +5,6 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
 use tach_core::{Instant, adapter, status};
@@ -14,6 +13,7 @@ use crate::Outcome;
 use crate::measure::{Bracket, OsMonotonic, as_f64, slope};
 use crate::output::{Output, faint, heading};
 use crate::progress::Progress;
+use crate::times;
 
 /// The number of brackets for a point, which is the narrowest of them.
 const ATTEMPTS: u32 = 16;
@@ -35,7 +35,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to measure. A longer run has a better reference
-    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = times::time_for_regression)]
     time: Duration,
 }
 
@@ -47,7 +47,6 @@ fn point(os: OsMonotonic) -> Point {
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    ensure!(options.time >= Duration::from_millis(100), "--for must be at least 100ms");
     let os = OsMonotonic::new();
     let progress = Progress::new(options.time);
     let spins: Vec<_> = SPINS.map(|(name, time)| (name, spin(os, time))).into();

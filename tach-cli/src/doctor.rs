@@ -18,6 +18,7 @@ use self::evidence::Evidence;
 use self::host::Files;
 use crate::Outcome;
 use crate::output::Output;
+use crate::times;
 
 /// Says whether this host's clock is good, and which change would help
 ///
@@ -25,7 +26,7 @@ use crate::output::Output;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to compare tach's timelines with the OS's clocks
-    #[arg(long = "for", value_name = "TIME", default_value = "3s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "3s", value_parser = times::time)]
     time: Duration,
     /// A folder in place of `/`, with the files of another host: for tests
     #[arg(long, hide = true)]

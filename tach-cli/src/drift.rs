@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use clap::Args;
 
 use self::clocks::clocks;
@@ -27,6 +27,7 @@ use crate::measure::as_f64;
 use crate::output::{Ns, Output};
 use crate::plot::Target;
 use crate::progress::Progress;
+use crate::times;
 
 /// The number of comparisons, if the pause between them is not given.
 const COMPARISONS: u32 = 1200;
@@ -40,10 +41,10 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to measure
-    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = times::some_time)]
     time: Duration,
     /// The pause between comparisons [default: a 1200th of the time, from 5 ms to 1 s]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = times::time)]
     every: Option<Duration>,
     /// Runs as many threads that work and sleep at random, and compare tach's timelines, too. Exit
     /// status 1 if elapsed time goes back between them
@@ -64,7 +65,6 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    ensure!(!options.time.is_zero(), "--for must be longer than no time");
     options.plot.iter().try_for_each(Target::create)?;
     interrupt::note()?;
     let (series, under_load) = thread::scope(|scope| {

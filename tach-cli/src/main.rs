@@ -13,6 +13,7 @@ mod output;
 mod plot;
 mod progress;
 mod skew;
+mod times;
 mod watch;
 
 use std::io::ErrorKind;

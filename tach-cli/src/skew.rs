@@ -20,6 +20,7 @@ use crate::Outcome;
 use crate::measure::{as_f64, nanos};
 use crate::output::{Ns, Output, bad, faint, good, heading, warning};
 use crate::progress::Progress;
+use crate::times;
 
 /// Measures the skew between cores, and the order of reads across threads
 ///
@@ -29,7 +30,7 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to run each clock
-    #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "1s", value_parser = times::some_time)]
     time: Duration,
     /// The number of threads
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=1024))]
@@ -76,7 +77,6 @@ enum Conclusion {
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    ensure!(!options.time.is_zero(), "--for must be longer than no time");
     let order_options = order::Options { threads: options.threads.into(), time: options.time };
     if options.enforced {
         ensure!(status().order != Order::OrderedRead, "order is not enforced in this process");

@@ -13,6 +13,7 @@ use crate::Outcome;
 use crate::measure::{as_f64, nanos};
 use crate::output::{Ns, Output, faint, warning};
 use crate::progress::Progress;
+use crate::times;
 
 /// Prints steps, slews, suspends, migrations and changes of the source, as they are found
 ///
@@ -20,10 +21,10 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to watch [default: until interrupted]
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = times::time)]
     time: Option<Duration>,
     /// The pause between looks at the OS clocks
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = times::time)]
     every: Duration,
 }
 

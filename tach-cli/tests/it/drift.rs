@@ -97,8 +97,16 @@ fn files_that_cannot_be_written_are_named_before_the_measurement() {
         assert_eq!(found.status, Some(3));
         assert!(found.stderr.contains("can't create /no/such/drift.svg"), "{}", found.stderr);
     }
-    let found = run(&mut tach(&["drift", "--for", "0s"]));
-    assert!(found.status == Some(3) && found.stderr.contains("--for"), "{}", found.stderr);
+}
+
+#[test]
+fn times_that_cannot_be_used_are_named() {
+    for (time, why) in [("0s", "longer than no time"), ("20", "looks like"), ("soon", "looks like")]
+    {
+        let found = run(&mut tach(&["drift", "--for", time]));
+        let names_both = found.stderr.contains("--for") && found.stderr.contains(why);
+        assert!(found.status == Some(2) && names_both, "{}", found.stderr);
+    }
 }
 
 #[test]
