@@ -208,8 +208,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Writes everything that was logged before, and flushes the sinks. Waits also for a file that a
-    /// flight recorder writes after a slow span.
+    /// Writes everything that was logged before, and flushes the sinks. Waits also for a file that
+    /// a flight recorder writes after a slow span.
     ///
     /// # Errors
     ///
