@@ -248,7 +248,8 @@
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
 //!   bytes and a buffer for its records, which is 350 bytes for a span with three attributes. A
 //!   span has up to 256 KiB beside its start. Later events, values and links are dropped and
-//!   counted; an error among them sets the status nevertheless.
+//!   counted; an error among them sets the status nevertheless. Of more than 65,536 open spans, the
+//!   others are in a map with one lock.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much

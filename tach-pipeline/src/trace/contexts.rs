@@ -20,6 +20,7 @@ use super::otel::Kept;
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
 const PAGES: usize = 256;
+/// Open spans beyond share one map and its lock.
 const SLOTS: usize = PAGES * PAGE;
 
 /// Where the registry's numbers have the thread that created the span. Below are the places that
@@ -215,7 +216,7 @@ impl SpanContext {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tracing"))]
 mod tests {
     use std::collections::HashSet;
     use std::thread;
@@ -289,6 +290,39 @@ mod tests {
         contexts.states.set(5, Some("a=1".into()));
         contexts.remove(Key(1), 5);
         assert_eq!(contexts.states.get(5), None);
+    }
+
+    /// Many more than there are slots.
+    #[test]
+    fn hundreds_of_thousands_of_open_spans_are_known() {
+        const EACH: u64 = 50_000;
+        let contexts = Contexts::new();
+        thread::scope(|scope| {
+            for number in 1..=4 {
+                let contexts = &contexts;
+                scope.spawn(move || {
+                    let spans = || {
+                        (1..=EACH).map(|place| {
+                            (Key(number << THREAD_SHIFT | place), number * EACH + place)
+                        })
+                    };
+                    for (key, span) in spans() {
+                        contexts.insert(key, context(span), false);
+                    }
+                    for (key, span) in spans() {
+                        assert_eq!(contexts.get(key), Some(context(span)));
+                    }
+                });
+            }
+        });
+        assert_eq!(contexts.spans().len(), 4 * 50_000);
+        assert!(contexts.others.lock().unwrap().len() >= 4 * 50_000 - SLOTS);
+        for number in 1..=4 {
+            for place in 1..=EACH {
+                contexts.remove(Key(number << THREAD_SHIFT | place), number * EACH + place);
+            }
+        }
+        assert!(contexts.spans().is_empty() && contexts.others.lock().unwrap().is_empty());
     }
 
     /// Otherwise each span would touch new memory.
