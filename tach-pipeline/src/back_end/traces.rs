@@ -159,7 +159,7 @@ impl Ended {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tracing"))]
 mod tests {
     use core::time::Duration;
 

@@ -59,7 +59,7 @@ impl Snapshot {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tracing"))]
 mod tests {
     use super::*;
     use crate::frame::{Scratch, Time, Writer};

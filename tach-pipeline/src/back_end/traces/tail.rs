@@ -218,7 +218,7 @@ impl Trace {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tracing"))]
 mod tests {
     use core::time::Duration;
 
