@@ -5,77 +5,99 @@ use std::collections::HashMap;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Values of open spans, such as the `tracestate`. A span without one costs a load.
+/// Threads seldom meet in one of so many parts.
+const PARTS: u64 = 16;
+
+/// Values of open spans, such as the `tracestate`, in parts with a lock each. A span whose part is
+/// empty costs a load.
 ///
 /// A value that is replaced or removed is dropped after the lock is released, since its destructor
 /// may be the user's code.
 pub(crate) struct BySpan<V> {
+    parts: Box<[Part<V>]>,
+    /// The process whose threads hold the locks.
+    process: u32,
+}
+
+/// The values of the spans whose ids have a remainder in common. The ids are random.
+#[repr(align(64))]
+struct Part<V> {
     values: Mutex<HashMap<u64, V>>,
     count: AtomicUsize,
-    /// The process whose threads hold the lock.
-    process: u32,
 }
 
 impl<V: Clone> BySpan<V> {
     pub(super) fn new() -> Self {
-        let values = Mutex::new(HashMap::new());
-        Self { values, count: AtomicUsize::new(0), process: process::id() }
+        let part = |_| Part { values: Mutex::default(), count: AtomicUsize::new(0) };
+        Self { parts: (0..PARTS).map(part).collect(), process: process::id() }
     }
 
     #[inline]
     pub(crate) fn get(&self, span: u64) -> Option<V> {
-        self.with_any(|values| values.get(&span).cloned())
+        self.with_any(span, |values| values.get(&span).cloned())
     }
 
     /// Sets the value of a span to its parent's, and returns it.
     #[inline]
     pub(crate) fn inherit(&self, span: u64, parent: u64) -> Option<V> {
-        self.with_any(|values| {
-            let value = values.get(&parent)?.clone();
-            // A new span has no value that this would replace.
-            values.insert(span, value.clone());
-            Some(value)
-        })
+        let value = self.get(parent)?;
+        // A new span has no value that this would replace.
+        self.set(span, Some(value.clone()));
+        Some(value)
     }
 
     /// Sets or removes the value of a span, and returns the one before.
     pub(crate) fn set(&self, span: u64, value: Option<V>) -> Option<V> {
         let Some(value) = value else { return self.remove(span) };
-        let mut values = self.lock()?;
+        let part = self.part(span);
+        let mut values = self.lock(part)?;
         let before = values.insert(span, value);
-        self.set_count(&values);
+        part.set_count(&values);
         before
     }
 
     /// Removes the value of a span that is closed, and returns it.
     #[inline]
     pub(super) fn remove(&self, span: u64) -> Option<V> {
-        self.with_any(|values| values.remove(&span))
+        self.with_any(span, |values| values.remove(&span))
     }
 
     #[inline]
-    fn with_any<R>(&self, f: impl FnOnce(&mut HashMap<u64, V>) -> Option<R>) -> Option<R> {
-        // ORDERING: Relaxed: a caller that has a span saw its insertion.
-        if self.count.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let mut values = self.lock()?;
-        let found = f(&mut values);
-        self.set_count(&values);
-        found
+    fn part(&self, span: u64) -> &Part<V> {
+        // The remainder is below the number of parts.
+        &self.parts[usize::try_from(span % PARTS).unwrap_or(0)]
     }
 
-    fn set_count(&self, values: &HashMap<u64, V>) {
-        // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
-        self.count.store(values.len(), Ordering::Relaxed);
+    #[inline]
+    fn with_any<R>(
+        &self,
+        span: u64,
+        f: impl FnOnce(&mut HashMap<u64, V>) -> Option<R>,
+    ) -> Option<R> {
+        let part = self.part(span);
+        // ORDERING: Relaxed: a caller that has a span saw its insertion.
+        if part.count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut values = self.lock(part)?;
+        let found = f(&mut values);
+        part.set_count(&values);
+        found
     }
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
-    fn lock(&self) -> Option<MutexGuard<'_, HashMap<u64, V>>> {
+    fn lock<'a>(&self, part: &'a Part<V>) -> Option<MutexGuard<'a, HashMap<u64, V>>> {
         let is_current = self.process == process::id();
         // No code panics while it is held.
-        is_current.then(|| self.values.lock().unwrap_or_else(PoisonError::into_inner))
+        is_current.then(|| part.values.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<V> Part<V> {
+    fn set_count(&self, values: &HashMap<u64, V>) {
+        // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
+        self.count.store(values.len(), Ordering::Relaxed);
     }
 }
 
@@ -95,7 +117,20 @@ mod tests {
         assert_eq!((states.get(1), states.get(2).as_deref()), (None, Some("a=1")));
         states.set(2, None);
         assert_eq!(states.get(2), None);
-        assert_eq!(states.count.load(Ordering::Relaxed), 0);
+        let counts = states.parts.iter().map(|part| part.count.load(Ordering::Relaxed));
+        assert_eq!(counts.sum::<usize>(), 0);
+    }
+
+    /// Spans of different traces seldom wait for each other.
+    #[test]
+    fn a_span_does_not_wait_for_those_of_other_parts() {
+        let states = BySpan::<Arc<str>>::new();
+        (1..=PARTS).for_each(|span| drop(states.set(span, Some(Arc::from("a=1")))));
+        let _held = states.part(1).values.lock().unwrap();
+        let is_free = |span| states.part(span).values.try_lock().is_ok();
+        assert!(is_free(2) && is_free(PARTS + 3));
+        assert_eq!(states.inherit(PARTS + 3, 2).as_deref(), Some("a=1"));
+        assert_eq!(states.remove(PARTS + 3).as_deref(), Some("a=1"));
     }
 
     /// A value of the user's may start or end a span when it is dropped.
@@ -105,7 +140,8 @@ mod tests {
         struct Reentrant<'a>(&'a BySpan<Option<Reentrant<'a>>>);
         impl Drop for Reentrant<'_> {
             fn drop(&mut self) {
-                assert!(self.0.values.try_lock().is_ok(), "it would wait for itself");
+                let is_free = |part: &Part<_>| part.values.try_lock().is_ok();
+                assert!(self.0.parts.iter().all(is_free), "it would wait for itself");
             }
         }
         let values = Box::leak(Box::new(BySpan::new()));

@@ -14,9 +14,9 @@ pub(crate) use self::span::Span;
 use self::started::Started;
 use super::SpanContext;
 use super::by_span::BySpan;
-use super::w3c::TraceContext;
+use super::w3c::{self, TraceContext};
 
-/// The contexts of open spans.
+/// The contexts of open spans. To enter an active one takes the lock of its part of a [`BySpan`].
 pub(crate) struct Kept {
     /// The context of each [active](super::Contexts::is_active) span, with that span.
     active: BySpan<Context>,
@@ -100,7 +100,7 @@ impl Foreign {
     pub(crate) fn from_span(span: &trace::SpanContext) -> Option<Self> {
         let ids = ids(span)?;
         let state = span.trace_state().header();
-        let state = (!state.is_empty()).then(|| Arc::from(state));
+        let state = (!state.is_empty()).then(|| Arc::from(w3c::shortened(state)));
         Some(Self { span: TraceContext::of(ids, state), is_remote: span.is_remote() })
     }
 }

@@ -12,6 +12,11 @@ const LENGTH: usize = "00-00000000000000000000000000000000-0000000000000000-00".
 const NO_VERSION: u128 = 0xff;
 /// The most members of a `tracestate`.
 const MOST_MEMBERS: usize = 32;
+/// The most bytes of a `tracestate` that is passed on, since each span's record has it: one longest
+/// member. The recommendation asks for 512.
+const MOST_BYTES: usize = 2 * LONGEST + 1;
+/// The recommendation drops longer members first.
+const LONG: usize = 128;
 /// The most bytes of a key in a `tracestate`, and of a value.
 const LONGEST: usize = 256;
 /// The most bytes of a tenant and of a system, in a key that has both.
@@ -46,7 +51,8 @@ impl TraceContext {
     /// none. If it has several, join them with commas.
     ///
     /// Returns `None` if `traceparent` is not valid: then the request begins a trace. A
-    /// `tracestate` that is not valid is dropped.
+    /// `tracestate` that is not valid is dropped. Of one beyond 513 bytes, members are dropped as
+    /// W3C's recommendation has it: those beyond 128 bytes first, and then the last ones.
     ///
     /// # Examples
     ///
@@ -203,7 +209,23 @@ fn state(text: &str) -> Option<String> {
         members.push((key, value));
     }
     let members: Vec<_> = members.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    Some(members.join(","))
+    Some(shortened(members.join(",")))
+}
+
+/// Drops members of a valid `tracestate` that is too long: the long ones, and then the last ones.
+pub(super) fn shortened(state: String) -> String {
+    if state.len() <= MOST_BYTES {
+        return state;
+    }
+    let mut members: Vec<_> = state.split(',').collect();
+    let is_too_long = |members: &[&str]| {
+        members.iter().map(|member| member.len() + 1).sum::<usize>() > MOST_BYTES + 1
+    };
+    while is_too_long(&members) {
+        let long = members.iter().rposition(|member| member.len() > LONG);
+        members.remove(long.unwrap_or(members.len() - 1));
+    }
+    members.join(",")
 }
 
 fn is_key(key: &str) -> bool {
@@ -239,6 +261,23 @@ mod tests {
     use super::*;
 
     const VALID: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    #[test]
+    fn a_long_tracestate_loses_whole_members() {
+        let read = |members: &[String]| {
+            let context = TraceContext::from_headers(VALID, &members.join(", ")).unwrap();
+            let keys = context.tracestate().split(',').map(|it| it.split('=').next().unwrap());
+            (context.tracestate().len(), keys.collect::<String>())
+        };
+        let member = |key: &str, length: usize| format!("{key}={}", "x".repeat(length - 2));
+        let short = |key| member(key, 127);
+        let fits = [short("a"), short("b"), short("c"), member("d", 128)];
+        assert_eq!(read(&fits), (512, "abcd".to_owned()));
+        let last = [short("a"), short("b"), short("c"), short("d"), member("e", 3)];
+        assert_eq!(read(&last), (511, "abcd".to_owned()));
+        let long = [member("a", 129), short("b"), member("c", 200), short("d"), short("e")];
+        assert_eq!(read(&long), (129 + 3 * 128, "abde".to_owned()), "the last of the long ones");
+    }
 
     #[test]
     fn a_traceparent_is_read_to_the_letter() {
