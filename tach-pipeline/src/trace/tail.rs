@@ -116,7 +116,8 @@ impl Tail {
     }
 
     /// Sets how many bytes of spans may wait, by default 32 MiB. Beyond, the oldest traces are
-    /// decided about.
+    /// decided about. A quarter as much beside is for the ids of kept traces, see
+    /// [`max_wait`](Self::max_wait).
     ///
     /// # Examples
     ///
@@ -129,8 +130,9 @@ impl Tail {
     }
 
     /// Sets how long a span may wait for the root of its trace to end, by default 30 seconds.
-    /// Spans that come within that time after their trace was kept are kept too. That holds for the
-    /// last 4,096 traces that were kept: later spans of an older trace are decided about anew.
+    /// Spans that come within that time after their trace was kept are kept too. That holds for as
+    /// many traces as [`max_bytes`](Self::max_bytes) has room for, by default about 37,000:
+    /// later spans of an older trace are decided about anew.
     ///
     /// # Examples
     ///

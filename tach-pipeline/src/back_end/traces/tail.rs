@@ -16,8 +16,11 @@ use crate::trace::kept::Kept;
 use crate::trace::span::Span;
 use crate::trace::tail::Tail;
 
-/// How many kept traces are known, so that their late spans follow them.
-const KNOWN: usize = 4096;
+/// The memory of a kept trace that is known, so that its late spans follow it: an entry of the map
+/// that is half full, and one of the queue.
+const KNOWN_BYTES: usize = 2 * size_of::<(u128, Known)>() + size_of::<(Instant, u128)>();
+/// The part of the bytes that known traces may take beside those that wait.
+const PART_FOR_KNOWN: usize = 4;
 /// The memory of so many traces is used again.
 const UNUSED: usize = 64;
 /// Memory of a trace beyond this is freed.
@@ -173,6 +176,10 @@ impl Waiting {
         }
     }
 
+    fn most_known(&self) -> usize {
+        self.options.max_bytes / PART_FOR_KNOWN / KNOWN_BYTES
+    }
+
     /// Forgets the trace that was kept before the others.
     fn forget_first(&mut self) {
         if let Some((_, trace)) = self.kept.pop_front() {
@@ -190,7 +197,7 @@ impl Waiting {
         self.bytes -= trace.bytes();
         if is_kept {
             self.kept.push_back((now, id));
-            if self.kept.len() > KNOWN {
+            if self.kept.len() > self.most_known() {
                 self.forget_first();
             }
             for span in &trace.spans {
@@ -362,13 +369,15 @@ mod tests {
     }
 
     #[test]
-    fn kept_traces_are_known_up_to_a_number() {
-        let mut machine = Machine::new(Tail::ratio(1.0));
-        for trace in 1..=KNOWN as u128 + 3 {
+    fn kept_traces_are_known_up_to_a_part_of_the_bytes() {
+        let known = 10_000;
+        let bytes = known * KNOWN_BYTES * PART_FOR_KNOWN;
+        let mut machine = Machine::new(Tail::ratio(1.0).max_bytes(bytes));
+        for trace in 1..=known as u128 + 3 {
             machine.span(trace, 1, 0, FAST);
         }
         (0..2).for_each(|_| drop(machine.round()));
-        assert_eq!((machine.waiting.kept.len(), machine.waiting.traces.len()), (KNOWN, KNOWN));
+        assert_eq!((machine.waiting.kept.len(), machine.waiting.traces.len()), (known, known));
         machine.span(4, 2, 1, FAST);
         machine.span(3, 2, 1, FAST);
         assert_eq!(machine.passed, [(4, 2)], "the oldest are unknown again");
