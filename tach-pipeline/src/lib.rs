@@ -164,7 +164,8 @@
 //!
 //! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
 //! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
-//! for the next service, and gets links, attributes and a status.
+//! for the next service, and gets links, attributes and a status. A span takes a lock, one of 16,
+//! when it starts and ends while traces with a `tracestate` or baggage are open.
 //!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
