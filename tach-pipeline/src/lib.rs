@@ -251,8 +251,8 @@
 //!   span has up to 256 KiB beside its start. Later events, values and links are dropped and
 //!   counted; an error among them sets the status nevertheless. Of more than 65,536 open spans, the
 //!   others are in a map with one lock.
-//! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound; and a quarter
-//!   as much for the ids of traces that it kept.
+//! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound. A quarter as
+//!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much
 //!   for its spans and events, as much for the open spans, and about twice as much to sort them.
