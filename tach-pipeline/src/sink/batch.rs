@@ -105,11 +105,11 @@ impl Batch {
         self.happened(from, to);
     }
 
-    /// Returns the bytes for the next write: whole events up to the size of a usual write, or one
-    /// longer event.
-    pub(super) fn next(&self) -> &[u8] {
+    /// Returns the bytes for the next write: whole events of up to `most` bytes, or one longer
+    /// event.
+    pub(super) fn next(&self, most: usize) -> &[u8] {
         let ends = &self.ends[self.done..];
-        let fitting = ends.partition_point(|&end| end <= self.written + BATCH);
+        let fitting = ends.partition_point(|&end| end <= self.written + most);
         let end = ends.get(fitting.saturating_sub(1)).copied().unwrap_or(self.written);
         &self.bytes[self.written..end]
     }

@@ -8,6 +8,7 @@ mod environment;
 mod exporter;
 #[cfg(feature = "otlp-grpc")]
 mod grpc;
+mod idle;
 mod pauses;
 mod record;
 mod scope;
@@ -35,6 +36,7 @@ use self::client::Client;
 #[cfg(feature = "tracing")]
 pub(super) use self::durations::write_durations;
 pub(super) use self::exporter::Exporter;
+use self::idle::Idle;
 use self::pauses::Pauses;
 pub(super) use self::record::Records;
 use self::scope::field;
@@ -79,6 +81,9 @@ const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
 pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
+/// The most bytes of records in a request. When the answers take long, as those of a collector far
+/// away do, records gather meanwhile. Some proxies refuse a body of more than 1 MiB.
+pub(super) const MOST_BYTES: usize = 512 * 1024;
 const MAX_DELAY: Duration = Duration::from_secs(1);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
 const RETRIES_FOR: Duration = Duration::from_secs(5 * 60);
@@ -423,7 +428,8 @@ impl Otlp {
     }
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. A
-    /// request is sent earlier if 64 KiB wait, or for a flush.
+    /// request is sent earlier if 64 KiB wait, or for a flush. Those that come while another request
+    /// is on its way are sent together afterwards, up to 512 KiB of them.
     ///
     /// # Examples
     ///
@@ -648,13 +654,13 @@ impl Requests {
         Ok(match self.protocol {
             Protocol::Http => {
                 let head = client::head(&uri, &headers);
-                Transport::Http(Client { server, head, timeout, connection: None })
+                Transport::Http(Client { server, head, timeout, connection: Idle::none() })
             }
             #[cfg(feature = "otlp-grpc")]
             Protocol::Grpc => {
                 let compresses = self.compresses;
-                let client =
-                    grpc::Client { server, uri, headers, compresses, timeout, connection: None };
+                let connection = Idle::none();
+                let client = grpc::Client { server, uri, headers, compresses, timeout, connection };
                 Transport::Grpc(Box::new(client))
             }
         })

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use self::failure::Failure;
+use super::BATCH;
 use super::batch::Batch;
 use super::refused::Refused;
 use super::target::Writer;
@@ -90,7 +91,7 @@ impl Output {
             if self.is_lost {
                 self.reopen_now(batch).map_err(|error| self.failed(&error, batch))?;
             }
-            let next = batch.next();
+            let next = batch.next(self.writer.most_bytes());
             match attempt(|| self.writer.write(next)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch)),
                 Ok(_) if self.is_deleted() => self.is_lost = true,
@@ -194,7 +195,7 @@ impl Output {
         if file.is_moved() {
             return self.reopen(batch);
         }
-        if file.is_due(batch.next().len()) {
+        if file.is_due(batch.next(BATCH).len()) {
             let rotated = file.rotate();
             if rotated.is_ok() {
                 batch.repeat_part();

@@ -4,9 +4,10 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
+use super::BATCH;
 use super::file::{LogFile, Options};
 #[cfg(feature = "otlp")]
-use super::otlp::{Exporter, Otlp, Signal};
+use super::otlp::{self, Exporter, Otlp, Signal};
 use crate::error::Error;
 
 pub(super) enum Target {
@@ -97,6 +98,15 @@ impl Writer {
             #[cfg(feature = "otlp")]
             Self::Otlp(_) => true,
             _ => false,
+        }
+    }
+
+    /// Returns how many bytes of events a write may have.
+    pub(super) fn most_bytes(&self) -> usize {
+        match self {
+            #[cfg(feature = "otlp")]
+            Self::Otlp(_) => otlp::MOST_BYTES,
+            _ => BATCH,
         }
     }
 

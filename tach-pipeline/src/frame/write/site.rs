@@ -5,9 +5,10 @@ use std::{panic, thread};
 
 use tach_log::{Format, adapter};
 
-use super::Writer;
+use super::{Writer, length};
 #[cfg(feature = "tracing")]
 use crate::frame::EVENT_NAME;
+use crate::frame::buffer::Buffer;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
 use crate::trace::{Around, SAMPLED, SpanContext};
@@ -60,11 +61,8 @@ pub(crate) struct Place<'a> {
     pub(crate) module: MaybeStatic<'a>,
 }
 
-/// A thread's number and name.
-pub(crate) struct ThisThread {
-    id: u64,
-    name: Box<str>,
-}
+/// A thread's number and name, as a field of its records.
+pub(crate) struct ThisThread(Box<[u8]>);
 
 impl ThisThread {
     /// Returns this thread's. At the very end of a thread it is not known.
@@ -72,10 +70,16 @@ impl ThisThread {
     fn new() -> Self {
         let known = panic::catch_unwind(AssertUnwindSafe(|| {
             let thread = thread::current();
-            (adapter::thread_id(&thread), thread.name().map(Into::into))
+            (adapter::thread_id(&thread), thread.name().map(str::to_owned))
         }));
         let (id, name) = known.unwrap_or_default();
-        Self { id: id.unwrap_or(0), name: name.unwrap_or_default() }
+        let name = name.unwrap_or_default();
+        let mut field = Buffer::new();
+        for word in [Tag::Thread as u64 | length(name.len(), TEXT_SHIFT), id.unwrap_or(0)] {
+            field.push(&word.to_le_bytes());
+        }
+        field.push_text(name.as_bytes());
+        Self(field.written().into())
     }
 }
 
@@ -97,9 +101,8 @@ impl Writer<'_> {
             self.text([Tag::Module as u64], place.module);
         }
         if wanted.thread {
-            let thread = self.to.thread.take().unwrap_or_else(ThisThread::new);
-            self.text([Tag::Thread as u64, thread.id], MaybeStatic::Borrowed(&thread.name));
-            self.to.thread = Some(thread);
+            let ThisThread(field) = self.to.thread.get_or_insert_with(ThisThread::new);
+            self.to.buffer.push(field);
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use http::{HeaderMap, Uri};
 use httparse::{EMPTY_HEADER, Response, Status};
 
+use super::idle::Idle;
 use super::stream::{self, Server, Stream};
 
 /// The most headers of an answer.
@@ -25,7 +26,7 @@ pub(super) struct Client {
     /// The time for a request and its answer.
     pub(super) timeout: Duration,
     /// The connection of the last request, if the server kept it.
-    pub(super) connection: Option<Connection>,
+    pub(super) connection: Idle<Connection>,
 }
 
 /// The parts of an answer that say whether the request was accepted.
@@ -68,7 +69,7 @@ impl Client {
     ) -> io::Result<Answer> {
         let (answer, is_kept) = answer?;
         if is_kept {
-            self.connection = Some(connection);
+            self.connection.keep(connection);
         }
         Ok(answer)
     }
@@ -299,7 +300,7 @@ mod tests {
             tls: None,
         };
         let head = b"POST / HTTP/1.1\r\nhost: test\r\n".to_vec();
-        Client { server, head, timeout, connection: None }
+        Client { server, head, timeout, connection: Idle::none() }
     }
 
     /// Answers requests: on each connection with these texts, one after another.
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(client.post(b"third").unwrap(), answer(400, b"abcde"));
         assert_eq!(client.post(b"fourth").unwrap(), answer(204, b""));
         assert_eq!(client.post(b"fifth").unwrap(), answer(200, b"until the end"));
-        assert!(client.connection.is_none(), "the server closed it");
+        assert!(!client.connection.is_some(), "the server closed it");
         let bodies: [&[u8]; 5] = [b"first", b"", b"third", b"fourth", b"fifth"];
         assert_eq!(server.join().unwrap(), bodies);
     }
@@ -482,7 +483,7 @@ mod tests {
             let (mut client, server) = serve(vec![vec![text]]);
             let answer = client.post(b"");
             assert_eq!(answer.is_err(), is_error, "{answer:?}");
-            assert!(client.connection.is_none());
+            assert!(!client.connection.is_some());
             assert!(answer.is_err() || answer.unwrap().body.len() < 2 * MOST_BYTES);
             drop(client);
             let _broken_pipe = server.join();

@@ -14,6 +14,7 @@ use h2::client::{self, SendRequest};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 
 use self::drive::{Io, Wire, drive};
+use super::idle::Idle;
 use super::stream::{self, Server, Stream};
 use super::verdict::Rejection;
 
@@ -30,7 +31,7 @@ pub(super) struct Client {
     /// The time for a call and its answer.
     pub(super) timeout: Duration,
     /// The connection of the last call, if it has not failed.
-    pub(super) connection: Option<Connection>,
+    pub(super) connection: Idle<Connection>,
 }
 
 /// An answer: the status of HTTP, the headers with those that follow the body, and the body.
@@ -76,7 +77,7 @@ impl Client {
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
         let answer = connection.exchange(request, body, deadline, has_answered)?;
-        self.connection = Some(connection);
+        self.connection.keep(connection);
         Ok(answer)
     }
 }
@@ -194,7 +195,7 @@ mod tests {
             headers: HeaderMap::new(),
             compresses: false,
             timeout: Duration::from_millis(200),
-            connection: None,
+            connection: Idle::none(),
         };
         let Err(Rejection::Later(error, None)) = client.call(b"") else { panic!("an answer") };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");

@@ -122,9 +122,13 @@ pub(super) struct Socket {
 
 impl Socket {
     fn open(host: &str, port: u16, deadline: Instant) -> io::Result<Self> {
-        let mut last = None;
-        for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, left(deadline)?) {
+        let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
+        let (mut last, mut untried) = (None, u32::try_from(addresses.len()).unwrap_or(u32::MAX));
+        for address in addresses {
+            // An address that nobody answers leaves time for the others.
+            let time = left(deadline)? / untried;
+            untried -= 1;
+            match TcpStream::connect_timeout(&address, time) {
                 Ok(stream) => {
                     // The whole request is there, so there is nothing to gather.
                     stream.set_nodelay(true)?;
