@@ -218,12 +218,42 @@ fn a_partial_success_counts_what_was_rejected() {
         kind.log(&pipeline, ["next"]);
         pipeline.flush(LONG).unwrap();
         if let Kind::Records = kind {
-            let report = records(&requests.recv().unwrap().1).swap_remove(0);
-            let count = report.attributes.iter().find(|attribute| attribute.key == "count");
-            let count = count.unwrap().value.clone().unwrap().value;
-            assert_eq!(count, Some(Value::IntValue(3)));
+            assert_eq!(count_in(&records(&requests.recv().unwrap().1)[0]), Some(3));
         }
     }
+}
+
+/// Returns the number that a report of dropped records has.
+fn count_in(report: &LogRecord) -> Option<i64> {
+    let count = report.attributes.iter().find(|attribute| attribute.key == "count")?;
+    match count.value.clone()?.value? {
+        Value::IntValue(count) => Some(count),
+        _ => None,
+    }
+}
+
+#[test]
+fn spans_that_are_refused_are_in_a_log_record() {
+    let (endpoint, _spans) = serve_answers(vec![answer("400 Bad", b"too old"), ok()]);
+    let (logs, requests) = serve_answers(vec![ok()]);
+    let pipeline = Pipeline::builder()
+        .sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint).max_delay(LONG)))
+        .sink(Sink::otlp(Otlp::new().endpoint(&logs).max_delay(LONG)))
+        .build()
+        .unwrap();
+    Kind::Spans.log(&pipeline, ["refused"; 5]);
+    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    assert!(error.contains("HTTP 400: too old"), "{error}");
+    pipeline.flush(LONG).unwrap();
+    let reports = records(&requests.recv().unwrap().1);
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(count_in(report), Some(5));
+    let body = format!("{:?}", report.body);
+    assert!(body.contains(&format!("spans dropped while {endpoint}/v1/traces failed")), "{body}");
+    // Once.
+    pipeline.flush(LONG).unwrap();
+    assert!(requests.try_recv().is_err());
+    assert_eq!(sink(&pipeline).dropped(), 5);
 }
 
 /// Each answer comes after the timeout, until one is quick.
@@ -263,7 +293,7 @@ fn a_flush_waits_for_a_slow_collector() {
     }
 }
 
-/// Logs so many long records: eight are a request.
+/// Logs so many long records: 64 are a request.
 fn log_long(pipeline: &Pipeline, count: usize) {
     let text = "x".repeat(8_000);
     Kind::Records.log(pipeline, core::iter::repeat_n(&*text, count));
@@ -330,22 +360,23 @@ fn a_collector_that_catches_up_is_waited_for() {
         }
     });
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT);
-    let sink_of_records = Sink::otlp(otlp).buffer_bytes(256 * 1024).max_wait(Duration::MAX);
+    let sink_of_records = Sink::otlp(otlp).buffer_bytes(1024 * 1024).max_wait(Duration::MAX);
     let builder = Pipeline::builder().sink(sink_of_records).queue_bytes(64 * 1024 * 1024);
     let pipeline = builder.on_incident(|_| ()).build().unwrap();
     Kind::Records.log(&pipeline, ["first"]);
     assert_eq!(Kind::Records.next(&requests), ["first"]);
-    log_long(&pipeline, 25);
-    while pipeline.stats().queued() < 26 {
+    log_long(&pipeline, 120);
+    while pipeline.stats().queued() < 121 {
         thread::sleep(SHORT);
     }
     go_on.send(()).unwrap();
     let sent: Vec<_> = (0..3).map(|_| Kind::Records.next(&requests).len()).collect();
     assert_eq!(sent[0], sent[1]);
-    log_long(&pipeline, 100);
+    // More than the buffer.
+    log_long(&pipeline, 400);
     thread::sleep(10 * SHORT);
     drop(go_on);
-    wait_for(&pipeline, 126);
+    wait_for(&pipeline, 521);
     assert_eq!(sink(&pipeline).dropped(), 0);
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Benchmark {
     workspace: &'static str,
     package: &'static str,
     program: &'static str,
+    /// What cargo is told of its features.
+    features: &'static [&'static str],
     /// What the whole measurement is started with.
     arguments: &'static [&'static str],
     tables: Tables,
@@ -44,6 +46,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "table",
+        features: &[],
         arguments: &[],
         tables: Tables::Written,
     },
@@ -52,6 +55,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "table",
+        features: &[],
         arguments: &["otel"],
         tables: Tables::Written,
     },
@@ -60,6 +64,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "first_use",
+        features: &[],
         arguments: &[],
         tables: Tables::Written,
     },
@@ -68,6 +73,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "pipeline",
+        features: &[],
         arguments: &[],
         tables: Tables::Written,
     },
@@ -76,6 +82,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "whole_process",
+        features: &[],
         arguments: &[],
         tables: Tables::Written,
     },
@@ -84,6 +91,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "budgets",
+        features: &[],
         arguments: &[],
         tables: Tables::Written,
     },
@@ -92,6 +100,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "benches",
         program: "budgets",
+        features: &[],
         arguments: &["--instructions"],
         tables: Tables::Written,
     },
@@ -100,7 +109,17 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: "otel-tests/Cargo.toml",
         package: "otel-tests",
         program: "span_costs",
+        features: &["--no-default-features"],
         arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
+        name: "spans-opentelemetry",
+        workspace: "otel-tests/Cargo.toml",
+        package: "otel-tests",
+        program: "span_costs",
+        features: &[],
+        arguments: &["5", "tach", "tach, unsampled"],
         tables: Tables::Written,
     },
     Benchmark {
@@ -108,6 +127,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "tach-cli",
         program: "tach",
+        features: &[],
         arguments: &["skew", "--threads", "2", "--for", "60s", "--json"],
         tables: Tables::Printed(cli::skew),
     },
@@ -116,6 +136,7 @@ const BENCHMARKS: &[Benchmark] = &[
         workspace: OWN,
         package: "tach-cli",
         program: "tach",
+        features: &[],
         arguments: &["drift", "--load", "2", "--for", "640s", "--json"],
         tables: Tables::Printed(cli::drift),
     },
@@ -189,9 +210,9 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 fn command(benchmark: &Benchmark) -> Command {
-    let Benchmark { workspace, package, program, .. } = benchmark;
+    let Benchmark { workspace, package, program, features, .. } = benchmark;
     let mut command = cargo(&["run", "--release", "--locked", "--manifest-path", workspace]);
-    command.args(["--package", package, "--bin", program]);
+    command.args(["--package", package, "--bin", program]).args(*features);
     if *workspace != OWN {
         command.env("CARGO_TARGET_DIR", run::target().join(package));
     }

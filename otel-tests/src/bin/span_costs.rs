@@ -9,7 +9,7 @@
 //! fastrace has a program of its own, since its spans are not tracing's, and its own exporter.
 //!
 //! ```sh
-//! cargo xtask bench spans [ROUNDS]
+//! cargo xtask bench spans [ROUNDS [WAY...]]
 //! ```
 
 #![expect(clippy::cast_precision_loss, reason = "the figures are far below 2^53")]
@@ -32,14 +32,15 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use otel_tests::{decode, serve};
 use rustix::time::{ClockId, clock_gettime};
-use tach_pipeline::{Durations, Otlp, Pipeline, Sampling, Sink, Tail};
+use tach_pipeline::{Durations, FlightRecorder, Otlp, Pipeline, Sampling, Sink, Tail};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-const WAYS: [&str; 11] = [
+const WAYS: [&str; 12] = [
     "registry",
     "tach",
     "tach, tail",
+    "tach, recorder",
     "tach, unsampled",
     "tach, durations",
     "tach, unsampled, durations",
@@ -60,6 +61,8 @@ const WHATS: [&str; 9] = [
     "flooded CPU ns",
     "open B",
 ];
+/// The first argument of a process that measures.
+const MEASURE: &str = "measure";
 const UNITS: usize = 20_000;
 /// Between two units: some thousand spans a second.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -72,11 +75,16 @@ const QUERIES: usize = 10;
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let [way, what, endpoint] = arguments[..] {
+    if let [MEASURE, way, what, endpoint] = arguments[..] {
         println!("{:.1}", measured(way, what, endpoint));
         return;
     }
-    let rounds: usize = arguments.first().map_or(3, |rounds| rounds.parse().expect("a number"));
+    let (rounds, ways): (usize, _) = match &arguments[..] {
+        [] => (5, &WAYS[..]),
+        [rounds] => (rounds.parse().expect("a number of rounds"), &WAYS[..]),
+        [rounds, ways @ ..] => (rounds.parse().expect("a number of rounds"), ways),
+    };
+    assert!(ways.iter().all(|way| WAYS.contains(way)), "the ways are {WAYS:?}");
     let (endpoint, requests) = serve();
     let arrived = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&arrived);
@@ -95,7 +103,7 @@ fn main() {
     let mut columns: Vec<_> = WHATS.iter().map(of_what).collect();
     columns.push(column("arrived, flooded", "%", 0));
     let mut table = Table::new("spans on their way to a collector", columns);
-    for way in WAYS {
+    for way in ways {
         eprintln!("{way}");
         let mut share = Vec::new();
         let medians = WHATS.map(|what| {
@@ -112,7 +120,7 @@ fn main() {
         });
         let mut cells = medians.to_vec();
         cells.push(share);
-        table.row(way, cells);
+        table.row(*way, cells);
     }
     let mut report = Report::new();
     report.table(table);
@@ -121,7 +129,7 @@ fn main() {
 
 fn in_a_process(way: &str, what: &str, endpoint: &str) -> f64 {
     let mut command = Command::new(env::current_exe().expect("this program has a path"));
-    let output = command.args([way, what, endpoint]).stderr(Stdio::null()).output();
+    let output = command.args([MEASURE, way, what, endpoint]).stderr(Stdio::null()).output();
     let output = output.expect("this program runs");
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
 }
@@ -152,6 +160,7 @@ fn install(way: &str, endpoint: &str) -> End {
     match way {
         "tach"
         | "tach, tail"
+        | "tach, recorder"
         | "tach, unsampled"
         | "tach, durations"
         | "tach, unsampled, durations" => {
@@ -160,6 +169,7 @@ fn install(way: &str, endpoint: &str) -> End {
             let builder = match way {
                 // No span is slow, and all are kept: the tail's whole work.
                 "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(PAUSE * 10_000)),
+                "tach, recorder" => builder.flight_recorder(FlightRecorder::new()),
                 "tach, unsampled" => builder.sampling(Sampling::ratio(0.0)),
                 "tach, durations" => builder.durations(Durations::new()),
                 "tach, unsampled, durations" => {

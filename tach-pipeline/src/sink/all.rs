@@ -188,10 +188,34 @@ impl Sinks {
         }
     }
 
+    /// Adds a record of how many spans or durations each sink dropped, if one did.
+    fn report_dropped_spans(&mut self) {
+        let mut reports = Vec::new();
+        for Layout { formatter, streams } in &mut self.layouts {
+            let what = match formatter.content {
+                Content::Events(_) => continue,
+                Content::Spans(..) => "spans",
+                Content::Durations(..) => "durations",
+            };
+            for stream in streams {
+                stream.take_dropped(|sink, dropped| {
+                    let message = format!("{what} dropped while {sink} failed");
+                    reports.push((dropped.to, report::dropped(dropped, dropped.to, &message)));
+                });
+            }
+        }
+        for (time, bytes) in reports {
+            if let Some(record) = Frame::read(&bytes) {
+                self.layouts.iter_mut().for_each(|layout| layout.record(&record, time));
+            }
+        }
+    }
+
     /// Writes the records, or passes them to the threads that do. Then opens the files again if
     /// `reopens`.
     pub(crate) fn write(&mut self, reopens: bool) {
         self.count();
+        self.report_dropped_spans();
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
                 stream.pass_on(formatter);
@@ -210,6 +234,7 @@ impl Sinks {
     /// the request to flush with that number as done, or has the threads do so.
     pub(crate) fn flush(&mut self, number: u64, reopens: bool) {
         self.count();
+        self.report_dropped_spans();
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
                 stream.pass_on_all(formatter);
@@ -233,6 +258,7 @@ impl Sinks {
     /// could not be written.
     pub(crate) fn finish(&mut self) -> Option<String> {
         self.count();
+        self.report_dropped_spans();
         let mut failure = None;
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {

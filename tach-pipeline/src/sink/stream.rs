@@ -61,7 +61,7 @@ impl Stream {
                 return false;
             }
         }
-        if self.dropped.is_some() {
+        if self.dropped.is_some() && formatter.takes_events() {
             self.report_dropped(formatter);
         }
         true
@@ -104,6 +104,20 @@ impl Stream {
         }
     }
 
+    /// Takes the numbers of spans that were dropped, for records of other streams: this one takes no
+    /// records. `report` gets the sink's name.
+    pub(super) fn take_dropped(&mut self, mut report: impl FnMut(&str, &Dropped)) {
+        if let Some(dropped) = self.dropped.take() {
+            report(&self.names, &dropped);
+        }
+        let Writers::Threads(workers) = &mut self.writers else { return };
+        for worker in workers {
+            if let Some(dropped) = worker.take_dropped() {
+                report(worker.name(), &dropped);
+            }
+        }
+    }
+
     /// Writes the events, or passes them to the threads that do. Some are left only by a single
     /// sink that fails.
     pub(super) fn pass_on(&mut self, formatter: &Formatter) {
@@ -116,8 +130,10 @@ impl Stream {
     /// Passes the events to the threads. If `is_asked`, reports dropped records at once.
     fn hand_over(&mut self, formatter: &Formatter, is_asked: bool) {
         let Writers::Threads(workers) = &mut self.writers else { return };
-        for worker in &mut *workers {
-            worker.report_dropped(is_asked, formatter, &self.levels);
+        if formatter.takes_events() {
+            for worker in &mut *workers {
+                worker.report_dropped(is_asked, formatter, &self.levels);
+            }
         }
         if self.batch.is_empty() {
             return;
@@ -137,7 +153,7 @@ impl Stream {
 
     /// Passes on the events for a flush.
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
-        if self.dropped.is_some() {
+        if self.dropped.is_some() && formatter.takes_events() {
             self.report_dropped(formatter);
         }
         self.hand_over(formatter, true);

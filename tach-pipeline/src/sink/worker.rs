@@ -134,6 +134,10 @@ impl Worker {
         Ok(Self { link, thread, max_wait, buffer_bytes, is_stalled, dropped, counts, reporter })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.counts.name
+    }
+
     /// Adds the events if there is room for them, and returns whether there is.
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
         let has_room = self.add_up_to(self.buffer_bytes, batch);
@@ -162,22 +166,38 @@ impl Worker {
         formatter: &Formatter,
         levels: &Levels,
     ) {
-        if let Some(dropped) = self.link.lock().dropped.take() {
-            dropped.add_to(&mut self.dropped);
-        }
         let most = self.buffer_bytes + if is_asked { BATCH } else { 0 };
-        let Some(dropped) = self.dropped.filter(|_| self.link.lock().pending.len() < most) else {
+        let Some(dropped) = self.dropped() else { return };
+        if self.link.lock().pending.len() >= most {
             return;
-        };
+        }
         let mut batch = Batch::new();
         if formatter.write_dropped(&dropped, levels, &mut batch).is_err() {
             return;
         }
         if batch.is_empty() || self.add_up_to(most, &batch) {
-            self.dropped = None;
-            let (sink, count) = (Some(&*self.counts.name), dropped.count);
-            self.reporter.report(&Incident::Dropped { sink, count });
+            self.dropped_is_reported(dropped.count);
         }
+    }
+
+    /// Takes how many events the sink dropped, for a record elsewhere.
+    pub(super) fn take_dropped(&mut self) -> Option<Dropped> {
+        let dropped = self.dropped()?;
+        self.dropped_is_reported(dropped.count);
+        Some(dropped)
+    }
+
+    /// Returns how many events the sink dropped since they were last taken.
+    fn dropped(&mut self) -> Option<Dropped> {
+        if let Some(dropped) = self.link.lock().dropped.take() {
+            dropped.add_to(&mut self.dropped);
+        }
+        self.dropped
+    }
+
+    fn dropped_is_reported(&mut self, count: u64) {
+        self.dropped = None;
+        self.reporter.report(&Incident::Dropped { sink: Some(&*self.counts.name), count });
     }
 
     /// Adds the events as soon as there is room for them. Drops them if the sink fails, or makes no
