@@ -137,7 +137,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "tach-cli",
         program: "tach",
         features: &[],
-        arguments: &["drift", "--load", "2", "--for", "640s", "--json"],
+        arguments: &["drift", "--load", "2", "--for", "3700s", "--json"],
         tables: Tables::Printed(cli::drift),
     },
 ];

@@ -120,7 +120,7 @@ fn main() {
         });
         let mut cells = medians.to_vec();
         cells.push(share);
-        table.row(*way, cells);
+        table.row(way, cells);
     }
     let mut report = Report::new();
     report.table(table);
