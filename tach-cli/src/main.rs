@@ -3,6 +3,7 @@
 
 mod bench;
 mod calibrate;
+mod closed;
 mod convert;
 mod doctor;
 mod drift;

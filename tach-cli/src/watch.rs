@@ -9,11 +9,11 @@ use clap::Args;
 use serde::Serialize;
 use tach_core::{Status, UnixTime, epoch, status, sync};
 
-use crate::Outcome;
 use crate::measure::{as_f64, nanos};
 use crate::output::{Ns, Output, faint, warning};
 use crate::progress::Progress;
 use crate::times;
+use crate::{Outcome, closed};
 
 /// Prints steps, slews, suspends, migrations and changes of the source, as they are found
 ///
@@ -133,7 +133,7 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
     loop {
         let elapsed = start.elapsed();
         let left = options.time.map_or(options.every, |time| time.saturating_sub(elapsed));
-        if left.is_zero() && options.time.is_some() {
+        if left.is_zero() && options.time.is_some() || closed::is_closed() {
             return Ok(outcome);
         }
         thread::sleep(options.every.min(left));

@@ -1,5 +1,10 @@
 //! `tach watch`.
 
+#[cfg(target_os = "linux")]
+use std::io::{BufRead as _, BufReader};
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::support::{run, tach};
@@ -24,4 +29,15 @@ fn people_get_the_source_and_the_counts() {
     let found = run(tach(&["watch", "--for", "20ms"]).env("TACH_SOURCE", "os"));
     let first = found.stdout.lines().next().unwrap();
     assert!(first.contains("Z  start  source os ±") && first.contains("steps +0 -0"), "{first}");
+}
+
+/// As behind `head`, without an event. A test that hangs is noticed by whoever runs it.
+#[cfg(target_os = "linux")]
+#[test]
+fn it_ends_when_nobody_reads_any_more() {
+    let mut child = tach(&["watch", "--every", "10ms"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("start"), "{first}");
+    assert!(child.wait().unwrap().success());
 }
