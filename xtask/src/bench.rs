@@ -105,6 +105,15 @@ const BENCHMARKS: &[Benchmark] = &[
         tables: Tables::Written,
     },
     Benchmark {
+        name: "load",
+        workspace: "tower-tests/Cargo.toml",
+        package: "tower-tests",
+        program: "load",
+        features: &[],
+        arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
         name: "spans",
         workspace: "otel-tests/Cargo.toml",
         package: "otel-tests",

@@ -1,11 +1,12 @@
 //! Requests and streams over three hops under load, and how long they outlive their budgets.
 //!
-//! `cargo run --release --bin load -- [SECONDS] [CLIENTS]`, in `tower-tests`. Beside them the same
-//! runtime sleeps by tokio: how late those sleeps end is the machine's share.
+//! `cargo xtask bench load [SECONDS [CLIENTS]]`. Beside them the same runtime sleeps by tokio: how
+//! late those sleeps end is the machine's share.
 
 use std::env;
 use std::time::Duration;
 
+use bench_tables::{Report, Table, column};
 use tach_core::MonotonicInstant;
 use tach_tower::{Budget, within};
 use tokio::task::JoinSet;
@@ -17,7 +18,7 @@ use tower_tests::journal::Journal;
 
 fn main() {
     let mut arguments = env::args().skip(1).map(|argument| argument.parse().expect("a number"));
-    let (seconds, clients) = (arguments.next().unwrap_or(10), arguments.next().unwrap_or(64));
+    let (seconds, clients) = (arguments.next().unwrap_or(20), arguments.next().unwrap_or(64));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(run(Duration::from_secs(seconds), clients));
 }
@@ -81,19 +82,26 @@ async fn run(time: Duration, clients: u64) {
             stats.ended_bodies()
         );
     }
-    println!("\nlater than the end of the budget    p50       p99     p99.9       max");
-    print("tokio's own sleeps, for comparison", late_sleeps);
-    print("client", late);
-    for service in ["front", "middle", "last"] {
-        print(service, outlived(service));
+    let columns = ["p50", "p99", "p99.9", "greatest"].map(|name| column(name, "ms", 1));
+    let mut table = Table::new("later than the end of the budget", columns);
+    table.row("tokio's own sleeps", quantiles(late_sleeps));
+    table.row("tach, client", quantiles(late));
+    for (service, name) in
+        [("front", "tach, first hop"), ("middle", "tach, second"), ("last", "tach, last")]
+    {
+        table.row(name, quantiles(outlived(service)));
     }
+    let mut report = Report::new();
+    report.table(table);
+    report.end();
 }
 
-fn print(name: &str, mut late: Vec<Duration>) {
+/// Returns the median and others, in milliseconds.
+fn quantiles(mut late: Vec<Duration>) -> Vec<Vec<f64>> {
     late.sort_unstable();
-    let at = |per_mille: usize| {
-        let last = late.len().saturating_sub(1);
-        late.get(last * per_mille / 1_000).copied().unwrap_or_default()
-    };
-    println!("{name:34} {:>8.2?} {:>9.2?} {:>9.2?} {:>9.2?}", at(500), at(990), at(999), at(1_000));
+    let last = late.len().saturating_sub(1);
+    let at = |per_mille: usize| late.get(last * per_mille / 1_000).map(Duration::as_secs_f64);
+    [500, 990, 999, 1_000]
+        .map(|at_rank| at(at_rank).map(|seconds| seconds * 1e3).into_iter().collect())
+        .into()
 }
