@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry::{Context, global};
 use opentelemetry::logs::{Logger, LoggerProvider};
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
+use opentelemetry::{Context, global};
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
 use tach_core::{ManualClock, UnixTime};
