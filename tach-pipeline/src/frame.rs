@@ -37,7 +37,7 @@ pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::replace;
 #[cfg(feature = "tracing")]
-pub(crate) use self::read::span::Linked;
+pub(crate) use self::read::span::{Linked, Origin};
 pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span, is_part};
 pub(crate) use self::read::{
     Fields, Frame, is_error, is_reference, length, may_set_status, references, set_time, split,

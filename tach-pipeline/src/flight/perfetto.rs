@@ -247,7 +247,7 @@ fn name_thread<'a>(threads: &mut BTreeMap<u64, &'a str>, site: &Site<'a>) {
 
 impl<'a> Shown<'a> {
     fn new(span: Span<'a>) -> Self {
-        let parent = span.begin().map_or(0, |start| start.parent);
+        let parent = span.parent();
         let start = span.start.as_nanos();
         let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
         let slice = Slice { id: span.context.span, parent, start, end, thread: None };

@@ -12,7 +12,7 @@ use tracing_core::span::Attributes;
 use super::spans::is_chosen;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{RecordKind, Time, Writer};
+use crate::frame::{Origin, RecordKind, Time, Writer};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
@@ -29,11 +29,41 @@ const KIND: &str = "otel.kind";
 #[derive(Default)]
 pub(super) struct Surroundings {
     /// The span that was made current after the thread entered its innermost span.
-    pub(super) foreign: Option<Foreign>,
+    pub(super) attached: Option<Attached>,
     /// Whether the span becomes the current one when it is entered.
     pub(super) is_active: bool,
     /// The context, if the span is active or there is baggage.
     values: Option<Context>,
+}
+
+/// A span that is current, and that the thread has not entered.
+pub(super) enum Attached {
+    /// An open span of the same pipeline.
+    Own(SpanContext),
+    Foreign(Foreign),
+}
+
+impl Surroundings {
+    /// Returns the span of the pipeline that contains the span. `parent` is the one that the thread
+    /// is in.
+    #[inline]
+    pub(super) fn parent(&self, parent: Option<SpanContext>) -> Option<SpanContext> {
+        match &self.attached {
+            // In one trace, the context is that of a span around the one that the thread is in:
+            // only spans at the boundary of a service are in contexts.
+            Some(Attached::Own(own)) if parent.is_none_or(|it| it.trace != own.trace) => Some(*own),
+            _ => parent,
+        }
+    }
+
+    /// Takes the parent that no pipeline has, or another one.
+    #[inline]
+    pub(super) fn take_foreign(&mut self) -> Option<Foreign> {
+        match self.attached.take()? {
+            Attached::Foreign(foreign) => Some(foreign),
+            Attached::Own(_) => None,
+        }
+    }
 }
 
 impl Shared {
@@ -54,23 +84,31 @@ impl Shared {
         }
         let seen = current::seen(self.id);
         let surroundings = active::with_current(|context| {
-            let foreign = foreign(context, seen);
+            let attached = self.attached(context, seen);
             let values = (is_active || has_baggage(context)).then(|| context.clone());
-            Surroundings { foreign, is_active, values }
+            Surroundings { attached, is_active, values }
         });
         surroundings.unwrap_or(none)
     }
-}
 
-/// Returns the span of `context`, unless that is `seen` or a span of this thread's.
-#[inline]
-fn foreign(context: &Context, seen: u64) -> Option<Foreign> {
-    let span = context.span();
-    let ids = ids(span.span_context())?;
-    if ids.span == seen || current::is_in(ids.span) {
-        return None;
+    /// Returns the span of `context`, unless that is `seen` or a span of this thread's.
+    #[inline]
+    fn attached(&self, context: &Context, seen: u64) -> Option<Attached> {
+        let span = context.span();
+        let ids = ids(span.span_context())?;
+        if ids.span == seen || current::is_in(ids.span) {
+            return None;
+        }
+        let own = self.own(context).map(Attached::Own);
+        own.or_else(|| Foreign::from_span(span.span_context()).map(Attached::Foreign))
     }
-    Foreign::from_span(span.span_context())
+
+    /// Returns the ids of the current span of a context, if it is an open one of this pipeline.
+    fn own(&self, context: &Context) -> Option<SpanContext> {
+        let (key, span) = otel::own(context, self.id)?;
+        let open = self.contexts.as_ref()?.get_unheld(key)?;
+        (open.span == span).then_some(open)
+    }
 }
 
 /// Enters a span, which becomes the current one of `opentelemetry` if it is active.
@@ -121,7 +159,8 @@ impl Pipeline {
         values: &Context,
     ) -> Context {
         let state = contexts.states.get(context.span);
-        values.with_span(Span::new(self, key, context, state.as_deref()))
+        let span = Span::new(self, key, context, state.as_deref());
+        otel::with_own(values, self.shared().id, key, span)
     }
 
     /// Changes the context of an open span that was moved to another trace, or whose values are
@@ -171,8 +210,9 @@ impl Pipeline {
         if find().is_none() {
             return Err(Error::parent("no pipeline sends the span"));
         }
-        if let Some(Foreign { span, is_remote }) = Foreign::of(parent) {
-            if !self.set_remote_parent(key, metadata, &span, is_remote) {
+        if let Some(Foreign { span, origin }) = Foreign::of(parent) {
+            let origin = if shared.own(parent).is_some() { Origin::Own } else { origin };
+            if !self.set_elsewhere(key, metadata, &span, origin) {
                 return Err(Error::parent("the span has one that was set before"));
             }
         }
@@ -210,9 +250,9 @@ impl Pipeline {
         linked: &trace::SpanContext,
         attributes: &[KeyValue],
     ) {
-        let Some(Foreign { span, is_remote }) = Foreign::from_span(linked) else { return };
+        let Some(Foreign { span, origin }) = Foreign::from_span(linked) else { return };
         self.log_part(key, RecordKind::Link, |to| {
-            span.write(to, is_remote);
+            span.write(to, origin);
             fields(to, attributes.iter());
         });
     }

@@ -5,6 +5,7 @@ use tracing::Span;
 use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
+use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
@@ -106,8 +107,9 @@ pub trait SpanExt: sealed::Sealed {
 impl SpanExt for Span {
     fn set_remote_parent(&self, parent: &TraceContext) -> bool {
         let Some(metadata) = self.metadata() else { return false };
-        let set =
-            |pipeline: &Pipeline, key| pipeline.set_remote_parent(key, metadata, parent, true);
+        let set = |pipeline: &Pipeline, key| {
+            pipeline.set_elsewhere(key, metadata, parent, Origin::Remote)
+        };
         with(self, set).unwrap_or(false)
     }
 

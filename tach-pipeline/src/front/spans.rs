@@ -7,7 +7,7 @@ use tracing_core::{Event, Metadata};
 use super::tracing::{Chosen, Visitor, key, level, place};
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, RecordKind, Writer};
+use crate::frame::{Linked, Origin, RecordKind, Writer};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
@@ -41,19 +41,19 @@ impl Pipeline {
         let key = self.key(id);
         let parent = attributes.parent().map(|id| self.key(id));
         let parent = shared.parent(parent, attributes.is_contextual());
-        let elsewhere =
-            if parent.is_none() { remote::get().map(|span| (span, true)) } else { None };
         #[cfg(feature = "opentelemetry")]
         let mut surroundings = shared.surroundings(attributes);
         #[cfg(feature = "opentelemetry")]
-        let is_active = surroundings.is_active;
-        #[cfg(feature = "opentelemetry")]
-        let elsewhere = elsewhere.or_else(|| {
-            let foreign = surroundings.foreign.take()?;
-            Some((foreign.span, foreign.is_remote))
-        });
+        let (parent, is_active) = (surroundings.parent(parent), surroundings.is_active);
         #[cfg(not(feature = "opentelemetry"))]
         let is_active = false;
+        let remote = if parent.is_none() { remote::get() } else { None };
+        let elsewhere = remote.map(|span| (span, Origin::Remote));
+        #[cfg(feature = "opentelemetry")]
+        let elsewhere = elsewhere.or_else(|| {
+            let foreign = surroundings.take_foreign()?;
+            Some((foreign.span, foreign.origin))
+        });
         let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
         let context = SpanContext::new(origin, shared.id, |trace| {
@@ -80,8 +80,8 @@ impl Pipeline {
                 to.trace_state(state);
             }
         });
-        if let Some((span, is_remote)) = &elsewhere {
-            self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *is_remote));
+        if let Some((span, origin)) = &elsewhere {
+            self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *origin));
         }
     }
 
@@ -155,23 +155,22 @@ impl Pipeline {
         let contexts = self.shared().contexts.as_ref();
         let linked = contexts.and_then(|contexts| contexts.get_unheld(follows));
         if let Some(linked) = linked {
-            let linked = Linked { context: linked, is_remote: false };
+            let linked = Linked { context: linked, origin: Origin::Own };
             self.log_part(key, RecordKind::Link, |to| to.link(linked));
         }
     }
 
     pub(super) fn link_to(&self, key: Key, linked: &TraceContext) {
-        self.log_part(key, RecordKind::Link, |to| linked.write(to, true));
+        self.log_part(key, RecordKind::Link, |to| linked.write(to, Origin::Remote));
     }
 
-    /// Sets the parent of an open span, which is no span of the pipeline. Returns whether it is
-    /// set.
-    pub(super) fn set_remote_parent(
+    /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
+    pub(super) fn set_elsewhere(
         &self,
         key: Key,
         metadata: &'static Metadata<'static>,
         parent: &TraceContext,
-        is_remote: bool,
+        origin: Origin,
     ) -> bool {
         let shared = self.shared();
         let Some(contexts) = shared.contexts.as_ref().filter(|_| shared.wanted.spans) else {
@@ -195,7 +194,7 @@ impl Pipeline {
                 // Its fields were not recorded when it started.
                 self.log_start(metadata, after, None, |_| {});
             }
-            self.log_part_of(after, RecordKind::Parent, |to| parent.write(to, is_remote));
+            self.log_part_of(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use opentelemetry::trace::{self, Link, SpanBuilder};
 use opentelemetry::{Context, KeyValue, Value};
 
+use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{self, Foreign, Span, has_baggage};
@@ -123,7 +124,8 @@ impl Tracer {
     fn set_parent(&self, started: &Started, parent: &Context) {
         let is_given = Foreign::of(parent).is_some_and(|parent| {
             let is_known = [started.parent, started.around].contains(&parent.span.span_id());
-            !is_known && (parent.is_remote || parent.span.trace_id() != started.ids.trace)
+            !is_known
+                && (parent.origin == Origin::Remote || parent.span.trace_id() != started.ids.trace)
         });
         if is_given {
             // A parent that was set by the pipeline's own methods stays.

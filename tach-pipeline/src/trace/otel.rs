@@ -14,7 +14,9 @@ pub(crate) use self::span::Span;
 use self::started::Started;
 use super::SpanContext;
 use super::by_span::BySpan;
+use super::key::Key;
 use super::w3c::{self, TraceContext};
+use crate::frame::Origin;
 
 /// The contexts of open spans. To enter an active one takes the lock of its part of a [`BySpan`].
 pub(crate) struct Kept {
@@ -81,6 +83,26 @@ impl Kept {
     }
 }
 
+/// The span of a pipeline that is the current one in a context.
+struct Own {
+    pipeline: u64,
+    key: Key,
+    span: u64,
+}
+
+/// Returns `values` with a span of a pipeline as the current one.
+pub(crate) fn with_own(values: &Context, pipeline: u64, key: Key, span: Span) -> Context {
+    let own = Own { pipeline, key, span: number(trace::Span::span_context(&span)) };
+    values.with_value(own).with_span(span)
+}
+
+/// Returns the key and the id of the current span of a context, if it is one of this pipeline.
+pub(crate) fn own(context: &Context, pipeline: u64) -> Option<(Key, u64)> {
+    // The value stays when another span becomes the current one.
+    let own = context.get::<Own>().filter(|own| own.span == current_id(context))?;
+    (own.pipeline == pipeline).then_some((own.key, own.span))
+}
+
 pub(crate) fn has_baggage(context: &Context) -> bool {
     !context.baggage().is_empty()
 }
@@ -88,7 +110,7 @@ pub(crate) fn has_baggage(context: &Context) -> bool {
 /// A span that is the current one of `opentelemetry`, and no span of a pipeline.
 pub(crate) struct Foreign {
     pub(crate) span: TraceContext,
-    pub(crate) is_remote: bool,
+    pub(crate) origin: Origin,
 }
 
 impl Foreign {
@@ -101,7 +123,8 @@ impl Foreign {
         let ids = ids(span)?;
         let state = span.trace_state().header();
         let state = (!state.is_empty()).then(|| Arc::from(w3c::shortened(state)));
-        Some(Self { span: TraceContext::of(ids, state), is_remote: span.is_remote() })
+        let origin = if span.is_remote() { Origin::Remote } else { Origin::Local };
+        Some(Self { span: TraceContext::of(ids, state), origin })
     }
 }
 

@@ -7,7 +7,7 @@ use tach_core::UnixTime;
 
 use super::SpanContext;
 use super::status::{Code, Status};
-use crate::frame::{self, Frame, RecordKind, SpanPart, Start, What};
+use crate::frame::{self, Frame, Linked, Origin, RecordKind, SpanPart, Start, What};
 
 #[cfg(test)]
 std::thread_local! {
@@ -86,20 +86,27 @@ impl<'a> Span<'a> {
 
     /// Returns whether no span of the pipeline contains the span in its trace.
     pub(crate) fn is_local_root(&self) -> bool {
-        self.begin().is_none_or(|start| start.parent == 0) || self.has_parent_elsewhere()
+        self.parent() == 0
     }
 
-    /// Returns whether the parent is a span of another process, or one that no span of the pipeline
-    /// contains.
-    fn has_parent_elsewhere(&self) -> bool {
-        let mut parts = self.records().filter_map(|record| {
-            frame::is_part(record, RecordKind::Parent).then(|| SpanPart::read(record)).flatten()
-        });
-        parts.any(|part| match part.what {
-            What::Parent(parent) => {
-                parent.is_remote || self.began_in() != Some(parent.context.trace)
-            }
-            _ => false,
+    /// Returns the id of the pipeline's span that contains the span in its trace, or zero.
+    pub(crate) fn parent(&self) -> u64 {
+        let at_start = self.begin().map_or(0, |start| start.parent);
+        match self.set_parent() {
+            Some(Linked { context, origin: Origin::Own }) => context.span,
+            Some(Linked { origin: Origin::Remote, .. }) => 0,
+            // Within a span of the pipeline, if it is of the same trace.
+            Some(Linked { context, .. }) if self.began_in() != Some(context.trace) => 0,
+            _ => at_start,
+        }
+    }
+
+    /// Returns the parent that took the place of the one at the start.
+    fn set_parent(&self) -> Option<Linked> {
+        let parts = self.records().filter(|record| frame::is_part(record, RecordKind::Parent));
+        parts.last().and_then(SpanPart::read).and_then(|part| match part.what {
+            What::Parent(parent) => Some(parent),
+            _ => None,
         })
     }
 

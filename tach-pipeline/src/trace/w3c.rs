@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::{SAMPLED, SpanContext, remote};
-use crate::frame::{Linked, Writer};
+use crate::frame::{Linked, Origin, Writer};
 
 /// The length of a `traceparent` of version 0: version, trace id, span id and flags.
 const LENGTH: usize = "00-00000000000000000000000000000000-0000000000000000-00".len();
@@ -147,8 +147,8 @@ impl TraceContext {
     }
 
     /// Writes the span as a link or a parent.
-    pub(crate) fn write(&self, to: &mut Writer<'_>, is_remote: bool) {
-        to.link(Linked { context: self.context, is_remote });
+    pub(crate) fn write(&self, to: &mut Writer<'_>, origin: Origin) {
+        to.link(Linked { context: self.context, origin });
         if let Some(state) = &self.state {
             to.trace_state(state);
         }

@@ -23,7 +23,7 @@ pub(crate) enum What<'a> {
     Values,
     /// A link to this span. The fields are the link's.
     Link(Linked),
-    /// This span of another process is the parent, in place of the one at the start.
+    /// This span is the parent, in place of the one at the start.
     Parent(Linked),
     /// The span is not sampled after all.
     Discard,
@@ -34,7 +34,17 @@ pub(crate) enum What<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Linked {
     pub(crate) context: SpanContext,
-    pub(crate) is_remote: bool,
+    pub(crate) origin: Origin,
+}
+
+/// Who recorded a span that another one refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This process, as far as is known: another pipeline, or the SDK.
+    Local,
+    Remote,
+    /// The same pipeline, in which the span was open.
+    Own,
 }
 
 #[derive(Debug)]
@@ -111,8 +121,10 @@ impl<'a> SpanPart<'a> {
 impl Reader<'_> {
     fn linked(&mut self) -> Option<Linked> {
         let context = self.context()?;
-        let (is_sampled, is_remote) = self.halves()?;
+        let (is_sampled, origin) = self.halves()?;
         let context = SpanContext { is_sampled: is_sampled != 0, ..context };
-        Some(Linked { context, is_remote: is_remote != 0 })
+        let all = [Origin::Local, Origin::Remote, Origin::Own];
+        let origin = all.into_iter().find(|one| *one as u32 == origin)?;
+        Some(Linked { context, origin })
     }
 }

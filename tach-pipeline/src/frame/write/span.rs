@@ -65,8 +65,8 @@ impl<'a> Writer<'a> {
     /// [`RecordKind::Parent`].
     pub(crate) fn link(&mut self, linked: Linked) {
         self.ids(linked.context);
-        let (is_sampled, is_remote) = (linked.context.is_sampled, linked.is_remote);
-        let flags = u64::from(is_sampled) | u64::from(is_remote) << u32::BITS;
+        let (is_sampled, origin) = (linked.context.is_sampled, linked.origin);
+        let flags = u64::from(is_sampled) | (origin as u64) << u32::BITS;
         self.to.buffer.push(&flags.to_le_bytes());
     }
 

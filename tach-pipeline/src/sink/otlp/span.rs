@@ -13,7 +13,7 @@ use tach_log::{Chain, Value};
 
 use super::attributes::Attributes;
 use super::scope::in_scope;
-use crate::frame::{Frame, Linked, Start, TRACE_STATE, What};
+use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
 use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 use crate::trace::span::{Dropped, Item, Span};
@@ -167,7 +167,7 @@ impl<'a> Own<'a> {
                         }
                         What::Parent(parent) => {
                             self.parent = parent.context.span;
-                            self.is_parent_remote = parent.is_remote;
+                            self.is_parent_remote = parent.origin == Origin::Remote;
                             self.trace_state.clear();
                         }
                         _ => {}
@@ -323,7 +323,11 @@ fn flags(is_sampled: bool, is_remote: bool) -> u32 {
 /// Appends the fields of a `Link`.
 fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields, limits: AttributeLimits) {
     ids(to, linked.context);
-    fixed_32(to, field::LINK_FLAGS, flags(linked.context.is_sampled, linked.is_remote));
+    fixed_32(
+        to,
+        field::LINK_FLAGS,
+        flags(linked.context.is_sampled, linked.origin == Origin::Remote),
+    );
     let mut attributes = Attributes::new(field::LINK_ATTRIBUTES, limits);
     let visited = fields.visit(&mut |key, value| {
         match (key, value) {

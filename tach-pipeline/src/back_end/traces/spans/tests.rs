@@ -2,7 +2,7 @@ use tach_log::Value;
 
 use super::*;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, Scratch, Writer};
+use crate::frame::{Linked, Origin, Scratch, Writer};
 use crate::level::Level;
 use crate::trace::Around;
 use crate::trace::key::Key;
@@ -167,7 +167,7 @@ fn what_a_span_has_no_room_for_is_counted() {
         machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
         let mut scratch = Scratch::new();
         let mut to = Writer::begin_part(&mut scratch, unix(12), RecordKind::Link, context(2));
-        to.link(Linked { context: context(9), is_remote: false });
+        to.link(Linked { context: context(9), origin: Origin::Local });
         to.field(MaybeStatic::Static("key"), Value::Str(&text));
         to.end();
         machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId::of(1));
@@ -180,7 +180,7 @@ fn what_a_span_has_no_room_for_is_counted() {
     (open.dropped, open.events) = (most, MOST_EVENTS);
     machine.event(2, 15);
     machine.part(RecordKind::Link, 2, |to| {
-        to.link(Linked { context: context(9), is_remote: false });
+        to.link(Linked { context: context(9), origin: Origin::Local });
         to.field(MaybeStatic::Static("key"), Value::Str(&text));
     });
     assert_eq!(machine.spans.open[&2].dropped, most);
@@ -215,7 +215,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
     set_status(&mut machine, 512);
     let parent = SpanContext { trace: 2, span: 3, is_sampled: true };
     machine.part(RecordKind::Parent, 1, |to| {
-        to.link(Linked { context: parent, is_remote: true });
+        to.link(Linked { context: parent, origin: Origin::Remote });
         to.field(MaybeStatic::Static("otel.trace_state"), Value::Str(&text[..RESERVED]));
     });
     set_status(&mut machine, 512);
