@@ -690,3 +690,82 @@ fn a_context_does_not_keep_the_pipeline() {
     assert!(!context.span().is_recording());
     context.span().set_attribute(KeyValue::new("late", 1));
 }
+
+/// A span whose parent came by a context of the pipeline's own span, on another thread.
+#[test]
+fn a_child_by_the_context_of_an_open_span_is_in_its_trace() {
+    let with_tail = |builder: Builder| builder.tail(Tail::ratio(0.0));
+    for set_parent in [false, true] {
+        let spans = spans_of(with_tail, || {
+            let root = tracing::info_span!("root", otel.kind = "server");
+            let context = root.context();
+            let dispatch = tracing::dispatcher::get_default(Clone::clone);
+            let child = move || {
+                tracing::dispatcher::with_default(&dispatch, || {
+                    if set_parent {
+                        tracing::info_span!("child").set_parent(context).unwrap();
+                    } else {
+                        let _attached = context.attach();
+                        drop(tracing::info_span!("child"));
+                    }
+                });
+            };
+            thread::spawn(child).join().unwrap();
+            // Long enough for the back end to decide about the child, if it were a root.
+            thread::sleep(Duration::from_millis(100));
+            root.in_scope(|| tracing::error!("late"));
+        });
+        let (root, child) = (&spans["root"], &spans["child"]);
+        assert_eq!(ids(child), (trace(root), id(&child.span_id), id(&root.span_id)));
+        assert_eq!(child.flags, LOCAL);
+    }
+}
+
+/// As a task that was spawned with the context of its request, within a span of the request.
+#[test]
+fn the_context_of_an_outer_span_hides_no_inner_one() {
+    let spans = spans(|| {
+        let request = tracing::info_span!("request", otel.kind = "server");
+        let handler = request.in_scope(|| tracing::info_span!("handler"));
+        let context = request.context();
+        handler.in_scope(|| {
+            let _attached = context.attach();
+            drop(tracing::info_span!("inner"));
+            // The span of another trace is a parent.
+            let other = tracing::info_span!(parent: None, "other", otel.kind = "consumer");
+            let _attached = other.context().attach();
+            drop(tracing::info_span!("of other"));
+        });
+    });
+    assert_eq!(spans["inner"].parent_span_id, spans["handler"].span_id);
+    assert_eq!(spans["of other"].parent_span_id, spans["other"].span_id);
+    assert_eq!(trace(&spans["of other"]), trace(&spans["other"]));
+}
+
+#[test]
+fn suppressed_telemetry_is_not_recorded() {
+    let spans = spans(|| {
+        let _around = tracing::info_span!("around").entered();
+        let suppressed = Context::enter_telemetry_suppressed_scope();
+        tracing::info_span!("exporter").in_scope(|| drop(tracing::info_span!("its request")));
+        drop(suppressed);
+        drop(tracing::info_span!("after"));
+    });
+    let mut names: Vec<_> = spans.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["after", "around"]);
+}
+
+#[test]
+fn ok_is_the_final_status() {
+    let spans = spans(|| {
+        let span = tracing::info_span!("span", otel.kind = "server");
+        span.set_status(Status::error("early"));
+        span.set_status(Status::Ok);
+        span.set_status(Status::error("late"));
+        span.context().span().set_status(Status::error("later"));
+        span.in_scope(|| tracing::error!("last"));
+    });
+    let status = spans["span"].status.clone().unwrap();
+    assert_eq!((status.code, &*status.message), (1, ""));
+}

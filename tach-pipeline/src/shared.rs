@@ -8,6 +8,7 @@ pub(crate) mod wake;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
@@ -26,9 +27,14 @@ use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 use crate::trace::sampling::Sampling;
 use crate::trace::{Around, Contexts, SpanContext, current};
+use crate::unlocked::to_stderr;
 
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
+
+/// The pauses between tries when the process ends.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Numbers pipelines, so that a thread finds its queue of each.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -269,9 +275,34 @@ impl Shared {
         self.flush_because(Why::Asked, timeout)
     }
 
-    /// Like [`flush`](Self::flush), when the process seems to end.
+    /// Like [`flush`](Self::flush), when the process seems to end. A collector that fails is tried
+    /// again until then: it may be starting.
     pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
-        self.flush_because(Why::ProcessEnds, timeout)
+        let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            let flushed = self.flush_because(Why::ProcessEnds, left);
+            let left = timeout.saturating_sub(start.elapsed());
+            if flushed.is_ok() || !self.waits_for_collector() || left <= pause {
+                return flushed;
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Returns whether there is something left that a collector may still take.
+    fn waits_for_collector(&self) -> bool {
+        let is_able = self.process.is_current() && !self.waker.is_back_end();
+        is_able && self.counts.sinks.iter().any(|sink| sink.is_remote && sink.waiting() > 0)
+    }
+
+    /// Prints how many records wait for each sink. If the process ends now, they are lost.
+    pub(crate) fn print_waiting(&self) {
+        for sink in self.counts.sinks.iter().filter(|sink| sink.waiting() > 0) {
+            let (count, name) = (sink.waiting(), &sink.name);
+            to_stderr(format_args!("{count} records for {name} were not written in time"));
+        }
     }
 
     fn flush_because(&self, why: Why, timeout: Duration) -> Result<(), Error> {

@@ -120,6 +120,7 @@ pub struct SinkStats {
     written: u64,
     bytes: u64,
     dropped: u64,
+    waiting: u64,
     failures: u64,
     last_error: Option<Arc<String>>,
 }
@@ -180,6 +181,21 @@ impl SinkStats {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Returns about how many records, or spans, wait for the writer: they are neither written nor
+    /// lost yet.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].waiting(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.waiting
     }
 
     /// Returns how often writing, flushing or opening the sink has failed. The records of a failed
@@ -260,6 +276,10 @@ pub(crate) struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct SinkCounts {
     pub(crate) name: String,
+    /// Whether writing may fail for a while, as sending to another machine does.
+    pub(crate) is_remote: bool,
+    /// Everything that came for the sink, whether it is written, dropped or waiting.
+    pub(crate) taken: Count,
     pub(crate) written: Count,
     pub(crate) bytes: Count,
     pub(crate) dropped: Count,
@@ -271,8 +291,14 @@ pub(crate) struct SinkCounts {
 }
 
 impl SinkCounts {
-    pub(crate) fn new(name: String) -> Self {
-        Self { name, ..Self::default() }
+    pub(crate) fn new(name: String, is_remote: bool) -> Self {
+        Self { name, is_remote, ..Self::default() }
+    }
+
+    pub(crate) fn waiting(&self) -> u64 {
+        // The back end counts what it takes before anything of it is written or dropped.
+        let done = self.written.get() + self.dropped.get();
+        self.taken.get().saturating_sub(done)
     }
 
     pub(crate) fn failed(&self, error: &dyn core::fmt::Display) {
@@ -286,6 +312,7 @@ impl SinkCounts {
             written: self.written.get(),
             bytes: self.bytes.get(),
             dropped: self.dropped.get(),
+            waiting: self.waiting(),
             failures: self.failures.get(),
             last_error: self.last_error.load_full(),
         }

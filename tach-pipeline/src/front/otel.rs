@@ -75,20 +75,24 @@ impl Shared {
             && (self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
+    /// Returns `None` if the context suppresses telemetry, as the exporters of an SDK have it for
+    /// the spans of their own clients.
     #[inline]
-    pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Surroundings {
+    pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Option<Surroundings> {
         let is_active = self.activates(attributes.metadata());
-        let none = Surroundings { is_active, ..Surroundings::default() };
-        if !attributes.is_contextual() {
-            return none;
-        }
         let seen = current::seen(self.id);
         let surroundings = active::with_current(|context| {
+            if context.is_telemetry_suppressed() {
+                return None;
+            }
+            if !attributes.is_contextual() {
+                return Some(Surroundings { is_active, ..Surroundings::default() });
+            }
             let attached = self.attached(context, seen);
             let values = (is_active || has_baggage(context)).then(|| context.clone());
-            Surroundings { attached, is_active, values }
+            Some(Surroundings { attached, is_active, values })
         });
-        surroundings.unwrap_or(none)
+        surroundings.unwrap_or_else(|| Some(Surroundings { is_active, ..Surroundings::default() }))
     }
 
     /// Returns the span of `context`, unless that is `seen` or a span of this thread's.
@@ -229,58 +233,58 @@ impl Pipeline {
         }
     }
 
-    pub(crate) fn set_attributes(&self, key: Key, attributes: &[KeyValue]) {
-        self.log_values(key, |to, chosen| {
+    pub(crate) fn set_attributes(&self, span: SpanContext, attributes: &[KeyValue]) {
+        self.log_values(span, |to, chosen| {
             let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
             fields(to, attributes.iter().filter(is_chosen));
         });
     }
 
-    pub(crate) fn set_otel_status(&self, key: Key, status: &Status) {
+    pub(crate) fn set_otel_status(&self, span: SpanContext, status: &Status) {
         match status {
             Status::Unset => {}
-            Status::Ok => self.set_status(key, Ok(())),
-            Status::Error { description } => self.set_status(key, Err(description)),
+            Status::Ok => self.set_status(span, Ok(())),
+            Status::Error { description } => self.set_status(span, Err(description)),
         }
     }
 
     pub(crate) fn link_to_otel(
         &self,
-        key: Key,
+        span: SpanContext,
         linked: &trace::SpanContext,
         attributes: &[KeyValue],
     ) {
-        let Some(Foreign { span, origin }) = Foreign::from_span(linked) else { return };
-        self.log_part(key, RecordKind::Link, |to| {
-            span.write(to, origin);
+        let Some(Foreign { span: linked, origin }) = Foreign::from_span(linked) else { return };
+        self.log_part_of(span, RecordKind::Link, |to| {
+            linked.write(to, origin);
             fields(to, attributes.iter());
         });
     }
 
-    /// Returns whether `span` is an open one of this pipeline.
-    pub(crate) fn is_open(&self, span: &trace::SpanContext) -> bool {
-        let contexts = self.shared().contexts.as_ref();
-        let open = || contexts.map(Contexts::spans).unwrap_or_default();
-        !span.is_remote() && ids(span).is_some_and(|ids| open().contains(&ids.span))
+    /// Returns whether `span` is an open one that the layer of `tracing-opentelemetry` has seen.
+    pub(crate) fn is_in_layer(&self, span: &trace::SpanContext) -> bool {
+        let Some(contexts) = self.shared().contexts.as_ref() else { return false };
+        !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
     }
 
     /// Adds an event to an open span, and to no sink of events. Without a `time`, it is now.
     pub(crate) fn add_event(
         &self,
-        key: Key,
+        span: SpanContext,
         name: &str,
         time: Option<SystemTime>,
         attributes: &[KeyValue],
     ) {
         let shared = self.shared();
-        let known = shared.contexts.as_ref().and_then(|contexts| contexts.get(key));
-        let Some(context) = known.filter(|context| context.is_sampled) else { return };
+        if !span.is_sampled {
+            return;
+        }
         let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
         let time = given.unwrap_or_else(|| shared.clock_time());
         thread::log(shared, |scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             fields(&mut to, attributes.iter());
-            to.around(context);
+            to.around(span);
             to.end();
         });
     }

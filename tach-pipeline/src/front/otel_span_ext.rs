@@ -7,7 +7,7 @@ use opentelemetry::trace::{SpanContext, Status};
 use opentelemetry::{Context, Key, KeyValue, Value};
 use tracing::Span;
 
-use super::span_ext::{sealed, with};
+use super::span_ext::{sealed, with, with_ids};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 
@@ -166,7 +166,7 @@ impl OpenTelemetrySpanExt for Span {
     }
 
     fn add_link_with_attributes(&self, linked: SpanContext, attributes: Vec<KeyValue>) {
-        with(self, |pipeline, key| pipeline.link_to_otel(key, &linked, &attributes));
+        with_ids(self, |pipeline, span| pipeline.link_to_otel(span, &linked, &attributes));
     }
 
     fn context(&self) -> Context {
@@ -175,15 +175,15 @@ impl OpenTelemetrySpanExt for Span {
 
     fn set_attribute(&self, key: impl Into<Key>, value: impl Into<Value>) {
         let attribute = KeyValue::new(key, value);
-        with(self, |pipeline, key| pipeline.set_attributes(key, &[attribute]));
+        with_ids(self, |pipeline, span| pipeline.set_attributes(span, &[attribute]));
     }
 
     fn set_status(&self, status: Status) {
-        with(self, |pipeline, key| pipeline.set_otel_status(key, &status));
+        with_ids(self, |pipeline, span| pipeline.set_otel_status(span, &status));
     }
 
     fn add_event(&self, name: impl Into<Cow<'static, str>>, attributes: Vec<KeyValue>) {
-        with(self, |pipeline, key| pipeline.add_event(key, &name.into(), None, &attributes));
+        with_ids(self, |pipeline, span| pipeline.add_event(span, &name.into(), None, &attributes));
     }
 
     fn add_event_with_timestamp(
@@ -193,6 +193,6 @@ impl OpenTelemetrySpanExt for Span {
         attributes: Vec<KeyValue>,
     ) {
         let time = Some(time);
-        with(self, |pipeline, key| pipeline.add_event(key, &name.into(), time, &attributes));
+        with_ids(self, |pipeline, span| pipeline.add_event(span, &name.into(), time, &attributes));
     }
 }

@@ -7,6 +7,7 @@ use tracing_core::span::Id;
 
 use crate::frame::Origin;
 use crate::pipeline::Pipeline;
+use crate::trace::SpanContext;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 
@@ -122,11 +123,11 @@ impl SpanExt for Span {
     }
 
     fn set_attribute<'a>(&self, key: &str, value: impl Into<Value<'a>>) {
-        with(self, |pipeline, span| pipeline.set_fields(span, &[(key, value.into())]));
+        with_ids(self, |pipeline, span| pipeline.set_fields(span, &[(key, value.into())]));
     }
 
     fn set_status(&self, status: Result<(), &str>) {
-        with(self, |pipeline, key| pipeline.set_status(key, status));
+        with_ids(self, |pipeline, span| pipeline.set_status(span, status));
     }
 }
 
@@ -137,6 +138,11 @@ pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, Key) -> R) -> Optio
         Some(f(pipeline, pipeline.key(id)))
     };
     span.with_subscriber(f).flatten()
+}
+
+/// Calls `f` with the span's pipeline and the span's ids, if a pipeline has the span.
+pub(super) fn with_ids(span: &Span, f: impl FnOnce(&Pipeline, SpanContext)) {
+    with(span, |pipeline, key| pipeline.context(key).map(|span| f(pipeline, span)));
 }
 
 pub(super) mod sealed {

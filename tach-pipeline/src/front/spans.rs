@@ -42,7 +42,7 @@ impl Pipeline {
         let parent = attributes.parent().map(|id| self.key(id));
         let parent = shared.parent(parent, attributes.is_contextual());
         #[cfg(feature = "opentelemetry")]
-        let mut surroundings = shared.surroundings(attributes);
+        let Some(mut surroundings) = shared.surroundings(attributes) else { return };
         #[cfg(feature = "opentelemetry")]
         let (parent, is_active) = (surroundings.parent(parent), surroundings.is_active);
         #[cfg(not(feature = "opentelemetry"))]
@@ -126,7 +126,8 @@ impl Pipeline {
     }
 
     pub(super) fn record_values(&self, key: Key, values: &Record<'_>) {
-        self.log_values(key, |to, chosen| match chosen {
+        let Some(span) = self.context(key) else { return };
+        self.log_values(span, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
             Some(chosen) => values.record(&mut Chosen::new(Visitor::of_span(to), chosen)),
         });
@@ -137,10 +138,9 @@ impl Pipeline {
     #[inline]
     pub(super) fn log_values(
         &self,
-        key: Key,
+        context: SpanContext,
         write: impl FnOnce(&mut Writer<'_>, Option<&[String]>),
     ) {
-        let Some(context) = self.context(key) else { return };
         if context.is_sampled {
             self.log_record(context, RecordKind::Values, |to| write(to, None));
             return;
@@ -209,24 +209,24 @@ impl Pipeline {
         Some(TraceContext::of(context, contexts.states.get(context.span)))
     }
 
-    pub(super) fn set_status(&self, key: Key, status: Result<(), &str>) {
+    pub(super) fn set_status(&self, span: SpanContext, status: Result<(), &str>) {
         let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
         let fields = [
             ("otel.status_code", code),
             ("otel.status_description", Value::Str(status.err().unwrap_or_default())),
         ];
         let count = if status.is_ok() { 1 } else { 2 };
-        self.set_fields(key, &fields[..count]);
+        self.set_fields(span, &fields[..count]);
     }
 
-    pub(super) fn set_fields(&self, key: Key, fields: &[(&str, Value<'_>)]) {
-        self.log_values(key, |to, chosen| {
+    pub(super) fn set_fields(&self, span: SpanContext, fields: &[(&str, Value<'_>)]) {
+        self.log_values(span, |to, chosen| {
             let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
             fields.for_each(|field| set_field(to, *field));
         });
     }
 
-    fn context(&self, key: Key) -> Option<SpanContext> {
+    pub(super) fn context(&self, key: Key) -> Option<SpanContext> {
         self.shared().contexts.as_ref().and_then(|contexts| contexts.get(key))
     }
 
@@ -273,7 +273,7 @@ impl Pipeline {
 
     /// Logs a part of a span with these ids, if the span is sampled.
     #[inline]
-    fn log_part_of(
+    pub(super) fn log_part_of(
         &self,
         context: SpanContext,
         kind: RecordKind,

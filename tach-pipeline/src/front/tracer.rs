@@ -99,21 +99,21 @@ impl Tracer {
         let started = contexts.otel.started(u64::from_ne_bytes(mark.to_ne_bytes()))?;
         let key = started.key;
         self.set_parent(&started, parent);
+        let ids = contexts.get(key).filter(|ids| ids.span == started.ids.span)?;
         let own = |attribute: &KeyValue| otel::span::is_added(started.metadata, attribute);
         let added: Vec<_> = attributes.into_iter().skip(1).filter(own).collect();
         if !added.is_empty() {
-            self.pipeline.set_attributes(key, &added);
+            self.pipeline.set_attributes(ids, &added);
         }
         for Link { span_context, attributes, .. } in builder.links.unwrap_or_default() {
             // The pipeline has recorded `follows_from` itself.
-            if !self.pipeline.is_open(&span_context) {
-                self.pipeline.link_to_otel(key, &span_context, &attributes);
+            if !self.pipeline.is_in_layer(&span_context) {
+                self.pipeline.link_to_otel(ids, &span_context, &attributes);
             }
         }
         for event in builder.events.unwrap_or_default() {
-            self.pipeline.add_event(key, &event.name, Some(event.timestamp), &event.attributes);
+            self.pipeline.add_event(ids, &event.name, Some(event.timestamp), &event.attributes);
         }
-        let ids = contexts.get(key).filter(|ids| ids.span == started.ids.span)?;
         let state = contexts.states.get(ids.span);
         let span = Span::new(&self.pipeline, key, ids, state.as_deref());
         Some(span.with_fields(started.metadata))

@@ -38,8 +38,7 @@ pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
     });
 }
 
-/// Removes the pipeline from the list. A flush of it has timed out, and another would only delay
-/// the exit.
+/// Removes the pipeline from the list: a flush at the end has failed, and took its time.
 pub(crate) fn give_up(pipeline: &Shared) {
     change(|all| {
         all.retain(|one| !core::ptr::eq(one.pipeline.as_ptr(), pipeline));
@@ -62,7 +61,9 @@ extern "C" fn flush_all() {
         // All pipelines share the time, so stalled sinks delay the exit once.
         let left = timeout.saturating_sub(start.elapsed());
         if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
-            let _too_late_to_report = pipeline.flush_at_end(left);
+            if pipeline.flush_at_end(left).is_err() {
+                pipeline.print_waiting();
+            }
         }
     }
 }

@@ -13,11 +13,13 @@ use crate::unlocked::to_stderr;
 ///
 /// It dereferences to its pipeline, so `guard.clone()` is a [`Pipeline`], such as for a subscriber.
 ///
-/// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, nothing is lost without
-/// it, but only the guard reports that something could not be written.
+/// The guard waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets. A
+/// collector of OpenTelemetry that can't be reached, or asks for a later try, is tried again until
+/// then. If something can't be written, the guard prints the reason and the number of records to
+/// stderr. The pipeline works on while it has handles.
 ///
-/// It waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets, and
-/// reports a failure on stderr. The pipeline works on while it has handles.
+/// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, the exit of the process
+/// does the same without a guard.
 ///
 /// # Examples
 ///
@@ -70,13 +72,13 @@ impl Deref for Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(error) = self.pipeline.shared().flush_at_end(self.timeout) {
+            // Another try would only delay the exit.
             #[cfg(unix)]
-            if error.is_timeout() {
-                exit::give_up(self.pipeline.shared());
-            }
+            exit::give_up(self.pipeline.shared());
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));
             }
+            self.pipeline.shared().print_waiting();
         }
     }
 }

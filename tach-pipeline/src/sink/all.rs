@@ -62,10 +62,12 @@ impl Opened {
     /// If a sink's filter can't be parsed, or its file can't be opened.
     pub(crate) fn new(sinks: Vec<Sink>, max_wait: Duration, most: usize) -> Result<Self, Error> {
         let open = |sink: Sink| {
+            let (levels, name) = (sink.filter?, sink.target.name());
+            let writer = sink.target.open()?;
             Ok(OpenSink {
-                levels: sink.filter?,
-                counts: Arc::new(SinkCounts::new(sink.target.name())),
-                writer: sink.target.open()?,
+                levels,
+                counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
+                writer,
                 formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
                 buffer_bytes: sink.buffer_bytes,
@@ -189,7 +191,7 @@ impl Sinks {
     }
 
     /// Adds a record of how many spans or durations each sink dropped, if one did.
-    fn report_dropped_spans(&mut self) {
+    fn report_dropped_spans(&mut self, is_asked: bool) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
             let what = match formatter.content {
@@ -198,7 +200,7 @@ impl Sinks {
                 Content::Durations(..) => "durations",
             };
             for stream in streams {
-                stream.take_dropped(|sink, dropped| {
+                stream.take_dropped(is_asked, |sink, dropped| {
                     let message = format!("{what} dropped while {sink} failed");
                     reports.push((dropped.to, report::dropped(dropped, dropped.to, &message)));
                 });
@@ -215,7 +217,7 @@ impl Sinks {
     /// `reopens`.
     pub(crate) fn write(&mut self, reopens: bool) {
         self.count();
-        self.report_dropped_spans();
+        self.report_dropped_spans(false);
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
                 stream.pass_on(formatter);
@@ -234,7 +236,7 @@ impl Sinks {
     /// the request to flush with that number as done, or has the threads do so.
     pub(crate) fn flush(&mut self, number: u64, reopens: bool) {
         self.count();
-        self.report_dropped_spans();
+        self.report_dropped_spans(true);
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
                 stream.pass_on_all(formatter);
@@ -258,7 +260,7 @@ impl Sinks {
     /// could not be written.
     pub(crate) fn finish(&mut self) -> Option<String> {
         self.count();
-        self.report_dropped_spans();
+        self.report_dropped_spans(true);
         let mut failure = None;
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {

@@ -1,5 +1,6 @@
 //! The events that sinks of one format and one filter write, and the writers.
 
+use core::mem;
 use std::io;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub(super) struct Stream {
     pub(super) batch: Batch,
     /// Records that were not added to the batch.
     dropped: Option<Dropped>,
+    /// Records that came, and that the sinks' counts don't have yet.
+    added: u64,
     pub(super) writers: Writers,
     /// The counts of each sink.
     pub(super) counts: Vec<Arc<SinkCounts>>,
@@ -37,8 +40,16 @@ pub(super) enum Writers {
 
 impl Stream {
     pub(super) fn new(levels: Levels, writers: Writers, reporter: Reporter) -> Self {
-        let (batch, dropped) = (Batch::new(), None);
-        Self { levels, batch, dropped, writers, counts: Vec::new(), names: String::new(), reporter }
+        Self {
+            levels,
+            batch: Batch::new(),
+            dropped: None,
+            added: 0,
+            writers,
+            counts: Vec::new(),
+            names: String::new(),
+            reporter,
+        }
     }
 
     /// Adds a sink's counts.
@@ -54,6 +65,7 @@ impl Stream {
     /// record as dropped and returns `false`.
     #[inline]
     pub(super) fn make_room(&mut self, formatter: &Formatter, time: UnixTime) -> bool {
+        self.added += 1;
         if self.batch.len() >= BATCH {
             self.pass_on(formatter);
             if self.batch.len() >= self.buffer_bytes() {
@@ -94,10 +106,12 @@ impl Stream {
     #[cold]
     fn report_dropped(&mut self, formatter: &Formatter) {
         let Some(dropped) = self.dropped.take() else { return };
+        let before = self.batch.events_left();
         if formatter.write_dropped(&dropped, &self.levels, &mut self.batch).is_err() {
             self.dropped = Some(dropped);
             return;
         }
+        self.added += (self.batch.events_left() - before) as u64;
         for counts in &self.counts {
             let (sink, count) = (Some(&*counts.name), dropped.count);
             self.reporter.report(&Incident::Dropped { sink, count });
@@ -106,13 +120,13 @@ impl Stream {
 
     /// Takes the numbers of spans that were dropped, for records of other streams: this one takes no
     /// records. `report` gets the sink's name.
-    pub(super) fn take_dropped(&mut self, mut report: impl FnMut(&str, &Dropped)) {
+    pub(super) fn take_dropped(&mut self, is_asked: bool, mut report: impl FnMut(&str, &Dropped)) {
         if let Some(dropped) = self.dropped.take() {
             report(&self.names, &dropped);
         }
         let Writers::Threads(workers) = &mut self.writers else { return };
         for worker in workers {
-            if let Some(dropped) = worker.take_dropped() {
+            if let Some(dropped) = worker.take_dropped(is_asked) {
                 report(worker.name(), &dropped);
             }
         }
@@ -121,6 +135,7 @@ impl Stream {
     /// Writes the events, or passes them to the threads that do. Some are left only by a single
     /// sink that fails.
     pub(super) fn pass_on(&mut self, formatter: &Formatter) {
+        self.count();
         match &mut self.writers {
             Writers::Here(output) => output.write(&mut self.batch),
             Writers::Threads(_) => self.hand_over(formatter, false),
@@ -156,7 +171,14 @@ impl Stream {
         if self.dropped.is_some() && formatter.takes_events() {
             self.report_dropped(formatter);
         }
+        self.count();
         self.hand_over(formatter, true);
+    }
+
+    /// Counts the records that came, before any of them is written or dropped.
+    fn count(&mut self) {
+        let added = mem::take(&mut self.added);
+        self.counts.iter().for_each(|counts| counts.taken.add(added));
     }
 
     /// Opens the files again, once the events before are written.
@@ -177,6 +199,7 @@ impl Stream {
         output.write_now(&mut self.batch)?;
         if self.dropped.is_some() {
             self.report_dropped(formatter);
+            self.count();
         }
         let Writers::Here(output) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;

@@ -22,6 +22,8 @@ use crate::stats::SinkCounts;
 
 /// How often the back end looks whether a sink makes progress.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// How often dropped records are reported while the sink works.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 /// A wait that only a notification ends. Not every platform can add a longest duration to a time.
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -35,8 +37,12 @@ pub(super) struct Worker {
     buffer_bytes: usize,
     /// Whether the sink was found to stall, and has had no room since.
     is_stalled: bool,
-    /// Records that the sink had no room for.
+    /// Records that the sink dropped, until they are reported.
     dropped: Option<Dropped>,
+    /// How many records the sink had written when it dropped one.
+    written: u64,
+    /// When dropped records were reported last.
+    reported: Option<Instant>,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
@@ -130,8 +136,18 @@ impl Worker {
         };
         let thread = thread::Builder::new().name("tach-sink".to_owned());
         let thread = Some(thread.spawn(|| writing.run())?);
-        let (is_stalled, dropped) = (false, None);
-        Ok(Self { link, thread, max_wait, buffer_bytes, is_stalled, dropped, counts, reporter })
+        Ok(Self {
+            link,
+            thread,
+            max_wait,
+            buffer_bytes,
+            is_stalled: false,
+            dropped: None,
+            written: 0,
+            reported: None,
+            counts,
+            reporter,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -159,7 +175,7 @@ impl Worker {
     }
 
     /// Adds a record of how many records the sink dropped, if it dropped any: at once if
-    /// `is_asked`, or else as soon as there is room for others.
+    /// `is_asked`, or else as soon as the sink works again and there is room for others.
     pub(super) fn report_dropped(
         &mut self,
         is_asked: bool,
@@ -167,7 +183,7 @@ impl Worker {
         levels: &Levels,
     ) {
         let most = self.buffer_bytes + if is_asked { BATCH } else { 0 };
-        let Some(dropped) = self.dropped() else { return };
+        let Some(dropped) = self.dropped(is_asked) else { return };
         if self.link.lock().pending.len() >= most {
             return;
         }
@@ -176,27 +192,35 @@ impl Worker {
             return;
         }
         if batch.is_empty() || self.add_up_to(most, &batch) {
+            self.counts.taken.add(batch.events_left() as u64);
             self.dropped_is_reported(dropped.count);
         }
     }
 
     /// Takes how many events the sink dropped, for a record elsewhere.
-    pub(super) fn take_dropped(&mut self) -> Option<Dropped> {
-        let dropped = self.dropped()?;
+    pub(super) fn take_dropped(&mut self, is_asked: bool) -> Option<Dropped> {
+        let dropped = self.dropped(is_asked)?;
         self.dropped_is_reported(dropped.count);
         Some(dropped)
     }
 
-    /// Returns how many events the sink dropped since they were last taken.
-    fn dropped(&mut self) -> Option<Dropped> {
-        if let Some(dropped) = self.link.lock().dropped.take() {
+    /// Returns how many events the sink dropped and did not report: if `is_asked`, or else once it
+    /// has written others, and a second after the last report. A sink that is refused everything
+    /// would have its own report refused, and so another one to make.
+    fn dropped(&mut self, is_asked: bool) -> Option<Dropped> {
+        let new = self.link.lock().dropped.take();
+        if let Some(dropped) = new {
             dropped.add_to(&mut self.dropped);
+            self.written = self.counts.written.get();
         }
-        self.dropped
+        let works = self.counts.written.get() > self.written;
+        let is_time = self.reported.is_none_or(|last| last.elapsed() >= BETWEEN_REPORTS);
+        self.dropped.filter(|_| is_asked || works && is_time)
     }
 
     fn dropped_is_reported(&mut self, count: u64) {
         self.dropped = None;
+        self.reported = Some(Instant::now());
         self.reporter.report(&Incident::Dropped { sink: Some(&*self.counts.name), count });
     }
 
@@ -226,6 +250,7 @@ impl Worker {
     fn drop_all(&mut self, batch: &Batch, stalls: bool) {
         self.counts.dropped.add(batch.events_left() as u64);
         batch.drop_into(&mut self.dropped);
+        self.written = self.counts.written.get();
         if stalls && !mem::replace(&mut self.is_stalled, true) {
             self.reporter.report(&Incident::Stalled { sink: &self.counts.name });
         }

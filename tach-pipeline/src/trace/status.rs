@@ -8,7 +8,8 @@ use crate::frame::{self, Fields, Frame, SpanPart};
 /// The key of an error that is an event's only text.
 const ERROR: &str = "error";
 
-/// The status of a span so far. The last one that is set counts.
+/// The status of a span so far. The last one that is set counts, but for those after `Ok`, which is
+/// the program's final word.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub(crate) code: Code,
@@ -91,6 +92,9 @@ impl Status {
     }
 
     fn set(&mut self, code: Code, description: &str) {
+        if self.code == Code::Ok {
+            return;
+        }
         self.code = code;
         description.clone_into(&mut self.description);
     }

@@ -16,6 +16,9 @@ use crate::trace::kept::Kept;
 use crate::trace::span::Span;
 use crate::trace::tail::Tail;
 
+/// The memory of a trace that waits, but for its spans: an entry of the map that is half full, and
+/// one of the queue.
+const TRACE_BYTES: usize = 2 * size_of::<(u128, Known)>() + size_of::<(u128, u64)>();
 /// The memory of a kept trace that is known, so that its late spans follow it: an entry of the map
 /// that is half full, and one of the queue.
 const KNOWN_BYTES: usize = 2 * size_of::<(u128, Known)>() + size_of::<(Instant, u128)>();
@@ -98,6 +101,7 @@ impl Waiting {
                 let number = self.next;
                 let (is_kept, has_ended) = (false, false);
                 let trace = Trace { number, since: now, spans, records, is_kept, has_ended };
+                self.bytes += trace.bytes();
                 unknown.insert(Known::Waiting(trace))
             }
         };
@@ -220,8 +224,9 @@ impl Trace {
         self.bytes() - before
     }
 
+    /// Returns how much memory the trace takes.
     fn bytes(&self) -> usize {
-        self.records.len() + self.spans.len() * size_of::<Kept>()
+        TRACE_BYTES + self.records.capacity() + self.spans.capacity() * size_of::<Kept>()
     }
 }
 
@@ -336,10 +341,10 @@ mod tests {
 
     #[test]
     fn the_oldest_traces_are_decided_about_if_bytes_are_short() {
-        let mut machine = Machine::new(Tail::ratio(0.0).max_bytes(1_000));
+        let mut machine = Machine::new(Tail::ratio(0.0).max_bytes(10_000));
         machine.span(1, 11, 10, SLOW);
         let bytes = machine.waiting.bytes;
-        let room = 1_000 / bytes;
+        let room = 10_000 / bytes;
         for trace in 2..=1 + room as u128 {
             assert_eq!(machine.round(), []);
             machine.span(trace, 11, 10, FAST);

@@ -173,7 +173,9 @@ impl<'a> Own<'a> {
                         _ => {}
                     }
                     let visited = part.fields.visit(&mut |key, value| {
-                        if !last.is_recorded_again(at, key) {
+                        // All of them: those after `Ok` do not count.
+                        let is_status = self.status.field(key, value);
+                        if !is_status && !last.is_recorded_again(at, key) {
                             self.field(to, key, value);
                         }
                         Ok(())
@@ -225,7 +227,6 @@ impl<'a> Own<'a> {
 
     fn field(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         match (key, value) {
-            (key, value) if self.status.field(key, value) => {}
             ("otel.name", Value::Str(name)) => self.name = name.to_owned().into(),
             (TRACE_STATE, Value::Str(state)) => state.clone_into(&mut self.trace_state),
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),

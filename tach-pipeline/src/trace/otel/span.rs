@@ -77,15 +77,15 @@ impl Span {
         }
     }
 
-    /// Calls `f` with the span's pipeline, if the span is open and recorded.
-    fn with<R>(&self, f: impl FnOnce(&Pipeline, Key) -> R) -> Option<R> {
+    /// Calls `f` with the span's pipeline and its ids, if the span is open and recorded.
+    fn with<R>(&self, f: impl FnOnce(&Pipeline, SpanContext) -> R) -> Option<R> {
         if !self.ids.is_sampled {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
-        // The key may be another span's by now.
-        let open = pipeline.shared().contexts.as_ref()?.get(self.key)?;
-        (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, self.key))
+        // The key may be another span's by now: a context may outlive its span.
+        let open = pipeline.shared().contexts.as_ref()?.get_unheld(self.key)?;
+        (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, open))
     }
 }
 
@@ -94,7 +94,7 @@ impl trace::Span for Span {
     where
         T: Into<Cow<'static, str>>,
     {
-        self.with(|pipeline, key| pipeline.add_event(key, &name.into(), None, &attributes));
+        self.with(|pipeline, span| pipeline.add_event(span, &name.into(), None, &attributes));
     }
 
     fn add_event_with_timestamp<T>(
@@ -106,7 +106,7 @@ impl trace::Span for Span {
         T: Into<Cow<'static, str>>,
     {
         let time = Some(timestamp);
-        self.with(|pipeline, key| pipeline.add_event(key, &name.into(), time, &attributes));
+        self.with(|pipeline, span| pipeline.add_event(span, &name.into(), time, &attributes));
     }
 
     fn span_context(&self) -> &trace::SpanContext {
@@ -124,11 +124,11 @@ impl trace::Span for Span {
     fn set_attributes(&mut self, attributes: impl IntoIterator<Item = KeyValue>) {
         let is_own = |attribute: &KeyValue| self.fields.is_none_or(|all| is_added(all, attribute));
         let attributes: Vec<_> = attributes.into_iter().filter(is_own).collect();
-        self.with(|pipeline, key| pipeline.set_attributes(key, &attributes));
+        self.with(|pipeline, span| pipeline.set_attributes(span, &attributes));
     }
 
     fn set_status(&mut self, status: Status) {
-        self.with(|pipeline, key| pipeline.set_otel_status(key, &status));
+        self.with(|pipeline, span| pipeline.set_otel_status(span, &status));
     }
 
     fn update_name<T>(&mut self, new_name: T)
@@ -136,14 +136,14 @@ impl trace::Span for Span {
         T: Into<Cow<'static, str>>,
     {
         let name = KeyValue::new("otel.name", new_name.into());
-        self.with(|pipeline, key| pipeline.set_attributes(key, &[name]));
+        self.with(|pipeline, span| pipeline.set_attributes(span, &[name]));
     }
 
     fn add_link(&mut self, linked: trace::SpanContext, attributes: Vec<KeyValue>) {
-        self.with(|pipeline, key| {
+        self.with(|pipeline, span| {
             // Of a layer, `follows_from`, which the pipeline has recorded itself.
-            if self.fields.is_none() || !pipeline.is_open(&linked) {
-                pipeline.link_to_otel(key, &linked, &attributes);
+            if self.fields.is_none() || !pipeline.is_in_layer(&linked) {
+                pipeline.link_to_otel(span, &linked, &attributes);
             }
         });
     }
