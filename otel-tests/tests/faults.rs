@@ -397,3 +397,42 @@ fn all_is_dropped_once_the_collector_was_away_for_too_long() {
         assert_eq!(sink(&pipeline).dropped(), 1, "{kind:?}");
     }
 }
+
+/// Its own report would be refused too, and so on, once a second.
+#[test]
+fn a_sink_that_is_refused_everything_reports_no_loss_to_itself() {
+    let (endpoint, requests) = serve_answers(vec![answer("401 Who", b"")]);
+    let (pipeline, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+    Kind::Records.log(&pipeline, ["lost"]);
+    assert_eq!(Kind::Records.next(&requests), ["lost"]);
+    thread::sleep(Duration::from_secs(3));
+    assert!(requests.try_recv().is_err());
+    assert_eq!(sink(&pipeline).dropped(), 1);
+}
+
+#[test]
+fn what_waits_when_the_process_ends_is_counted() {
+    for kind in KINDS {
+        let (guard, _) = kind.build(Otlp::new().endpoint("http://127.0.0.1:1"));
+        let pipeline = guard.clone();
+        kind.log(&pipeline, ["late"; 100]);
+        drop(guard.with_timeout(10 * SHORT));
+        assert_eq!((sink(&pipeline).waiting(), sink(&pipeline).written()), (100, 0), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_collector_that_starts_while_the_process_ends_gets_all() {
+    for kind in KINDS {
+        let Some(mut collector) = Collector::stopped() else { return };
+        let (guard, _) = kind.build(Otlp::new().endpoint(&collector.endpoint()));
+        let pipeline = guard.clone();
+        kind.log(&pipeline, ["late"; 100]);
+        thread::scope(|scope| {
+            scope.spawn(|| drop(guard.with_timeout(LONG)));
+            thread::sleep(10 * SHORT);
+            collector.run();
+        });
+        assert_eq!((sink(&pipeline).waiting(), sink(&pipeline).written()), (0, 100), "{kind:?}");
+    }
+}

@@ -152,20 +152,19 @@
 //!
 //! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
-//! and encodes it. Records of all front ends within a span have its ids. A span that a
-//! [`WhenFull`] policy drops in part is incomplete, so keep [`WhenFull::Block`]; if its start is
-//! dropped, `Stats::spanless_records` counts the other records of the span. Not sent are traces
-//! that sampling leaves out: `Sampling` decides when the root of a trace starts, `Tail` when it has
-//! ended, and both may be set. Nor are spans that are still open when the process ends, unless
-//! `Builder::unfinished_spans` was called.
+//! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
+//! another policy may drop a part of a span. If it drops the start, `Stats::spanless_records`
+//! counts the other parts. Sampling leaves traces out: `Sampling` decides when the root of a trace
+//! starts, `Tail` when it has ended, and both may be set. Spans that are open when the process ends
+//! are sent if `Builder::unfinished_spans` was called.
 //!
 //! `Builder::durations` counts how long spans take, by name, also those that sampling leaves out:
 //! `Pipeline::durations` reads the histograms, and `Sink::otlp_durations` sends them as a metric.
 //!
 //! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
 //! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
-//! for the next service, and gets links, attributes and a status. A span takes a lock, one of 16,
-//! when it starts and ends while traces with a `tracestate` or baggage are open.
+//! for the next service, and gets links, attributes and a status. While traces with a `tracestate`
+//! or baggage are open, the start and the end of each span take one of 16 locks.
 //!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
@@ -198,8 +197,10 @@
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
 //!   [`Sink::follow_path`].
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
-//!   is flushed, with a living [`Guard`] or with none. [`Builder::flush_at_exit`] sets how long the
-//!   exit waits, and names the platforms. Elsewhere the guard flushes at the end of `main`; before
+//!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
+//!   the timeout. Then stderr has the number of records that each sink lacks, as does
+//!   [`SinkStats::waiting`]. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
+//!   platforms. Elsewhere the guard flushes at the end of `main`; before
 //!   `std::process::exit` call [`Pipeline::flush`].
 //! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose at most the
 //!   contents of the queues. Before `exec` call [`Pipeline::flush`].
@@ -212,8 +213,11 @@
 //!   before other threads log, since a lock that one of them holds stays locked in the child.
 //!
 //! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
-//! panic, or while a thread ends. A call on the back end's own thread never waits: if its queue is
-//! full, the record is dropped and counted. A signal handler must not log.
+//! panic, or while a thread ends. A record that is logged within a call is written before the
+//! call's own record, which has the earlier time. A call on the back end's own thread never waits:
+//! if its queue is full, the record is dropped and counted. A signal handler must not log. A span
+//! that starts in the destructor of a thread-local value aborts the process, in
+//! tracing-subscriber's registry.
 //!
 //! # Signals
 //!

@@ -41,6 +41,8 @@
 //!     .init();
 //! ```
 //!
+//! `fmt::Layer::json` needs the feature `json` of tracing-subscriber.
+//!
 //! Per-layer filters go around [`CloseTimes`] and inside [`EventTime`], or around everything. If
 //! each layer has a filter, `EventTime::new(vec![a.boxed(), b.boxed()])` loses no event, where
 //! `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTime`]).

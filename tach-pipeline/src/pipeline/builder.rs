@@ -494,7 +494,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a file can't be opened, a filter can't be parsed, or a thread can't be started.
+    /// If a file can't be opened, a filter can't be parsed, a thread can't be started, or an option
+    /// of a sink can't be used, such as one that a variable of the environment sets.
     ///
     /// # Examples
     ///

@@ -77,6 +77,7 @@ const OF_PROTOCOL: [&str; 11] = [
     "transfer-encoding",
     "upgrade",
 ];
+const NO_URL: &str = "it must be a URL, such as http://localhost:4318";
 const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
@@ -428,8 +429,8 @@ impl Otlp {
     }
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. A
-    /// request is sent earlier if 64 KiB wait, or for a flush. Those that come while another request
-    /// is on its way are sent together afterwards, up to 512 KiB of them.
+    /// request is sent earlier if 64 KiB wait, or for a flush. Records that come while another
+    /// request is on its way are sent together afterwards, up to 512 KiB of them.
     ///
     /// # Examples
     ///
@@ -611,12 +612,16 @@ impl Requests {
     /// Returns the client. Nothing is sent yet.
     fn transport(self) -> Result<Transport, Error> {
         let url = self.url();
-        let fault = |reason: &str| Error::option("the endpoint", &url, reason);
-        let uri: Uri = url.parse().map_err(|_| fault("it must be a URL"))?;
+        let given = match &self.endpoint {
+            Endpoint::Default => &url,
+            Endpoint::Base(given) | Endpoint::Whole(given) => given,
+        };
+        let fault = |reason: &str| Error::option("the endpoint", given, reason);
+        let uri: Uri = url.parse().map_err(|_| fault(NO_URL))?;
         let is_secure = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,
             Some(scheme) if *scheme == Scheme::HTTPS => true,
-            _ => return Err(fault("it must begin with http:// or https://")),
+            _ => return Err(fault(NO_URL)),
         };
         if is_secure && cfg!(not(feature = "otlp-tls")) {
             return Err(fault(

@@ -118,8 +118,8 @@ impl Stream {
         }
     }
 
-    /// Takes the numbers of spans that were dropped, for records of other streams: this one takes no
-    /// records. `report` gets the sink's name.
+    /// Takes the numbers of spans that were dropped, for records of other streams: this one takes
+    /// no records. `report` gets the sink's name.
     pub(super) fn take_dropped(&mut self, is_asked: bool, mut report: impl FnMut(&str, &Dropped)) {
         if let Some(dropped) = self.dropped.take() {
             report(&self.names, &dropped);

@@ -10,8 +10,10 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 
 /// A timer that prints the tick of the CPU's counter: `81234567890`.
 ///
-/// [`TickScale`] converts ticks to times later, with scales that the program logs at its start and
-/// now and then. `tach convert` (`cargo install tach-cli`) converts a log.
+/// [`TickScale`] converts ticks to times later, with scales that the program logs at its start, at
+/// its end and now and then. Between two scales a time is exact to microseconds. After the last one
+/// it depends on the rate that the scale has, and in the first second of a process the rate may be
+/// off by a thousandth. `tach convert` (`cargo install tach-cli`) converts a log.
 ///
 /// # Cost
 ///
