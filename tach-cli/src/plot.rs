@@ -164,7 +164,8 @@ fn draw_panel<B: DrawingBackend>(
         .y_labels(7)
         .draw()?;
     for line in &panel.lines {
-        let style = line.color.stroke_width(2);
+        // Wider lines have pointed joins, which show values that are not there.
+        let style = line.color.stroke_width(1);
         chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
     }
     // Beside the lines, where it hides none of them.

@@ -128,7 +128,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "otel-tests",
         program: "span_costs",
         features: &[],
-        arguments: &["5", "tach", "tach, unsampled"],
+        arguments: &["3", "tach", "tach, unsampled"],
         tables: Tables::Written,
     },
     Benchmark {

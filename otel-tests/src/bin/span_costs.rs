@@ -80,7 +80,7 @@ fn main() {
         return;
     }
     let (rounds, ways): (usize, _) = match &arguments[..] {
-        [] => (5, &WAYS[..]),
+        [] => (3, &WAYS[..]),
         [rounds] => (rounds.parse().expect("a number of rounds"), &WAYS[..]),
         [rounds, ways @ ..] => (rounds.parse().expect("a number of rounds"), ways),
     };

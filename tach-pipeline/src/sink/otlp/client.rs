@@ -121,10 +121,10 @@ impl Connection {
         write!(request, "content-length: {}\r\n\r\n", body.len())?;
         request.extend_from_slice(body);
         self.stream.set_deadline(deadline);
-        self.stream.write_all(&request)?;
-        self.stream.flush()?;
+        let mut unsent = self.stream.write_all(&request).and_then(|()| self.stream.flush()).err();
         let head = loop {
-            let head = self.head()?;
+            // A server that refuses a request may answer and close before it has read the whole.
+            let head = self.head().map_err(|error| unsent.take().unwrap_or(error))?;
             // An interim answer, such as "100 Continue", precedes the final one.
             if head.status >= 200 {
                 break head;
@@ -468,6 +468,25 @@ mod tests {
         drop(listener);
         let error = client.post(b"body").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    /// Other systems may drop what has arrived when a connection is reset.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_answer_before_the_end_of_the_request_counts() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = client(&listener, LONG);
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let _begin = stream.read(&mut [0; 1024]).unwrap();
+            let refusal = b"HTTP/1.1 413 Long\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(refusal).unwrap();
+            // Dropped with bytes that were not read, the connection is reset.
+        });
+        // Longer than the buffers of both ends.
+        let answered = client.post(&vec![0; 64 * 1024 * 1024]);
+        server.join().unwrap();
+        assert_eq!(answered.unwrap(), answer(413, b""));
     }
 
     #[test]

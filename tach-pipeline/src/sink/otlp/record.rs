@@ -60,11 +60,6 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
     if let Some(name) = adapter::event_name(event) {
         bytes(to, field::EVENT_NAME, name.as_bytes());
     }
-    if let Some((trace, span, flags)) = adapter::trace_context(event) {
-        fixed_32(to, field::FLAGS, flags.into());
-        bytes(to, field::TRACE_ID, &trace.to_be_bytes());
-        bytes(to, field::SPAN_ID, &span.to_be_bytes());
-    }
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
     if let Some(file) = event.file() {
         attributes.add(to, "code.file.path", Value::Str(file));
@@ -82,16 +77,39 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
         let longest = limits.length;
         attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
     }
-    // Ids that the caller passes follow, and so take precedence.
+    let (mut trace, mut span, mut has_exception) = (None, None, false);
     event.fields(|key, value| {
         match (key, value) {
-            ("trace_id", Value::Str(text)) if id::<16>(to, field::TRACE_ID, text) => {}
-            ("span_id", Value::Str(text)) if id::<8>(to, field::SPAN_ID, text) => {}
-            ("err" | "error", value) => attributes.add(to, "exception.message", value),
+            ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
+            ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
+            // A key stands once.
+            ("err" | "error", value) if !mem::replace(&mut has_exception, true) => {
+                attributes.add(to, "exception.message", value);
+            }
             (key, value) => attributes.add(to, key, value),
         }
         Ok(())
     })?;
+    match (adapter::trace_context(event), trace, span) {
+        // One id of the caller's and one of the span's would be those of no span.
+        (Some((trace_id, span_id, flags)), trace, span) if trace.is_none() || span.is_none() => {
+            fixed_32(to, field::FLAGS, flags.into());
+            bytes(to, field::TRACE_ID, &trace_id.to_be_bytes());
+            bytes(to, field::SPAN_ID, &span_id.to_be_bytes());
+            for (key, id) in [("trace_id", trace), ("span_id", span)] {
+                if let Some(id) = id {
+                    attributes.add(to, key, Value::Str(&id));
+                }
+            }
+        }
+        (_, trace, span) => {
+            for (field, id) in [(field::TRACE_ID, trace), (field::SPAN_ID, span)] {
+                if let Some(id) = id {
+                    bytes(to, field, &of_hex(&id));
+                }
+            }
+        }
+    }
     attributes.end(to, field::DROPPED_ATTRIBUTES);
     Ok(())
 }
@@ -120,17 +138,13 @@ fn span_names(to: &mut Vec<u8>, event: &Event<'_>, longest: usize) -> io::Result
     })
 }
 
-/// Appends an id of `N` bytes. Returns `false` if `text` is not one in hexadecimal digits.
-fn id<const N: usize>(to: &mut Vec<u8>, field: u32, text: &str) -> bool {
-    let mut id = [0; N];
-    let digits = text.as_bytes();
-    let is_id = digits.len() == 2 * N && digits.iter().all(u8::is_ascii_hexdigit);
-    if is_id {
-        for (byte, digits) in id.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let digit = |digit: u8| (digit as char).to_digit(16).unwrap_or(0).to_le_bytes()[0];
-            *byte = digit(digits[0]) << 4 | digit(digits[1]);
-        }
-        bytes(to, field, &id);
-    }
-    is_id
+/// Returns whether a text has so many hexadecimal digits.
+fn is_id(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Returns the bytes of hexadecimal digits.
+fn of_hex(id: &str) -> Vec<u8> {
+    let digit = |digit: u8| (digit as char).to_digit(16).unwrap_or(0).to_le_bytes()[0];
+    id.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
