@@ -22,7 +22,8 @@ use crate::times;
 
 /// Says whether this host's clock is good, and which change would help
 ///
-/// Exit status 1 if there is a problem, which costs speed or truth. Advice is no problem.
+/// Exit status 1 if there is a problem: something that makes reads slower or times wrong. Advice
+/// alone leaves the status at 0.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to compare tach's timelines with the OS's clocks

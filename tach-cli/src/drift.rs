@@ -46,8 +46,8 @@ pub(crate) struct Options {
     /// The pause between comparisons [default: a 1200th of the time, from 5 ms to 1 s]
     #[arg(long, value_name = "TIME", value_parser = times::time)]
     every: Option<Duration>,
-    /// Runs as many threads that work and sleep at random, and compare tach's timelines, too. Exit
-    /// status 1 if elapsed time goes back between them
+    /// Starts this number of threads, which work and sleep at random and compare tach's timelines
+    /// with the OS in between. Exit status 1 if elapsed time goes back between them
     #[arg(long, value_name = "THREADS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     load: u16,
     /// Draws the errors over time into a file, which ends with .svg or .png

@@ -25,8 +25,9 @@ use crate::times;
 /// Measures the skew between cores, and the order of reads across threads
 ///
 /// Every thread loads its neighbour's last value, reads the clock, compares and publishes. The bare
-/// counter is the control: if it shows no inversion, the zeros of the others prove nothing. Exit
-/// status 1 if a clock that promises strict order did not keep it.
+/// counter is the control: it should show inversions. If it shows none, this host did not provoke
+/// any, and the zeros of the other clocks prove nothing. Exit status 1 if a clock that promises
+/// strict order did not keep it.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to run each clock

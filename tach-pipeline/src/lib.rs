@@ -262,7 +262,7 @@
 //!   for its spans and events, as much for the open spans, and about twice as much to sort them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
-//!   or 2 MiB while it fails or stalls. A collector's has up to 32 MiB then, or twice its
+//!   or 2 MiB while it fails or stalls. A collector's sink has up to 32 MiB then, or twice its
 //!   [`Sink::buffer_bytes`].
 //!
 //! # Static texts
