@@ -377,3 +377,32 @@ impl Clock for Gated {
         SystemClock.unix_time_at(instant)
     }
 }
+
+#[test]
+fn events_may_be_log_records_alone() {
+    let ((spans, spans_of), (logs, logs_of)) = (serve(), serve());
+    let otlp = |endpoint: &str| Otlp::new().endpoint(endpoint).max_delay(LONG).span_events(false);
+    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp(&spans)));
+    let pipeline = builder.sink(Sink::otlp(otlp(&logs))).build().unwrap();
+    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+        tracing::info_span!("span").in_scope(|| {
+            // More than a span may have.
+            (0..200).for_each(|_| tracing::info!("read"));
+            tracing::error!("failed");
+        });
+    });
+    pipeline.flush(LONG).unwrap();
+    let (_, span) = received(&spans_of).remove(0);
+    assert_eq!((span.events.len(), span.dropped_events_count), (0, 0));
+    assert_eq!(span.status.map(|status| status.code), Some(2));
+    let mut records = 0;
+    for (_, body) in logs_of.try_iter() {
+        let request: ExportLogsServiceRequest = otel_tests::decode(&body);
+        let of_scope = request.resource_logs.into_iter().flat_map(|it| it.scope_logs);
+        for record in of_scope.flat_map(|it| it.log_records) {
+            assert_eq!(record.span_id, span.span_id);
+            records += 1;
+        }
+    }
+    assert_eq!(records, 201);
+}

@@ -231,8 +231,9 @@ impl Sink {
     /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
     /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
     /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
-    /// a span is an event of the span; one of the level `ERROR` sets the status to an error. A
-    /// span that [follows from] another one links to it.
+    /// a span is an event of the span, unless [`Otlp::span_events`](crate::Otlp::span_events) says
+    /// otherwise; one of the level `ERROR` sets the status to an error. A span that [follows from]
+    /// another one links to it.
     ///
     /// If a collector can't be reached or refuses spans, the sink proceeds as [`otlp`](Self::otlp)
     /// does. [`level`](Self::level) and [`filter`](Self::filter) drop spans. Their children have a

@@ -84,7 +84,8 @@
 //!
 //! - `tokio` (default): the timer that ends a request which nothing wakes. Without it a budget is
 //!   checked only when the request is polled, on any executor.
-//! - `axum`: `RequestBudget`, an argument of handlers.
+//! - `axum`: `RequestBudget`, an argument of handlers, with the request's [`Budget`] in its field
+//!   `0`.
 //! - `reqwest`: [`PropagateBudget`] around a client of reqwest.
 //! - `retry`: `RetryBudget`, for `tower::retry`.
 //! - `tracing`, `opentelemetry`: the budget as fields of spans; `opentelemetry` also has the counts

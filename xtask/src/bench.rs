@@ -137,7 +137,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "tach-cli",
         program: "tach",
         features: &[],
-        arguments: &["skew", "--threads", "2", "--for", "60s", "--json"],
+        arguments: &["skew", "--threads", "2", "--for", "20s", "--json"],
         tables: Tables::Printed(cli::skew),
     },
     Benchmark {

@@ -230,8 +230,8 @@ fn is_counters(clocksource: &str, counter: Option<&str>) -> bool {
 
 fn variables(evidence: &Evidence, all: &mut Vec<Finding>) {
     all.extend(evidence.ignored_variables.iter().map(|&message| {
-        finding(Problem, "variable-ignored", "An environment variable has an unknown value.")
-            .with(format!("{message}."))
+        let text = "An environment variable of tach's is ignored, since its value is unknown.";
+        finding(Advice, "variable-ignored", text).with(format!("{message}."))
     }));
 }
 

@@ -412,7 +412,8 @@ impl Otlp {
 
     /// Sets how long a request and its answer may take: 10 s by default, and a day at most.
     /// Afterwards the request is sent again. A timeout of zero fails
-    /// [`Builder::build`](crate::Builder::build).
+    /// [`Builder::build`](crate::Builder::build). The look-up of the host's name is the system's, and
+    /// has a timeout of its own.
     ///
     /// # Examples
     ///
@@ -444,6 +445,25 @@ impl Otlp {
             requests.max_delay = delay;
             requests.overrides("_SCHEDULE_DELAY");
         }
+        self
+    }
+
+    /// Sets whether spans have the events of `tracing` within them. By default they have, and
+    /// [`Sink::otlp`](crate::Sink::otlp) sends the same events as log records. With `false` they are
+    /// log records alone, with the ids of their span. An event of the level `ERROR` sets the status
+    /// of its span nevertheless.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    ///
+    /// let otlp = Otlp::new().span_events(false);
+    /// let builder = Pipeline::builder().sink(Sink::otlp(otlp.clone())).sink(Sink::otlp_spans(otlp));
+    /// ```
+    #[cfg(feature = "tracing")]
+    pub fn span_events(mut self, has_events: bool) -> Self {
+        self.limits.spans.has_events = has_events;
         self
     }
 

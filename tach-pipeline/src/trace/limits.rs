@@ -22,6 +22,8 @@ impl Default for AttributeLimits {
 pub(crate) struct SpanLimits {
     pub(crate) attributes: AttributeLimits,
     pub(crate) events: u32,
+    /// Whether the events of `tracing` are events of the span.
+    pub(crate) has_events: bool,
     pub(crate) event_attributes: u32,
     pub(crate) links: u32,
     pub(crate) link_attributes: u32,
@@ -42,6 +44,7 @@ impl Default for SpanLimits {
         Self {
             attributes: AttributeLimits::default(),
             events: MOST,
+            has_events: true,
             event_attributes: MOST,
             links: MOST,
             link_attributes: MOST,

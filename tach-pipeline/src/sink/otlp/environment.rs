@@ -348,6 +348,7 @@ mod tests {
         let expected = SpanLimits {
             attributes: AttributeLimits { count: 3, length: 4 },
             events: 5,
+            has_events: true,
             links: 6,
             event_attributes: 7,
             link_attributes: 8,

@@ -207,6 +207,8 @@ impl<'a> Own<'a> {
             });
         }
         let Dropped { attributes, events, links, .. } = span.dropped;
+        // The log records have the events then.
+        let events = if self.limits.has_events { events } else { 0 };
         self.attributes.add_dropped(attributes);
         self.attributes.end(to, field::DROPPED_ATTRIBUTES);
         for (number_of_field, dropped) in [
@@ -288,8 +290,10 @@ impl<'a> Own<'a> {
             };
             bytes(to, field::EVENT_NAME, name.as_bytes());
         });
-        self.events += 1;
-        if self.events > self.limits.events {
+        // An event that was added by a method is in no log.
+        let is_in_span = self.limits.has_events || event.target.is_empty();
+        self.events += u32::from(is_in_span);
+        if !is_in_span || self.events > self.limits.events {
             to.truncate(start);
         }
         if has_error {
