@@ -412,8 +412,8 @@ impl Otlp {
 
     /// Sets how long a request and its answer may take: 10 s by default, and a day at most.
     /// Afterwards the request is sent again. A timeout of zero fails
-    /// [`Builder::build`](crate::Builder::build). The look-up of the host's name is the system's, and
-    /// has a timeout of its own.
+    /// [`Builder::build`](crate::Builder::build). The look-up of the host's name is the system's,
+    /// and has a timeout of its own.
     ///
     /// # Examples
     ///
@@ -449,9 +449,9 @@ impl Otlp {
     }
 
     /// Sets whether spans have the events of `tracing` within them. By default they have, and
-    /// [`Sink::otlp`](crate::Sink::otlp) sends the same events as log records. With `false` they are
-    /// log records alone, with the ids of their span. An event of the level `ERROR` sets the status
-    /// of its span nevertheless.
+    /// [`Sink::otlp`](crate::Sink::otlp) sends the same events as log records. With `false` they
+    /// are log records alone, with the ids of their span. An event of the level `ERROR` sets the
+    /// status of its span nevertheless.
     ///
     /// # Examples
     ///
@@ -459,7 +459,8 @@ impl Otlp {
     /// use tach_pipeline::{Otlp, Pipeline, Sink};
     ///
     /// let otlp = Otlp::new().span_events(false);
-    /// let builder = Pipeline::builder().sink(Sink::otlp(otlp.clone())).sink(Sink::otlp_spans(otlp));
+    /// let builder = Pipeline::builder().sink(Sink::otlp(otlp.clone()));
+    /// let builder = builder.sink(Sink::otlp_spans(otlp));
     /// ```
     #[cfg(feature = "tracing")]
     pub fn span_events(mut self, has_events: bool) -> Self {
