@@ -36,9 +36,7 @@ mod write;
 pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::replace;
-#[cfg(feature = "tracing")]
-pub(crate) use self::read::span::{Linked, Origin};
-pub(crate) use self::read::span::{SpanPart, Start, What, is_of_span, is_part};
+pub(crate) use self::read::span::{Linked, Origin, SpanPart, Start, What, is_of_span, is_part};
 pub(crate) use self::read::{
     Fields, Frame, is_error, is_reference, length, may_set_status, references, set_time, split,
     time,
