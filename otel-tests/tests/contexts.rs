@@ -721,7 +721,7 @@ fn a_child_by_the_context_of_an_open_span_is_in_its_trace() {
     }
 }
 
-/// As a task that was spawned with the context of its request, within a span of the request.
+/// A task has the context of its request attached while it is in a span of the request.
 #[test]
 fn the_context_of_an_outer_span_hides_no_inner_one() {
     let spans = spans(|| {

@@ -23,7 +23,7 @@ pub(crate) struct Benchmark {
     workspace: &'static str,
     package: &'static str,
     program: &'static str,
-    /// What cargo is told of its features.
+    /// Cargo's arguments that choose the features.
     features: &'static [&'static str],
     /// What the whole measurement is started with.
     arguments: &'static [&'static str],

@@ -31,7 +31,7 @@ fn people_get_the_source_and_the_counts() {
     assert!(first.contains("Z  start  source os ±") && first.contains("steps +0 -0"), "{first}");
 }
 
-/// As behind `head`, without an event. A test that hangs is noticed by whoever runs it.
+/// `head` closes the pipe, and no event follows. A failure hangs.
 #[cfg(target_os = "linux")]
 #[test]
 fn it_ends_when_nobody_reads_any_more() {

@@ -49,8 +49,8 @@ impl Surroundings {
     #[inline]
     pub(super) fn parent(&self, parent: Option<SpanContext>) -> Option<SpanContext> {
         match &self.attached {
-            // In one trace, the context is that of a span around the one that the thread is in:
-            // only spans at the boundary of a service are in contexts.
+            // Only boundary spans are in contexts. Within one trace, such a span contains the one
+            // that the thread is in, which therefore stays the parent.
             Some(Attached::Own(own)) if parent.is_none_or(|it| it.trace != own.trace) => Some(*own),
             _ => parent,
         }
@@ -75,8 +75,8 @@ impl Shared {
             && (self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
-    /// Returns `None` if the context suppresses telemetry, as the exporters of an SDK have it for
-    /// the spans of their own clients.
+    /// Returns `None` if the context suppresses telemetry. The exporters of an SDK suppress the
+    /// spans of their own clients.
     #[inline]
     pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Option<Surroundings> {
         let is_active = self.activates(attributes.metadata());

@@ -82,8 +82,8 @@ const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records of some seconds: a collector that is started again must not cost any.
 pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
-/// The most bytes of records in a request. When the answers take long, as those of a collector far
-/// away do, records gather meanwhile. Some proxies refuse a body of more than 1 MiB.
+/// The most bytes of records in a request. While a collector far away answers, records gather for
+/// the next request. Some proxies refuse a body of more than 1 MiB.
 pub(super) const MOST_BYTES: usize = 512 * 1024;
 const MAX_DELAY: Duration = Duration::from_secs(1);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);

@@ -37,7 +37,7 @@ pub(crate) struct Linked {
     pub(crate) origin: Origin,
 }
 
-/// Who recorded a span that another one refers to.
+/// The origin of a span to which another one refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// This process, as far as is known: another pipeline, or the SDK.

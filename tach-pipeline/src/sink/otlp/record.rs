@@ -91,7 +91,7 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
         Ok(())
     })?;
     match (adapter::trace_context(event), trace, span) {
-        // One id of the caller's and one of the span's would be those of no span.
+        // An id of the caller's beside one of the span's would name a span that does not exist.
         (Some((trace_id, span_id, flags)), trace, span) if trace.is_none() || span.is_none() => {
             fixed_32(to, field::FLAGS, flags.into());
             bytes(to, field::TRACE_ID, &trace_id.to_be_bytes());
