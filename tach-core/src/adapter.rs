@@ -9,6 +9,8 @@ pub use crate::event_time::pinned::{depth, unpinned};
 pub use crate::instants::uptime_at;
 use crate::os;
 use crate::os::KernelView;
+#[cfg(feature = "std")]
+pub use crate::os::{is_environment_trusted, variable};
 use crate::source::{self, Order, Reason, Source};
 pub use crate::text::{decimal, seconds, utf8};
 use crate::unix_time::UnixTime;

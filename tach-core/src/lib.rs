@@ -117,6 +117,9 @@
 //! of [`force_source`] before the first read, or a build with `--cfg tach_source="os"`. With
 //! `TACH_ORDER=enforced` or [`enforce_order`], [`MonotonicInstant`] trusts no counter across CPUs.
 //!
+//! A process with privileges that its caller lacks, such as a set-user-ID program, reads no
+//! variable, here and in all other crates of tach, unless it calls `trust_environment`.
+//!
 //! # Platforms
 //!
 //! | target | ticks | tested (`cargo xtask cross`) |
@@ -217,6 +220,8 @@ pub use crate::instants::{
     Anchor, AtomicInstant, Instant, MonotonicInstant, OrderedInstant, uptime,
 };
 pub use crate::os::KernelClock;
+#[cfg(feature = "std")]
+pub use crate::os::trust_environment;
 pub use crate::source::{Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
 pub use crate::system::{enforce_order, epoch, force_source, set_backward_step, sync};

@@ -28,8 +28,10 @@
 //! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns; `None` if the
 //!   system does not measure it.
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
+//! - `fn has_more_privileges_than_caller() -> bool`: whether the process may do what the one that
+//!   started it may not, as a set-user-ID program may.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
-//!   value of an environment variable.
+//!   value of an environment variable, if it may be read.
 //! - `fn report(message: &str)`: prints a message for the user.
 
 use cfg_if::cfg_if;
@@ -164,8 +166,30 @@ cfg_if! {
 }
 
 cfg_if! {
+    if #[cfg(not(feature = "std"))] {
+        // Nothing asks for it.
+    } else if #[cfg(any(target_os = "android", target_os = "linux"))] {
+        mod auxv;
+        pub(crate) use auxv::has_more_privileges_than_caller;
+    } else if #[cfg(any(
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_vendor = "apple",
+    ))] {
+        mod issetugid;
+        pub(crate) use issetugid::has_more_privileges_than_caller;
+    } else if #[cfg(unix)] {
+        mod ids;
+        pub(crate) use ids::has_more_privileges_than_caller;
+    }
+}
+
+cfg_if! {
     if #[cfg(feature = "std")] {
         mod environment;
+        pub use environment::{is_environment_trusted, trust_environment, variable};
         pub(crate) use environment::{report, with_variable};
     }
 }

@@ -1,11 +1,62 @@
 //! The process's environment and its standard error.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 
+use super::has_more_privileges_than_caller;
+
+/// Whether the program trusts whoever started it.
+struct Trust(AtomicBool);
+
+static TRUST: Trust = Trust(AtomicBool::new(false));
+
+impl Trust {
+    fn give(&self) {
+        // ORDERING: Relaxed: the flag publishes nothing else.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_given(&self) -> bool {
+        // ORDERING: Relaxed, as in `give`.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets tach's crates read environment variables although the process has privileges that its
+/// caller lacks. Call this before anything else of tach.
+///
+/// Without this call, a set-user-ID program, or one with capabilities of its own, reads no
+/// variable: not `TACH_SOURCE`, `RUST_LOG`, `TZ`, `SSL_CERT_FILE`, nor those of OpenTelemetry. Its
+/// caller chose them, and could otherwise redirect the log of a program that may do more than the
+/// caller. (Linux reports such a process by `AT_SECURE`, other systems by `issetugid`.)
+///
+/// # Examples
+///
+/// ```
+/// // A launcher that was started by a trusted program alone.
+/// tach_core::trust_environment();
+/// ```
+pub fn trust_environment() {
+    TRUST.give();
+}
+
+/// Returns whether variables may be read: whoever set them has the process's privileges, or has
+/// the program's trust.
+#[must_use]
+pub fn is_environment_trusted() -> bool {
+    TRUST.is_given() || !has_more_privileges_than_caller()
+}
+
+/// Returns the value of an environment variable, if it is set and may be read.
+#[must_use]
+pub fn variable(name: &str) -> Option<OsString> {
+    if is_environment_trusted() { env::var_os(name) } else { None }
+}
+
 pub(crate) fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>)) {
-    let value = env::var_os(name);
+    let value = variable(name);
     f(value.as_deref().map(OsStr::to_string_lossy).as_deref());
 }
 

@@ -50,6 +50,10 @@ pub(crate) fn keeping_errno(f: impl FnOnce()) {
     f();
 }
 
+pub(crate) fn has_more_privileges_than_caller() -> bool {
+    false
+}
+
 pub(crate) fn with_variable(_: &str, f: &mut dyn FnMut(Option<&str>)) {
     f(None);
 }

@@ -2,12 +2,11 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::env;
 use std::sync::Arc;
 use std::thread;
 
 use log::LevelFilter;
-use tach_core::Clock;
+use tach_core::{Clock, adapter};
 
 use crate::back_end::BackEnd;
 use crate::back_end::Recorder;
@@ -150,7 +149,7 @@ impl Builder {
     /// let builder = Pipeline::builder().filter("warn,app=info").filter_from_env("RUST_LOG");
     /// ```
     pub fn filter_from_env(mut self, variable: &str) -> Self {
-        match env::var_os(variable) {
+        match adapter::variable(variable) {
             Some(value) if !value.is_empty() => {
                 self.filter = value.into_string().map_err(|_| Error::variable(variable));
             }

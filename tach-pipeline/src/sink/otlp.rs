@@ -24,12 +24,12 @@ mod verdict;
 use core::fmt;
 use core::num::NonZeroU16;
 use core::time::Duration;
-use std::env;
 #[cfg(feature = "otlp-tls")]
 use std::path::Path;
 
 use http::uri::{Scheme, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tach_core::adapter;
 use tach_log::Value;
 
 use self::client::Client;
@@ -303,7 +303,7 @@ impl Otlp {
     /// let otlp = tach_pipeline::Otlp::from_env().attribute("service.version", "1.4.2");
     /// ```
     pub fn from_env() -> Self {
-        environment::apply(Self::new(), |name| env::var_os(name))
+        environment::apply(Self::new(), adapter::variable)
     }
 
     /// Sets the collector's address, without a path: `/v1/logs`, `/v1/traces` or `/v1/metrics` is

@@ -22,5 +22,7 @@ pub(super) fn host_name() -> String {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
     #[cfg(not(unix))]
-    env::var("COMPUTERNAME").unwrap_or_default()
+    tach_core::adapter::variable("COMPUTERNAME")
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }

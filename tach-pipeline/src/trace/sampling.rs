@@ -1,7 +1,8 @@
 //! Which spans are recorded, decided when they start.
 
-use std::env;
 use std::ffi::OsString;
+
+use tach_core::adapter;
 
 use super::SpanContext;
 use super::ratio::Ratio;
@@ -83,7 +84,7 @@ impl Sampling {
     /// let builder = Pipeline::builder().sampling(Sampling::from_env());
     /// ```
     pub fn from_env() -> Self {
-        Self::from_variables(|name| env::var_os(name))
+        Self::from_variables(adapter::variable)
     }
 
     /// Samples traces by this ratio if the target of the root starts with `prefix`. Of several

@@ -1,15 +1,19 @@
 //! The system's zone, kept by each thread for a minute.
 
 use core::cell::{Cell, RefCell};
+use std::fs;
 use std::thread_local;
 
 use jiff::tz::TimeZone;
-use tach_core::UnixTime;
+use tach_core::{UnixTime, adapter};
 
 use crate::thread_cell::during;
 
 /// How long a thread keeps the zone.
 pub(super) const KEPT_S: u64 = 60;
+
+/// The machine's zone (localtime(5)).
+const LOCALTIME: &str = "/etc/localtime";
 
 /// A zone, and the minute for which it was found.
 #[derive(Debug, Clone)]
@@ -32,7 +36,17 @@ thread_local! {
 /// A failure is kept as well, since jiff would search the file system each time.
 #[inline]
 pub(super) fn at(time: UnixTime) -> TimeZone {
-    find_with(time, TimeZone::system)
+    find_with(time, system)
+}
+
+/// Returns the zone that `TZ` names, or else the machine's.
+fn system() -> TimeZone {
+    if adapter::is_environment_trusted() {
+        return TimeZone::system();
+    }
+    // jiff would read `TZ`, which may name any file.
+    let zone = fs::read(LOCALTIME).ok().and_then(|file| TimeZone::tzif("", &file).ok());
+    zone.unwrap_or(TimeZone::UTC)
 }
 
 /// Returns whether this thread is looking for the zone, so that [`at`] returns the previous one.

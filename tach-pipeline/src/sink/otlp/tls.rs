@@ -10,9 +10,18 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, IoState, RootCertStore, StreamOwned,
 };
+use tach_core::adapter;
 
 use super::stream::Socket;
 use crate::error::Error;
+
+/// The files of authorities of Debian, Red Hat, SUSE, and of Alpine and the BSDs.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 /// The files of one signal's requests. Those that are not set are not needed.
 #[derive(Clone, Default)]
@@ -135,14 +144,24 @@ fn roots(file: Option<&File>) -> Result<RootCertStore, Error> {
         }
         return Ok(roots);
     }
-    let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
+    roots.add_parsable_certificates(native());
     if roots.is_empty() {
         let reason = "this machine has no authorities that it trusts; OTEL_EXPORTER_OTLP_CERTIFICATE \
                       or Otlp::certificate must name a file with the collector's";
         return Err(Error::option("TLS", "", reason));
     }
     Ok(roots)
+}
+
+/// Returns the authorities that this machine trusts, or that `SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// name.
+fn native() -> Vec<CertificateDer<'static>> {
+    if adapter::is_environment_trusted() {
+        return rustls_native_certs::load_native_certs().certs;
+    }
+    // The function above would obey the variables.
+    let file = BUNDLES.iter().map(Path::new).find(|file| file.exists());
+    rustls_native_certs::load_certs_from_paths(file, None).certs
 }
 
 /// A secured connection.
