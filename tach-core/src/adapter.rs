@@ -41,6 +41,14 @@ pub fn wall_clock() -> UnixTime {
     UnixTime::from_nanos(os::realtime_ns())
 }
 
+/// Returns whether the process may do what the one that started it may not, as a set-user-ID program
+/// may.
+#[cfg(feature = "std")]
+#[must_use]
+pub fn has_more_privileges_than_caller() -> bool {
+    os::has_more_privileges_than_caller()
+}
+
 /// The statements of the CPU about its counter, for `tach doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuCounter {

@@ -24,6 +24,8 @@ pub struct Error {
 #[derive(Debug)]
 enum Kind {
     Open(String, io::Error),
+    Folder(String, io::Error),
+    NoFolder,
     Thread(io::Error),
     #[cfg(all(unix, feature = "signal"))]
     Signals(io::Error),
@@ -52,6 +54,15 @@ enum Kind {
 impl Error {
     pub(crate) fn open(path: &Path, error: io::Error) -> Self {
         Self { kind: Kind::Open(path.display().to_string(), error) }
+    }
+
+    /// The flight recorder's folder can't be used.
+    pub(crate) fn folder(path: &Path, error: io::Error) -> Self {
+        Self { kind: Kind::Folder(path.display().to_string(), error) }
+    }
+
+    pub(crate) fn no_folder() -> Self {
+        Self { kind: Kind::NoFolder }
     }
 
     pub(crate) fn thread(error: io::Error) -> Self {
@@ -120,7 +131,8 @@ impl Error {
         matches!(self.kind, Kind::Ended | Kind::Forked)
     }
 
-    /// Returns whether a file could not be opened for appending.
+    /// Returns whether a log file can't be opened for appending, or the flight recorder's folder
+    /// can't be used.
     ///
     /// # Examples
     ///
@@ -131,7 +143,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.kind, Kind::Open(..))
+        matches!(self.kind, Kind::Open(..) | Kind::Folder(..) | Kind::NoFolder)
     }
 
     /// Returns whether a filter could not be parsed.
@@ -247,10 +259,21 @@ impl fmt::Debug for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
+            // The error names the remedy itself.
+            Kind::Open(path, error) if error.get_ref().is_some() => {
+                write!(f, "can't append to the log file {path}: {error}")
+            }
             Kind::Open(path, error) => write!(
                 f,
                 "can't append to the log file {path}: {error}; it must be a writable file, or a new one \
                  in a folder that is writable or can be made"
+            ),
+            Kind::Folder(path, error) => {
+                write!(f, "can't write the flight recorder's files to the folder {path}: {error}")
+            }
+            Kind::NoFolder => f.write_str(
+                "the flight recorder writes files after a panic or a slow span, and has no folder \
+                 for them; name one by FlightRecorder::folder",
             ),
             Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
             #[cfg(all(unix, feature = "signal"))]
@@ -297,7 +320,10 @@ impl fmt::Display for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &self.kind {
-            Kind::Open(_, error) | Kind::Thread(error) | Kind::Record(error) => Some(error),
+            Kind::Open(_, error)
+            | Kind::Folder(_, error)
+            | Kind::Thread(error)
+            | Kind::Record(error) => Some(error),
             #[cfg(all(unix, feature = "signal"))]
             Kind::Signals(error) => Some(error),
             _ => None,

@@ -19,6 +19,7 @@ pub(crate) use self::requests::Requests;
 pub(crate) use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
 pub(crate) use self::writing::{Begun, Writing};
+use crate::error::Error;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::sink::Otlp;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
@@ -89,7 +90,7 @@ pub struct FlightRecorder {
     max_age: Duration,
     pub(crate) slow: Slow,
     pub(crate) on_panic: Option<Duration>,
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     format: FlightFormat,
     files: usize,
     pause: Duration,
@@ -109,7 +110,7 @@ impl FlightRecorder {
             max_age: MAX_AGE,
             slow: Slow::default(),
             on_panic: None,
-            folder: PathBuf::from("."),
+            folder: None,
             format: FlightFormat::perfetto(),
             files: FILES,
             pause: PAUSE,
@@ -197,10 +198,13 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets the folder for the files that are written after a panic and when a span was slow, by
-    /// default the current one. If it is missing, it is made.
+    /// Sets the folder for the files that are written after a panic and when a span was slow. It
+    /// must be set for these. If it is missing, [`Builder::build`](crate::Builder::build) makes it,
+    /// and resolves the links of its path.
     ///
-    /// The name of a file is `flight-`, the time, and the number of the process.
+    /// The name of a file is `flight-`, the program's name, the time, the number of the process,
+    /// and the number of the file. A process that runs as root, or has privileges that its caller
+    /// lacks, uses no folder that other users may write.
     ///
     /// # Examples
     ///
@@ -208,7 +212,7 @@ impl FlightRecorder {
     /// let recorder = tach_pipeline::FlightRecorder::new().folder("/var/lib/shop/flight");
     /// ```
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = folder.into();
+        self.folder = Some(folder.into());
         self
     }
 
@@ -226,9 +230,10 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets how many files may be in the folder, by default 10. When one more was written, the
-    /// oldest is deleted, whichever process wrote it. So is a file that a process left unfinished,
-    /// after a minute.
+    /// Sets how many files of this program may be in the folder, by default 10. When one more was
+    /// written, the oldest is deleted, whichever process wrote it. So is a file that a process left
+    /// unfinished, after a minute. Only regular files of the process's user that have exactly such
+    /// a name, and no other one, are counted and deleted.
     ///
     /// # Examples
     ///
@@ -260,8 +265,20 @@ impl FlightRecorder {
         Ring::new(self.max_bytes, self.max_age)
     }
 
-    pub(crate) fn files(&self) -> Files {
-        Files::new(self.folder.clone(), self.format.clone(), self.files, self.pause)
+    /// Returns the files, if there may be any.
+    ///
+    /// # Errors
+    ///
+    /// If their folder is not named or can't be used.
+    pub(crate) fn files(&self) -> Result<Option<Files>, Error> {
+        let Some(folder) = &self.folder else {
+            let writes_files = self.on_panic.is_some() || !self.slow.is_empty();
+            return if writes_files { Err(Error::no_folder()) } else { Ok(None) };
+        };
+        let cannot = |error| Error::folder(folder, error);
+        let resolved = tach_files::resolve(folder).map_err(cannot)?;
+        files::open(&resolved).map_err(cannot)?;
+        Ok(Some(Files::new(resolved, self.format.clone(), self.files, self.pause)))
     }
 }
 

@@ -323,7 +323,7 @@ pub use crate::queue::WhenFull;
 pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
-pub use crate::sink::{Journal, Rotation, Sink};
+pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy};
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 pub use crate::trace::sampling::Sampling;

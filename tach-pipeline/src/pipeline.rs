@@ -450,16 +450,15 @@ fn dump(shared: &Shared, timeout: Duration) {
     if shared.waker.is_back_end() || !shared.is_in_its_process() {
         return;
     }
-    if !flight.files.begin(Cause::Panic) {
+    let Some(files) = flight.files.as_ref().filter(|files| files.begin(Cause::Panic)) else {
         return;
-    }
-    let written = shared
-        .snapshot(timeout)
-        .and_then(|snapshot| flight.files.write(&snapshot).map_err(Error::record));
+    };
+    let written =
+        shared.snapshot(timeout).and_then(|snapshot| files.write(&snapshot).map_err(Error::record));
     match written {
         Ok(path) => to_stderr(format_args!("the last spans and events are in {}", path.display())),
         Err(error) => {
-            flight.files.failed(Cause::Panic);
+            files.failed(Cause::Panic);
             to_stderr(format_args!("{error}"));
         }
     }

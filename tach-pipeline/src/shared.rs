@@ -75,12 +75,13 @@ pub(crate) struct Shared {
 /// The callers' side of the flight recorder.
 pub(crate) struct Flight {
     pub(crate) requests: Requests,
-    pub(crate) files: Files,
+    /// `None` if dumps are written on demand alone.
+    pub(crate) files: Option<Files>,
     pub(crate) writing: Arc<Writing>,
 }
 
 impl Flight {
-    pub(crate) fn new(files: Files) -> Self {
+    pub(crate) fn new(files: Option<Files>) -> Self {
         Self { requests: Requests::default(), files, writing: Arc::default() }
     }
 }

@@ -9,7 +9,6 @@ mod gathering;
 mod journal;
 #[cfg(all(target_os = "linux", feature = "journald"))]
 mod journald;
-pub(crate) mod new_file;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
@@ -33,6 +32,7 @@ use log::LevelFilter;
 use tach_log::{Format, Line};
 
 use self::file::Options;
+pub use self::file::SyncPolicy;
 use self::formatter::Content;
 pub use self::journal::Journal;
 #[cfg(feature = "otlp")]
@@ -133,9 +133,13 @@ impl Sink {
     /// Appends to a file. If it is missing, it is created with the mode 0640, and its folders with
     /// 0750, less the umask.
     ///
-    /// If the file is moved away or deleted, a new one is created: see
-    /// [`follow_path`](Self::follow_path). [`Pipeline::reopen`](crate::Pipeline::reopen) does so at
-    /// once. A FIFO need not have a reader, but this process must be allowed to read it too.
+    /// If the file is moved away or deleted, a new one is created, with the mode and the owner of
+    /// the old one: see [`follow_path`](Self::follow_path).
+    /// [`Pipeline::reopen`](crate::Pipeline::reopen) does so at once. A device or a FIFO stays open.
+    /// A FIFO need not have a reader, but this process must be allowed to read it too.
+    ///
+    /// [`Builder::build`](crate::Builder::build) resolves the links of the path. Later, a link in
+    /// the place of the file or of one of its folders is refused, and the old file stays open.
     ///
     /// # Examples
     ///
@@ -144,8 +148,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        let options = Options { is_followed: true, rotation: None };
-        Self::to(Target::File { path: path.into(), options })
+        Self::to(Target::File { path: path.into(), options: Options::default() })
     }
 
     /// Writes to systemd's journal on this machine, in the format [`Journal`].
@@ -359,7 +362,48 @@ impl Sink {
     #[must_use]
     pub fn follow_path(mut self, is_followed: bool) -> Self {
         if let Target::File { options, .. } = &mut self.target {
-            options.is_followed = is_followed;
+            options.is_kept = !is_followed;
+        }
+        self
+    }
+
+    /// Sets the mode of a [`file`](Self::file) that is created, whatever the umask. By default it is
+    /// 0640 less the umask. A file that takes another one's place has the mode of that file.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_pipeline::Sink::file("audit.log").mode(0o600);
+    /// ```
+    #[must_use]
+    pub fn mode(mut self, mode: u32) -> Self {
+        if let Target::File { options, .. } = &mut self.target {
+            options.mode = Some(mode);
+        }
+        self
+    }
+
+    /// Sets when the records of a [`file`](Self::file) are waited for until they are on the disk,
+    /// by default never. A write has all records that wait, up to 64 KiB.
+    ///
+    /// If the disk reports a failure, the records of that write are written again, so they may
+    /// stand in the file twice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Sink, SyncPolicy};
+    ///
+    /// let sink = Sink::file("audit.log").sync(SyncPolicy::Every);
+    /// ```
+    #[must_use]
+    pub fn sync(mut self, policy: SyncPolicy) -> Self {
+        if let Target::File { options, .. } = &mut self.target {
+            options.sync = policy;
         }
         self
     }

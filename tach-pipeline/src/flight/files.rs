@@ -3,22 +3,28 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::ffi::OsStr;
-use std::fs::{self, DirEntry};
-use std::io::{self, Write as _};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use tach_files::{Access, Entry, Folder};
+
 use super::FlightFormat;
 use super::snapshot::Snapshot;
-use crate::sink::new_file;
+use crate::sink::program;
 
-/// The beginning of the files' names.
-const PREFIX: &str = "flight-";
+/// The time in a file's name, with a zero for each digit.
+const TIME: &str = "0000-00-00T00-00-00.000000Z";
+/// The ends of the names of finished files.
+const EXTENSIONS: [&str; 2] = [".pftrace", ".otlp"];
 /// The end of the name of a file that is being written.
-const PARTIAL: &str = "partial";
+const PARTIAL: &str = ".partial";
+/// The mode of a file, less the umask.
+const MODE: u32 = 0o640;
 
 /// How long after a failure no other file is begun, unless the pause is shorter.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -42,6 +48,7 @@ impl fmt::Display for Cause {
 }
 
 pub(crate) struct Files {
+    /// Without links.
     folder: PathBuf,
     format: FlightFormat,
     most: usize,
@@ -84,57 +91,73 @@ impl Files {
     ///
     /// If the folder can't be made, or the file can't be written.
     pub(crate) fn write(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
-        new_file::create_folders(&self.folder)?;
+        let folder = open(&self.folder)?;
         // ORDERING: Relaxed: each number is given once, and publishes nothing.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Windows takes no colons.
         let time = format!("{:.6}", snapshot.time()).replace(':', "-");
-        let name = format!("{PREFIX}{time}-{}-{number}.{}", process::id(), self.format.extension());
-        let path = self.folder.join(&name);
-        let partial = self.folder.join(format!("{name}.{PARTIAL}"));
-        let written = self.write_to(snapshot, &partial).and_then(|()| fs::rename(&partial, &path));
+        let (prefix, extension) = (prefix(), self.format.extension());
+        let name = OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()));
+        let mut partial = name.clone();
+        partial.push(PARTIAL);
+        let file = folder.create_new(&partial, &Access::at_most(MODE))?;
+        // Later files are compared with this one.
+        let own = Entry::of(&file)?;
+        let written = self.write_to(snapshot, file).and_then(|()| folder.rename(&partial, &name));
         if let Err(error) = written {
-            let _may_not_exist = fs::remove_file(&partial);
+            let _stays = folder.remove_own(&partial, &own);
             return Err(error);
         }
-        self.tidy(OsStr::new(&name));
-        Ok(path)
+        // The file is there, whether or not a loss of power would take it.
+        let _not_yet_on_disk = folder.sync();
+        let _others_stay = self.tidy(&folder, &name, &own);
+        Ok(self.folder.join(&name))
     }
 
-    fn write_to(&self, snapshot: &Snapshot, path: &Path) -> io::Result<()> {
-        let mut file = new_file::open_options().write(true).create_new(true).open(path)?;
+    fn write_to(&self, snapshot: &Snapshot, mut file: File) -> io::Result<()> {
         self.format.write(snapshot, &mut file)?;
-        file.flush()
+        file.sync_all()
     }
 
     /// Deletes the oldest files beyond the bound, and files that were never finished. Keeps the
     /// file `newest`, which may not have the last name: the clock may have been set back.
-    fn tidy(&self, newest: &OsStr) {
-        // If the folder can't be read, the new file is there nevertheless.
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+    fn tidy(&self, folder: &Folder, newest: &OsStr, own: &Entry) -> io::Result<()> {
         let mut finished = Vec::new();
-        for entry in entries {
-            let name = entry.file_name();
+        for name in folder.names()? {
+            let Some(entry) = folder.entry(&name)?.filter(|entry| entry.is_own(own)) else {
+                continue;
+            };
             match Dump::of(&name) {
                 Some(Dump::Finished) if name != newest => finished.push(name),
-                Some(Dump::Partial) if is_abandoned(&entry) => self.delete(&name),
+                Some(Dump::Partial) if is_abandoned(&entry) => folder.remove_own(&name, own)?,
                 _ => {}
             }
         }
         // The oldest have the first names.
         finished.sort_unstable();
-        for name in finished.iter().rev().skip(self.most - 1) {
-            self.delete(name);
-        }
-    }
-
-    fn delete(&self, name: &OsStr) {
-        // Another process may have deleted it.
-        let _gone = fs::remove_file(self.folder.join(name));
+        let surplus = finished.iter().rev().skip(self.most - 1);
+        surplus.rev().try_for_each(|name| folder.remove_own(name, own))
     }
 }
 
+/// Opens the folder of dumps, and makes it if it is missing.
+///
+/// # Errors
+///
+/// If that fails, or the process must not delete files there.
+pub(super) fn open(path: &Path) -> io::Result<Folder> {
+    let folder = Folder::make(path)?;
+    folder.refuse_if_shared()?;
+    Ok(folder)
+}
+
+/// Returns the beginning of the names of this program's dumps.
+fn prefix() -> String {
+    format!("flight-{}-", program::name())
+}
+
 /// A dump's file, by its name.
+#[derive(Debug, PartialEq, Eq)]
 enum Dump {
     Finished,
     /// It is being written, or its process ended meanwhile.
@@ -142,23 +165,60 @@ enum Dump {
 }
 
 impl Dump {
-    /// Returns `None` for a file of something else.
+    /// Returns `None` for a file of something else, or of another program.
     fn of(name: &OsStr) -> Option<Self> {
-        let name = Path::new(name);
-        if !name.to_str()?.starts_with(PREFIX) {
-            return None;
-        }
-        match name.extension()?.to_str()? {
-            "pftrace" | "otlp" => Some(Self::Finished),
-            PARTIAL => Some(Self::Partial),
-            _ => None,
-        }
+        let name = name.to_str()?.strip_prefix(&prefix())?;
+        let (name, kind) = match name.strip_suffix(PARTIAL) {
+            Some(name) => (name, Self::Partial),
+            None => (name, Self::Finished),
+        };
+        let name = EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension))?;
+        let (time, numbers) = name.split_at_checked(TIME.len())?;
+        let is_time = time.bytes().zip(TIME.bytes()).all(|(byte, kind)| match kind {
+            b'0' => byte.is_ascii_digit(),
+            _ => byte == kind,
+        });
+        let (process, number) = numbers.strip_prefix('-')?.split_once('-')?;
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        (is_time && is_number(process) && is_number(number)).then_some(kind)
     }
 }
 
 /// Returns whether nobody writes the file any more: a process that ended may have begun it.
-fn is_abandoned(file: &DirEntry) -> bool {
-    let written = file.metadata().and_then(|file| file.modified());
-    let since = written.ok().and_then(|written| written.elapsed().ok());
+fn is_abandoned(file: &Entry) -> bool {
+    let since = file.modified().and_then(|written| written.elapsed().ok());
     since.is_some_and(|since| since >= ABANDONED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_has_exactly_such_a_name() {
+        let program = program::name();
+        let of = |end: &str| Dump::of(format!("flight-{program}-{end}").as_ref());
+        let name = "2026-11-23T14-30-00.123456Z-4711-0";
+        assert_eq!(of(&format!("{name}.pftrace")), Some(Dump::Finished));
+        assert_eq!(of(&format!("{name}.otlp")), Some(Dump::Finished));
+        assert_eq!(of(&format!("{name}.otlp.partial")), Some(Dump::Partial));
+        for end in [
+            "a1.otlp",
+            "incident-42.pftrace",
+            "2026-11-23T14-30-00.123456Z.pftrace",
+            "2026-11-23T14-30-00.123456Z-4711.pftrace",
+            "2026-11-23T14-30-00.123456Z-4711-.pftrace",
+            "2026-11-23T14-30-00.123456Z-4711-0-1.pftrace",
+            "2026-11-23T14-30-00.123456Z-4711-0.pftrace.txt",
+            "2026-11-23T14-30-00.123456Z-4711-0.partial",
+            "2026-11-23T14-30-00.12345xZ-4711-0.otlp",
+            "x2026-11-23T14-30-00.123456Z-4711-0.otlp",
+            "",
+        ] {
+            assert_eq!(of(end), None, "{end}");
+        }
+        assert_eq!(Dump::of(format!("flight-{name}.otlp").as_ref()), None);
+        assert_eq!(Dump::of(format!("flight-other-{name}.otlp").as_ref()), None);
+    }
 }

@@ -59,7 +59,6 @@ mod tests {
 
     use super::*;
     use crate::filter::{Filters, Levels};
-    use crate::flight::FlightRecorder;
     use crate::frame::Wanted;
     use crate::queue::WhenFull;
     use crate::shared::{Flight, Shared};
@@ -89,7 +88,7 @@ mod tests {
         let counts = Counts { sinks: vec![Arc::new(SinkCounts::default())], ..Counts::default() };
         let wanted = Wanted::default();
         let mut shared = Shared::new(filters, None, wanted, 4096, WhenFull::Block, None, counts);
-        let flight = shared.flight.insert(Flight::new(FlightRecorder::new().files()));
+        let flight = shared.flight.insert(Flight::new(None));
         let begun = flight.writing.begin();
         let short = Duration::from_millis(20);
         shared.flush.done(0, u64::MAX, None);

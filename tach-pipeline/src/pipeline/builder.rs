@@ -515,6 +515,7 @@ impl Builder {
         let kept = kept.as_deref().map(Levels::parse).transpose()?;
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
+        let files = self.flight.as_ref().map(FlightRecorder::files).transpose()?;
         let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
         // The recorder has what no sink takes.
         let most = if self.flight.is_some() { LevelFilter::Trace } else { opened.most() };
@@ -551,7 +552,7 @@ impl Builder {
             shared.activates_all = self.activates_all;
         }
         let flight = self.flight.as_ref();
-        shared.flight = flight.map(|it| Flight::new(it.files()));
+        shared.flight = files.map(Flight::new);
         let shared = Arc::new(shared);
         let reporter = Reporter::new(self.on_incident);
         let recorder = flight.map(|it| {

@@ -2,98 +2,160 @@
 
 use core::mem;
 use core::time::Duration;
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use tach_core::UnixTime;
+use tach_files::{Access, Entry, Place};
 
-use super::new_file::{create_folders, open_options};
 use super::rotation::{Rotation, Tidying};
 
 /// How often the path is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// The mode of a new file, less the umask.
+const MODE: u32 = 0o640;
+
+/// When a file's records are waited for until they are on the disk: see
+/// [`Sink::sync`](crate::Sink::sync).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SyncPolicy {
+    /// Never: the system writes them to the disk some seconds later. A process that is killed loses
+    /// none of them; a machine that loses power does.
+    #[default]
+    Never,
+    /// After every write.
+    Every,
+}
 
 /// Options of a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
-    /// Whether the file is opened again if it was moved or deleted.
-    pub(super) is_followed: bool,
+    /// Whether the file stays open if it was moved or deleted.
+    pub(super) is_kept: bool,
     pub(super) rotation: Option<Rotation>,
+    /// The mode of a new file, whatever the umask.
+    pub(super) mode: Option<u32>,
+    pub(super) sync: SyncPolicy,
+}
+
+impl Options {
+    fn access(&self) -> Access {
+        self.mode.map_or(Access::at_most(MODE), Access::exactly)
+    }
 }
 
 pub(super) struct LogFile {
-    path: PathBuf,
+    /// `None` for a device or a FIFO, which stays open: it is neither renamed nor followed.
+    place: Option<Place>,
     file: File,
     options: Options,
-    /// The rotation, if this is a regular file: no device or FIFO is renamed.
-    rotation: Option<Rotation>,
     /// How many bytes the file has, and when it was last written, if it is rotated.
     length: u64,
     written: UnixTime,
     tidying: Tidying,
-    /// The file's identity, if it is to be compared.
-    identity: Option<Identity>,
+    /// What was opened.
+    entry: Entry,
+    /// Some file systems count no links.
+    has_links: bool,
     /// When the path was looked at last.
     looked: Instant,
 }
 
 impl LogFile {
-    /// Opens a file for appending, and creates it and its folders if they are missing.
+    /// Opens a file for appending, and creates it and its folders if they are missing. Links of the
+    /// path are resolved now, and no later call follows any.
     ///
     /// # Errors
     ///
-    /// If that fails.
+    /// If that fails, or if the file is to be rotated in a folder where it must not be.
     pub(super) fn open(path: &Path, options: Options) -> io::Result<Self> {
-        let file = append(path).or_else(|error| match path.parent() {
-            Some(folder) if error.kind() == io::ErrorKind::NotFound => {
-                create_folders(folder)?;
-                append(path)
+        if tach_files::is_special(path) {
+            let file = append_special(path)?;
+            let entry = Entry::of(&file)?;
+            // The path may lead elsewhere by now.
+            if entry.is_file() {
+                return Err(io::Error::other("it was exchanged while it was opened"));
             }
-            _ => Err(error),
-        })?;
-        let metadata = file.metadata()?;
-        let is_followed = options.is_followed && metadata.is_file();
-        let written = metadata.modified().ok().and_then(|time| UnixTime::try_from(time).ok());
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            options,
-            rotation: options.rotation.filter(|_| metadata.is_file()),
-            length: metadata.len(),
-            written: written.unwrap_or_else(UnixTime::now),
-            tidying: Tidying::default(),
-            identity: Identity::of(&metadata, path).filter(|_| is_followed),
-            looked: Instant::now(),
-        })
+            return Ok(Self::new(None, file, options, entry));
+        }
+        Self::at(Place::of(path)?, options, &options.access())
     }
 
-    /// Opens the path anew. If that fails, the old file stays.
+    fn at(place: Place, options: Options, access: &Access) -> io::Result<Self> {
+        let folder = place.make_folder()?;
+        if options.rotation.is_some() {
+            folder.refuse_if_shared()?;
+        }
+        let file = folder.append(place.name(), access)?;
+        let entry = Entry::of(&file)?;
+        Ok(Self::new(Some(place), file, options, entry))
+    }
+
+    fn new(place: Option<Place>, file: File, options: Options, entry: Entry) -> Self {
+        let metadata = file.metadata().ok();
+        let written = metadata.as_ref().and_then(|it| UnixTime::try_from(it.modified().ok()?).ok());
+        // A file at the path that has no links is one whose links are not counted.
+        let is_at_path = |place: &Place| {
+            Entry::at(&place.path()).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)))
+        };
+        let has_links = entry.links() > 0 || !place.as_ref().is_some_and(is_at_path);
+        Self {
+            place,
+            file,
+            options,
+            length: metadata.map_or(0, |it| it.len()),
+            written: written.unwrap_or_else(UnixTime::now),
+            tidying: Tidying::default(),
+            entry,
+            has_links,
+            looked: Instant::now(),
+        }
+    }
+
+    /// Opens the path anew. If that fails, the old file stays. A new file gets the mode and the
+    /// owner of the old one.
     ///
     /// # Errors
     ///
     /// If that fails.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        let new = Self::open(&self.path, self.options)?;
+        let Some(place) = self.place.clone() else { return Ok(()) };
+        // The mode may have been changed since the file was opened.
+        let access = Access::of(&Entry::of(&self.file)?);
+        let new = Self::at(place, self.options, &access)?;
         *self = Self { tidying: mem::take(&mut self.tidying), ..new };
         Ok(())
     }
 
+    /// # Errors
+    ///
+    /// If the bytes can't be written, or can't be brought to the disk. In the second case they are
+    /// in the file, and are there twice if they are written again.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(bytes)?;
-        if self.rotation.is_some() {
+        if self.rotation().is_some() {
             self.length += count as u64;
             self.written = UnixTime::now();
         }
+        if self.options.sync == SyncPolicy::Every && self.place.is_some() {
+            self.file.sync_data()?;
+        }
         Ok(count)
+    }
+
+    /// Returns the rotation, if this is a regular file.
+    fn rotation(&self) -> Option<Rotation> {
+        self.options.rotation.filter(|_| self.place.is_some())
     }
 
     /// Returns whether the file must be rotated before so many bytes are written.
     pub(super) fn is_due(&self, more: usize) -> bool {
         let is_due =
             |rotation: Rotation| rotation.is_due(self.length, more, self.written, UnixTime::now());
-        self.rotation.is_some_and(is_due)
+        self.rotation().is_some_and(is_due)
     }
 
     /// Renames the file and opens the path anew. If that fails, the old file stays.
@@ -102,11 +164,14 @@ impl LogFile {
     ///
     /// If that fails.
     pub(super) fn rotate(&mut self) -> io::Result<()> {
-        let path = self.behind_links();
-        match path.and_then(|path| Rotation::rename(&path, UnixTime::now())) {
-            // Somebody else moved it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            renamed => renamed?,
+        let Some(place) = &self.place else { return Ok(()) };
+        // A folder that is missing has no file to rename, and is made when the file is.
+        let folder = place.make_folder()?;
+        folder.refuse_if_shared()?;
+        let found = folder.entry(place.name())?;
+        // Otherwise somebody else moved it.
+        if found.is_some_and(|found| !found.is_other(&self.entry)) {
+            Rotation::rename(&folder, place.name(), UnixTime::now())?;
         }
         self.reopen()
     }
@@ -117,95 +182,48 @@ impl LogFile {
     ///
     /// If that can't begin, or failed the last time.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
-        match self.rotation {
-            Some(rotation) => self.tidying.begin(self.behind_links()?, rotation),
-            None => Ok(()),
+        match (self.rotation(), self.place.clone()) {
+            (Some(rotation), Some(place)) => self.tidying.begin(place, rotation, self.entry),
+            _ => Ok(()),
         }
-    }
-
-    /// Returns the path, or where it leads if it is a symbolic link, which stays.
-    ///
-    /// # Errors
-    ///
-    /// If the link leads to no file.
-    fn behind_links(&self) -> io::Result<PathBuf> {
-        if self.path.is_symlink() { fs::canonicalize(&self.path) } else { Ok(self.path.clone()) }
     }
 
     /// Returns whether another file, or none, is at the path. Looks at most once a second.
     pub(super) fn is_moved(&mut self) -> bool {
-        let Some(ours) = self.identity else { return false };
+        let Some(place) = self.place.as_ref().filter(|_| self.is_followed()) else { return false };
         if self.looked.elapsed() < BETWEEN_LOOKS {
             return false;
         }
         self.looked = Instant::now();
-        match fs::metadata(&self.path) {
-            Ok(metadata) => !ours.is_of(&metadata),
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        match Entry::at(&place.path()) {
+            Ok(found) => found.is_none_or(|found| found.is_other(&self.entry)),
+            Err(_) => false,
         }
     }
 
     /// Returns whether no path leads to the file, so that its contents are lost.
     pub(super) fn is_deleted(&self) -> bool {
-        self.identity.is_some_and(|identity| identity.has_links)
-            && self.file.metadata().is_ok_and(|metadata| links(&metadata) == 0)
+        self.place.is_some()
+            && self.is_followed()
+            && self.has_links
+            && Entry::of(&self.file).is_ok_and(|it| it.links() == 0)
+    }
+
+    fn is_followed(&self) -> bool {
+        cfg!(unix) && !self.options.is_kept
     }
 }
 
-fn append(path: &Path) -> io::Result<File> {
-    let mut options = open_options();
+/// Opens a device or a FIFO.
+fn append_special(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
     options.append(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;
         // Otherwise opening a FIFO waits for a reader.
-        let is_fifo = fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+        let is_fifo = path.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo());
         options.read(is_fifo);
     }
     options.open(path)
-}
-
-/// Which file it is, among all.
-#[derive(Debug, Clone, Copy)]
-struct Identity {
-    numbers: (u64, u64),
-    /// Some file systems count no links.
-    has_links: bool,
-}
-
-impl Identity {
-    /// Returns the identity of an open file, or `None` where files have none.
-    fn of(metadata: &Metadata, path: &Path) -> Option<Self> {
-        let numbers = numbers(metadata);
-        // A file at the path that has no links is one whose links are not counted.
-        let has_links = links(metadata) > 0
-            || fs::metadata(path).map_or(true, |at_path| self::numbers(&at_path) != numbers);
-        cfg!(unix).then_some(Self { numbers, has_links })
-    }
-
-    fn is_of(self, metadata: &Metadata) -> bool {
-        numbers(metadata) == self.numbers
-    }
-}
-
-/// Returns the numbers of the device and of the file on it.
-#[cfg(unix)]
-fn numbers(metadata: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt as _;
-    (metadata.dev(), metadata.ino())
-}
-
-#[cfg(not(unix))]
-fn numbers(_: &Metadata) -> (u64, u64) {
-    (0, 0)
-}
-
-#[cfg(unix)]
-fn links(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::nlink(metadata)
-}
-
-#[cfg(not(unix))]
-fn links(_: &Metadata) -> u64 {
-    1
 }

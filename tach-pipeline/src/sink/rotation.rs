@@ -3,11 +3,11 @@
 mod tidy;
 
 use core::time::Duration;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
 
 use tach_core::UnixTime;
+use tach_files::Folder;
 
 pub(super) use self::tidy::Tidying;
 
@@ -27,7 +27,15 @@ const LEAST_BYTES: u64 = super::BATCH as u64;
 ///
 /// A file holds whole records. If a rotation fails, the records are written to the old file and the
 /// rotation is tried again; the failure is reported like a failure to write. A compressed file
-/// takes the place of an old one only when it is complete.
+/// takes the place of an old one only when it is complete and on the disk.
+///
+/// A new file, and a compressed one, keep the mode and the owner of the file before.
+///
+/// Only files with exactly such a name are compressed or deleted, and only regular ones of the
+/// process's user, or of the log's owner, that have no other name.
+///
+/// A process that runs as root, or has privileges that its caller lacks, does not rotate in a
+/// folder that other users may write: that fails [`Builder::build`](crate::Builder::build).
 ///
 /// # Examples
 ///
@@ -141,17 +149,17 @@ impl Rotation {
         length > 0 && (is_long || is_old)
     }
 
-    /// Renames the file at `path`, with the time `now`.
+    /// Renames the file in its folder, with the time `now`.
     ///
     /// # Errors
     ///
     /// If that fails.
-    pub(super) fn rename(path: &Path, now: UnixTime) -> io::Result<()> {
+    pub(super) fn rename(folder: &Folder, name: &OsStr, now: UnixTime) -> io::Result<()> {
         let mut time = now;
         loop {
-            let old = old_path(path, time);
-            if !old.exists() && !tidy::compressed(&old).exists() {
-                return fs::rename(path, old);
+            let old = old_name(name, time);
+            if folder.entry(&old)?.is_none() && folder.entry(&tidy::compressed(&old))?.is_none() {
+                return folder.rename(name, &old);
             }
             // Two rotations within a microsecond, or a clock that was set back.
             time =
@@ -166,14 +174,17 @@ impl Default for Rotation {
     }
 }
 
-/// Returns the path of a file that was rotated at `time`.
-fn old_path(path: &Path, time: UnixTime) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+/// Returns the name of a file that was rotated at `time`.
+fn old_name(name: &OsStr, time: UnixTime) -> OsString {
     let stamp = format!("{time:.6}");
-    name.push(".");
     // Windows forbids colons in names.
-    name.push(stamp.replace(['-', ':'], ""));
-    name.into()
+    with_end(name, &format!(".{}", stamp.replace(['-', ':'], "")))
+}
+
+fn with_end(name: &OsStr, end: &str) -> OsString {
+    let mut name = name.to_owned();
+    name.push(end);
+    name
 }
 
 #[cfg(test)]

@@ -20,10 +20,15 @@ impl Slow {
         self.by_name.push((name.to_owned(), limit));
     }
 
+    /// Returns whether no span has a limit.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty() && self.others.is_none()
+    }
+
     /// Returns whether the span took as long as its limit, or longer. If its end was not recorded,
     /// nobody knows how long it took.
     pub(crate) fn has(&self, span: &Span<'_>) -> bool {
-        if !span.has_end || (self.by_name.is_empty() && self.others.is_none()) {
+        if !span.has_end || self.is_empty() {
             return false;
         }
         let named = if self.by_name.is_empty() {

@@ -37,6 +37,13 @@ fn dump(pipeline: &Pipeline) -> String {
     String::from_utf8_lossy(&written).into_owned()
 }
 
+/// Returns the name of a dump that a process of this program wrote.
+fn name(year: u32, end: &str) -> String {
+    let program = env::args().next().unwrap();
+    let program = Path::new(&program).file_name().unwrap().to_str().unwrap();
+    format!("flight-{program}-{year}-01-01T00-00-00.000000Z-1-0{end}")
+}
+
 /// Returns the dumps in a folder, sorted by name.
 fn dumps(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).map(|all| all.map(|entry| entry.unwrap().path()));
@@ -151,11 +158,14 @@ fn a_slow_span_is_written_to_a_file() {
 #[test]
 fn the_files_are_few() {
     let folder = Folder::new("flight-few");
-    fs::write(folder.path("flight-0000.pftrace"), "of another process").unwrap();
-    let abandoned = File::create(folder.path("flight-0001.pftrace.partial")).unwrap();
+    fs::write(folder.path(&name(2000, ".pftrace")), "of another process").unwrap();
+    let abandoned = File::create(folder.path(&name(2001, ".pftrace.partial"))).unwrap();
     abandoned.set_modified(SystemTime::now() - Duration::from_secs(3_600)).unwrap();
-    fs::write(folder.path("flight-0002.pftrace.partial"), "in work elsewhere").unwrap();
-    fs::write(folder.path("flight-plan.txt"), "not ours").unwrap();
+    let in_work = name(2002, ".pftrace.partial");
+    fs::write(folder.path(&in_work), "in work elsewhere").unwrap();
+    // Names as programs and people choose them.
+    let others = ["flight-a1.otlp", "flight-incident-42.pftrace", "flight-plan.txt"];
+    others.iter().for_each(|name| fs::write(folder.path(name), "not ours").unwrap());
     let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
     within(&pipeline, || {
@@ -165,18 +175,19 @@ fn the_files_are_few() {
         }
     });
     let files = dumps(&folder.path(""));
-    assert_eq!(files.len(), 4, "{files:?}");
-    assert!(files[0].ends_with("flight-0002.pftrace.partial"));
-    assert!(files[3].ends_with("flight-plan.txt"));
-    assert!(String::from_utf8_lossy(&fs::read(&files[2]).unwrap()).contains("message-4."));
+    let is_other = |file: &PathBuf| others.iter().any(|name| file.ends_with(name));
+    let (kept, ours): (Vec<_>, Vec<_>) = files.into_iter().partition(is_other);
+    assert_eq!((kept.len(), ours.len()), (3, 3), "{kept:?} {ours:?}");
+    assert!(ours[0].ends_with(in_work));
+    assert!(String::from_utf8_lossy(&fs::read(&ours[2]).unwrap()).contains("message-4."));
 }
 
 /// The names of older files are greater after the clock was set back.
 #[test]
 fn the_newest_file_is_kept_whatever_its_name() {
     let folder = Folder::new("flight-newest");
-    for name in ["flight-2998.pftrace", "flight-2999.pftrace"] {
-        fs::write(folder.path(name), "written before").unwrap();
+    for year in [2998, 2999] {
+        fs::write(folder.path(&name(year, ".pftrace")), "written before").unwrap();
     }
     let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.keep(2));
@@ -185,7 +196,7 @@ fn the_newest_file_is_kept_whatever_its_name() {
     let files = dumps(&folder.path(""));
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(String::from_utf8_lossy(&fs::read(&files[0]).unwrap()).contains("slow"));
-    assert!(files[1].ends_with("flight-2999.pftrace"));
+    assert!(files[1].ends_with(name(2999, ".pftrace")));
 }
 
 /// The user's function may upload the file: neither the back end nor a flush waits for it.
@@ -213,9 +224,20 @@ fn a_report_of_a_file_stops_nobody() {
 }
 
 #[test]
-fn a_folder_that_can_t_be_made_is_reported() {
+fn a_folder_must_be_named_and_can_be_made() {
+    let folder = Folder::new("flight-refused");
+    fs::write(folder.path("taken"), "").unwrap();
+    let unnamed = FlightRecorder::new().slower_than(Duration::ZERO);
+    let taken = FlightRecorder::new().folder(folder.path("taken"));
+    for (recorder, wanted) in [(unnamed, "FlightRecorder::folder"), (taken, "Not a directory")] {
+        let error = Pipeline::builder().flight_recorder(recorder).build().unwrap_err();
+        assert!(error.is_open() && error.to_string().contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_lost_is_reported() {
     let folder = Folder::new("flight-failed");
-    fs::write(folder.path("made"), "in its place").unwrap();
     let (incidents, reported) = mpsc::channel();
     let recorder = FlightRecorder::new().folder(folder.path("made")).slower_than(Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
@@ -223,6 +245,8 @@ fn a_folder_that_can_t_be_made_is_reported() {
         .on_incident(move |incident| incidents.send(incident.to_string()).unwrap())
         .flight_recorder(recorder.pause(Duration::MAX));
     let pipeline = builder.build().unwrap();
+    fs::remove_dir(folder.path("made")).unwrap();
+    fs::write(folder.path("made"), "in its place").unwrap();
     let slow = || within(&pipeline, || drop(tracing::info_span!("slow")));
     slow();
     let incident = reported.recv_timeout(LONG).unwrap();
@@ -328,11 +352,12 @@ fn requests_from_many_threads_are_answered() {
 fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let folder = PathBuf::from(folder);
-    // The first file can't be written.
-    fs::write(&folder, "in its place").unwrap();
     let recorder = FlightRecorder::new().folder(&folder).on_panic(LONG);
     let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
     let pipeline = builder.flight_recorder(recorder).build().unwrap();
+    // The first file can't be written.
+    fs::remove_dir(&folder).unwrap();
+    fs::write(&folder, "in its place").unwrap();
     within(&pipeline, || {
         tracing::info_span!("before").in_scope(|| tracing::info!("event"));
         let _open = tracing::info_span!("around").entered();

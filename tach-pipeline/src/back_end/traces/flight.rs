@@ -65,8 +65,8 @@ impl Recorder {
         let Some(flight) = &self.shared.flight else { return };
         self.ring.forget(now);
         flight.requests.answer(|| self.snapshot(spans, now));
-        let was_slow = mem::take(&mut self.was_slow);
-        if was_slow && !self.is_writing() && flight.files.begin(Cause::SlowSpan) {
+        let was_slow = mem::take(&mut self.was_slow) && !self.is_writing();
+        if was_slow && flight.files.as_ref().is_some_and(|files| files.begin(Cause::SlowSpan)) {
             self.write(self.snapshot(spans, now));
         }
     }
@@ -85,6 +85,7 @@ impl Recorder {
     fn write(&mut self, snapshot: Snapshot) {
         let (shared, reporter) = (Arc::clone(&self.shared), self.reporter.clone());
         let Some(flight) = &self.shared.flight else { return };
+        let Some(files) = &flight.files else { return };
         let (begun, thread) = (flight.writing.begin(), Arc::new(()));
         self.writing = Arc::downgrade(&thread);
         let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
@@ -95,7 +96,7 @@ impl Recorder {
             }));
         });
         if let Err(error) = started {
-            flight.files.failed(Cause::SlowSpan);
+            files.failed(Cause::SlowSpan);
             self.reporter.clone().report(&Incident::NotRecorded { error: &error });
         }
     }
@@ -108,15 +109,17 @@ fn write(
     thread: Arc<()>,
     mut reporter: Reporter,
 ) {
-    let Some(flight) = &shared.flight else { return };
-    let written = flight.files.write(&snapshot);
+    let Some(files) = shared.flight.as_ref().and_then(|flight| flight.files.as_ref()) else {
+        return;
+    };
+    let written = files.write(&snapshot);
     drop(snapshot);
     // A flush waits for the message on stderr, but not for the user's function.
     let begun = Some(begun).filter(|_| !reporter.calls_owner());
     match written {
         Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
         Err(error) => {
-            flight.files.failed(Cause::SlowSpan);
+            files.failed(Cause::SlowSpan);
             reporter.report(&Incident::NotRecorded { error: &error });
         }
     }

@@ -66,7 +66,7 @@ fn after_reopening(
     );
     old.write_now(&mut batch).unwrap_err();
     old.writer = Writer::File(Box::new(
-        LogFile::open(&path, Options { is_followed: false, rotation: None }).unwrap(),
+        LogFile::open(&path, Options { is_kept: true, ..Options::default() }).unwrap(),
     ));
     old.reopen(&mut batch);
     old.write_now(&mut batch).unwrap();

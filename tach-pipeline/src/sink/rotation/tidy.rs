@@ -1,12 +1,22 @@
 //! Old files are compressed and deleted on a thread of their own.
 
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::Rotation;
+use tach_files::{Entry, Folder, Place};
+
+use super::{Rotation, with_end};
+
+/// The old files of one log.
+struct Job {
+    place: Place,
+    rotation: Rotation,
+    /// The log itself, whose owner the old files have.
+    log: Entry,
+}
 
 /// The thread, if there was one.
 #[derive(Default)]
@@ -19,31 +29,37 @@ pub(in crate::sink) struct Tidying {
 struct State {
     is_at_work: bool,
     /// The rotation that came while the thread was at work.
-    late: Option<(PathBuf, Rotation)>,
+    late: Option<Job>,
 }
 
 impl Tidying {
-    /// Begins to compress and delete the old files of `path`. If that is under way, the thread
-    /// begins again when it is done.
+    /// Begins to compress and delete the old files of the log at `place`. If that is under way, the
+    /// thread begins again when it is done.
     ///
     /// # Errors
     ///
     /// If the thread can't be started, or the last one failed.
-    pub(in crate::sink) fn begin(&mut self, path: PathBuf, rotation: Rotation) -> io::Result<()> {
+    pub(in crate::sink) fn begin(
+        &mut self,
+        place: Place,
+        rotation: Rotation,
+        log: Entry,
+    ) -> io::Result<()> {
         if rotation.keep == usize::MAX && !rotation.compresses {
             return Ok(());
         }
+        let job = Job { place, rotation, log };
         {
             let mut state = lock(&self.state);
             if state.is_at_work {
-                state.late = Some((path, rotation));
+                state.late = Some(job);
                 return Ok(());
             }
             state.is_at_work = true;
         }
         let last = self.last.take().map(JoinHandle::join);
         let work = Work { state: Arc::clone(&self.state), is_done: false };
-        let tidy = move || work.tidy((path, rotation));
+        let tidy = move || work.tidy(job);
         self.last = Some(thread::Builder::new().name("tach-tidy".to_owned()).spawn(tidy)?);
         last.unwrap_or(Ok(Ok(()))).unwrap_or_else(|_| Err(io::Error::other("tidying panicked")))
     }
@@ -63,10 +79,10 @@ struct Work {
 }
 
 impl Work {
-    fn tidy(mut self, first: (PathBuf, Rotation)) -> io::Result<()> {
+    fn tidy(mut self, first: Job) -> io::Result<()> {
         let (mut next, mut result) = (Some(first), Ok(()));
-        while let Some((path, rotation)) = next {
-            result = result.and(tidy(&path, rotation));
+        while let Some(job) = next {
+            result = result.and(tidy(&job));
             let mut state = lock(&self.state);
             next = state.late.take();
             self.is_done = next.is_none();
@@ -90,56 +106,40 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 /// Deletes all but the youngest old files, and compresses these. Rotations go on meanwhile, so it
 /// looks again after each.
-fn tidy(path: &Path, rotation: Rotation) -> io::Result<()> {
-    while let Some(file) = delete_old(path, rotation)? {
-        compress(&file)?;
+fn tidy(job: &Job) -> io::Result<()> {
+    let folder = job.place.folder()?;
+    folder.refuse_if_shared()?;
+    while let Some(name) = delete_old(&folder, job)? {
+        compress(&folder, &name, &job.log)?;
     }
-    Ok(())
+    // Names of rotated files, and those that were deleted.
+    folder.sync()
 }
 
 /// Deletes all but the youngest old files. Returns the youngest one that is to be compressed.
-fn delete_old(path: &Path, rotation: Rotation) -> io::Result<Option<PathBuf>> {
-    let mut files = old_files(path)?;
-    let beyond = files.len().saturating_sub(rotation.keep);
-    for file in files.drain(..beyond) {
-        remove(&file)?;
+fn delete_old(folder: &Folder, job: &Job) -> io::Result<Option<OsString>> {
+    let mut names = old_names(folder, job)?;
+    let beyond = names.len().saturating_sub(job.rotation.keep);
+    for name in names.drain(..beyond) {
+        folder.remove_own(&name, &job.log)?;
         // Left by a process that ended while it compressed.
-        remove(&part(&compressed(&file)))?;
+        folder.remove_own(&part(&compressed(&name)), &job.log)?;
     }
-    files.retain(|file| rotation.compresses && file.extension() != Some("gz".as_ref()));
-    Ok(files.pop())
+    names.retain(|name| job.rotation.compresses && !is_compressed(name));
+    Ok(names.pop())
 }
 
-/// Deletes a file, unless somebody else did.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-/// Returns the old files of `path`, the oldest first.
-fn old_files(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or_else(|| Path::new("."));
-    let (Some(name), mut files) = (path.file_name(), Vec::new()) else {
-        return Ok(Vec::new());
-    };
-    for entry in fs::read_dir(folder)? {
-        let file = entry?.file_name();
-        let (file, name) = (file.as_encoded_bytes(), name.as_encoded_bytes());
-        let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
-        if rest.is_some_and(is_time) {
-            files.push(String::from_utf8_lossy(&file[name.len()..]).into_owned());
-        }
-    }
-    files.sort_unstable();
-    let with_path = |end: String| {
-        let mut file = path.as_os_str().to_owned();
-        file.push(end);
-        PathBuf::from(file)
-    };
-    Ok(files.into_iter().map(with_path).collect())
+/// Returns the names of the log's old files, the oldest first. Files of others, links and files
+/// with another name are none of them.
+fn old_names(folder: &Folder, job: &Job) -> io::Result<Vec<OsString>> {
+    let mut names = folder.names()?;
+    names.retain(|name| {
+        let rest = name.as_encoded_bytes().strip_prefix(job.place.name().as_encoded_bytes());
+        rest.and_then(|rest| rest.strip_prefix(b".")).is_some_and(is_time)
+            && folder.entry(name).is_ok_and(|it| it.is_some_and(|it| it.is_own(&job.log)))
+    });
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Returns whether the end of a name is a time as a rotation writes it, with `.gz` or without.
@@ -153,105 +153,131 @@ fn is_time(end: &[u8]) -> bool {
         })
 }
 
-/// Returns the path of the compressed file.
-pub(super) fn compressed(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".gz");
-    name.into()
+fn is_compressed(name: &OsStr) -> bool {
+    Path::new(name).extension() == Some("gz".as_ref())
 }
 
-/// Returns the path of a compressed file that is not complete.
-fn part(compressed: &Path) -> PathBuf {
-    let mut name = compressed.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
+/// Returns the name of the compressed file.
+pub(super) fn compressed(name: &OsStr) -> OsString {
+    with_end(name, ".gz")
+}
+
+/// Returns the name of a compressed file that is not complete.
+fn part(compressed: &OsStr) -> OsString {
+    with_end(compressed, ".part")
 }
 
 /// Only a method that the feature adds asks for it.
 #[cfg(not(feature = "gzip"))]
-fn compress(_: &Path) -> io::Result<()> {
+fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Replaces a file by its compressed one.
 #[cfg(feature = "gzip")]
-fn compress(path: &Path) -> io::Result<()> {
+fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use tach_files::Access;
 
-    use crate::sink::new_file::create;
-
-    let done = compressed(path);
+    let done = compressed(name);
     let part = part(&done);
-    let mut file = fs::File::open(path)?;
-    let mut to = GzEncoder::new(create(&part)?, Compression::default());
+    let mut file = folder.open_own(name, log)?;
+    let access = Access::of(&Entry::of(&file)?);
+    // Left by a process that ended meanwhile.
+    folder.remove_own(&part, log)?;
+    let mut to = GzEncoder::new(folder.create_new(&part, &access)?, Compression::default());
     io::copy(&mut file, &mut to)?;
     to.finish()?.sync_all()?;
-    fs::rename(part, done)?;
-    remove(path)
+    if folder.entry(&done)?.is_some_and(|found| !found.is_own(log)) {
+        folder.remove_own(&part, log)?;
+        let name = Path::new(&done).display();
+        return Err(io::Error::other(format!("{name} is no file of this process alone")));
+    }
+    folder.rename(&part, &done)?;
+    folder.sync()?;
+    folder.remove_own(name, log)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{env, process};
+    use std::path::PathBuf;
+    use std::{env, fs, process};
 
     use super::*;
 
+    /// A folder with empty old files of logs.
+    struct Logs(PathBuf);
+
+    impl Logs {
+        fn new(name: &str) -> Self {
+            let folder = env::temp_dir().join(format!("tach-pipeline-{name}-{}", process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn job(&self, name: &str, rotation: Rotation) -> Job {
+            let path = self.0.join(name);
+            let log = Entry::of(&fs::File::create(&path).unwrap()).unwrap();
+            fs::remove_file(&path).unwrap();
+            Job { place: Place::of(&path).unwrap(), rotation, log }
+        }
+
+        fn add(&self, name: &OsStr) {
+            fs::write(self.0.join(name), "").unwrap();
+        }
+
+        fn names(&self) -> Vec<OsString> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Logs {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    fn old(name: &str, hour: u8) -> OsString {
+        format!("{name}.20261123T{hour:02}0000.000000Z").into()
+    }
+
     #[test]
     fn a_rotation_that_comes_late_is_tidied_by_the_same_thread() {
-        let folder = env::temp_dir().join(format!("tach-pipeline-tidy-{}", process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let rotation = Rotation::new().keep(1);
-        let names = ["a", "b"].map(|name| folder.join(name));
-        let old = |path: &Path, hour: u8| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".20261123T{hour:02}0000.000000Z"));
-            PathBuf::from(name)
-        };
-        for name in &names {
-            for hour in 0..3 {
-                fs::write(old(name, hour), "").unwrap();
-            }
+        let logs = Logs::new("tidy");
+        for name in ["a", "b"] {
+            (0..3).for_each(|hour| logs.add(&old(name, hour)));
         }
-        fs::write(part(&compressed(&old(&names[0], 0))), "").unwrap();
-        let [first, late] = names.clone();
-        let state = State { is_at_work: true, late: Some((late, rotation)) };
-        let state = Arc::new(Mutex::new(state));
+        logs.add(&part(&compressed(&old("a", 0))));
+        let [first, late] = ["a", "b"].map(|name| logs.job(name, Rotation::new().keep(1)));
+        let state = Arc::new(Mutex::new(State { is_at_work: true, late: Some(late) }));
         let work = Work { state: Arc::clone(&state), is_done: false };
-        work.tidy((first, rotation)).unwrap();
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
-        assert!(names.iter().all(|name| old(name, 2).exists()));
+        work.tidy(first).unwrap();
+        assert_eq!(logs.names(), [old("a", 2), old("b", 2)]);
         assert!(!lock(&state).is_at_work && lock(&state).late.is_none());
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[cfg(feature = "gzip")]
     #[test]
     fn files_that_come_while_others_are_compressed_count() {
-        let folder = env::temp_dir().join(format!("tach-pipeline-tidy-gzip-{}", process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("log");
-        let old = |hour: u8| folder.join(format!("log.20261123T{hour:02}0000.000000Z"));
-        let rotation = Rotation::new().keep(2).gzip();
-        let hours =
-            |hours: core::ops::Range<u8>| hours.for_each(|it| fs::write(old(it), "").unwrap());
-        let next = || delete_old(&path, rotation).unwrap();
-        let names = || {
-            let mut names: Vec<_> =
-                fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-            names.sort();
-            names
-        };
-        hours(0..4);
+        let logs = Logs::new("tidy-gzip");
+        let job = logs.job("log", Rotation::new().keep(2).gzip());
+        let folder = job.place.folder().unwrap();
+        let next = || delete_old(&folder, &job).unwrap();
+        let compress = |name: &OsStr| compress(&folder, name, &job.log).unwrap();
+        let old = |hour| old("log", hour);
+        (0..4).for_each(|hour| logs.add(&old(hour)));
         assert_eq!(next(), Some(old(3)));
-        assert_eq!(names(), [old(2), old(3)]);
-        compress(&old(3)).unwrap();
-        hours(4..5);
+        assert_eq!(logs.names(), [old(2), old(3)]);
+        compress(&old(3));
+        logs.add(&old(4));
         assert_eq!(next(), Some(old(4)));
-        assert_eq!(names(), [compressed(&old(3)), old(4)]);
-        compress(&old(4)).unwrap();
-        assert_eq!((next(), names().len()), (None, 2));
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(logs.names(), [compressed(&old(3)), old(4)]);
+        compress(&old(4));
+        assert_eq!((next(), logs.names().len()), (None, 2));
     }
 
     #[test]

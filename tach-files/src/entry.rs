@@ -1,0 +1,172 @@
+//! What a name in a folder stands for.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What a name in a folder stands for. A link is itself, not the file that it leads to.
+///
+/// # Examples
+///
+/// ```
+/// use tach_files::Entry;
+///
+/// let entry = Entry::at("Cargo.toml".as_ref())?;
+/// assert!(entry.is_some_and(|entry| entry.is_file()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    pub(crate) is_file: bool,
+    pub(crate) is_link: bool,
+    /// The numbers of the device and of the file on it, where files have them.
+    pub(crate) id: Option<(u64, u64)>,
+    pub(crate) links: u64,
+    pub(crate) modified: Option<SystemTime>,
+    pub(crate) mode: u32,
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+impl Entry {
+    /// Returns the entry of an open file.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses the question.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let file = std::fs::File::open("Cargo.toml")?;
+    /// assert!(tach_files::Entry::of(&file)?.is_file());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|metadata| Self::by(&metadata))
+    }
+
+    /// Returns the entry at a path, or `None` if there is none. Folders of the path may be links.
+    ///
+    /// # Errors
+    ///
+    /// If a folder of the path can't be searched.
+    ///
+    /// # Examples
+    ///
+    /// See [`Entry`].
+    pub fn at(path: &Path) -> io::Result<Option<Self>> {
+        match path.symlink_metadata() {
+            Ok(metadata) => Ok(Some(Self::by(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether this is a regular file.
+    ///
+    /// # Examples
+    ///
+    /// See [`Entry`].
+    #[must_use]
+    pub const fn is_file(&self) -> bool {
+        self.is_file
+    }
+
+    /// Returns whether the two are known to be different files. Always `false` where files have no
+    /// identity, as on Windows.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_files::Entry;
+    ///
+    /// let file = Entry::of(&std::fs::File::open("Cargo.toml")?)?;
+    /// assert!(Entry::at("Cargo.toml".as_ref())?.is_some_and(|entry| !entry.is_other(&file)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_other(&self, other: &Self) -> bool {
+        self.id != other.id
+    }
+
+    /// Returns how many names the file has. Zero for a file that was deleted while it is open, and
+    /// on file systems that count none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let file = std::fs::File::open("Cargo.toml")?;
+    /// assert!(tach_files::Entry::of(&file)?.links() >= 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn links(&self) -> u64 {
+        self.links
+    }
+
+    /// Returns when the file was written last, or `None` where files have no such time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let file = std::fs::File::open("Cargo.toml")?;
+    /// assert!(tach_files::Entry::of(&file)?.modified().is_some());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+
+    /// Returns whether this process may treat the file as one that it made: a regular file with
+    /// one name, of the process's user or of the same user as `like`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tach-files-own-{}", std::process::id()));
+    /// let file = std::fs::File::create(&path)?;
+    /// let entry = tach_files::Entry::of(&file)?;
+    /// assert!(entry.is_own(&entry));
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_own(&self, like: &Self) -> bool {
+        self.is_file && self.links <= 1 && (self.user == user() || self.user == like.user)
+    }
+
+    #[cfg(unix)]
+    fn by(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self {
+            is_file: metadata.is_file(),
+            is_link: metadata.is_symlink(),
+            id: Some((metadata.dev(), metadata.ino())),
+            links: metadata.nlink(),
+            modified: metadata.modified().ok(),
+            mode: metadata.mode() & 0o777,
+            user: metadata.uid(),
+            group: metadata.gid(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn by(metadata: &Metadata) -> Self {
+        let (is_file, is_link) = (metadata.is_file(), metadata.is_symlink());
+        let modified = metadata.modified().ok();
+        Self { is_file, is_link, id: None, links: 1, modified, mode: 0, user: user(), group: 0 }
+    }
+}
+
+/// Returns the id of the user whose rights this process has.
+pub(crate) fn user() -> u32 {
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().as_raw()
+    }
+    #[cfg(not(unix))]
+    0
+}

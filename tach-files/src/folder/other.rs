@@ -1,0 +1,68 @@
+//! The path of a folder, where links are rare.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::access::Access;
+use crate::entry::Entry;
+
+/// A folder that exists.
+#[derive(Debug)]
+pub(crate) struct Handle(PathBuf);
+
+impl Handle {
+    pub(crate) fn open(path: &Path, makes: bool) -> io::Result<Self> {
+        if makes {
+            fs::create_dir_all(path)?;
+        } else if !fs::metadata(path)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Self(path.to_owned()))
+    }
+
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may fail")]
+    pub(crate) fn other_writers(&self) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    pub(crate) fn open_file(&self, name: &OsStr, appends: bool) -> io::Result<File> {
+        File::options().append(appends).write(!appends).open(self.0.join(name))
+    }
+
+    pub(crate) fn read_file(&self, name: &OsStr) -> io::Result<File> {
+        File::open(self.0.join(name))
+    }
+
+    pub(crate) fn create_file(&self, name: &OsStr, _: &Access, appends: bool) -> io::Result<File> {
+        let mut options = File::options();
+        options.append(appends).write(!appends).create_new(true).open(self.0.join(name))
+    }
+
+    pub(crate) fn entry(&self, name: &OsStr) -> io::Result<Entry> {
+        Entry::at(&self.0.join(name))?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        fs::remove_file(self.0.join(name))
+    }
+
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        fs::read_dir(&self.0)?.map(|entry| entry.map(|it| it.file_name())).collect()
+    }
+
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may fail")]
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+pub(crate) fn check_link(_: &Path) -> io::Result<()> {
+    Ok(())
+}

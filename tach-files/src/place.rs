@@ -1,0 +1,191 @@
+//! A path whose links were resolved once.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::folder::{self, Folder};
+
+/// The most links of a path, as on Linux.
+const MOST_LINKS: usize = 40;
+
+/// The folder and the name of a file. The links of its path were resolved once.
+///
+/// # Examples
+///
+/// ```
+/// use tach_files::Place;
+///
+/// let place = Place::of("Cargo.toml".as_ref())?;
+/// assert_eq!(place.name(), "Cargo.toml");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    folder: PathBuf,
+    name: OsString,
+}
+
+impl Place {
+    /// Resolves the links of a path, as [`resolve`] does. The file need not exist.
+    ///
+    /// # Errors
+    ///
+    /// See [`resolve`]. Also if the path does not end with a name.
+    ///
+    /// # Examples
+    ///
+    /// See [`Place`].
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let path = resolve(path)?;
+        match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => {
+                Ok(Self { folder: folder.to_owned(), name: name.to_owned() })
+            }
+            _ => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+        }
+    }
+
+    /// Returns the name of the file.
+    ///
+    /// # Examples
+    ///
+    /// See [`Place`].
+    #[must_use]
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// Returns the path of the file.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let path = tach_files::Place::of("Cargo.toml".as_ref())?.path();
+    /// assert!(path.is_absolute());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Opens the folder: see [`Folder::open`].
+    ///
+    /// # Errors
+    ///
+    /// See [`Folder::open`].
+    ///
+    /// # Examples
+    ///
+    /// See the [crate].
+    pub fn folder(&self) -> io::Result<Folder> {
+        Folder::open(&self.folder)
+    }
+
+    /// Opens the folder, and makes it if it is missing: see [`Folder::make`].
+    ///
+    /// # Errors
+    ///
+    /// See [`Folder::make`].
+    ///
+    /// # Examples
+    ///
+    /// See [`Folder::make`].
+    pub fn make_folder(&self) -> io::Result<Folder> {
+        Folder::make(&self.folder)
+    }
+}
+
+/// Returns the absolute path without links, up to the first part that is missing.
+///
+/// A link is followed only if it belongs to the process's user or to root, or, if the process has
+/// no more rights than others, to the owner of the folder that the link is in.
+///
+/// # Platform-specific behavior
+///
+/// On Unix only. Elsewhere the absolute path is returned as it is.
+///
+/// # Errors
+///
+/// If a link belongs to somebody else, there are more than 40 of them, or one can't be read.
+///
+/// # Examples
+///
+/// ```
+/// let path = tach_files::resolve("missing/app.log".as_ref())?;
+/// assert!(path.is_absolute() && path.ends_with("missing/app.log"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut path = std::path::absolute(path)?;
+    if cfg!(not(unix)) {
+        return Ok(path);
+    }
+    for _ in 0..=MOST_LINKS {
+        // The shortest one has no links among its own folders.
+        let mut folders: Vec<_> = path.ancestors().collect();
+        folders.reverse();
+        let Some(link) = folders.into_iter().find(|folder| folder.is_symlink()) else {
+            return Ok(without_dots(&path));
+        };
+        folder::check_link(link)?;
+        let (target, rest) = (fs::read_link(link)?, path.strip_prefix(link).unwrap_or(&path));
+        let target = link.parent().unwrap_or(link).join(target);
+        // Joining an empty rest would add a slash.
+        path = if rest.as_os_str().is_empty() { target } else { target.join(rest) };
+    }
+    Err(io::Error::other("it leads through too many links"))
+}
+
+/// Returns a path without `..`, which is right where no folder is a link.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::{env, process};
+
+    use super::*;
+
+    #[test]
+    fn links_are_resolved_as_the_system_resolves_them() {
+        let folder = env::temp_dir().join(format!("tach-files-links-{}", process::id()));
+        let folder = folder.as_path();
+        fs::create_dir_all(folder.join("a/b")).unwrap();
+        fs::write(folder.join("a/b/file"), "").unwrap();
+        symlink("a/b", folder.join("relative")).unwrap();
+        symlink(folder.join("a"), folder.join("absolute")).unwrap();
+        symlink("relative/../b/file", folder.join("through")).unwrap();
+        symlink("loop", folder.join("loop")).unwrap();
+        for path in [
+            "a/b/file",
+            "relative/file",
+            "absolute/b/file",
+            "through",
+            "relative/../b/file",
+            "absolute/../relative/./file",
+        ] {
+            let path = folder.join(path);
+            assert_eq!(resolve(&path).unwrap(), fs::canonicalize(&path).unwrap(), "{path:?}");
+        }
+        let missing = resolve(&folder.join("relative/missing/app.log")).unwrap();
+        let existing = fs::canonicalize(folder).unwrap();
+        assert_eq!(missing, existing.join("a/b/missing/app.log"));
+        assert!(resolve(&folder.join("loop")).unwrap_err().to_string().contains("many links"));
+        assert!(Place::of("/".as_ref()).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
