@@ -5,6 +5,8 @@ mod implements;
 mod program;
 #[cfg(feature = "formats")]
 mod raw;
+#[cfg(unix)]
+pub mod users;
 
 pub use self::captured::Captured;
 pub use self::program::{assert_test_passes, test_of_this_program, this_program, wait_for};

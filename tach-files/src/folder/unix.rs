@@ -1,12 +1,13 @@
 //! A descriptor of a folder, and the system calls that take names in it.
 
+use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::fs::{fchmod, fchown, fstat, fsync, mkdirat, open, openat, renameat, statat, unlinkat};
@@ -17,9 +18,6 @@ use crate::entry::{self, Entry};
 
 /// The owner and the group; others search nothing.
 const FOLDER: u32 = 0o750;
-/// The right to write of a group, and of others.
-const GROUP_WRITES: u32 = 0o020;
-const OTHERS_WRITE: u32 = 0o002;
 const ROOT: u32 = 0;
 
 /// For names alone: the process need not be allowed to read the folder.
@@ -63,12 +61,13 @@ impl Handle {
     /// Returns the users besides root and the process's who may write the folder, for a message.
     pub(crate) fn other_writers(&self) -> io::Result<Option<String>> {
         let folder = fstat(&self.0)?;
-        let (user, group, mode) = (folder.st_uid, folder.st_gid, u32::from(folder.st_mode));
+        let (user, group) = (folder.st_uid, folder.st_gid);
+        let mode = Mode::from_raw_mode(folder.st_mode);
         Ok(if user != ROOT && user != entry::user() {
             Some(format!("user {user}, its owner,"))
-        } else if mode & OTHERS_WRITE != 0 {
+        } else if mode.contains(Mode::WOTH) {
             Some("every user".to_owned())
-        } else if mode & GROUP_WRITES != 0 && group != ROOT {
+        } else if mode.contains(Mode::WGRP) && group != ROOT {
             Some(format!("group {group}"))
         } else {
             None
@@ -116,8 +115,9 @@ impl Handle {
         let since_epoch = u64::try_from(found.st_mtime).ok().map(Duration::from_secs);
         let kind = FileType::from_raw_mode(found.st_mode);
         #[allow(
-            clippy::unnecessary_cast,
             clippy::cast_sign_loss,
+            clippy::unnecessary_cast,
+            clippy::useless_conversion,
             reason = "the types of these numbers differ between systems"
         )]
         Ok(Entry {

@@ -165,7 +165,9 @@ fn the_files_are_few() {
     fs::write(folder.path(&in_work), "in work elsewhere").unwrap();
     // Names as programs and people choose them.
     let others = ["flight-a1.otlp", "flight-incident-42.pftrace", "flight-plan.txt"];
-    others.iter().for_each(|name| fs::write(folder.path(name), "not ours").unwrap());
+    for name in others {
+        fs::write(folder.path(name), "not ours").unwrap();
+    }
     let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
     within(&pipeline, || {

@@ -27,6 +27,8 @@ mod reentrance;
 mod selection;
 mod several;
 mod sites;
+#[cfg(unix)]
+mod strangers;
 #[cfg(feature = "tracing")]
 mod subscribers;
 mod support;

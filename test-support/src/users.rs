@@ -1,0 +1,87 @@
+//! Other users, for tests that run as root.
+
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, process};
+
+/// The id of a user, and of a group, that owns nothing but what a test gives it.
+pub const STRANGER: u32 = 65_534;
+/// The id of a service's user, and of its group.
+pub const SERVICE: u32 = 65_533;
+
+/// Returns whether the test may act as other users. If not, prints that it did not run.
+#[must_use]
+pub fn can_be_others(test: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("NOT RUN: {test} needs root, to act as other users");
+    }
+    is_root
+}
+
+/// A copy of the running test program that other users may start, removed when dropped.
+#[derive(Debug)]
+pub struct Copy(PathBuf);
+
+impl Copy {
+    /// Copies this program. If `is_setuid`, whoever starts the copy has root's rights.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the copy can't be made.
+    #[must_use]
+    pub fn new(name: &str, is_setuid: bool) -> Self {
+        let folder = env::temp_dir().join(format!("tach-copy-{name}-{}", process::id()));
+        fs::create_dir_all(&folder).expect("a folder for temporary files");
+        let copy = Self(folder);
+        let program = env::current_exe().expect("this program has a path");
+        fs::copy(program, copy.path()).expect("this program can be copied");
+        set_mode(&copy.0, 0o755);
+        set_mode(&copy.path(), if is_setuid { 0o4755 } else { 0o755 });
+        copy
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.join("test")
+    }
+
+    /// Returns a command that runs the ignored test `name` as that user.
+    #[must_use]
+    pub fn test_as(&self, user: u32, name: &str) -> Command {
+        let mut command = Command::new(self.path());
+        command.uid(user).gid(user).current_dir("/");
+        command.args(["--exact", name, "--ignored", "--nocapture"]);
+        command
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _best_effort = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Sets the mode of a file.
+///
+/// # Panics
+///
+/// Panics if that fails.
+pub fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode can be set");
+}
+
+/// Gives a file, or a link itself, to a user and the group of the same number.
+///
+/// # Panics
+///
+/// Panics if that fails.
+pub fn give(path: &Path, user: u32) {
+    let given = if path.is_symlink() {
+        std::os::unix::fs::lchown(path, Some(user), Some(user))
+    } else {
+        chown(path, Some(user), Some(user))
+    };
+    given.expect("root gives files away");
+}
