@@ -47,11 +47,18 @@ impl Copy {
         self.0.join("test")
     }
 
+    /// Returns a command that starts the program as that user. The caller adds the arguments.
+    #[must_use]
+    pub fn started_by(&self, user: u32) -> Command {
+        let mut command = Command::new(self.path());
+        command.uid(user).gid(user).current_dir("/");
+        command
+    }
+
     /// Returns a command that runs the ignored test `name` as that user.
     #[must_use]
     pub fn test_as(&self, user: u32, name: &str) -> Command {
-        let mut command = Command::new(self.path());
-        command.uid(user).gid(user).current_dir("/");
+        let mut command = self.started_by(user);
         command.args(["--exact", name, "--ignored", "--nocapture"]);
         command
     }

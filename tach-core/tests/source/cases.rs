@@ -2,14 +2,16 @@
 
 use core::time::Duration;
 use std::env;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::thread;
 
 use tach_core::{
-    Instant, MonotonicInstant, Order, Source, Status, UnixTime, enforce_order, force_source,
-    status, uptime,
+    Instant, MonotonicInstant, Order, Source, Status, UnixTime, adapter, enforce_order,
+    force_source, status, trust_environment, uptime,
 };
 use test_support::this_program;
+#[cfg(unix)]
+use test_support::users;
 
 /// A case: the child's environment, its work, and the number of lines that it prints to standard
 /// error.
@@ -48,24 +50,42 @@ const CASES: &[Case] = &[
     case("uptime", uptime_counts_from_the_first_use),
 ];
 
+/// Cases of a set-user-ID program that a user without privileges starts.
+const PRIVILEGED: &[Case] = &[
+    Case { tach_source: Some("os"), tach_order: Some("1"), ..case("privileged", privileged) },
+    Case { tach_source: Some("os"), ..case("privileged_and_trusting", privileged_and_trusting) },
+];
+
 pub(crate) fn main() {
     let arguments: Vec<String> = env::args().collect();
-    if let Some(case) = CASES.iter().find(|case| arguments.last() == Some(&case.name.to_owned())) {
+    let mut all = CASES.iter().chain(PRIVILEGED);
+    if let Some(case) = all.find(|case| arguments.last() == Some(&case.name.to_owned())) {
         (case.run)();
         return;
     }
     for case in CASES {
-        let output = child(case);
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "case {}: {complaints}", case.name);
-        assert_eq!(complaints.lines().count(), case.complaints, "case {}: {complaints}", case.name);
-        assert!(complaints.lines().all(|line| line.contains("TACH_")), "{complaints}");
+        check(case, this_program());
+    }
+    #[cfg(unix)]
+    if users::can_be_others("a set-user-ID program reads no variable") {
+        let copy = users::Copy::new("source", true);
+        for case in PRIVILEGED {
+            check(case, copy.started_by(users::STRANGER));
+        }
     }
     eprintln!("{} passed, 0 failed", CASES.len());
 }
 
-fn child(case: &Case) -> Output {
-    let mut command = this_program();
+/// Runs a case in a child process.
+fn check(case: &Case, program: Command) {
+    let output = child(case, program);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "case {}: {complaints}", case.name);
+    assert_eq!(complaints.lines().count(), case.complaints, "case {}: {complaints}", case.name);
+    assert!(complaints.lines().all(|line| line.contains("TACH_")), "{complaints}");
+}
+
+fn child(case: &Case, mut command: Command) -> Output {
     command.arg(case.name);
     for (name, value) in [("TACH_SOURCE", case.tach_source), ("TACH_ORDER", case.tach_order)] {
         match value {
@@ -183,6 +203,23 @@ fn enforce_call_too_late() {
     let order = status().order;
     assert_eq!(enforce_order().is_err(), order == Order::OrderedRead);
     assert_eq!(status().order, order);
+}
+
+/// Whoever started the program chose the variables, and has fewer rights.
+fn privileged() {
+    assert!(
+        adapter::has_more_privileges_than_caller(),
+        "the folder's file system has no set-user-ID"
+    );
+    use_the_clock();
+    let status = status();
+    assert_ne!(status.reason.as_str(), "environment", "{status}");
+    assert!(!status.order_request_ignored, "{status}");
+}
+
+fn privileged_and_trusting() {
+    trust_environment();
+    os();
 }
 
 /// The calls work in either order, and the last source applies.

@@ -139,7 +139,8 @@ impl Builder {
     }
 
     /// Sets the filter from an environment variable, usually `RUST_LOG`. If the variable is empty
-    /// or not set, the filter stays.
+    /// or not set, the filter stays. It also stays in a process with privileges that its caller
+    /// lacks: see [`tach_core::trust_environment`].
     ///
     /// # Examples
     ///

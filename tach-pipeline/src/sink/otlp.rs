@@ -293,7 +293,8 @@ impl Otlp {
     /// length is one of characters. The collector gets the numbers of the attributes, events and
     /// links beyond.
     ///
-    /// Methods that follow take precedence, also over a variable that can't be used.
+    /// Methods that follow take precedence, also over a variable that can't be used. A process with
+    /// privileges that its caller lacks reads no variable: see [`tach_core::trust_environment`].
     ///
     /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///

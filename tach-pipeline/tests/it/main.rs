@@ -22,6 +22,8 @@ mod lost;
 mod nested;
 mod one_key;
 mod order;
+#[cfg(unix)]
+mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod reentrance;
 mod selection;

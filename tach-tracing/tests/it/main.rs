@@ -12,6 +12,8 @@ mod forward;
 mod increasing;
 mod layer_allocation;
 mod manual;
+#[cfg(all(feature = "jiff", unix))]
+mod privileged;
 mod span_timing;
 mod support;
 mod texts;
