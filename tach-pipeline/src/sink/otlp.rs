@@ -12,6 +12,7 @@ mod idle;
 mod pauses;
 mod record;
 mod scope;
+mod secret;
 #[cfg(feature = "tracing")]
 mod span;
 mod stream;
@@ -42,6 +43,7 @@ pub(super) use self::record::Records;
 use self::scope::field;
 #[cfg(feature = "tracing")]
 pub(crate) use self::scope::of_resource;
+use self::secret::Secret;
 #[cfg(feature = "tracing")]
 pub(crate) use self::span::write_span;
 use self::stream::Server;
@@ -162,8 +164,8 @@ enum Endpoint {
     /// This machine.
     Default,
     /// Without the signal's path.
-    Base(String),
-    Whole(String),
+    Base(Secret),
+    Whole(Secret),
 }
 
 /// What is below a request.
@@ -180,7 +182,7 @@ struct Requests {
     signal: Signal,
     endpoint: Endpoint,
     protocol: Protocol,
-    headers: Vec<(String, String)>,
+    headers: Vec<(String, Secret)>,
     compresses: bool,
     timeout: Duration,
     /// For metrics the time from one export to the next.
@@ -192,7 +194,8 @@ struct Requests {
 }
 
 /// A variable that can't be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(Debug))]
 struct Fault {
     name: String,
     value: String,
@@ -216,7 +219,7 @@ impl Requests {
     }
 
     /// Returns the address of the requests.
-    fn url(&self) -> String {
+    fn url(&self) -> Secret {
         let (default, path) = match self.protocol {
             Protocol::Http => (ENDPOINT, self.signal.path()),
             #[cfg(feature = "otlp-grpc")]
@@ -226,9 +229,10 @@ impl Requests {
             Endpoint::Default => default,
             Endpoint::Whole(url) if self.protocol == Protocol::Http => return url.clone(),
             // gRPC has the same method for all collectors.
-            Endpoint::Base(base) | Endpoint::Whole(base) => base,
+            Endpoint::Base(base) | Endpoint::Whole(base) => base.expose(),
         };
-        format!("{}{path}", base.trim_end_matches('/'))
+        let (base, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+        Secret::new(format!("{}{path}{query}", base.trim_end_matches('/')))
     }
 
     /// Forgets the faults of the variables whose names end so: a method has set their option.
@@ -239,7 +243,7 @@ impl Requests {
     /// Adds a header, in place of an earlier one of that name.
     fn header(&mut self, name: &str, value: &str) {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        self.headers.push((name.to_owned(), value.to_owned()));
+        self.headers.push((name.to_owned(), Secret::new(value)));
     }
 }
 
@@ -310,6 +314,9 @@ impl Otlp {
     /// Sets the collector's address, without a path: `/v1/logs`, `/v1/traces` or `/v1/metrics` is
     /// appended, after the path if there is one. By default it is `http://localhost:4318`.
     ///
+    /// A query, which may have a key, is sent and never printed. A user and a password are refused:
+    /// a [header](Self::header) such as `authorization` has them.
+    ///
     /// # Examples
     ///
     /// ```
@@ -317,12 +324,13 @@ impl Otlp {
     /// ```
     pub fn endpoint(mut self, url: &str) -> Self {
         for signal in Signal::ALL {
-            self.of(signal).endpoint = Endpoint::Base(url.to_owned());
+            self.of(signal).endpoint = Endpoint::Base(Secret::new(url));
         }
         self
     }
 
-    /// Adds a header to each request, such as a key of the collector's. It replaces an earlier one
+    /// Adds a header to each request, such as a key of the collector's, whose value is never
+    /// printed. It replaces an earlier one
     /// of that name, or this crate's `user-agent`. A header that frames the request, such as
     /// `content-type` or `host`, fails [`Builder::build`](crate::Builder::build).
     ///
@@ -581,9 +589,9 @@ impl Otlp {
     /// Returns the collector's name for messages.
     pub(super) fn name(&self, signal: Signal) -> String {
         match signal {
-            Signal::Logs => self.logs.url(),
-            Signal::Traces => self.traces.url(),
-            Signal::Metrics => self.metrics.url(),
+            Signal::Logs => self.logs.url().shown(),
+            Signal::Traces => self.traces.url().shown(),
+            Signal::Metrics => self.metrics.url().shown(),
         }
     }
 
@@ -638,8 +646,8 @@ impl Requests {
             Endpoint::Default => &url,
             Endpoint::Base(given) | Endpoint::Whole(given) => given,
         };
-        let fault = |reason: &str| Error::option("the endpoint", given, reason);
-        let uri: Uri = url.parse().map_err(|_| fault(NO_URL))?;
+        let fault = |reason: &str| Error::option("the endpoint", given.expose(), reason);
+        let uri: Uri = url.expose().parse().map_err(|_| fault(NO_URL))?;
         let is_secure = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,
             Some(scheme) if *scheme == Scheme::HTTPS => true,
@@ -654,6 +662,10 @@ impl Requests {
         let authority = uri.authority().ok_or_else(|| fault("it must have a host"))?;
         if authority.as_str().contains('@') {
             return Err(fault("a user's name belongs in a header, such as authorization"));
+        }
+        #[cfg(feature = "otlp-grpc")]
+        if self.protocol == Protocol::Grpc && uri.query().is_some() {
+            return Err(fault("gRPC has no query; a key belongs in a header"));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         if host.is_empty() {
@@ -720,17 +732,25 @@ impl Requests {
             headers.insert(encoding, HeaderValue::from_static("gzip"));
         }
         for (name, value) in &self.headers {
-            // The value may be a secret.
-            let fault = |reason: &str| Error::option("the header", name, reason);
+            let fault = |reason: &str| Error::option("the header", shown_name(name), reason);
             let invalid = || fault("it can't stand in HTTP");
             let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
             if OF_PROTOCOL.contains(&known.as_str()) {
                 return Err(fault("it is the protocol's, which sets it"));
             }
-            headers.insert(known, HeaderValue::from_str(value).map_err(|_| invalid())?);
+            let mut value = HeaderValue::from_str(value.expose()).map_err(|_| invalid())?;
+            // HTTP/2's compression must not keep it.
+            value.set_sensitive(true);
+            headers.insert(known, value);
         }
         Ok(headers)
     }
+}
+
+/// Returns the name of a header for messages: nothing if it is none, as when somebody wrote the
+/// value there.
+fn shown_name(name: &str) -> &str {
+    if HeaderName::from_bytes(name.as_bytes()).is_ok() { name } else { "" }
 }
 
 impl Default for Otlp {
@@ -742,14 +762,12 @@ impl Default for Otlp {
 /// The values of headers may be secrets, so their names stand alone.
 impl fmt::Debug for Otlp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |pairs: &[(String, _)]| -> Vec<String> {
-            pairs.iter().map(|(name, _)| name.clone()).collect()
-        };
+        let headers = self.logs.headers.iter().map(|(name, _)| shown_name(name));
         f.debug_struct("Otlp")
-            .field("logs", &self.logs.url())
-            .field("traces", &self.traces.url())
-            .field("metrics", &self.metrics.url())
-            .field("headers", &names(&self.logs.headers))
+            .field("logs", &self.name(Signal::Logs))
+            .field("traces", &self.name(Signal::Traces))
+            .field("metrics", &self.name(Signal::Metrics))
+            .field("headers", &headers.collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

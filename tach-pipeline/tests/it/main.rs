@@ -26,6 +26,8 @@ mod order;
 mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod reentrance;
+#[cfg(feature = "otlp")]
+mod secrets;
 mod selection;
 mod several;
 mod sites;

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 
 use percent_encoding::percent_decode_str;
 
+use super::secret::Secret;
 #[cfg(feature = "otlp-tls")]
 use super::tls::{File, Files};
 use super::{Endpoint, Fault, Limits, Otlp, Protocol, Requests, SERVICE_NAME, Signal};
@@ -116,7 +117,7 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
     for signal in Signal::ALL {
         let requests = options.of(signal);
         if let Some((_, url)) = find(&signal.variable("ENDPOINT")) {
-            requests.endpoint = Endpoint::Whole(url.to_string_lossy().trim().to_owned());
+            requests.endpoint = Endpoint::Whole(Secret::new(url.to_string_lossy().trim()));
         }
         let of_signal = |name: &str| {
             let general = || find(&format!("OTEL_EXPORTER_OTLP_{name}"));
@@ -282,11 +283,12 @@ mod tests {
             ("OTEL_BSP_SCHEDULE_DELAY", "30"),
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=from%2Clist,host.name=box"),
         ]);
-        assert_eq!(set.logs.url(), "http://collector:4318/v1/logs");
-        assert_eq!(set.traces.url(), "http://collector:4318/v1/traces");
+        assert_eq!(set.logs.url().expose(), "http://collector:4318/v1/logs");
+        assert_eq!(set.traces.url().expose(), "http://collector:4318/v1/traces");
         let headers = [("x-key", "a b"), ("other", "c")];
         for requests in [&set.logs, &set.traces] {
-            assert_eq!(requests.headers, headers.map(|(name, value)| (name.into(), value.into())));
+            let expected = headers.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+            assert_eq!(requests.headers, expected);
             assert!(requests.compresses);
             assert_eq!((requests.timeout.as_millis(), requests.faults.len()), (250, 0));
         }
@@ -307,8 +309,8 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=list"),
             ("OTEL_SERVICE_NAME", "own"),
         ]);
-        assert_eq!(set.logs.url(), "http://logs:1/as/is");
-        assert_eq!(set.traces.url(), "http://other:4318/v1/traces");
+        assert_eq!(set.logs.url().expose(), "http://logs:1/as/is");
+        assert_eq!(set.traces.url().expose(), "http://other:4318/v1/traces");
         assert!(!set.logs.compresses && set.traces.compresses);
         assert!(has(&set, "service.name", "own"));
         // A fault of one signal's variables stops no sink of the other.
@@ -367,7 +369,7 @@ mod tests {
                 ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:1/as/is"),
                 ("OTEL_BSP_SCHEDULE_DELAY", "30"),
             ]);
-            assert_eq!(set.metrics.url(), "http://metrics:1/as/is");
+            assert_eq!(set.metrics.url().expose(), "http://metrics:1/as/is");
             assert_eq!((set.temporality, set.metrics.max_delay.as_millis()), (temporality, 5000));
             assert_eq!(
                 set.open(Signal::Metrics).map(|it| it.max_delay()).ok(),
@@ -494,13 +496,13 @@ mod tests {
     fn grpc_has_an_endpoint_of_its_own_and_a_method() {
         let logs = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
         let set = options(&[("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")]);
-        assert_eq!(set.logs.url(), format!("http://localhost:4317{logs}"));
-        assert_eq!(set.traces.url(), "http://localhost:4318/v1/traces");
+        assert_eq!(set.logs.url().expose(), format!("http://localhost:4317{logs}"));
+        assert_eq!(set.traces.url().expose(), "http://localhost:4318/v1/traces");
         for variable in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"] {
             // The protocol comes before or after the endpoint.
             let endpoint = (variable, "http://collector:1/");
             let set = options(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
-            assert_eq!(set.logs.url(), format!("http://collector:1{logs}"));
+            assert_eq!(set.logs.url().expose(), format!("http://collector:1{logs}"));
             assert!(set.clone().open(Signal::Logs).is_ok());
             assert_eq!(options(&[endpoint]).grpc(true).logs.url(), set.logs.url());
         }
@@ -562,11 +564,52 @@ mod tests {
     }
 
     #[test]
+    fn secrets_of_an_address_are_in_no_message() {
+        let works = ["https://h/v1/logs?api_key=s3cret", "https://h:1/?s3cret"];
+        let fails = [
+            "http://user:s3cret@h/",
+            "user:s3cret@h",
+            "http://h:0/?s3cret",
+            "http://h /?s3cret",
+            "s3cret@",
+            "http://user:s3cret@h:port?x",
+        ];
+        for url in works.into_iter().chain(fails) {
+            for options in [
+                Otlp::new().endpoint(url),
+                options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", url)]),
+                options(&[("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", url)]),
+                options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", url), ("OTEL_SERVICE_NAME", url)]),
+                #[cfg(feature = "otlp-grpc")]
+                Otlp::new().endpoint(url).grpc(true),
+            ] {
+                let debug = format!("{options:?}");
+                let name = options.name(Signal::Logs);
+                let error = options.open(Signal::Logs).err().map(|error| error.to_string());
+                assert!(error.is_some() || works.contains(&url), "{url}");
+                for text in [Some(debug), Some(name), error].into_iter().flatten() {
+                    assert!(!text.contains("s3cret"), "{text}");
+                }
+            }
+        }
+        let query = Otlp::new().endpoint("https://h/base/?key=1");
+        assert_eq!(query.logs.url().expose(), "https://h/base/v1/logs?key=1");
+    }
+
+    #[test]
     fn values_of_headers_are_in_no_message() {
         let options = options(&[("OTEL_EXPORTER_OTLP_HEADERS", "authorization=s3cret,bad")]);
         let debug = format!("{options:?}");
         let error = options.open(Signal::Logs).err().unwrap().to_string();
         assert!(!debug.contains("s3cret") && !error.contains("s3cret"), "{debug} {error}");
+        for name in ["s3cret: bearer", "s3cret\n"] {
+            let options = Otlp::new().header(name, "");
+            let debug = format!("{options:?}");
+            let error = options.open(Signal::Logs).err().unwrap().to_string();
+            assert!(!debug.contains("s3cret") && !error.contains("s3cret"), "{debug} {error}");
+        }
+        let sent = Otlp::new().header("key", "s3cret").logs.all_headers().unwrap();
+        assert!(sent["key"].is_sensitive() && !sent["user-agent"].is_sensitive());
         let options = Otlp::new().header("key", "s3cret\n");
         let error = options.open(Signal::Logs).err().unwrap().to_string();
         assert!(error.contains("key") && !error.contains("s3cret"), "{error}");

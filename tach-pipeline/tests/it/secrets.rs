@@ -1,0 +1,32 @@
+//! Addresses with keys.
+
+use core::time::Duration;
+use std::sync::mpsc;
+
+use tach_pipeline::{Otlp, Pipeline, Sink};
+
+use crate::support::{LONG, info};
+
+#[test]
+fn a_key_in_the_address_is_in_no_message() {
+    let (incidents, reported) = mpsc::channel();
+    // Nobody listens there.
+    let otlp = Otlp::new().endpoint("http://127.0.0.1:1/?api_key=s3cret");
+    let sink = Sink::otlp(otlp.clone()).filter("info");
+    let debug = format!("{otlp:?} {sink:?}");
+    let builder = Pipeline::builder().sink(sink).flush_at_exit(Duration::ZERO);
+    let pipeline = builder
+        .on_incident(move |incident| incidents.send(format!("{incident} {incident:?}")).unwrap())
+        .build()
+        .unwrap();
+    // The guard would wait for a collector that never comes.
+    let pipeline = core::mem::ManuallyDrop::new(pipeline);
+    info(&pipeline, "one");
+    let failure = pipeline.flush(LONG).unwrap_err();
+    let timeout = pipeline.flush(Duration::ZERO).unwrap_err();
+    let incident = reported.recv_timeout(LONG).unwrap();
+    let stats = format!("{:?} {}", pipeline.stats(), pipeline.stats().sinks()[0].name());
+    for text in [debug, incident, failure.to_string(), timeout.to_string(), stats] {
+        assert!(text.contains("127.0.0.1:1/v1/logs") && !text.contains("s3cret"), "{text}");
+    }
+}
