@@ -20,6 +20,8 @@ use super::verdict::Rejection;
 
 /// The most bytes of an answer. A server has little to say.
 const MOST_BYTES: usize = 64 * 1024;
+/// The most bytes of the headers before the body, and of those after it. `h2` would keep 16 MiB.
+const MOST_HEADER_BYTES: u32 = 64 * 1024;
 
 /// The server, and the fixed part of each call.
 pub(super) struct Client {
@@ -105,7 +107,8 @@ impl Connection {
         stream.have_reads_wait(false);
         let wire = Wire::new(stream);
         let mut builder = client::Builder::new();
-        let handshake = builder.enable_push(false).handshake(Io::of(&wire));
+        builder.enable_push(false).max_header_list_size(MOST_HEADER_BYTES);
+        let handshake = builder.handshake(Io::of(&wire));
         let (sender, driven) = drive(handshake, None, &wire, deadline)?.map_err(explained)?;
         Ok(Self { sender, driven, wire })
     }
@@ -167,10 +170,88 @@ mod tests {
 
     use super::*;
 
+    fn client(listener: &TcpListener, timeout: Duration) -> Client {
+        Client {
+            server: Server {
+                host: "127.0.0.1".to_owned(),
+                port: listener.local_addr().unwrap().port(),
+                #[cfg(feature = "otlp-tls")]
+                tls: None,
+            },
+            uri: "http://127.0.0.1/service/method".parse().unwrap(),
+            headers: HeaderMap::new(),
+            compresses: false,
+            timeout,
+            connection: Idle::none(),
+        }
+    }
+
+    /// Returns an HTTP/2 frame (RFC 9113, section 4.1).
+    fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+    }
+
+    /// Returns a header that no table keeps (RFC 7541, section 6.2.2).
+    fn header(name: &str, value: &str) -> Vec<u8> {
+        let mut header = vec![0, u8::try_from(name.len()).unwrap()];
+        header.extend_from_slice(name.as_bytes());
+        // A length of 127 or more continues in groups of seven bits.
+        header.push(0x7f);
+        let mut rest = value.len() - 0x7f;
+        while rest >= 0x80 {
+            header.push(u8::try_from(rest % 0x80).unwrap() | 0x80);
+            rest /= 0x80;
+        }
+        header.push(u8::try_from(rest).unwrap());
+        header.extend_from_slice(value.as_bytes());
+        header
+    }
+
+    #[test]
+    fn headers_without_end_are_not_kept() {
+        const FRAME: usize = 16 * 1024;
+        for length in [1_000, 60_000, 2_000_000] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut client = client(&listener, Duration::from_secs(60));
+            let server = thread::spawn(move || {
+                let mut stream = listener.accept().unwrap().0;
+                let mut other = stream.try_clone().unwrap();
+                let reader =
+                    thread::spawn(
+                        move || {
+                            while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {}
+                        },
+                    );
+                stream.write_all(&frame(4, 0, 0, &[])).unwrap();
+                // 200 OK, and headers of 16 MiB.
+                let mut block = vec![0x88];
+                for number in 0..16 * 1024 * 1024 / length {
+                    block.extend(header(&format!("h-{number}"), &"x".repeat(length)));
+                }
+                let mut kind = 1;
+                for part in block.chunks(FRAME) {
+                    let is_last = part.len() < FRAME;
+                    if stream.write_all(&frame(kind, u8::from(is_last) * 4, 1, part)).is_err() {
+                        break;
+                    }
+                    kind = 9;
+                }
+                reader.join().unwrap();
+            });
+            let mut rejection = None;
+            let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
+            assert!(matches!(rejection, Some(Rejection::Later(_, None))), "{length}");
+            assert!(allocated.bytes_max < 1024 * 1024, "{length}: {}", allocated.bytes_max);
+            drop(client);
+            server.join().unwrap();
+        }
+    }
+
     #[test]
     fn frames_without_end_end_at_the_timeout() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let mut client = client(&listener, Duration::from_millis(200));
         let server = thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
             let mut other = stream.try_clone().unwrap();
@@ -184,19 +265,6 @@ mod tests {
             drop(stream.shutdown(std::net::Shutdown::Both));
             reader.join().unwrap();
         });
-        let mut client = Client {
-            server: Server {
-                host: "127.0.0.1".to_owned(),
-                port,
-                #[cfg(feature = "otlp-tls")]
-                tls: None,
-            },
-            uri: "http://127.0.0.1/service/method".parse().unwrap(),
-            headers: HeaderMap::new(),
-            compresses: false,
-            timeout: Duration::from_millis(200),
-            connection: Idle::none(),
-        };
         let Err(Rejection::Later(error, None)) = client.call(b"") else { panic!("an answer") };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
         drop(client);

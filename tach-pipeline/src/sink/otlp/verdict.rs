@@ -10,7 +10,7 @@ use crate::protobuf::{Field, split_field};
 use crate::sink::refused::Refused;
 
 /// The most characters of a collector's message.
-const LONGEST_REASON: usize = 200;
+pub(super) const LONGEST_REASON: usize = 200;
 
 /// Why records were not accepted.
 pub(super) enum Rejection {
@@ -45,7 +45,11 @@ pub(super) fn accepted(message: &[u8]) -> Result<(), Rejection> {
     let Some(Field::Bytes(partial_success)) = find(message, 1) else { return Ok(()) };
     let Some(Field::Number(count @ 1..)) = find(partial_success, 1) else { return Ok(()) };
     let reason = match find(partial_success, 2) {
-        Some(Field::Bytes(reason)) => String::from_utf8_lossy(reason).into_owned(),
+        Some(Field::Bytes(reason)) => {
+            // A character has up to four bytes.
+            let beginning = &reason[..reason.len().min(4 * LONGEST_REASON)];
+            String::from_utf8_lossy(beginning).into_owned()
+        }
         _ => String::new(),
     };
     Err(Rejection::Never(Refused { count: Some(count), reason: printable(&reason) }))
@@ -80,5 +84,6 @@ fn reason(answer: &Answer) -> String {
 
 /// Returns the beginning of a text on one line.
 pub(super) fn printable(text: &str) -> String {
-    Value::Str(text).to_string().chars().take(LONGEST_REASON).collect()
+    let beginning: String = text.chars().take(LONGEST_REASON).collect();
+    Value::Str(&beginning).to_string().chars().take(LONGEST_REASON).collect()
 }

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use percent_encoding::percent_decode;
 
 use crate::protobuf::Field;
-use crate::sink::otlp::verdict::{Rejection, accepted, fields, find, printable};
+use crate::sink::otlp::verdict::{LONGEST_REASON, Rejection, accepted, fields, find, printable};
 
 /// With or without padding, as servers write it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -43,6 +43,9 @@ const RESOURCE_EXHAUSTED: usize = 8;
 /// The codes after which OTLP has the same records sent again.
 const RETRYABLE: [usize; 6] = [1, 4, 10, 11, 14, 15];
 
+/// The most bytes of a message that are read. An escape has three bytes, a character up to four.
+const LONGEST_MESSAGE: usize = 3 * 4 * LONGEST_REASON;
+
 /// The end of the type's URL.
 const RETRY_INFO: &[u8] = b"/google.rpc.RetryInfo";
 
@@ -73,7 +76,10 @@ pub(super) fn judge(http: StatusCode, headers: &HeaderMap, body: &[u8]) -> Resul
 
 fn reason(code: usize, message: Option<&[u8]>) -> String {
     let name = CODES.get(code).copied().unwrap_or("unknown");
-    let message = percent_decode(message.unwrap_or_default()).decode_utf8_lossy();
+    let message = message.unwrap_or_default();
+    // The beginning is enough, and what follows is not decoded.
+    let message = &message[..message.len().min(LONGEST_MESSAGE)];
+    let message = percent_decode(message).decode_utf8_lossy();
     let message = printable(message.trim());
     let colon = if message.is_empty() { "" } else { ": " };
     format!("gRPC {code} {name}{colon}{message}")
