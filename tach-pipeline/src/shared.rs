@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) sampling: Sampling,
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
+    /// Whether spans of other processes are linked to, and are no parents.
+    pub(crate) is_public: bool,
     /// Whether each span becomes the current one of `opentelemetry` when it is entered.
     #[cfg(feature = "opentelemetry")]
     pub(crate) activates_all: bool,
@@ -106,6 +108,7 @@ impl Shared {
             wanted,
             sampling: Sampling::default(),
             sends_unfinished: false,
+            is_public: false,
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
             contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),

@@ -24,6 +24,12 @@ impl Shared {
             None => None,
         }
     }
+
+    /// Returns whether a span of that origin must not be a parent.
+    #[inline]
+    fn distrusts(&self, origin: Option<Origin>) -> bool {
+        self.is_public && origin == Some(Origin::Remote)
+    }
 }
 
 impl Pipeline {
@@ -54,6 +60,11 @@ impl Pipeline {
             let foreign = surroundings.take_foreign()?;
             Some((foreign.span, foreign.origin))
         });
+        let (caller, elsewhere) = if shared.distrusts(elsewhere.as_ref().map(|it| it.1)) {
+            (elsewhere, None)
+        } else {
+            (None, elsewhere)
+        };
         let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
         let context = SpanContext::new(origin, shared.id, |trace| {
@@ -83,6 +94,16 @@ impl Pipeline {
         if let Some((span, origin)) = &elsewhere {
             self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *origin));
         }
+        if let Some((caller, _)) = &caller {
+            self.link_to_caller(context, caller);
+        }
+    }
+
+    /// Links a span that begins a trace to the span of a caller that is not trusted.
+    fn link_to_caller(&self, context: SpanContext, caller: &TraceContext) {
+        // The caller chose the tracestate too.
+        let linked = Linked { context: caller.context(), origin: Origin::Remote };
+        self.log_part_of(context, RecordKind::Link, |to| to.link(linked));
     }
 
     /// Logs the start of a span.
@@ -177,6 +198,10 @@ impl Pipeline {
             return false;
         };
         let Some(before) = contexts.get(key) else { return false };
+        if shared.distrusts(Some(origin)) {
+            self.link_to_caller(before, parent);
+            return true;
+        }
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled = shared.sampling.has(Some(parent.context()), trace, target, name);
         let after = SpanContext { trace, is_sampled, ..before };

@@ -74,6 +74,7 @@ pub struct Builder {
     sampling: Sampling,
     tail: Option<Tail>,
     sends_unfinished: bool,
+    is_public: bool,
     #[cfg(feature = "opentelemetry")]
     activates_all: bool,
     durations: Option<Durations>,
@@ -99,6 +100,7 @@ impl Builder {
             sampling: Sampling::default(),
             tail: None,
             sends_unfinished: false,
+            is_public: false,
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
             durations: None,
@@ -414,6 +416,31 @@ impl Builder {
         self
     }
 
+    /// Begins a trace at each span that would have a parent in another process, and links the span
+    /// to its caller's: for a service that strangers call.
+    ///
+    /// A caller chooses the headers `traceparent` and `tracestate`. Without this method the caller
+    /// decides by its sampled flag whether this service records and sends the spans of the request,
+    /// whatever [`sampling`](Self::sampling) says, and the caller's `tracestate`, up to 513 bytes,
+    /// is in each of them. With this method `sampling` and [`tail`](Self::tail) decide, the caller's
+    /// ids are in one link, and its `tracestate` is dropped. It applies to all ways to set such a
+    /// parent: [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent),
+    /// [`TraceContext::in_scope`](crate::TraceContext::in_scope), and contexts of `opentelemetry`
+    /// that a propagator has extracted. Baggage in such a context stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sampling};
+    ///
+    /// let builder = Pipeline::builder().public_endpoint().sampling(Sampling::ratio(0.01));
+    /// ```
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    pub fn public_endpoint(mut self) -> Self {
+        self.is_public = true;
+        self
+    }
+
     /// Makes every span the current one of `opentelemetry` while a thread is in it, not only the
     /// spans that declare the field `otel.kind`. Then spans of the SDK that start within any span
     /// are its children. The start, each entry and the end of such a span take a lock, one of 16 by
@@ -548,6 +575,7 @@ impl Builder {
         };
         shared.durations = durations.map(|options| Collected::new(options, shared.now()));
         shared.sends_unfinished = self.sends_unfinished;
+        shared.is_public = self.is_public;
         #[cfg(feature = "opentelemetry")]
         {
             shared.activates_all = self.activates_all;
@@ -631,6 +659,7 @@ impl fmt::Debug for Builder {
             .field("sampling", &self.sampling)
             .field("tail", &self.tail)
             .field("sends_unfinished", &self.sends_unfinished)
+            .field("is_public", &self.is_public)
             .field("durations", &self.durations)
             .field("flight", &self.flight)
             .finish_non_exhaustive()
