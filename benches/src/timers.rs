@@ -5,7 +5,7 @@ use std::io;
 
 use tach_core::UnixTime;
 use tach_core::rfc3339::Offset;
-use tach_tracing::{FixedOffset, Local, Strftime, Ticks, Timer as _, UnixNanos, Uptime, Utc};
+use tach_tracing::{FixedOffset, Local, Strftime, Timer as _, UnixNanos, Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::Writer;
@@ -42,7 +42,6 @@ fn utc() -> Group {
             timer!("tach Utc<6>", Utc::<6>),
             timer!("tach Utc<6>, increasing", Utc::<6>.strictly_increasing()),
             timer!("tach UnixNanos", UnixNanos),
-            timer!("tach Ticks", Ticks),
             timer!("tach Strftime", Strftime::utc(RFC3339).expect("a good pattern")),
             Subject { name: "tach UnixTime::to_string", run: print_times },
         ],

@@ -9,7 +9,6 @@ mod picture;
 mod series;
 
 use core::time::Duration;
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::thread;
@@ -65,7 +64,7 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    options.plot.iter().try_for_each(Target::create)?;
+    let plots = options.plot.iter().map(Target::create).collect::<Result<Vec<_>, _>>()?;
     interrupt::note()?;
     let (series, under_load) = thread::scope(|scope| {
         let under_load =
@@ -75,7 +74,7 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
         (series, under_load)
     });
     let series = series?;
-    for plot in &options.plot {
+    for plot in plots {
         plot.write(&picture::chart(&series))?;
     }
     let went_back = under_load.as_ref().is_some_and(Found::went_back);
@@ -90,7 +89,7 @@ fn measure(options: &Options) -> anyhow::Result<Series> {
         None => None,
         Some(path) => {
             let name = path.display();
-            let file = File::create(path).with_context(|| format!("can't create {name}"))?;
+            let file = tach_files::create(path).with_context(|| format!("can't create {name}"))?;
             Some((BufWriter::new(file), name))
         }
     };

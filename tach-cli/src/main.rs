@@ -1,10 +1,9 @@
-//! `tach` answers whether this host's clock is good, and measures, plots and converts its time.
+//! `tach` answers whether this host's clock is good, and measures and plots its time.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod calibrate;
 mod closed;
-mod convert;
 mod doctor;
 mod drift;
 mod interrupt;
@@ -52,7 +51,6 @@ enum Command {
     Skew(skew::Options),
     Bench(bench::Options),
     Now(now::Options),
-    Convert(convert::Options),
     Watch(watch::Options),
 }
 
@@ -64,7 +62,10 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
     let mut output = Output::new(arguments.json);
     let result = match arguments.command {
         Command::Doctor(options) => doctor::run(&options, &mut output),
@@ -74,7 +75,6 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options, &mut output),
         Command::Watch(options) => watch::run(&options, &mut output),
         Command::Now(options) => now::run(&options, &mut output),
-        Command::Convert(options) => convert::run(&options, &mut output),
     };
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
@@ -82,10 +82,20 @@ fn main() -> ExitCode {
         // The reader of a pipe, such as `head`, has all that it wants.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("{}: {error:#}", output::bad("error"));
+            output::report(format_args!("{}: {error:#}", output::bad("error")));
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// Prints the help, or why the command line can't be used, which quotes it.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        output::report(error.render().ansi());
+    } else {
+        let _lost = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,7 +1,9 @@
 //! The output: lines for people, with colours on a terminal alone, or JSON for machines.
 
+mod terminal;
+
 use core::fmt;
-use std::io::{self, StdoutLock, Write};
+use std::io::{self, IsTerminal as _, StdoutLock, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -13,15 +15,19 @@ const GREEN: Style = AnsiColor::Green.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// Standard output. It removes colours unless it is a terminal and `NO_COLOR` is not set.
+/// Standard output. It removes colours unless it is a terminal and `NO_COLOR` is not set. On a
+/// terminal it shows control characters, instead of sending them there.
 pub(crate) struct Output {
     stream: AutoStream<StdoutLock<'static>>,
+    is_terminal: bool,
     is_json: bool,
 }
 
 impl Output {
     pub(crate) fn new(is_json: bool) -> Self {
-        Self { stream: AutoStream::auto(io::stdout().lock()), is_json }
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        Self { stream: AutoStream::auto(stdout.lock()), is_terminal, is_json }
     }
 
     /// Writes `value` as a line of JSON if that was requested, otherwise `text`.
@@ -35,10 +41,25 @@ impl Output {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> anyhow::Result<()> {
-        writeln!(self.stream, "{text}")?;
+        if self.is_terminal {
+            writeln!(self.stream, "{}", terminal::harmless(&text.to_string()))?;
+        } else {
+            writeln!(self.stream, "{text}")?;
+        }
         self.stream.flush()?;
         Ok(())
     }
+}
+
+/// Writes a message to standard error, with colours and without control characters on a terminal
+/// alone. If nobody reads it, it is lost.
+pub(crate) fn report(message: impl fmt::Display) {
+    let stderr = io::stderr();
+    let mut text = message.to_string();
+    if stderr.is_terminal() {
+        text = terminal::harmless(&text);
+    }
+    let _lost = writeln!(AutoStream::auto(stderr.lock()), "{}", text.trim_end_matches('\n'));
 }
 
 /// A text in a style.

@@ -6,8 +6,8 @@ use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
@@ -58,11 +58,18 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A file for a plot. Its name ends with `.svg` or `.png`.
+/// The path of a plot. It ends with `.svg` or `.png`.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     path: PathBuf,
     format: Format,
+}
+
+/// A file for a plot, which is open.
+#[derive(Debug)]
+pub(crate) struct Plot<'a> {
+    target: &'a Target,
+    file: File,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,29 +101,35 @@ impl fmt::Display for Target {
 
 impl Target {
     /// Creates the file, so that a path that can't be written is found before a long measurement.
-    pub(crate) fn create(&self) -> anyhow::Result<()> {
-        File::create(&self.path).map(drop).with_context(|| format!("can't create {self}"))
+    pub(crate) fn create(&self) -> anyhow::Result<Plot<'_>> {
+        let file =
+            tach_files::create(&self.path).with_context(|| format!("can't create {self}"))?;
+        Ok(Plot { target: self, file })
     }
+}
 
-    pub(crate) fn write(&self, chart: &Chart) -> anyhow::Result<()> {
-        match self.format {
+impl Plot<'_> {
+    pub(crate) fn write(mut self, chart: &Chart) -> anyhow::Result<()> {
+        let target = self.target;
+        match target.format {
             Format::Svg => {
                 let mut text = String::new();
                 draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), chart)?;
-                fs::write(&self.path, text).with_context(|| format!("can't write {self}"))
+                let written = self.file.write_all(text.as_bytes());
+                written.with_context(|| format!("can't write {target}"))
             }
             Format::Png => {
                 let (width, height) = SIZE;
                 let mut pixels = vec![0; 3 * width as usize * height as usize];
                 let bitmap = Letters(BitMapBackend::with_buffer(&mut pixels, SIZE));
                 draw(&bitmap.into_drawing_area(), chart)?;
-                self.write_png(&pixels).with_context(|| format!("can't write {self}"))
+                self.write_png(&pixels).with_context(|| format!("can't write {target}"))
             }
         }
     }
 
-    fn write_png(&self, pixels: &[u8]) -> anyhow::Result<()> {
-        let file = BufWriter::new(File::create(&self.path)?);
+    fn write_png(self, pixels: &[u8]) -> anyhow::Result<()> {
+        let file = BufWriter::new(self.file);
         let mut encoder = png::Encoder::new(file, SIZE.0, SIZE.1);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);

@@ -14,7 +14,6 @@
 //! | `Local` (feature `jiff`) | the same, in the system's zone | `ChronoLocal`, `LocalTime` |
 //! | [`Uptime`] | `   0.000042000s` | `Uptime` |
 //! | [`UnixSeconds`], [`UnixMillis`], [`UnixMicros`], [`UnixNanos`] | `1795268926884` | |
-//! | [`Ticks`] | `81234567890`, to be converted later | |
 //! | `Strftime` (feature `jiff`) | a pattern | timers with a format of their own |
 //!
 //! # Layers
@@ -84,24 +83,22 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "jiff")]
 mod error;
 mod layers;
 mod thread_cell;
-mod tick_scale;
 mod timer;
 mod timers;
 
+#[cfg(feature = "jiff")]
 pub use crate::error::Error;
 pub use crate::layers::{
     CloseAttributes, CloseTimes, EventTime, SpanDurations, SpanTimes, SpanTiming,
 };
-pub use crate::tick_scale::TickScale;
 pub use crate::timer::{Timer, WithClock};
 #[cfg(feature = "tree")]
 pub use crate::timers::Tree;
-pub use crate::timers::{
-    FixedOffset, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
-};
+pub use crate::timers::{FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc};
 #[cfg(feature = "jiff")]
 pub use crate::timers::{Local, Strftime};
 

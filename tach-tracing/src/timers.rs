@@ -8,7 +8,6 @@ mod offset;
 mod strftime;
 #[cfg(feature = "jiff")]
 mod system_zone;
-mod ticks;
 #[cfg(feature = "tree")]
 mod tree;
 mod unix;
@@ -22,7 +21,6 @@ pub use self::local::Local;
 pub use self::offset::FixedOffset;
 #[cfg(feature = "jiff")]
 pub use self::strftime::Strftime;
-pub use self::ticks::Ticks;
 #[cfg(feature = "tree")]
 pub use self::tree::Tree;
 pub use self::unix::{UnixMicros, UnixMillis, UnixNanos, UnixSeconds};

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use tach_core::UnixTime;
-use tach_tracing::TickScale;
 
 use crate::example;
 
@@ -123,20 +122,4 @@ fn increasing() {
     times.sort_unstable();
     times.dedup();
     assert_eq!(times.len(), 6);
-}
-
-#[test]
-fn ticks_are_read_later() {
-    let output = timer("ticks").output().unwrap();
-    assert!(output.status.success());
-    let log = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<_> = log.lines().filter_map(|line| line.split_once("  INFO ")).collect();
-    let ticks: Vec<u64> = lines.iter().map(|(tick, _)| tick.parse().unwrap()).collect();
-    assert!(ticks.is_sorted() && ticks.len() == 6, "{log}");
-    let scale: TickScale = lines[0].1.parse().unwrap();
-    let end: TickScale = lines[4].1.parse().unwrap();
-    let between = scale.until(&end);
-    for tick in ticks {
-        assert_is_now(between.unix_time(tick));
-    }
 }

@@ -3,11 +3,15 @@
 //! tach-core needs none of these except the clocksources, which it reads itself.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
+
+/// The most bytes of a file. The CPUs' descriptions are the longest, of which the first counts.
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The CPU's flags that describe the TSC (arch/x86/include/asm/cpufeatures.h).
 const TSC_FLAGS: [&str; 8] = [
@@ -127,9 +131,8 @@ impl Files {
     fn ptp_clocks(&self) -> Vec<String> {
         let folder = self.root.as_ref().map(|root| root.join("sys/class/ptp"));
         let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-        let name = |entry: fs::DirEntry| {
-            fs::read_to_string(entry.path().join("clock_name")).ok().map(|name| trimmed(&name))
-        };
+        let name =
+            |entry: fs::DirEntry| read(&entry.path().join("clock_name")).map(|name| trimmed(&name));
         let mut names: Vec<_> = entries.flatten().filter_map(name).collect();
         names.sort_unstable();
         names
@@ -162,7 +165,7 @@ impl Files {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        fs::read_to_string(self.path(path)?).ok()
+        read(&self.path(path)?)
     }
 
     /// Returns the first line of a file, unless it is empty.
@@ -170,6 +173,15 @@ impl Files {
         let text = self.text(path)?;
         Some(trimmed(text.lines().next()?)).filter(|line| !line.is_empty())
     }
+}
+
+/// Returns the text of a regular file, or its beginning if it is too long for one of the kernel's.
+fn read(path: &Path) -> Option<String> {
+    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
+    let file = File::open(path).ok().filter(|_| is_file)?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn owned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {

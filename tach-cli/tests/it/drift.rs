@@ -132,3 +132,46 @@ fn busy_threads_compare_too() {
     let found = run(&mut tach(&["drift", "--for", "50ms", "--load", "1"]));
     assert!(found.stdout.contains("\ntach's timelines on busy threads\n"), "{}", found.stdout);
 }
+
+/// A plot in a folder like `/tmp`, as root.
+#[cfg(unix)]
+#[test]
+fn a_plot_replaces_no_file_that_somebody_laid_there() {
+    use std::os::unix::fs::symlink;
+
+    use test_support::users::{STRANGER, can_be_others, give, set_mode};
+
+    if !can_be_others("a_plot_replaces_no_file_that_somebody_laid_there") {
+        return;
+    }
+    let folder = Folder::new("laid");
+    let victim = folder.write("victim", "root's");
+    let shared = folder.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    set_mode(&shared, 0o1777);
+    let (link, theirs, twice) = (shared.join("a.svg"), shared.join("b.svg"), shared.join("c.svg"));
+    symlink(&victim, &link).unwrap();
+    fs::write(&theirs, "theirs").unwrap();
+    fs::hard_link(&victim, &twice).unwrap();
+    give(&link, STRANGER);
+    give(&theirs, STRANGER);
+    for path in [&link, &theirs, &twice] {
+        for option in ["--plot", "--csv"] {
+            let mut command = tach(&["drift", "--for", "1ms", "--every", "1ms", option]);
+            let refused = run(command.arg(path));
+            assert_eq!(refused.status, Some(3), "{}", refused.stderr);
+            assert!(refused.stderr.contains("can't create"), "{}", refused.stderr);
+        }
+    }
+    assert_eq!(fs::read_to_string(victim).unwrap(), "root's");
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
+    // Its own file it replaces, and a pipe it writes to.
+    let own = shared.join("own.csv");
+    for path in [&*own, &*own, "/dev/stdout".as_ref()] {
+        let mut command = tach(&["drift", "--for", "1ms", "--every", "1ms", "--csv"]);
+        let written = run(command.arg(path));
+        assert_eq!(written.status, Some(0), "{}", written.stderr);
+        assert!(path == own || written.stdout.starts_with("seconds,"), "{}", written.stdout);
+    }
+    assert_eq!(fs::read_to_string(own).unwrap().matches("seconds,").count(), 1);
+}

@@ -2,7 +2,6 @@
 
 mod bench;
 mod calibrate;
-mod convert;
 mod doctor;
 mod drift;
 mod now;

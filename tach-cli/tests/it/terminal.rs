@@ -7,10 +7,17 @@ use std::thread;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::{run, tach};
+use crate::support::{Folder, run, tach};
 
 /// Runs the command on a terminal, and returns its output.
-fn on_a_terminal(mut command: Command) -> String {
+fn on_a_terminal(command: Command) -> String {
+    let (status, text) = status_on_a_terminal(command);
+    assert!(matches!(status, Some(0 | 1)), "{status:?}");
+    text
+}
+
+/// Runs the command on a terminal, and returns its status and its output.
+fn status_on_a_terminal(mut command: Command) -> (Option<i32>, String) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
@@ -26,8 +33,7 @@ fn on_a_terminal(mut command: Command) -> String {
     let status = command.status().unwrap();
     // The command holds the terminal open.
     drop(command);
-    assert!(matches!(status.code(), Some(0 | 1)), "{status}");
-    reading.join().unwrap()
+    (status.code(), reading.join().unwrap())
 }
 
 const SHORT: &[&str] = &["doctor", "--for", "1ms"];
@@ -54,4 +60,37 @@ fn a_long_command_shows_its_progress_on_a_terminal_and_removes_it() {
     assert!(live.contains("quanta +") || live.contains("quanta -"), "{live}");
     let short = on_a_terminal(tach(SHORT));
     assert!(!short.contains("timelines against"), "{short}");
+}
+
+/// A file or an argument must not drive the terminal: set its title, clear it, hide text.
+#[test]
+fn control_characters_are_shown_on_a_terminal() {
+    const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[8m\u{9b}31mtsc\r";
+    let folder = Folder::new("hostile");
+    let clocksource = "sys/devices/system/clocksource/clocksource0";
+    for file in ["current_clocksource", "available_clocksource"] {
+        folder.write(&format!("{clocksource}/{file}"), HOSTILE);
+    }
+    folder.write("proc/version", HOSTILE);
+    let missing = format!("/missing/{HOSTILE}.svg");
+    let root = folder.path().to_str().unwrap();
+    let cases: [(&[&str], Option<i32>); 4] = [
+        (&["doctor", "--for", "1ms", "--root", root], None),
+        (&["doctor", "--for", "1ms", "--root", root, "--json"], None),
+        (&["drift", "--for", "1ms", "--plot", &missing], Some(3)),
+        (&["drift", "--for", HOSTILE], Some(2)),
+    ];
+    for (arguments, expected) in cases {
+        let (status, shown) = status_on_a_terminal(tach(arguments));
+        assert!(expected.is_none_or(|expected| status == Some(expected)), "{status:?} {shown}");
+        assert!(shown.contains("\\u001b") && shown.contains("\\u0007"), "{shown}");
+        for part in ["\u{1b}]", "\u{1b}[2J", "\u{1b}[8m", "\u{7}", "\u{9b}"] {
+            assert!(!shown.contains(part), "{part:?} in {shown:?}");
+        }
+        // A script reads what is there.
+        if !arguments.contains(&"--json") {
+            let piped = run(&mut tach(arguments));
+            assert!(!piped.stdout.contains("u001b") && !piped.stderr.contains("u001b"));
+        }
+    }
 }

@@ -31,10 +31,6 @@ impl<T: Timer, C: Clock> WithClock<T, C> {
     pub(crate) const fn new(timer: T, clock: C) -> Self {
         Self { timer, clock }
     }
-
-    pub(crate) const fn clock(&self) -> &C {
-        &self.clock
-    }
 }
 
 impl<T: Timer, C: Clock> FormatTime for WithClock<T, C> {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
     CloseAttributes, CloseTimes, Error, EventTime, FixedOffset, SpanDurations, SpanTimes,
-    SpanTiming, TickScale, Ticks, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
-    WithClock,
+    SpanTiming, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
@@ -20,8 +19,6 @@ assert_implements!(
     EventTime<()>,
     FixedOffset,
     SpanDurations,
-    TickScale,
-    Ticks,
     UnixMicros,
     UnixMillis,
     UnixNanos,

@@ -4,7 +4,7 @@ use core::fmt;
 
 use tach_core::{Clock as _, ManualClock, UnixTime};
 use tach_tracing::{
-    FixedOffset, Ticks, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
+    FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
 };
 #[cfg(feature = "jiff")]
 use tach_tracing::{Local, Strftime};
@@ -51,7 +51,6 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
         entry(UnixMillis.with_clock(&CLOCK), "1700000000123"),
         entry(UnixMicros.with_clock(&CLOCK), "1700000000123456"),
         entry(UnixNanos.with_clock(&CLOCK), "1700000000123456789"),
-        entry(Ticks.with_clock(&CLOCK), "0"),
     ];
     #[cfg(feature = "jiff")]
     {
@@ -90,7 +89,6 @@ pub(crate) fn system() -> Vec<Boxed> {
         boxed(UnixMicros),
         boxed(UnixNanos),
         boxed(UnixSeconds.strictly_increasing()),
-        boxed(Ticks),
     ];
     #[cfg(feature = "jiff")]
     timers.extend([

@@ -2,7 +2,7 @@
 
 use jiff::fmt::strtime::BrokenDownTime;
 
-use crate::error::{Error, Fault};
+use crate::error::Error;
 
 /// Checks that `sample` can be printed by `pattern`.
 pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Error> {
@@ -15,8 +15,7 @@ pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Error>
     // A directive ends with the first character that is no flag or digit.
     let end = rest.char_indices().skip(1).find(|(_, c)| !"-_0^#:.123456789".contains(*c));
     let len = end.map_or(rest.len(), |(start, letter)| start + letter.len_utf8());
-    let reason = error.to_string().into();
-    Err(Error::new(Fault::Directive { directive: rest[..len].into(), reason }, position))
+    Err(Error::new(&rest[..len], &error.to_string(), position))
 }
 
 #[cfg(test)]
