@@ -26,7 +26,7 @@ use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 use crate::trace::sampling::Sampling;
-use crate::trace::{Around, Contexts, SpanContext, current};
+use crate::trace::{Around, Callers, Contexts, SpanContext, current};
 use crate::unlocked::to_stderr;
 
 /// How long the back end of another pipeline waits for room in a queue.
@@ -47,8 +47,7 @@ pub(crate) struct Shared {
     pub(crate) sampling: Sampling,
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
-    /// Whether spans of other processes are linked to, and are no parents.
-    pub(crate) is_public: bool,
+    pub(crate) callers: Callers,
     /// Whether each span becomes the current one of `opentelemetry` when it is entered.
     #[cfg(feature = "opentelemetry")]
     pub(crate) activates_all: bool,
@@ -108,7 +107,7 @@ impl Shared {
             wanted,
             sampling: Sampling::default(),
             sends_unfinished: false,
-            is_public: false,
+            callers: Callers::default(),
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
             contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),

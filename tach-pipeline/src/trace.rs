@@ -34,6 +34,16 @@ pub(crate) struct SpanContext {
     pub(crate) is_sampled: bool,
 }
 
+/// Who calls the service from other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Callers {
+    /// Their spans are parents.
+    #[default]
+    Trusted,
+    /// Their spans are linked to.
+    Strangers,
+}
+
 /// The span around a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {

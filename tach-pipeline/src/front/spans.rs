@@ -13,7 +13,7 @@ use crate::shared::Shared;
 use crate::thread;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Around, SpanContext, current, remote};
+use crate::trace::{Around, Callers, SpanContext, current, remote};
 
 impl Shared {
     /// Returns the ids of the span that contains a span or an event.
@@ -28,7 +28,7 @@ impl Shared {
     /// Returns whether a span of that origin must not be a parent.
     #[inline]
     fn distrusts(&self, origin: Option<Origin>) -> bool {
-        self.is_public && origin == Some(Origin::Remote)
+        self.callers == Callers::Strangers && origin == Some(Origin::Remote)
     }
 }
 

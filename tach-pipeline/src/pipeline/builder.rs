@@ -27,6 +27,7 @@ use crate::queue::{WhenFull, barrier};
 use crate::shared::{Flight, Shared};
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
+use crate::trace::Callers;
 use crate::trace::sampling::Sampling;
 use crate::trace::tail::Tail;
 
@@ -74,7 +75,7 @@ pub struct Builder {
     sampling: Sampling,
     tail: Option<Tail>,
     sends_unfinished: bool,
-    is_public: bool,
+    callers: Callers,
     #[cfg(feature = "opentelemetry")]
     activates_all: bool,
     durations: Option<Durations>,
@@ -100,7 +101,7 @@ impl Builder {
             sampling: Sampling::default(),
             tail: None,
             sends_unfinished: false,
-            is_public: false,
+            callers: Callers::default(),
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
             durations: None,
@@ -437,7 +438,7 @@ impl Builder {
     /// ```
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     pub fn public_endpoint(mut self) -> Self {
-        self.is_public = true;
+        self.callers = Callers::Strangers;
         self
     }
 
@@ -575,7 +576,7 @@ impl Builder {
         };
         shared.durations = durations.map(|options| Collected::new(options, shared.now()));
         shared.sends_unfinished = self.sends_unfinished;
-        shared.is_public = self.is_public;
+        shared.callers = self.callers;
         #[cfg(feature = "opentelemetry")]
         {
             shared.activates_all = self.activates_all;
@@ -659,7 +660,7 @@ impl fmt::Debug for Builder {
             .field("sampling", &self.sampling)
             .field("tail", &self.tail)
             .field("sends_unfinished", &self.sends_unfinished)
-            .field("is_public", &self.is_public)
+            .field("callers", &self.callers)
             .field("durations", &self.durations)
             .field("flight", &self.flight)
             .finish_non_exhaustive()
