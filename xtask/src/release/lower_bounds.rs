@@ -1,5 +1,7 @@
 //! The oldest versions of dependencies that the manifests allow.
 
+use std::path::PathBuf;
+
 use crate::files;
 use crate::run::{cargo, root, run, target};
 use crate::workspace::{self, Package};
@@ -7,12 +9,21 @@ use crate::workspace::{self, Package};
 /// Checks the published libraries with every direct dependency at the lowest version that its
 /// requirement allows. Dependencies that only other platforms need are resolved, but not compiled.
 /// (Nobody chooses old versions for a program.)
-///
-/// The packages are copied without their dev-dependencies, whose bounds nobody but this workspace
-/// meets.
 pub(crate) fn check() -> Result<(), String> {
-    let copy = target().join("lower-bounds");
-    let sources = copy.join("packages");
+    let sources = locked()?;
+    let mut check = cargo(&["check", "--locked", "--workspace", "--all-features"]);
+    run(check.current_dir(sources).arg("--target-dir").arg(folder().join("target")))
+}
+
+fn folder() -> PathBuf {
+    target().join("lower-bounds")
+}
+
+/// Copies the packages, and locks the lowest versions. Returns the copy's folder.
+///
+/// The copies have no dev-dependencies, whose bounds nobody but this workspace meets.
+pub(super) fn locked() -> Result<PathBuf, String> {
+    let sources = folder().join("packages");
     files::fresh_folder(&sources)?;
     let mut members = Vec::new();
     for package in workspace::published()?.into_iter().filter(Package::has_library) {
@@ -28,8 +39,7 @@ pub(crate) fn check() -> Result<(), String> {
     // build scripts look for it.
     let lock = ["-Z", "direct-minimal-versions", "generate-lockfile"];
     run(cargo(&lock).current_dir(&sources).env("RUSTC_BOOTSTRAP", "1"))?;
-    let mut check = cargo(&["check", "--locked", "--workspace", "--all-features"]);
-    run(check.current_dir(&sources).arg("--target-dir").arg(copy.join("target")))
+    Ok(sources)
 }
 
 /// Returns a package's manifest without dev-dependencies and test targets.
