@@ -17,4 +17,4 @@ pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
 pub use crate::perfetto::{Perfetto, Row, Rows};
 pub use crate::process::program;
-pub use crate::server::{Requests, decode, serve, serve_answers, serve_by};
+pub use crate::server::{Requests, decode, request, serve, serve_answers, serve_by};

@@ -59,8 +59,9 @@ pub fn serve_by(mut answer: impl FnMut() -> Vec<u8> + Send + 'static) -> (String
     (format!("http://{address}"), requests)
 }
 
-/// Reads a request. Returns `None` at the end.
-fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+/// Reads a request, and returns its path and its body, or `None` at the end.
+#[must_use]
+pub fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut length = 0;
     let mut path = String::new();
     loop {

@@ -422,9 +422,9 @@ fn a_public_endpoint_begins_traces() {
         let spans = spans_of(Builder::public_endpoint, || {
             start().in_scope(|| {
                 let child = tracing::info_span!("child");
-                let sent = SpanExt::trace_context(&child).unwrap();
-                assert_eq!(sent.tracestate(), "", "{number}");
-                assert_ne!(sent.trace_id(), TRACE, "{number}");
+                let headers = SpanExt::trace_context(&child).unwrap();
+                assert_eq!(headers.tracestate(), "", "{number}");
+                assert_ne!(headers.trace_id(), TRACE, "{number}");
             });
         });
         let (root, child) = (&spans["root"], &spans["child"]);

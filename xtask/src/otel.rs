@@ -15,6 +15,14 @@ pub(crate) fn oldest() -> Result<(), String> {
     run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", target))
 }
 
+/// Runs a pipeline for minutes, and checks that nothing is lost and nothing grows.
+pub(crate) fn endurance(minutes: &str) -> Result<(), String> {
+    let package = ["--release", "--manifest-path", "otel-tests/Cargo.toml", "--bin", "endurance"];
+    let mut command = cargo(&["run", "--locked"]);
+    command.args(package).env("CARGO_TARGET_DIR", run::target().join("otel"));
+    run(command.args(["--", minutes]))
+}
+
 /// Installs missing programs, lints the tests and runs them.
 pub(crate) fn check() -> Result<(), String> {
     let home = cache::folder("TACH_OTEL_HOME", "tach-otel")?;
