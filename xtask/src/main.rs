@@ -13,6 +13,7 @@ mod otel;
 mod prose;
 mod release;
 mod run;
+mod sanitize;
 mod tools;
 mod tower;
 mod workflow;
@@ -70,6 +71,12 @@ const TASKS: &[Task] = &[
         "set up a real OpenTelemetry Collector and Jaeger and run the tests with them",
         |_| otel::check(),
     ),
+    Task(
+        "endurance [MINUTES]",
+        "a pipeline with a collector that dies, threads that end",
+        |rest| otel::endurance(rest.first().map_or("12", String::as_str)),
+    ),
+    Task("sanitize", "run the tests with the address sanitizer", |_| sanitize::check()),
     Task("tower", "run the tests of budgets with axum, tonic and reqwest", |_| tower::check()),
     Task(
         "mutants NAME",

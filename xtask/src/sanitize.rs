@@ -1,0 +1,20 @@
+//! The tests with the address sanitizer, which also finds leaks.
+
+use std::env;
+
+use crate::run::{SHORT_TESTS, cargo, run, target};
+
+/// The packages with `unsafe` code, and those that call the system for them.
+const PACKAGES: [&str; 3] = ["tach-core", "tach-files", "tach-pipeline"];
+
+/// Runs the tests of the packages with `unsafe` code. The sanitizer is unstable, and a variable of
+/// the compiler allows it.
+pub(crate) fn check() -> Result<(), String> {
+    let host = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    let mut test = cargo(&["test", "--all-features", "--lib", "--tests", "--target", &host]);
+    for package in PACKAGES {
+        test.args(["--package", package]);
+    }
+    test.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address").envs(SHORT_TESTS);
+    run(test.env("CARGO_TARGET_DIR", target().join("sanitize")))
+}
