@@ -9,5 +9,9 @@ struct Readme;
 struct Guide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../docs/security.md")]
+struct Security;
+
+#[cfg(doctest)]
 #[doc = include_str!("../docs/migrating.md")]
 struct Migrating;

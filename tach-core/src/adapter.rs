@@ -41,8 +41,7 @@ pub fn wall_clock() -> UnixTime {
     UnixTime::from_nanos(os::realtime_ns())
 }
 
-/// Returns whether the process may do what the one that started it may not, as a set-user-ID program
-/// may.
+/// Returns whether the process has privileges that its caller lacks, as a set-user-ID program has.
 #[cfg(feature = "std")]
 #[must_use]
 pub fn has_more_privileges_than_caller() -> bool {

@@ -67,7 +67,7 @@ impl Access {
     }
 
     /// Returns the mode of a file that can't have this access's group: each user who is not the
-    /// owner may do what both the group and the others may.
+    /// owner gets the rights that both the group and the others have.
     #[cfg_attr(not(unix), expect(dead_code, reason = "a file has a mode on Unix alone"))]
     pub(crate) const fn narrowed(mode: u32) -> u32 {
         let both = mode >> 3 & mode & 0o7;

@@ -1,11 +1,11 @@
-//! What a name in a folder stands for.
+//! The meaning of a name in a folder.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// What a name in a folder stands for. A link is itself, not the file that it leads to.
+/// The meaning of a name in a folder: a file, a link or another folder. A link is itself, not the file that it leads to.
 ///
 /// # Examples
 ///

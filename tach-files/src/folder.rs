@@ -89,8 +89,8 @@ impl Folder {
         Ok(Self { handle: Handle::open(path, true)?, path: path.to_owned() })
     }
 
-    /// Refuses a folder in which a process with more rights than others must not rename, compress
-    /// or delete: one in which another user may exchange the files meanwhile.
+    /// Refuses a folder where another user may exchange files, if this process has more rights than
+    /// others. Call this before renaming, compressing or deleting files there.
     ///
     /// The process has more rights than others if it runs as root, or has privileges that its
     /// caller lacks. Other users may write the folder if it belongs to neither root nor the
@@ -238,7 +238,7 @@ impl Folder {
         ))
     }
 
-    /// Returns what a name stands for, or `None` if it is free.
+    /// Returns the meaning of a name, or `None` if it is free.
     ///
     /// # Errors
     ///

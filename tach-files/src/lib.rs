@@ -8,7 +8,7 @@
 //!   where a link has taken the place of one of its folders.
 //! - [`Folder`] is an open folder. Its methods take names, follow no link, and touch only regular
 //!   files.
-//! - [`Entry`] is what a name in a folder stands for: its kind, its owner, its links.
+//! - [`Entry`] is the meaning of a name in a folder: the kind of file, its owner, its links.
 //! - [`Access`] is the mode and the owner of a new file.
 //!
 //! ```

@@ -83,8 +83,8 @@ impl Error {
         Self { kind: Kind::Variable(name.to_owned()) }
     }
 
-    /// `value` may be empty, if it must not be printed. One that may contain a password or a key, as
-    /// an address does before `@` and after `?`, is not printed either.
+    /// `value` may be empty, if it must not be printed. A value that may contain a password or a
+    /// key, as an address does before `@` and after `?`, is not printed either.
     #[cfg(feature = "otlp")]
     pub(crate) fn option(name: &str, value: &str, fault: &str) -> Self {
         let value = if value.contains(['@', '?', '#']) { "" } else { value };

@@ -135,8 +135,8 @@ impl Sink {
     ///
     /// If the file is moved away or deleted, a new one is created, with the mode and the owner of
     /// the old one: see [`follow_path`](Self::follow_path).
-    /// [`Pipeline::reopen`](crate::Pipeline::reopen) does so at once. A device or a FIFO stays open.
-    /// A FIFO need not have a reader, but this process must be allowed to read it too.
+    /// [`Pipeline::reopen`](crate::Pipeline::reopen) does so at once. A device or a FIFO stays
+    /// open. A FIFO need not have a reader, but this process must be allowed to read it too.
     ///
     /// [`Builder::build`](crate::Builder::build) resolves the links of the path. Later, a link in
     /// the place of the file or of one of its folders is refused, and the old file stays open.
@@ -367,8 +367,8 @@ impl Sink {
         self
     }
 
-    /// Sets the mode of a [`file`](Self::file) that is created, whatever the umask. By default it is
-    /// 0640 less the umask. A file that takes another one's place has the mode of that file.
+    /// Sets the mode of a [`file`](Self::file) that is created, whatever the umask. By default it
+    /// is 0640 less the umask. A file that replaces another one keeps the mode of that file.
     ///
     /// # Platform-specific behavior
     ///

@@ -420,12 +420,12 @@ impl Builder {
     /// Begins a trace at each span that would have a parent in another process, and links the span
     /// to its caller's: for a service that strangers call.
     ///
-    /// A caller chooses the headers `traceparent` and `tracestate`. Without this method the caller
-    /// decides by its sampled flag whether this service records and sends the spans of the request,
-    /// whatever [`sampling`](Self::sampling) says, and the caller's `tracestate`, up to 513 bytes,
-    /// is in each of them. With this method `sampling` and [`tail`](Self::tail) decide, the caller's
-    /// ids are in one link, and its `tracestate` is dropped. It applies to all ways to set such a
-    /// parent: [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent),
+    /// A caller chooses the headers `traceparent` and `tracestate`. Without this method its sampled
+    /// flag decides whether this service records and sends the spans of the request, whatever
+    /// [`sampling`](Self::sampling) says, and its `tracestate`, up to 513 bytes, is in each span.
+    /// With this method `sampling` and [`tail`](Self::tail) decide, one link has the caller's ids,
+    /// and the `tracestate` is dropped. This applies to all ways to set such a parent:
+    /// [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent),
     /// [`TraceContext::in_scope`](crate::TraceContext::in_scope), and contexts of `opentelemetry`
     /// that a propagator has extracted. Baggage in such a context stays.
     ///

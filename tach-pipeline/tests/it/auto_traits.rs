@@ -3,13 +3,14 @@
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_pipeline::{
-    Builder, Error, Guard, Incident, Journal, Pipeline, Rotation, Sink, SinkStats, Stats, WhenFull,
+    Builder, Error, Guard, Incident, Journal, Pipeline, Rotation, Sink, SinkStats, Stats,
+    SyncPolicy, WhenFull,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    Pipeline, Guard, WhenFull, Journal, Rotation, Stats, SinkStats,
+    Pipeline, Guard, WhenFull, Journal, Rotation, Stats, SinkStats, SyncPolicy,
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 

@@ -13,10 +13,12 @@ use crate::timer::{Timer, impl_format_time};
 /// (0 to 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
 ///
 /// [jiff](jiff::tz::TimeZone::system) finds the zone from the variable `TZ`, or else from the OS's
-/// setting. If it finds none, the timer prints UTC. A process with privileges that its caller lacks
-/// reads the OS's setting alone: see [`trust_environment`](tach_core::trust_environment). jiff calls no function of the C library. The
-/// standard library reads the variable under the lock that [`set_var`](std::env::set_var) takes, so
-/// the read races only with C code that sets variables without the lock.
+/// setting. If it finds none, the timer prints UTC. In a process with privileges that its caller
+/// lacks, the OS's setting alone counts: see [`trust_environment`](tach_core::trust_environment).
+///
+/// No function of the C library is called. The standard library reads the variable under the lock
+/// that [`set_var`](std::env::set_var) takes, so the read races only with C code that sets
+/// variables without the lock.
 ///
 /// # Guarantees
 ///

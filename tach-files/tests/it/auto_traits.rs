@@ -1,0 +1,9 @@
+//! Properties that the compiler derives, and that a change of a private field could take away.
+
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use tach_files::{Access, Entry, Folder, Place};
+use test_support::assert_implements;
+
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy] Access, Entry);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] Folder, Place);

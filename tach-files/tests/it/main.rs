@@ -1,0 +1,3 @@
+//! Files, as users of the crate see them.
+
+mod auto_traits;
