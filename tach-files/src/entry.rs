@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The meaning of a name in a folder: a file, a link or another folder. A link is itself, not the file that it leads to.
+/// The meaning of a name in a folder: a file, a link or another folder. A link is itself, not the
+/// file that it leads to.
 ///
 /// # Examples
 ///
