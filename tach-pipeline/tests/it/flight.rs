@@ -475,3 +475,36 @@ fn a_forked_process_has_no_dump() {
     let files = dumps(&folder.path(""));
     assert!(files.is_empty(), "{files:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn dumps_of_other_users_stay() {
+    use test_support::users::{STRANGER, can_be_others, give, set_mode};
+
+    if !can_be_others("dumps_of_other_users_stay") {
+        return;
+    }
+    let folder = Folder::new("flight-strangers");
+    let (theirs, link, victim) = (name(2000, ".pftrace"), name(2001, ".otlp"), "victim");
+    fs::write(folder.path(&theirs), "theirs").unwrap();
+    give(&folder.path(&theirs), STRANGER);
+    fs::write(folder.path(victim), "root's").unwrap();
+    fs::hard_link(folder.path(victim), folder.path(&link)).unwrap();
+    let recorder = || FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let (_memory, pipeline) = build(recorder().pause(Duration::ZERO).keep(1));
+    within(&pipeline, || {
+        for _ in 0..3 {
+            drop(tracing::info_span!("slow"));
+            pipeline.flush(LONG).unwrap();
+        }
+    });
+    let files = dumps(&folder.path(""));
+    assert_eq!(files.len(), 4, "{files:?}");
+    for name in [&*theirs, &*link, victim] {
+        assert!(folder.path(name).exists(), "{name}");
+    }
+    // Where they may write, they could lay a link in the place of a dump.
+    set_mode(&folder.path(""), 0o1777);
+    let error = Pipeline::builder().flight_recorder(recorder()).build().unwrap_err();
+    assert!(error.is_open() && error.to_string().contains("may write the folder"), "{error}");
+}
