@@ -127,6 +127,7 @@ impl LogFile {
         let access = Access::of(&Entry::of(&self.file)?);
         let new = Self::at(place, self.options, &access)?;
         *self = Self { tidying: mem::take(&mut self.tidying), ..new };
+        self.tidying.writes(self.entry);
         Ok(())
     }
 

@@ -30,9 +30,16 @@ struct State {
     is_at_work: bool,
     /// The rotation that came while the thread was at work.
     late: Option<Job>,
+    /// The file that is written. If no new one can be opened, it already has an old file's name.
+    open: Option<Entry>,
 }
 
 impl Tidying {
+    /// Keeps the thread from the file that is written from now on.
+    pub(in crate::sink) fn writes(&self, open: Entry) {
+        lock(&self.state).open = Some(open);
+    }
+
     /// Begins to compress and delete the old files of the log at `place`. If that is under way, the
     /// thread begins again when it is done.
     ///
@@ -49,6 +56,7 @@ impl Tidying {
             return Ok(());
         }
         let job = Job { place, rotation, log };
+        self.writes(log);
         {
             let mut state = lock(&self.state);
             if state.is_at_work {
@@ -82,7 +90,7 @@ impl Work {
     fn tidy(mut self, first: Job) -> io::Result<()> {
         let (mut next, mut result) = (Some(first), Ok(()));
         while let Some(job) = next {
-            result = result.and(tidy(&job));
+            result = result.and(tidy(&job, &self.state));
             let mut state = lock(&self.state);
             next = state.late.take();
             self.is_done = next.is_none();
@@ -106,10 +114,10 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 /// Deletes all but the youngest old files, and compresses these. Rotations go on meanwhile, so it
 /// looks again after each.
-fn tidy(job: &Job) -> io::Result<()> {
+fn tidy(job: &Job, state: &Mutex<State>) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
-    while let Some(name) = delete_old(&folder, job)? {
+    while let Some(name) = delete_old(&folder, job, state)? {
         compress(&folder, &name, &job.log)?;
     }
     // Names of rotated files, and those that were deleted.
@@ -117,8 +125,8 @@ fn tidy(job: &Job) -> io::Result<()> {
 }
 
 /// Deletes all but the youngest old files. Returns the youngest one that is to be compressed.
-fn delete_old(folder: &Folder, job: &Job) -> io::Result<Option<OsString>> {
-    let mut names = old_names(folder, job)?;
+fn delete_old(folder: &Folder, job: &Job, state: &Mutex<State>) -> io::Result<Option<OsString>> {
+    let mut names = old_names(folder, job, state)?;
     let beyond = names.len().saturating_sub(job.rotation.keep);
     for name in names.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
@@ -129,14 +137,18 @@ fn delete_old(folder: &Folder, job: &Job) -> io::Result<Option<OsString>> {
     Ok(names.pop())
 }
 
-/// Returns the names of the log's old files, the oldest first. Files of others, links and files
-/// with another name are none of them.
-fn old_names(folder: &Folder, job: &Job) -> io::Result<Vec<OsString>> {
+/// Returns the names of the log's old files, the oldest first. Leaves out files of others, links,
+/// files with another name, and the file that is written.
+fn old_names(folder: &Folder, job: &Job, state: &Mutex<State>) -> io::Result<Vec<OsString>> {
     let mut names = folder.names()?;
+    let is_old = |entry: Entry| {
+        let is_open = lock(state).open.is_some_and(|open| !open.is_other(&entry));
+        entry.is_own(&job.log) && (cfg!(not(unix)) || !is_open)
+    };
     names.retain(|name| {
         let rest = name.as_encoded_bytes().strip_prefix(job.place.name().as_encoded_bytes());
         rest.and_then(|rest| rest.strip_prefix(b".")).is_some_and(is_time)
-            && folder.entry(name).is_ok_and(|it| it.is_some_and(|it| it.is_own(&job.log)))
+            && folder.entry(name).is_ok_and(|found| found.is_some_and(is_old))
     });
     names.sort_unstable();
     Ok(names)
@@ -253,7 +265,7 @@ mod tests {
         }
         logs.add(&part(&compressed(&old("a", 0))));
         let [first, late] = ["a", "b"].map(|name| logs.job(name, Rotation::new().keep(1)));
-        let state = Arc::new(Mutex::new(State { is_at_work: true, late: Some(late) }));
+        let state = Arc::new(Mutex::new(State { is_at_work: true, late: Some(late), open: None }));
         let work = Work { state: Arc::clone(&state), is_done: false };
         work.tidy(first).unwrap();
         assert_eq!(logs.names(), [old("a", 2), old("b", 2)]);
@@ -266,7 +278,8 @@ mod tests {
         let logs = Logs::new("tidy-gzip");
         let job = logs.job("log", Rotation::new().keep(2).gzip());
         let folder = job.place.folder().unwrap();
-        let next = || delete_old(&folder, &job).unwrap();
+        let state = Mutex::default();
+        let next = || delete_old(&folder, &job, &state).unwrap();
         let compress = |name: &OsStr| compress(&folder, name, &job.log).unwrap();
         let old = |hour| old("log", hour);
         (0..4).for_each(|hour| logs.add(&old(hour)));
@@ -278,11 +291,17 @@ mod tests {
         assert_eq!(logs.names(), [compressed(&old(3)), old(4)]);
         compress(&old(4));
         assert_eq!((next(), logs.names().len()), (None, 2));
+        // One that is still written, since no new file could be opened.
+        logs.add(&old(5));
+        lock(&state).open = folder.entry(&old(5)).unwrap();
+        assert_eq!((next(), logs.names().len()), (None, 3));
+        lock(&state).open = None;
+        assert_eq!((next(), logs.names().len()), (Some(old(5)), 2));
     }
 
     #[test]
     fn work_that_never_began_is_no_longer_waited_for() {
-        let state = Arc::new(Mutex::new(State { is_at_work: true, late: None }));
+        let state = Arc::new(Mutex::new(State { is_at_work: true, ..State::default() }));
         drop(Work { state: Arc::clone(&state), is_done: false });
         assert!(!lock(&state).is_at_work);
     }
