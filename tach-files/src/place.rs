@@ -100,8 +100,9 @@ impl Place {
 
 /// Returns the absolute path without links, up to the first part that is missing.
 ///
-/// A link is followed only if it belongs to the process's user or to root, or, if the process has
-/// no more rights than others, to the owner of the folder that the link is in.
+/// A process with more rights than others follows a link only if the link belongs to root or to the
+/// process's user: see [`Folder::refuse_if_shared`]. Any other process refuses only links of other
+/// users in a sticky folder that everybody may write, such as `/tmp`.
 ///
 /// # Platform-specific behavior
 ///

@@ -11,12 +11,13 @@ const PACKAGES: [&str; 3] = ["tach-core", "tach-files", "tach-pipeline"];
 /// the compiler allows it.
 pub(crate) fn check() -> Result<(), String> {
     let host = format!("{}-unknown-linux-gnu", env::consts::ARCH);
-    let mut test = cargo(&["test", "--all-features", "--lib", "--tests", "--target", &host]);
+    let mut test = cargo(&["test", "--all-features", "--no-fail-fast", "--lib", "--tests"]);
+    test.args(["--target", &host]);
     for package in PACKAGES {
         test.args(["--package", package]);
     }
-    // Tests make clocks and pipelines that live as long as their process.
-    test.env("ASAN_OPTIONS", "detect_leaks=0").envs(SHORT_TESTS);
+    // Tests make clocks and pipelines that live as long as their process, and end by signals.
+    test.env("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0").envs(SHORT_TESTS);
     test.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
     run(test.env("CARGO_TARGET_DIR", target().join("sanitize")))
 }

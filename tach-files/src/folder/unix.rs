@@ -19,6 +19,8 @@ use crate::entry::{self, Entry};
 /// The owner and the group; others search nothing.
 const FOLDER: u32 = 0o750;
 const ROOT: u32 = 0;
+/// The mode of a folder such as `/tmp`: sticky, and others may write.
+const EVERYBODY_S: u32 = 0o1002;
 
 /// For names alone: the process need not be allowed to read the folder.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -187,12 +189,14 @@ fn mode(bits: u32) -> Mode {
 /// Fails unless the process may follow a link: see [`resolve`](crate::resolve).
 pub(crate) fn check_link(link: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let owner = |path: &Path| path.symlink_metadata().map(|it| it.uid());
-    let user = owner(link)?;
-    let is_trusted = user == ROOT
-        || user == entry::user()
-        || !super::has_more_rights() && user == owner(link.parent().unwrap_or(link))?;
-    if is_trusted {
+    let user = link.symlink_metadata()?.uid();
+    if user == ROOT || user == entry::user() {
+        return Ok(());
+    }
+    // Linux's rule, where `protected_symlinks` is set: there, everybody lays links.
+    let folder = link.parent().unwrap_or(link).symlink_metadata()?;
+    let is_everybody_s = folder.mode() & EVERYBODY_S == EVERYBODY_S;
+    if !super::has_more_rights() && (!is_everybody_s || user == folder.uid()) {
         return Ok(());
     }
     Err(io::Error::new(
