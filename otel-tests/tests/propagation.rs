@@ -443,6 +443,12 @@ fn a_public_endpoint_begins_traces() {
     let unsampled = TraceContext::from_headers(&TRACEPARENT.replace("-01", "-00"), "").unwrap();
     let spans = spans_of(Builder::public_endpoint, || drop(unsampled.in_scope(root)));
     assert_eq!(spans.len(), 1);
+    // A parent is set once, also if it becomes a link.
+    let spans = spans_of(Builder::public_endpoint, || {
+        let span = set();
+        assert!(!span.set_remote_parent(&stranger));
+    });
+    assert_eq!(spans["root"].links.len(), 1);
     // A span of this process is a parent nevertheless.
     let spans = spans_of(Builder::public_endpoint, || {
         let parent = tracing::info_span!("parent", otel.kind = "server");

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
         // The reader of a pipe, such as `head`, has all that it wants.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::report(format_args!("{}: {error:#}", output::bad("error")));
+            output::report_error(&error);
             ExitCode::from(FAILED)
         }
     }

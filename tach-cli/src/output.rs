@@ -51,15 +51,22 @@ impl Output {
     }
 }
 
-/// Writes a message to standard error, with colours and without control characters on a terminal
-/// alone. If nobody reads it, it is lost.
+/// Writes a message of several lines to standard error, with colours and without control characters
+/// on a terminal alone. If nobody reads it, it is lost.
 pub(crate) fn report(message: impl fmt::Display) {
+    report_by(&message.to_string(), terminal::harmless);
+}
+
+/// Like [`report`], for an error, which is one line whatever paths it contains.
+pub(crate) fn report_error(error: &anyhow::Error) {
+    report_by(&format!("{}: {error:#}", bad("error")), terminal::line);
+}
+
+fn report_by(text: &str, shown: fn(&str) -> String) {
     let stderr = io::stderr();
-    let mut text = message.to_string();
-    if stderr.is_terminal() {
-        text = terminal::harmless(&text);
-    }
-    let _lost = writeln!(AutoStream::auto(stderr.lock()), "{}", text.trim_end_matches('\n'));
+    let text = text.trim_end_matches('\n');
+    let text = if stderr.is_terminal() { shown(text) } else { text.to_owned() };
+    let _lost = writeln!(AutoStream::auto(stderr.lock()), "{text}");
 }
 
 /// A text in a style.

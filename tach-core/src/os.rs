@@ -174,8 +174,11 @@ cfg_if! {
     } else if #[cfg(any(
         target_os = "dragonfly",
         target_os = "freebsd",
+        target_os = "haiku",
+        target_os = "illumos",
         target_os = "netbsd",
         target_os = "openbsd",
+        target_os = "solaris",
         target_vendor = "apple",
     ))] {
         mod issetugid;

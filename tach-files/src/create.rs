@@ -1,16 +1,18 @@
-//! A file at a path that the user named, for new contents.
+//! Files at paths that a program or its user named.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use crate::access::Access;
-use crate::place::Place;
+use crate::entry::{Entry, Kind};
+use crate::folder;
+use crate::place::{Place, resolve};
 
 /// Empties a file for new contents, or creates it, for a path that the user of a program named.
 ///
-/// Links of the path are followed as by [`resolve`](crate::resolve). A device or a pipe, such as
-/// `/dev/stdout`, is opened as it is.
+/// Links of the path are followed as by [`resolve`]. A device, a FIFO or a descriptor of this process
+/// is opened as by [`open_special`].
 ///
 /// # Errors
 ///
@@ -26,22 +28,40 @@ use crate::place::Place;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn create(path: &Path) -> io::Result<File> {
-    if is_special(path) {
-        return File::options().write(true).open(path);
+    if let Some(file) = open_special(path)? {
+        return Ok(file);
     }
     let place = Place::of(path)?;
     place.folder()?.overwrite(place.name(), &Access::at_most(0o666))
 }
 
-/// Returns whether a path leads to a device, a pipe or a socket, which no link's text need name:
-/// `/dev/stdout` leads to `pipe:[1234]`.
+/// Opens a device, a FIFO or, on Linux, a descriptor of this process for writing. Returns `None` if
+/// the path leads to anything else, or to nothing.
+///
+/// Links of the path are followed as by [`resolve`]. A FIFO is opened for reading too, so that it
+/// needs no reader. `/dev/stdout` is a descriptor of this process, wherever it leads.
+///
+/// # Errors
+///
+/// If a link can't be followed, or the file can't be opened.
 ///
 /// # Examples
 ///
 /// ```
-/// assert!(!tach_files::is_special("Cargo.toml".as_ref()));
+/// assert!(tach_files::open_special("Cargo.toml".as_ref())?.is_none());
+/// # Ok::<(), std::io::Error>(())
 /// ```
-#[must_use]
-pub fn is_special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir())
+pub fn open_special(path: &Path) -> io::Result<Option<File>> {
+    let path = resolve(path)?;
+    if folder::is_own_descriptor(&path) {
+        return File::options().append(true).open(path).map(Some);
+    }
+    // A path that can't be looked at can't be opened either, and the attempt has the better error.
+    match Entry::at(&path) {
+        Ok(Some(Entry { kind: Kind::Special, .. })) => {
+            let place = Place::of(&path)?;
+            place.folder()?.open_special(place.name()).map(Some)
+        }
+        _ => Ok(None),
+    }
 }

@@ -19,8 +19,7 @@ use std::time::SystemTime;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    pub(crate) is_file: bool,
-    pub(crate) is_link: bool,
+    pub(crate) kind: Kind,
     /// The numbers of the device and of the file on it, where files have them.
     pub(crate) id: Option<(u64, u64)>,
     pub(crate) links: u64,
@@ -72,7 +71,7 @@ impl Entry {
     /// See [`Entry`].
     #[must_use]
     pub const fn is_file(&self) -> bool {
-        self.is_file
+        matches!(self.kind, Kind::File)
     }
 
     /// Returns whether the two are known to be different files. Always `false` where files have no
@@ -121,30 +120,11 @@ impl Entry {
         self.modified
     }
 
-    /// Returns whether this process may treat the file as one that it made: a regular file with
-    /// one name, of the process's user or of the same user as `like`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let path = std::env::temp_dir().join(format!("tach-files-own-{}", std::process::id()));
-    /// let file = std::fs::File::create(&path)?;
-    /// let entry = tach_files::Entry::of(&file)?;
-    /// assert!(entry.is_own(&entry));
-    /// # std::fs::remove_file(path)?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    #[must_use]
-    pub fn is_own(&self, like: &Self) -> bool {
-        self.is_file && self.links <= 1 && (self.user == user() || self.user == like.user)
-    }
-
     #[cfg(unix)]
     fn by(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         Self {
-            is_file: metadata.is_file(),
-            is_link: metadata.is_symlink(),
+            kind: Kind::by(metadata),
             id: Some((metadata.dev(), metadata.ino())),
             links: metadata.nlink(),
             modified: metadata.modified().ok(),
@@ -156,11 +136,37 @@ impl Entry {
 
     #[cfg(not(unix))]
     fn by(metadata: &Metadata) -> Self {
-        let (is_file, is_link) = (metadata.is_file(), metadata.is_symlink());
-        let modified = metadata.modified().ok();
-        Self { is_file, is_link, id: None, links: 1, modified, mode: 0, user: user(), group: 0 }
+        let (kind, modified) = (Kind::by(metadata), metadata.modified().ok());
+        Self { kind, id: None, links: 1, modified, mode: 0, user: user(), group: 0 }
     }
 }
+
+/// The kind of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A device, a FIFO or a socket.
+    Special,
+}
+
+impl Kind {
+    fn by(metadata: &Metadata) -> Self {
+        if metadata.is_file() {
+            Self::File
+        } else if metadata.is_dir() {
+            Self::Folder
+        } else if metadata.is_symlink() {
+            Self::Link
+        } else {
+            Self::Special
+        }
+    }
+}
+
+/// The id of root.
+pub(crate) const ROOT: u32 = 0;
 
 /// Returns the id of the user whose rights this process has.
 pub(crate) fn user() -> u32 {

@@ -4,8 +4,12 @@
 //!
 //! - `struct Handle`: an open folder, by `Handle::open(path: &Path, makes: bool) ->
 //!   io::Result<Self>`, and the system calls behind the methods of [`Folder`].
-//! - `fn check_link(link: &Path) -> io::Result<()>`: fails unless the process may follow the link.
+//! - `fn read_link(link: &Path) -> io::Result<PathBuf>`: the path in a link, if the process may
+//!   follow it.
+//! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this process.
+//! - `fn has_more_rights() -> bool`: whether others lack rights that this process has.
 
+use core::fmt;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -14,21 +18,21 @@ use std::path::{Path, PathBuf};
 use cfg_if::cfg_if;
 
 use crate::access::Access;
-use crate::entry::Entry;
+use crate::entry::{self, Entry, Kind};
 
 cfg_if! {
     if #[cfg(unix)] {
         mod unix;
-        pub(crate) use self::unix::check_link;
-        use self::unix::Handle;
+        pub(crate) use self::unix::{is_own_descriptor, read_link};
+        use self::unix::{Handle, has_more_rights};
     } else {
         mod other;
-        pub(crate) use self::other::check_link;
-        use self::other::Handle;
+        pub(crate) use self::other::{is_own_descriptor, read_link};
+        use self::other::{Handle, has_more_rights};
     }
 }
 
-/// How often a file is tried to be opened that others create and delete meanwhile.
+/// The most attempts to open a file that others create and delete meanwhile.
 const TRIES: usize = 8;
 
 /// An open folder. Its methods follow no link, and open regular files alone.
@@ -56,6 +60,29 @@ const TRIES: usize = 8;
 pub struct Folder {
     handle: Handle,
     path: PathBuf,
+    owner: u32,
+    /// The users besides root and the process's who may write the folder.
+    others: Option<Writers>,
+}
+
+/// Users who may write a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "only Unix names them"))]
+enum Writers {
+    Owner(u32),
+    Everybody,
+    /// A group, or users that an access control list names.
+    Group(u32),
+}
+
+impl fmt::Display for Writers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner(user) => write!(f, "user {user}, its owner,"),
+            Self::Everybody => f.write_str("every user"),
+            Self::Group(group) => write!(f, "group {group}, or a user of its access control list,"),
+        }
+    }
 }
 
 impl Folder {
@@ -72,7 +99,7 @@ impl Folder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { handle: Handle::open(path, false)?, path: path.to_owned() })
+        Self::of(path, false)
     }
 
     /// Opens a folder as [`open`](Self::open) does, and makes those that are missing, with the mode
@@ -86,16 +113,23 @@ impl Folder {
     ///
     /// See [`Folder`].
     pub fn make(path: &Path) -> io::Result<Self> {
-        Ok(Self { handle: Handle::open(path, true)?, path: path.to_owned() })
+        Self::of(path, true)
+    }
+
+    fn of(path: &Path, makes: bool) -> io::Result<Self> {
+        let handle = Handle::open(path, makes)?;
+        let (owner, others) = handle.writers()?;
+        Ok(Self { handle, path: path.to_owned(), owner, others })
     }
 
     /// Refuses a folder where another user may exchange files, if this process has more rights than
     /// others. Call this before renaming, compressing or deleting files there.
     ///
-    /// The process has more rights than others if it runs as root, or has privileges that its
-    /// caller lacks. Other users may write the folder if it belongs to neither root nor the
-    /// process's user, or if its mode lets others or a group beside root's write, also with the
-    /// sticky bit. Where the process has no more rights than others, nothing is refused.
+    /// The process has more rights than others if it runs as root, has privileges that its caller
+    /// lacks, or, on Linux, the capability `CAP_DAC_OVERRIDE`, `CAP_FOWNER` or `CAP_CHOWN`. Other
+    /// users may write the folder if it belongs to neither root nor the process's user, or if its
+    /// mode lets others or its group write, also with the sticky bit. Where the process has no more
+    /// rights than others, nothing is refused.
     ///
     /// # Errors
     ///
@@ -111,22 +145,45 @@ impl Folder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn refuse_if_shared(&self) -> io::Result<()> {
-        match self.handle.other_writers() {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) if !has_more_rights() => Ok(()),
-            Ok(Some(writers)) => Err(io::Error::new(
+        match self.others {
+            Some(others) if has_more_rights() => Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 format!(
-                    "{writers} may write the folder {}, and so could exchange a file while this \
-                     process, which has more rights, renames or deletes it: give the folder to \
-                     user {} and take the right to write from others (chown, chmod go-w), use \
-                     another folder, or run the program as the folder's owner",
+                    "{others} may write the folder {}, and so could exchange a file while this \
+                     process, which has more rights, renames or deletes it; use a folder that only \
+                     user {} may write, such as a new one in it, or run the program as the folder's \
+                     owner",
                     self.path.display(),
-                    crate::entry::user(),
+                    entry::user(),
                 ),
             )),
-            Err(error) => Err(error),
+            _ => Ok(()),
         }
+    }
+
+    /// Returns whether this process may treat a file of the folder as one that it made: a regular
+    /// file with one name, of the process's user. In a folder that no other user may write, also a
+    /// file of the same user as `like`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_files::{Access, Entry, Folder};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("tach-files-own-{}", std::process::id()));
+    /// # let path = tach_files::resolve(&path)?;
+    /// let folder = Folder::make(&path)?;
+    /// let file = folder.create_new("app.log".as_ref(), &Access::at_most(0o640))?;
+    /// let entry = Entry::of(&file)?;
+    /// assert!(folder.is_own(&entry, &entry));
+    /// # std::fs::remove_dir_all(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_own(&self, entry: &Entry, like: &Entry) -> bool {
+        let is_known =
+            entry.user == entry::user() || self.others.is_none() && entry.user == like.user;
+        entry.is_file() && entry.links <= 1 && is_known
     }
 
     /// Opens a file for appending. If it is missing, creates it with this access.
@@ -134,8 +191,9 @@ impl Folder {
     /// # Errors
     ///
     /// If that fails, or if the name stands for a link or for anything but a regular file. In a
-    /// folder that other users may write, also if the file has another name: it may be a file of
-    /// this process's user elsewhere.
+    /// folder that other users may write, also if another user may have laid the file there: it has
+    /// another name, or belongs to neither the process's user nor root. A process without more
+    /// rights than others also accepts a file of the folder's owner.
     ///
     /// # Examples
     ///
@@ -161,37 +219,65 @@ impl Folder {
                 created => return created,
             }
         }
-        Err(io::Error::other("others create and delete it all the time"))
+        Err(io::Error::other("other processes create and delete it all the time; use another path"))
     }
 
     /// Returns an existing file that may be written, after it was opened.
     fn checked(&self, name: &OsStr, file: File, appends: bool) -> io::Result<File> {
         let entry = Entry::of(&file)?;
-        if !entry.is_file {
-            return Err(irregular(name));
+        if !entry.is_file() {
+            return Err(irregular(name, entry.kind));
         }
-        let is_other = !appends && entry.user != crate::entry::user();
-        if (entry.links > 1 || is_other) && self.handle.other_writers()?.is_some() {
-            let reason = if is_other { "is another user's" } else { "has another name" };
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                format!("{} {reason}, and others may write its folder", Path::new(name).display()),
-            ));
-        }
+        self.refuse_if_laid(name, &entry, appends)?;
         if !appends {
             file.set_len(0)?;
         }
         Ok(file)
     }
 
-    fn explained(&self, name: &OsStr, error: io::Error) -> io::Error {
-        self.refuse_link(name).err().unwrap_or(error)
+    /// Refuses an open file that another user may have laid in the folder: to read what is appended,
+    /// or to have another file written.
+    fn refuse_if_laid(&self, name: &OsStr, entry: &Entry, appends: bool) -> io::Result<()> {
+        if self.others.is_none() {
+            return Ok(());
+        }
+        let is_known = entry.user == entry::user()
+            || appends && entry.user == entry::ROOT
+            || appends && entry.user == self.owner && !has_more_rights();
+        // A second name may be gone by now, so the name must still be that of the file.
+        let is_only = entry.links <= 1
+            && self.entry(name)?.is_some_and(|found| !found.is_other(entry) && found.links <= 1);
+        let reason = match (is_known, is_only) {
+            (true, true) => return Ok(()),
+            (false, _) => "is another user's",
+            (true, false) => "has another name",
+        };
+        Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{} {reason}, and other users may write its folder; remove it, or use a folder that \
+                 only user {} may write",
+                Path::new(name).display(),
+                entry::user(),
+            ),
+        ))
     }
 
-    fn refuse_link(&self, name: &OsStr) -> io::Result<()> {
+    /// Opens a device or a FIFO.
+    pub(crate) fn open_special(&self, name: &OsStr) -> io::Result<File> {
+        let file = self.handle.open_special(name).map_err(|error| self.explained(name, error))?;
+        let entry = Entry::of(&file)?;
+        if entry.kind != Kind::Special {
+            return Err(io::Error::other("it was exchanged while it was opened; try again"));
+        }
+        self.refuse_if_laid(name, &entry, true)?;
+        Ok(file)
+    }
+
+    fn explained(&self, name: &OsStr, error: io::Error) -> io::Error {
         match self.entry(name) {
-            Ok(Some(entry)) if entry.is_link => Err(irregular(name)),
-            _ => Ok(()),
+            Ok(Some(entry)) if !entry.is_file() => irregular(name, entry.kind),
+            _ => error,
         }
     }
 
@@ -208,7 +294,7 @@ impl Folder {
         self.handle.create_file(name, access, false)
     }
 
-    /// Opens a file of this process for reading: see [`Entry::is_own`].
+    /// Opens a file of this process for reading: see [`is_own`](Self::is_own).
     ///
     /// # Errors
     ///
@@ -229,7 +315,7 @@ impl Folder {
     /// ```
     pub fn open_own(&self, name: &OsStr, like: &Entry) -> io::Result<File> {
         let file = self.handle.read_file(name).map_err(|error| self.explained(name, error))?;
-        if Entry::of(&file)?.is_own(like) {
+        if self.is_own(&Entry::of(&file)?, like) {
             return Ok(file);
         }
         Err(io::Error::new(
@@ -273,7 +359,7 @@ impl Folder {
         self.handle.rename(from, to)
     }
 
-    /// Deletes a file of this process: see [`Entry::is_own`]. Leaves any other alone, and a name
+    /// Deletes a file of this process: see [`is_own`](Self::is_own). Leaves any other alone, and a name
     /// that is free.
     ///
     /// # Errors
@@ -296,7 +382,7 @@ impl Folder {
     /// ```
     pub fn remove_own(&self, name: &OsStr, like: &Entry) -> io::Result<()> {
         match self.entry(name)? {
-            Some(entry) if entry.is_own(like) => match self.handle.remove(name) {
+            Some(entry) if self.is_own(&entry, like) => match self.handle.remove(name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 done => done,
             },
@@ -337,13 +423,13 @@ impl Folder {
     }
 }
 
-fn irregular(name: &OsStr) -> io::Error {
+fn irregular(name: &OsStr, kind: Kind) -> io::Error {
     let name = Path::new(name).display();
-    io::Error::other(format!("{name} is a link, or no regular file"))
-}
-
-/// Returns whether others lack rights that this process has.
-fn has_more_rights() -> bool {
-    cfg!(unix)
-        && (crate::entry::user() == 0 || tach_core::adapter::has_more_privileges_than_caller())
+    let kind = match kind {
+        Kind::File => "a file",
+        Kind::Folder => "a folder",
+        Kind::Link => "a link, which was not there when the program started",
+        Kind::Special => "a device, a FIFO or a socket",
+    };
+    io::Error::other(format!("{name} is {kind}, and must be a regular file"))
 }

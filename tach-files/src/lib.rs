@@ -41,7 +41,7 @@ mod folder;
 mod place;
 
 pub use self::access::Access;
-pub use self::create::{create, is_special};
+pub use self::create::{create, open_special};
 pub use self::entry::Entry;
 pub use self::folder::Folder;
 pub use self::place::{Place, resolve};

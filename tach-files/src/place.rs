@@ -1,7 +1,6 @@
 //! A path whose links were resolved once.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -38,12 +37,16 @@ impl Place {
     ///
     /// See [`Place`].
     pub fn of(path: &Path) -> io::Result<Self> {
+        let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
         let path = resolve(path)?;
         match (path.parent(), path.file_name()) {
-            (Some(folder), Some(name)) => {
+            (Some(folder), Some(name)) if !is_folder => {
                 Ok(Self { folder: folder.to_owned(), name: name.to_owned() })
             }
-            _ => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+            _ => Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "it is a folder, and must be a file",
+            )),
         }
     }
 
@@ -102,7 +105,9 @@ impl Place {
 ///
 /// A process with more rights than others follows a link only if the link belongs to root or to the
 /// process's user: see [`Folder::refuse_if_shared`]. Any other process refuses only links of other
-/// users in a sticky folder that everybody may write, such as `/tmp`.
+/// users in a sticky folder that everybody may write, such as `/tmp`. On Linux, a descriptor of this
+/// process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or to a file without a
+/// name.
 ///
 /// # Platform-specific behavior
 ///
@@ -120,7 +125,7 @@ impl Place {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let mut path = std::path::absolute(path)?;
+    let mut path = without_end_slash(&std::path::absolute(path)?);
     if cfg!(not(unix)) {
         return Ok(path);
     }
@@ -131,13 +136,19 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
         let Some(link) = folders.into_iter().find(|folder| folder.is_symlink()) else {
             return Ok(without_dots(&path));
         };
-        folder::check_link(link)?;
-        let (target, rest) = (fs::read_link(link)?, path.strip_prefix(link).unwrap_or(&path));
+        if link == path && folder::is_own_descriptor(link) {
+            return Ok(path);
+        }
+        let (target, rest) = (folder::read_link(link)?, path.strip_prefix(link).unwrap_or(&path));
         let target = link.parent().unwrap_or(link).join(target);
-        // Joining an empty rest would add a slash.
-        path = if rest.as_os_str().is_empty() { target } else { target.join(rest) };
+        path = without_end_slash(&target.join(rest));
     }
-    Err(io::Error::other("it leads through too many links"))
+    Err(io::Error::other("it leads through more than 40 links, and must lead to a file"))
+}
+
+/// Returns a path that names a link itself, and not the folder behind it.
+fn without_end_slash(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 /// Returns a path without `..`, which is right where no folder is a link.
@@ -157,7 +168,7 @@ fn without_dots(path: &Path) -> PathBuf {
 #[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
-    use std::{env, process};
+    use std::{env, fs, process};
 
     use super::*;
 
@@ -171,6 +182,7 @@ mod tests {
         symlink(folder.join("a"), folder.join("absolute")).unwrap();
         symlink("relative/../b/file", folder.join("through")).unwrap();
         symlink("loop", folder.join("loop")).unwrap();
+        symlink("relative/", folder.join("slash")).unwrap();
         for path in [
             "a/b/file",
             "relative/file",
@@ -178,6 +190,9 @@ mod tests {
             "through",
             "relative/../b/file",
             "absolute/../relative/./file",
+            "relative/",
+            "slash",
+            "slash/file",
         ] {
             let path = folder.join(path);
             assert_eq!(resolve(&path).unwrap(), fs::canonicalize(&path).unwrap(), "{path:?}");
@@ -185,8 +200,12 @@ mod tests {
         let missing = resolve(&folder.join("relative/missing/app.log")).unwrap();
         let existing = fs::canonicalize(folder).unwrap();
         assert_eq!(missing, existing.join("a/b/missing/app.log"));
-        assert!(resolve(&folder.join("loop")).unwrap_err().to_string().contains("many links"));
+        assert!(resolve(&folder.join("loop")).unwrap_err().to_string().contains("40 links"));
         assert!(Place::of("/".as_ref()).is_err());
+        if cfg!(target_os = "linux") {
+            let descriptor = resolve("/dev/fd/0".as_ref()).unwrap();
+            assert_eq!(descriptor, Path::new(&format!("/proc/{}/fd/0", process::id())));
+        }
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -6,6 +6,9 @@ use core::time::Duration;
 use std::io;
 use std::path::Path;
 
+#[cfg(feature = "otlp")]
+use crate::secret::Secret;
+
 /// An error in setting a pipeline up or in writing everything.
 ///
 /// # Examples
@@ -83,12 +86,11 @@ impl Error {
         Self { kind: Kind::Variable(name.to_owned()) }
     }
 
-    /// `value` may be empty, if it must not be printed. A value that may contain a password or a
-    /// key, as an address does before `@` and after `?`, is not printed either.
+    /// `value` may be empty, if it must not be printed. A secret in it is not printed either.
     #[cfg(feature = "otlp")]
     pub(crate) fn option(name: &str, value: &str, fault: &str) -> Self {
-        let value = if value.contains(['@', '?', '#']) { "" } else { value };
-        let (name, value, fault) = (name.to_owned(), value.to_owned(), fault.to_owned());
+        let value = Secret::new(value).shown();
+        let (name, fault) = (name.to_owned(), fault.to_owned());
         Self { kind: Kind::Option { name, value, fault } }
     }
 

@@ -294,6 +294,8 @@ mod pipeline;
 mod protobuf;
 mod queue;
 mod report;
+#[cfg(feature = "otlp")]
+mod secret;
 mod shared;
 mod sink;
 mod stats;

@@ -164,10 +164,16 @@ impl Shared {
         current::get(self.id)
     }
 
+    /// Returns the thread's current span of `opentelemetry`, unless it is a stranger's.
+    #[inline]
+    pub(crate) fn foreign(&self) -> Option<Around> {
+        Around::foreign(self.callers)
+    }
+
     /// Returns the span around a record that the thread logs.
     #[inline]
     pub(crate) fn around(&self) -> Option<Around> {
-        self.current_span().map(Around::own).or_else(Around::foreign)
+        self.current_span().map(Around::own).or_else(|| self.foreign())
     }
 
     /// Returns the current time. Calls that have returned recorded no later one.

@@ -387,11 +387,11 @@ impl Sink {
         self
     }
 
-    /// Sets when the records of a [`file`](Self::file) are waited for until they are on the disk,
-    /// by default never. A write has all records that wait, up to 64 KiB.
+    /// Sets when a write to a [`file`](Self::file) waits until its records are on the disk, by
+    /// default never. A write has all records that wait, up to 64 KiB.
     ///
-    /// If the disk reports a failure, the records of that write are written again, so they may
-    /// stand in the file twice.
+    /// If the disk reports a failure, the records of that write are written again once the disk
+    /// works, so they may stand in the file twice.
     ///
     /// # Examples
     ///

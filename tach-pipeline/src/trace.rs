@@ -57,11 +57,14 @@ impl Around {
         Self { context, is_own: true }
     }
 
-    /// Returns the thread's current span of `opentelemetry`, if there is one.
+    /// Returns the thread's current span of `opentelemetry`, if there is one. One of another process
+    /// counts only if callers are trusted.
     #[inline]
-    pub(crate) fn foreign() -> Option<Self> {
+    #[cfg_attr(not(feature = "opentelemetry"), expect(unused_variables, reason = "there is none"))]
+    pub(crate) fn foreign(callers: Callers) -> Option<Self> {
         #[cfg(feature = "opentelemetry")]
-        return otel::active::span().map(|context| Self { context, is_own: false });
+        return otel::active::span(callers == Callers::Trusted)
+            .map(|context| Self { context, is_own: false });
         #[cfg(not(feature = "opentelemetry"))]
         None
     }

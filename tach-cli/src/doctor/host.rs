@@ -177,8 +177,11 @@ impl Files {
 
 /// Returns the text of a regular file, or its beginning if it is too long for one of the kernel's.
 fn read(path: &Path) -> Option<String> {
-    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
-    let file = File::open(path).ok().filter(|_| is_file)?;
+    // Opening a FIFO would wait for its other end.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let file = File::open(path).ok()?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -13,7 +13,8 @@ pub(super) fn harmless(text: &str) -> String {
     lines.join("\n")
 }
 
-fn line(text: &str) -> String {
+/// Like [`harmless`], for a text that is one line: line ends are escaped too.
+pub(super) fn line(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\x1b[") {

@@ -72,7 +72,7 @@ fn control_characters_are_shown_on_a_terminal() {
         folder.write(&format!("{clocksource}/{file}"), HOSTILE);
     }
     folder.write("proc/version", HOSTILE);
-    let missing = format!("/missing/{HOSTILE}.svg");
+    let missing = format!("/missing/a\nb{HOSTILE}.svg");
     let root = folder.path().to_str().unwrap();
     let cases: [(&[&str], Option<i32>); 4] = [
         (&["doctor", "--for", "1ms", "--root", root], None),
@@ -84,6 +84,7 @@ fn control_characters_are_shown_on_a_terminal() {
         let (status, shown) = status_on_a_terminal(tach(arguments));
         assert!(expected.is_none_or(|expected| status == Some(expected)), "{status:?} {shown}");
         assert!(shown.contains("\\u001b") && shown.contains("\\u0007"), "{shown}");
+        assert!(expected != Some(3) || shown.trim_end().lines().count() == 1, "{shown}");
         for part in ["\u{1b}]", "\u{1b}[2J", "\u{1b}[8m", "\u{7}", "\u{9b}"] {
             assert!(!shown.contains(part), "{part:?} in {shown:?}");
         }

@@ -1,7 +1,14 @@
 //! The system's word on privileges (issetugid(2)).
 #![expect(unsafe_code, reason = "calls issetugid")]
 
+use core::ffi::c_int;
+
+// libc declares the function for some of these systems only.
+unsafe extern "C" {
+    safe fn issetugid() -> c_int;
+}
+
+/// On FreeBSD and macOS also true for a process that has changed its own ids.
 pub(crate) fn has_more_privileges_than_caller() -> bool {
-    // SAFETY: the call takes and returns no pointer, and can't fail.
-    unsafe { libc::issetugid() != 0 }
+    issetugid() != 0
 }

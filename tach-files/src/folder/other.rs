@@ -5,8 +5,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::Writers;
 use crate::access::Access;
-use crate::entry::Entry;
+use crate::entry::{self, Entry};
 
 /// A folder that exists.
 #[derive(Debug)]
@@ -23,8 +24,12 @@ impl Handle {
     }
 
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may fail")]
-    pub(crate) fn other_writers(&self) -> io::Result<Option<String>> {
-        Ok(None)
+    pub(super) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
+        Ok((entry::user(), None))
+    }
+
+    pub(crate) fn open_special(&self, name: &OsStr) -> io::Result<File> {
+        File::options().append(true).open(self.0.join(name))
     }
 
     pub(crate) fn open_file(&self, name: &OsStr, appends: bool) -> io::Result<File> {
@@ -62,7 +67,14 @@ impl Handle {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
-pub(crate) fn check_link(_: &Path) -> io::Result<()> {
-    Ok(())
+pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {
+    fs::read_link(link)
+}
+
+pub(crate) fn is_own_descriptor(_: &Path) -> bool {
+    false
+}
+
+pub(super) fn has_more_rights() -> bool {
+    false
 }

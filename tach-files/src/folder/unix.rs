@@ -5,28 +5,35 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use cfg_if::cfg_if;
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::fs::{fchmod, fchown, fstat, fsync, mkdirat, open, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
+use super::Writers;
 use crate::access::Access;
-use crate::entry::{self, Entry};
+use crate::entry::{self, Entry, Kind, ROOT};
 
 /// The owner and the group; others search nothing.
 const FOLDER: u32 = 0o750;
-const ROOT: u32 = 0;
 /// The mode of a folder such as `/tmp`: sticky, and others may write.
 const EVERYBODY_S: u32 = 0o1002;
 
-/// For names alone: the process need not be allowed to read the folder.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const SEARCH: OFlags = OFlags::PATH;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const SEARCH: OFlags = OFlags::RDONLY;
+cfg_if! {
+    // For names alone: the process need not be allowed to read the folder.
+    if #[cfg(any(target_os = "linux", target_os = "android"))] {
+        const SEARCH: OFlags = OFlags::PATH;
+    } else if #[cfg(any(target_os = "freebsd", target_os = "netbsd", target_vendor = "apple"))] {
+        const SEARCH: OFlags = OFlags::from_bits_retain(libc::O_SEARCH as u32);
+    } else {
+        const SEARCH: OFlags = OFlags::RDONLY;
+    }
+}
 
 /// An open folder.
 #[derive(Debug)]
@@ -60,20 +67,34 @@ impl Handle {
         Ok(Self(folder))
     }
 
-    /// Returns the users besides root and the process's who may write the folder, for a message.
-    pub(crate) fn other_writers(&self) -> io::Result<Option<String>> {
+    /// Returns the folder's owner, and the users besides root and the process's who may write it.
+    pub(super) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
         let folder = fstat(&self.0)?;
         let (user, group) = (folder.st_uid, folder.st_gid);
         let mode = Mode::from_raw_mode(folder.st_mode);
-        Ok(if user != ROOT && user != entry::user() {
-            Some(format!("user {user}, its owner,"))
+        let others = if user != ROOT && user != entry::user() {
+            Some(Writers::Owner(user))
         } else if mode.contains(Mode::WOTH) {
-            Some("every user".to_owned())
-        } else if mode.contains(Mode::WGRP) && group != ROOT {
-            Some(format!("group {group}"))
+            Some(Writers::Everybody)
+        } else if mode.contains(Mode::WGRP) {
+            // Also where an access control list lets other users write (acl(5)).
+            Some(Writers::Group(group))
         } else {
             None
-        })
+        };
+        Ok((user, others))
+    }
+
+    /// Opens a device or a FIFO. A FIFO is opened for reading too, since it would wait for a reader.
+    pub(crate) fn open_special(&self, name: &OsStr) -> io::Result<File> {
+        let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_fifo = FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
+        let access = if is_fifo { OFlags::RDWR } else { OFlags::WRONLY };
+        let flags = access | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        // A FIFO may have taken the place of a device meanwhile.
+        let file = openat(&self.0, name, flags | OFlags::NONBLOCK, Mode::empty())?;
+        rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+        Ok(file.into())
     }
 
     /// Opens a file that exists for writing.
@@ -115,7 +136,6 @@ impl Handle {
     pub(crate) fn entry(&self, name: &OsStr) -> io::Result<Entry> {
         let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let since_epoch = u64::try_from(found.st_mtime).ok().map(Duration::from_secs);
-        let kind = FileType::from_raw_mode(found.st_mode);
         #[allow(
             clippy::cast_sign_loss,
             clippy::unnecessary_cast,
@@ -123,8 +143,12 @@ impl Handle {
             reason = "the types of these numbers differ between systems"
         )]
         Ok(Entry {
-            is_file: kind == FileType::RegularFile,
-            is_link: kind == FileType::Symlink,
+            kind: match FileType::from_raw_mode(found.st_mode) {
+                FileType::RegularFile => Kind::File,
+                FileType::Directory => Kind::Folder,
+                FileType::Symlink => Kind::Link,
+                _ => Kind::Special,
+            },
             id: Some((found.st_dev as u64, found.st_ino as u64)),
             links: found.st_nlink as u64,
             modified: since_epoch.and_then(|it| UNIX_EPOCH.checked_add(it)),
@@ -186,21 +210,74 @@ fn mode(bits: u32) -> Mode {
     Mode::from_bits_truncate(bits as rustix::fs::RawMode)
 }
 
-/// Fails unless the process may follow a link: see [`resolve`](crate::resolve).
-pub(crate) fn check_link(link: &Path) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
-    let user = link.symlink_metadata()?.uid();
+/// Returns the path in a link, if the process may follow it: see [`resolve`](crate::resolve).
+pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {
+    let (user, target) = owner_and_target(link)?;
     if user == ROOT || user == entry::user() {
-        return Ok(());
+        return Ok(target);
     }
     // Linux's rule, where `protected_symlinks` is set: there, everybody lays links.
     let folder = link.parent().unwrap_or(link).symlink_metadata()?;
     let is_everybody_s = folder.mode() & EVERYBODY_S == EVERYBODY_S;
-    if !super::has_more_rights() && (!is_everybody_s || user == folder.uid()) {
-        return Ok(());
+    if !has_more_rights() && (!is_everybody_s || user == folder.uid()) {
+        return Ok(target);
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        format!("{} is a link of user {user}, who may not choose the file", link.display()),
+        format!(
+            "{} is a link of user {user}, who must not choose the file; give the link to user {}, \
+             or name the file itself",
+            link.display(),
+            entry::user(),
+        ),
     ))
+}
+
+/// Returns a link's owner and the path in the same link, though somebody may exchange it meanwhile.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn owner_and_target(link: &Path) -> io::Result<(u32, PathBuf)> {
+    let link = open(link, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
+    Ok((fstat(&link)?.st_uid, OsString::from_vec(target.into_bytes()).into()))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn owner_and_target(link: &Path) -> io::Result<(u32, PathBuf)> {
+    let identity = || link.symlink_metadata().map(|it| (it.dev(), it.ino(), it.ctime_nsec()));
+    loop {
+        let before = identity()?;
+        let (target, user) = (std::fs::read_link(link)?, link.symlink_metadata()?.uid());
+        if identity()? == before {
+            return Ok((user, target));
+        }
+    }
+}
+
+/// Returns whether a path without other links names a descriptor of this process (proc(5)).
+pub(crate) fn is_own_descriptor(path: &Path) -> bool {
+    let own = || std::fs::read_link("/proc/self").ok().map(|own| Path::new("/proc").join(own));
+    let folder = path.parent().filter(|folder| folder.ends_with("fd"));
+    cfg!(any(target_os = "linux", target_os = "android"))
+        && folder.is_some_and(|folder| own().is_some_and(|own| folder.starts_with(own)))
+}
+
+/// Returns whether others lack rights that this process has.
+pub(super) fn has_more_rights() -> bool {
+    entry::user() == ROOT
+        || tach_core::adapter::has_more_privileges_than_caller()
+        || has_capabilities()
+}
+
+/// Returns whether the thread may change files of others. A service manager may pass such rights to
+/// a process that is not root's.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn has_capabilities() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    let over_files = CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::CHOWN;
+    capabilities(None).is_ok_and(|sets| sets.effective.intersects(over_files))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn has_capabilities() -> bool {
+    false
 }

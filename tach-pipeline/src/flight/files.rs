@@ -124,7 +124,7 @@ impl Files {
     fn tidy(&self, folder: &Folder, newest: &OsStr, own: &Entry) -> io::Result<()> {
         let mut finished = Vec::new();
         for name in folder.names()? {
-            let Some(entry) = folder.entry(&name)?.filter(|entry| entry.is_own(own)) else {
+            let Some(entry) = folder.entry(&name)?.filter(|entry| folder.is_own(entry, own)) else {
                 continue;
             };
             match Dump::of(&name) {

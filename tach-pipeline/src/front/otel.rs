@@ -182,7 +182,7 @@ impl Pipeline {
         let active = self.with_span(contexts, key, context, values.unwrap_or(&before));
         contexts.otel.set_active(context.span, active.clone());
         // If the span itself is the current one, in place of its former self.
-        let is_current = active::span().is_some_and(|span| span.span == context.span);
+        let is_current = active::span(true).is_some_and(|span| span.span == context.span);
         if is_current && current::is_innermost(shared.id, key) {
             let _former = current::replace(Active::attach(active));
         }

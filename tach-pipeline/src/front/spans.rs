@@ -37,7 +37,7 @@ impl Pipeline {
     pub(super) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
         let parent = event.parent().map(|id| self.key(id));
         let own = self.shared().parent(parent, event.is_contextual()).map(Around::own);
-        own.or_else(|| if event.is_contextual() { Around::foreign() } else { None })
+        own.or_else(|| if event.is_contextual() { self.shared().foreign() } else { None })
     }
 
     pub(super) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
@@ -199,8 +199,12 @@ impl Pipeline {
         };
         let Some(before) = contexts.get(key) else { return false };
         if shared.distrusts(Some(origin)) {
-            self.link_to_caller(before, parent);
-            return true;
+            // The span stays in its trace, and no other parent may be set.
+            let is_first = contexts.move_to(key, before);
+            if is_first {
+                self.link_to_caller(before, parent);
+            }
+            return is_first;
         }
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled = shared.sampling.has(Some(parent.context()), trace, target, name);

@@ -17,16 +17,15 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// The mode of a new file, less the umask.
 const MODE: u32 = 0o640;
 
-/// When a file's records are waited for until they are on the disk: see
-/// [`Sink::sync`](crate::Sink::sync).
+/// When a write waits until its records are on the disk: see [`Sink::sync`](crate::Sink::sync).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SyncPolicy {
-    /// Never: the system writes them to the disk some seconds later. A process that is killed loses
-    /// none of them; a machine that loses power does.
+    /// Never: the system writes the records to the disk some seconds later. Written records outlive
+    /// the process, but not a machine that loses power.
     #[default]
     Never,
-    /// After every write.
+    /// At every write.
     Every,
 }
 
@@ -48,7 +47,8 @@ impl Options {
 }
 
 pub(super) struct LogFile {
-    /// `None` for a device or a FIFO, which stays open: it is neither renamed nor followed.
+    /// `None` for a device, a FIFO or a standard stream, which stays open: it is neither renamed nor
+    /// followed.
     place: Option<Place>,
     file: File,
     options: Options,
@@ -62,6 +62,8 @@ pub(super) struct LogFile {
     has_links: bool,
     /// When the path was looked at last.
     looked: Instant,
+    /// Whether the disk refused what was written last.
+    is_unsynced: bool,
 }
 
 impl LogFile {
@@ -72,23 +74,19 @@ impl LogFile {
     ///
     /// If that fails, or if the file is to be rotated in a folder where it must not be.
     pub(super) fn open(path: &Path, options: Options) -> io::Result<Self> {
-        if tach_files::is_special(path) {
-            let file = append_special(path)?;
+        if let Some(file) = tach_files::open_special(path)? {
             let entry = Entry::of(&file)?;
-            // The path may lead elsewhere by now.
-            if entry.is_file() {
-                return Err(io::Error::other("it was exchanged while it was opened"));
-            }
             return Ok(Self::new(None, file, options, entry));
         }
-        Self::at(Place::of(path)?, options, &options.access())
+        let place = Place::of(path)?;
+        if options.rotation.is_some() {
+            place.make_folder()?.refuse_if_shared()?;
+        }
+        Self::at(place, options, &options.access())
     }
 
     fn at(place: Place, options: Options, access: &Access) -> io::Result<Self> {
         let folder = place.make_folder()?;
-        if options.rotation.is_some() {
-            folder.refuse_if_shared()?;
-        }
         let file = folder.append(place.name(), access)?;
         let entry = Entry::of(&file)?;
         Ok(Self::new(Some(place), file, options, entry))
@@ -112,6 +110,7 @@ impl LogFile {
             entry,
             has_links,
             looked: Instant::now(),
+            is_unsynced: false,
         }
     }
 
@@ -134,17 +133,32 @@ impl LogFile {
     /// # Errors
     ///
     /// If the bytes can't be written, or can't be brought to the disk. In the second case they are
-    /// in the file, and are there twice if they are written again.
+    /// in the file, and are written again once the disk works.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_unsynced {
+            // Otherwise each try would write them once more.
+            self.sync()?;
+        }
         let count = self.file.write(bytes)?;
         if self.rotation().is_some() {
             self.length += count as u64;
             self.written = UnixTime::now();
         }
-        if self.options.sync == SyncPolicy::Every && self.place.is_some() {
-            self.file.sync_data()?;
+        // The rest of a part comes next.
+        if self.options.sync == SyncPolicy::Every && count == bytes.len() {
+            self.sync()?;
         }
         Ok(count)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let synced = match self.file.sync_data() {
+            // Devices, FIFOs and some file systems have no disk.
+            Err(error) if is_without_disk(&error) => Ok(()),
+            synced => synced,
+        };
+        self.is_unsynced = synced.is_err();
+        synced
     }
 
     /// Returns the rotation, if this is a regular file.
@@ -215,16 +229,6 @@ impl LogFile {
     }
 }
 
-/// Opens a device or a FIFO.
-fn append_special(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.append(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt as _;
-        // Otherwise opening a FIFO waits for a reader.
-        let is_fifo = path.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo());
-        options.read(is_fifo);
-    }
-    options.open(path)
+fn is_without_disk(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }

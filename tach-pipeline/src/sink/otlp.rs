@@ -12,7 +12,6 @@ mod idle;
 mod pauses;
 mod record;
 mod scope;
-mod secret;
 #[cfg(feature = "tracing")]
 mod span;
 mod stream;
@@ -43,7 +42,6 @@ pub(super) use self::record::Records;
 use self::scope::field;
 #[cfg(feature = "tracing")]
 pub(crate) use self::scope::of_resource;
-use self::secret::Secret;
 #[cfg(feature = "tracing")]
 pub(crate) use self::span::write_span;
 use self::stream::Server;
@@ -54,6 +52,7 @@ use self::value::key_value;
 use crate::durations::Temporality;
 use crate::error::Error;
 use crate::protobuf;
+use crate::secret::Secret;
 use crate::sink::program;
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 

@@ -4,13 +4,27 @@ use std::env;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Returns the name of the program's file, as it was called.
+use tach_core::adapter;
+
+/// The most characters of the name, which is in names of files.
+const LONGEST: usize = 64;
+
+/// Returns the name of the program's file, as it was called. If its caller has fewer rights, the
+/// caller does not choose the name.
 pub(crate) fn name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
-        let path = env::args_os().next().unwrap_or_default();
+        let path = if adapter::has_more_privileges_than_caller() {
+            env::current_exe().unwrap_or_default().into_os_string()
+        } else {
+            env::args_os().next().unwrap_or_default()
+        };
         let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy();
-        if name.is_empty() { "unknown".to_owned() } else { name.into_owned() }
+        if name.is_empty() {
+            return "unknown".to_owned();
+        }
+        let printable = |c: char| if c.is_control() { '_' } else { c };
+        name.chars().take(LONGEST).map(printable).collect()
     })
 }
 
@@ -22,7 +36,7 @@ pub(super) fn host_name() -> String {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
     #[cfg(not(unix))]
-    tach_core::adapter::variable("COMPUTERNAME")
+    adapter::variable("COMPUTERNAME")
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }

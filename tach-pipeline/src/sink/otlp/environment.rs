@@ -7,11 +7,11 @@ use std::ffi::OsString;
 
 use percent_encoding::percent_decode_str;
 
-use super::secret::Secret;
 #[cfg(feature = "otlp-tls")]
 use super::tls::{File, Files};
 use super::{Endpoint, Fault, Limits, Otlp, Protocol, Requests, SERVICE_NAME, Signal};
 use crate::durations::Temporality;
+use crate::secret::Secret;
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
 type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;

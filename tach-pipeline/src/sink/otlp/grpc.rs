@@ -6,6 +6,8 @@ mod drive;
 mod status;
 
 use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::Poll;
 use core::time::Duration;
 use std::io::{self, Cursor};
 use std::time::Instant;
@@ -22,6 +24,8 @@ use super::verdict::Rejection;
 const MOST_BYTES: usize = 64 * 1024;
 /// The most bytes of the headers before the body, and of those after it. `h2` would keep 16 MiB.
 const MOST_HEADER_BYTES: u32 = 64 * 1024;
+/// The most interim answers, such as "103 Early Hints", before the answer.
+const MOST_INTERIM: usize = 8;
 
 /// The server, and the fixed part of each call.
 pub(super) struct Client {
@@ -125,10 +129,21 @@ impl Connection {
         let sender = self.sender.clone();
         let call = async {
             let mut sender = sender.ready().await?;
-            let (response, mut stream) = sender.send_request(request, false)?;
+            let (mut response, mut stream) = sender.send_request(request, false)?;
             // It waits in `h2` until the server's window has room.
             stream.send_data(Cursor::new(body), true)?;
-            let (head, mut stream) = response.await?.into_parts();
+            let mut interim = 0;
+            let answer = poll_fn(|context| {
+                while let Poll::Ready(Some(answer)) = response.poll_informational(context) {
+                    answer?;
+                    interim += 1;
+                    if interim > MOST_INTERIM {
+                        return Poll::Ready(Err(h2::Reason::ENHANCE_YOUR_CALM.into()));
+                    }
+                }
+                Pin::new(&mut response).poll(context)
+            });
+            let (head, mut stream) = answer.await?.into_parts();
             *has_answered = true;
             let mut body = Vec::new();
             while let Some(part) = poll_fn(|context| stream.poll_data(context)).await {
@@ -246,6 +261,32 @@ mod tests {
             drop(client);
             server.join().unwrap();
         }
+    }
+
+    #[test]
+    fn interim_answers_without_end_are_not_kept() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = client(&listener, Duration::from_secs(60));
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut other = stream.try_clone().unwrap();
+            let reader =
+                thread::spawn(move || while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {});
+            stream.write_all(&frame(4, 0, 0, &[])).unwrap();
+            // 103, as a literal of the static table's name 8, and a long header.
+            let mut block = vec![0x08, 3, b'1', b'0', b'3'];
+            block.extend(header("link", &"x".repeat(8_000)));
+            let hints = frame(1, 4, 1, &block);
+            while stream.write_all(&hints).is_ok() {}
+            reader.join().unwrap();
+        });
+        let mut rejection = None;
+        let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
+        let Some(Rejection::Later(error, None)) = rejection else { panic!("an answer") };
+        assert!(error.to_string().contains("HTTP/2"), "{error}");
+        assert!(allocated.bytes_max < 1024 * 1024, "{}", allocated.bytes_max);
+        drop(client);
+        server.join().unwrap();
     }
 
     #[test]

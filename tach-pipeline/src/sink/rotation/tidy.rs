@@ -21,7 +21,7 @@ struct Job {
 /// The thread, if there was one.
 #[derive(Default)]
 pub(in crate::sink) struct Tidying {
-    last: Option<JoinHandle<io::Result<()>>>,
+    last: Option<JoinHandle<()>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -32,6 +32,14 @@ struct State {
     late: Option<Job>,
     /// The file that is written. If no new one can be opened, it already has an old file's name.
     open: Option<Entry>,
+    /// The first failure that was not reported yet.
+    failure: Option<io::Error>,
+}
+
+impl State {
+    fn failed(&mut self, error: io::Error) {
+        self.failure.get_or_insert(error);
+    }
 }
 
 impl Tidying {
@@ -45,7 +53,7 @@ impl Tidying {
     ///
     /// # Errors
     ///
-    /// If the thread can't be started, or the last one failed.
+    /// If the thread can't be started, or it failed at a file since the last call.
     pub(in crate::sink) fn begin(
         &mut self,
         place: Place,
@@ -61,15 +69,14 @@ impl Tidying {
             let mut state = lock(&self.state);
             if state.is_at_work {
                 state.late = Some(job);
-                return Ok(());
+                return state.failure.take().map_or(Ok(()), Err);
             }
             state.is_at_work = true;
         }
-        let last = self.last.take().map(JoinHandle::join);
         let work = Work { state: Arc::clone(&self.state), is_done: false };
         let tidy = move || work.tidy(job);
         self.last = Some(thread::Builder::new().name("tach-tidy".to_owned()).spawn(tidy)?);
-        last.unwrap_or(Ok(Ok(()))).unwrap_or_else(|_| Err(io::Error::other("tidying panicked")))
+        lock(&self.state).failure.take().map_or(Ok(()), Err)
     }
 }
 
@@ -87,23 +94,27 @@ struct Work {
 }
 
 impl Work {
-    fn tidy(mut self, first: Job) -> io::Result<()> {
-        let (mut next, mut result) = (Some(first), Ok(()));
+    fn tidy(mut self, first: Job) {
+        let mut next = Some(first);
         while let Some(job) = next {
-            result = result.and(tidy(&job, &self.state));
+            let result = tidy(&job, &self.state);
             let mut state = lock(&self.state);
+            if let Err(error) = result {
+                state.failed(error);
+            }
             next = state.late.take();
             self.is_done = next.is_none();
             state.is_at_work = next.is_some();
         }
-        result
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
         if !self.is_done {
-            lock(&self.state).is_at_work = false;
+            let mut state = lock(&self.state);
+            state.is_at_work = false;
+            state.failed(io::Error::other("the thread that compresses old files panicked"));
         }
     }
 }
@@ -117,15 +128,26 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 fn tidy(job: &Job, state: &Mutex<State>) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
-    while let Some(name) = delete_old(&folder, job, state)? {
-        compress(&folder, &name, &job.log)?;
+    let mut failed = Vec::new();
+    while let Some(name) = delete_old(&folder, job, state, &failed)? {
+        // Another user may stand in the way of a file, but of no other one.
+        if let Err(error) = compress(&folder, &name, &job.log) {
+            lock(state).failed(error);
+            failed.push(name);
+        }
     }
     // Names of rotated files, and those that were deleted.
     folder.sync()
 }
 
-/// Deletes all but the youngest old files. Returns the youngest one that is to be compressed.
-fn delete_old(folder: &Folder, job: &Job, state: &Mutex<State>) -> io::Result<Option<OsString>> {
+/// Deletes all but the youngest old files. Returns the youngest one that is to be compressed and not
+/// among those that `failed`.
+fn delete_old(
+    folder: &Folder,
+    job: &Job,
+    state: &Mutex<State>,
+    failed: &[OsString],
+) -> io::Result<Option<OsString>> {
     let mut names = old_names(folder, job, state)?;
     let beyond = names.len().saturating_sub(job.rotation.keep);
     for name in names.drain(..beyond) {
@@ -133,7 +155,8 @@ fn delete_old(folder: &Folder, job: &Job, state: &Mutex<State>) -> io::Result<Op
         // Left by a process that ended while it compressed.
         folder.remove_own(&part(&compressed(&name)), &job.log)?;
     }
-    names.retain(|name| job.rotation.compresses && !is_compressed(name));
+    let is_due = |name: &OsString| !is_compressed(name) && !failed.contains(name);
+    names.retain(|name| job.rotation.compresses && is_due(name));
     Ok(names.pop())
 }
 
@@ -143,7 +166,7 @@ fn old_names(folder: &Folder, job: &Job, state: &Mutex<State>) -> io::Result<Vec
     let mut names = folder.names()?;
     let is_old = |entry: Entry| {
         let is_open = lock(state).open.is_some_and(|open| !open.is_other(&entry));
-        entry.is_own(&job.log) && (cfg!(not(unix)) || !is_open)
+        folder.is_own(&entry, &job.log) && (cfg!(not(unix)) || !is_open)
     };
     names.retain(|name| {
         let rest = name.as_encoded_bytes().strip_prefix(job.place.name().as_encoded_bytes());
@@ -201,7 +224,7 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
     let mut to = GzEncoder::new(folder.create_new(&part, &access)?, Compression::default());
     io::copy(&mut file, &mut to)?;
     to.finish()?.sync_all()?;
-    if folder.entry(&done)?.is_some_and(|found| !found.is_own(log)) {
+    if folder.entry(&done)?.is_some_and(|found| !folder.is_own(&found, log)) {
         folder.remove_own(&part, log)?;
         let name = Path::new(&done).display();
         return Err(io::Error::other(format!("{name} is no file of this process alone")));
@@ -265,9 +288,11 @@ mod tests {
         }
         logs.add(&part(&compressed(&old("a", 0))));
         let [first, late] = ["a", "b"].map(|name| logs.job(name, Rotation::new().keep(1)));
-        let state = Arc::new(Mutex::new(State { is_at_work: true, late: Some(late), open: None }));
+        let state =
+            Arc::new(Mutex::new(State { is_at_work: true, late: Some(late), ..State::default() }));
         let work = Work { state: Arc::clone(&state), is_done: false };
-        work.tidy(first).unwrap();
+        work.tidy(first);
+        assert!(lock(&state).failure.is_none());
         assert_eq!(logs.names(), [old("a", 2), old("b", 2)]);
         assert!(!lock(&state).is_at_work && lock(&state).late.is_none());
     }
@@ -279,7 +304,7 @@ mod tests {
         let job = logs.job("log", Rotation::new().keep(2).gzip());
         let folder = job.place.folder().unwrap();
         let state = Mutex::default();
-        let next = || delete_old(&folder, &job, &state).unwrap();
+        let next = || delete_old(&folder, &job, &state, &[]).unwrap();
         let compress = |name: &OsStr| compress(&folder, name, &job.log).unwrap();
         let old = |hour| old("log", hour);
         (0..4).for_each(|hour| logs.add(&old(hour)));
@@ -303,6 +328,6 @@ mod tests {
     fn work_that_never_began_is_no_longer_waited_for() {
         let state = Arc::new(Mutex::new(State { is_at_work: true, ..State::default() }));
         drop(Work { state: Arc::clone(&state), is_done: false });
-        assert!(!lock(&state).is_at_work);
+        assert!(!lock(&state).is_at_work && lock(&state).failure.is_some());
     }
 }

@@ -41,10 +41,16 @@ pub(crate) fn with_current<R>(f: impl FnOnce(&Context) -> R) -> Option<R> {
     is_alive().then(|| Context::map_current(f))
 }
 
-/// Returns the ids of the current span, if there is one.
+/// Returns the ids of the current span, if there is one. One of another process counts only if
+/// `remote` is set.
 #[inline]
-pub(crate) fn span() -> Option<SpanContext> {
-    with_current(|context| ids(context.span().span_context())).flatten()
+pub(crate) fn span(remote: bool) -> Option<SpanContext> {
+    let find = |context: &Context| {
+        let span = context.span();
+        let span = span.span_context();
+        if remote || !span.is_remote() { ids(span) } else { None }
+    };
+    with_current(find).flatten()
 }
 
 #[inline]

@@ -13,32 +13,46 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::sink::otlp::stream::Stream;
 
+/// How many bytes `h2` reads before the call is polled, which drops interim answers. A kilobyte may
+/// hold some fifty compressed headers of the longest kind.
+const MOST_AT_ONCE: usize = 1024;
+
 /// A connection below HTTP/2. `h2` has one handle, and the thread that waits has another.
-pub(super) struct Wire(Arc<Mutex<Stream>>);
+pub(super) struct Wire(Arc<Mutex<Metered>>);
+
+/// A stream, and how many bytes may still be read from it at once.
+struct Metered {
+    stream: Stream,
+    room: usize,
+}
 
 impl Wire {
     pub(super) fn new(stream: Stream) -> Self {
-        Self(Arc::new(Mutex::new(stream)))
+        Self(Arc::new(Mutex::new(Metered { stream, room: MOST_AT_ONCE })))
     }
 
     pub(super) fn set_deadline(&self, deadline: Instant) {
-        lock(&self.0).set_deadline(deadline);
+        lock(&self.0).stream.set_deadline(deadline);
     }
 
     fn wait(&self, deadline: Instant) -> io::Result<()> {
-        let mut stream = lock(&self.0);
+        let stream = &mut lock(&self.0).stream;
         stream.set_deadline(deadline);
         stream.wait_for_bytes()
+    }
+
+    fn make_room(&self) {
+        lock(&self.0).room = MOST_AT_ONCE;
     }
 }
 
 /// One thread uses both handles, so nobody waits for the lock.
-fn lock(stream: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
-    stream.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(wire: &Mutex<Metered>) -> MutexGuard<'_, Metered> {
+    wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The handle of `h2`. A read that has nothing is pending; a write waits, up to the deadline.
-pub(super) struct Io(Arc<Mutex<Stream>>);
+pub(super) struct Io(Arc<Mutex<Metered>>);
 
 impl Io {
     pub(super) fn of(wire: &Wire) -> Self {
@@ -49,12 +63,19 @@ impl Io {
 impl AsyncRead for Io {
     fn poll_read(
         self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match lock(&self.0).read(to.initialize_unfilled()) {
+        let wire = &mut *lock(&self.0);
+        if wire.room == 0 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let room = to.remaining().min(wire.room);
+        match wire.stream.read(to.initialize_unfilled_to(room)) {
             Ok(count) => {
                 to.advance(count);
+                wire.room -= count;
                 Poll::Ready(Ok(()))
             }
             // Whoever polls waits for bytes before it polls again.
@@ -70,11 +91,11 @@ impl AsyncWrite for Io {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Poll::Ready(lock(&self.0).write(bytes))
+        Poll::Ready(lock(&self.0).stream.write(bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(lock(&self.0).flush())
+        Poll::Ready(lock(&self.0).stream.flush())
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -116,6 +137,7 @@ pub(super) fn drive<T>(
     let mut context = Context::from_waker(&waker);
     let mut call = pin!(call);
     loop {
+        wire.make_room();
         if let Poll::Ready(done) = call.as_mut().poll(&mut context) {
             return Ok(done);
         }
