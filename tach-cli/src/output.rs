@@ -3,9 +3,10 @@
 mod terminal;
 
 use core::fmt;
-use std::io::{self, IsTerminal as _, StdoutLock, Write};
+use std::io::{self, StdoutLock, Write};
 
-use anstream::AutoStream;
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
@@ -15,19 +16,48 @@ const GREEN: Style = AnsiColor::Green.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// Standard output. It removes colours unless it is a terminal and `NO_COLOR` is not set. On a
-/// terminal it shows control characters, instead of sending them there.
+/// Standard output. Texts for a terminal show control characters, instead of sending them there;
+/// texts for anything else have them as they are. Colours are left out unless the terminal shows
+/// them and `NO_COLOR` is not set.
 pub(crate) struct Output {
     stream: AutoStream<StdoutLock<'static>>,
-    is_terminal: bool,
+    shown: Shown,
     is_json: bool,
+}
+
+/// How a text is made fit for a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    OnTerminal,
+    WithColors,
+    Plain,
+}
+
+impl Shown {
+    fn on(stream: &impl RawStream) -> Self {
+        if stream.is_terminal() {
+            Self::OnTerminal
+        } else if AutoStream::choice(stream) == ColorChoice::Never {
+            Self::Plain
+        } else {
+            Self::WithColors
+        }
+    }
+
+    /// Returns the stream, which passes on whatever is written.
+    fn stream<S: RawStream>(self, stream: S) -> AutoStream<S> {
+        if self == Self::OnTerminal {
+            AutoStream::auto(stream)
+        } else {
+            AutoStream::always_ansi(stream)
+        }
+    }
 }
 
 impl Output {
     pub(crate) fn new(is_json: bool) -> Self {
-        let stdout = io::stdout();
-        let is_terminal = stdout.is_terminal();
-        Self { stream: AutoStream::auto(stdout.lock()), is_terminal, is_json }
+        let shown = Shown::on(&io::stdout());
+        Self { stream: shown.stream(io::stdout().lock()), shown, is_json }
     }
 
     /// Writes `value` as a line of JSON if that was requested, otherwise `text`.
@@ -41,11 +71,13 @@ impl Output {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> anyhow::Result<()> {
-        if self.is_terminal {
-            writeln!(self.stream, "{}", terminal::harmless(&text.to_string()))?;
-        } else {
-            writeln!(self.stream, "{text}")?;
-        }
+        let text = text.to_string();
+        let text = match self.shown {
+            Shown::OnTerminal => terminal::harmless(&text),
+            Shown::WithColors => text,
+            Shown::Plain => terminal::plain(&text),
+        };
+        writeln!(self.stream, "{text}")?;
         self.stream.flush()?;
         Ok(())
     }
@@ -63,10 +95,14 @@ pub(crate) fn report_error(error: &anyhow::Error) {
 }
 
 fn report_by(text: &str, shown: fn(&str) -> String) {
-    let stderr = io::stderr();
+    let how = Shown::on(&io::stderr());
     let text = text.trim_end_matches('\n');
-    let text = if stderr.is_terminal() { shown(text) } else { text.to_owned() };
-    let _lost = writeln!(AutoStream::auto(stderr.lock()), "{text}");
+    let text = match how {
+        Shown::OnTerminal => shown(text),
+        Shown::WithColors => text.to_owned(),
+        Shown::Plain => terminal::plain(text),
+    };
+    let _lost = writeln!(how.stream(io::stderr().lock()), "{text}");
 }
 
 /// A text in a style.

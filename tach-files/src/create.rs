@@ -11,8 +11,8 @@ use crate::place::{Place, resolve};
 
 /// Empties a file for new contents, or creates it, for a path that the user of a program named.
 ///
-/// Links of the path are followed as by [`resolve`]. A device, a FIFO or a descriptor of this process
-/// is opened as by [`open_special`].
+/// Links of the path are followed as by [`resolve`]. A device, a FIFO or a descriptor of this
+/// process is opened as by [`open_special`].
 ///
 /// # Errors
 ///

@@ -6,7 +6,8 @@
 //!   io::Result<Self>`, and the system calls behind the methods of [`Folder`].
 //! - `fn read_link(link: &Path) -> io::Result<PathBuf>`: the path in a link, if the process may
 //!   follow it.
-//! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this process.
+//! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this
+//!   process.
 //! - `fn has_more_rights() -> bool`: whether others lack rights that this process has.
 
 use core::fmt;
@@ -235,8 +236,8 @@ impl Folder {
         Ok(file)
     }
 
-    /// Refuses an open file that another user may have laid in the folder: to read what is appended,
-    /// or to have another file written.
+    /// Refuses an open file that another user may have laid in the folder: to read what is
+    /// appended, or to have another file written.
     fn refuse_if_laid(&self, name: &OsStr, entry: &Entry, appends: bool) -> io::Result<()> {
         if self.others.is_none() {
             return Ok(());
@@ -359,8 +360,8 @@ impl Folder {
         self.handle.rename(from, to)
     }
 
-    /// Deletes a file of this process: see [`is_own`](Self::is_own). Leaves any other alone, and a name
-    /// that is free.
+    /// Deletes a file of this process: see [`is_own`](Self::is_own). Leaves any other alone, and a
+    /// name that is free.
     ///
     /// # Errors
     ///

@@ -103,11 +103,11 @@ impl Place {
 
 /// Returns the absolute path without links, up to the first part that is missing.
 ///
-/// A process with more rights than others follows a link only if the link belongs to root or to the
-/// process's user: see [`Folder::refuse_if_shared`]. Any other process refuses only links of other
-/// users in a sticky folder that everybody may write, such as `/tmp`. On Linux, a descriptor of this
-/// process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or to a file without a
-/// name.
+/// A process with more rights than others follows a link only if the link belongs to root or to
+/// the process's user: see [`Folder::refuse_if_shared`]. Any other process refuses only links of
+/// other users in a sticky folder that everybody may write, such as `/tmp`. On Linux, a descriptor
+/// of this process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or to a file
+/// without a name.
 ///
 /// # Platform-specific behavior
 ///

@@ -57,8 +57,8 @@ impl Around {
         Self { context, is_own: true }
     }
 
-    /// Returns the thread's current span of `opentelemetry`, if there is one. One of another process
-    /// counts only if callers are trusted.
+    /// Returns the thread's current span of `opentelemetry`, if there is one. One of another
+    /// process counts only if callers are trusted.
     #[inline]
     #[cfg_attr(not(feature = "opentelemetry"), expect(unused_variables, reason = "there is none"))]
     pub(crate) fn foreign(callers: Callers) -> Option<Self> {

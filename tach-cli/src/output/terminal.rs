@@ -15,18 +15,32 @@ pub(super) fn harmless(text: &str) -> String {
 
 /// Like [`harmless`], for a text that is one line: line ends are escaped too.
 pub(super) fn line(text: &str) -> String {
-    let mut harmless = String::with_capacity(text.len());
+    by_parts(text, escaped, str::to_owned)
+}
+
+/// Returns `text` without the colours of this program. Everything else stays.
+pub(super) fn plain(text: &str) -> String {
+    by_parts(text, str::to_owned, |_| String::new())
+}
+
+/// Replaces the codes of this program's styles, and the parts between.
+fn by_parts(
+    text: &str,
+    between: impl Fn(&str) -> String,
+    style_code: impl Fn(&str) -> String,
+) -> String {
+    let mut replaced = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("\x1b[") {
         let (before, code) = rest.split_at(at);
         let style = STYLES.iter().find(|style| code[2..].starts_with(**style));
         let length = 2 + style.map_or(0, |style| style.len());
         let (code, after) = code.split_at(length);
-        harmless += &escaped(before);
-        harmless += &if style.is_some() { code.to_owned() } else { escaped(code) };
+        replaced += &between(before);
+        replaced += &if style.is_some() { style_code(code) } else { between(code) };
         rest = after;
     }
-    harmless + &escaped(rest)
+    replaced + &between(rest)
 }
 
 fn escaped(text: &str) -> String {
@@ -52,9 +66,13 @@ mod tests {
         ] {
             assert_eq!(harmless(text), shown);
         }
+        for text in ["\u{1b}]0;title\u{7}", "\u{1b}[8m\u{1b}[2J", "two\nlines\r"] {
+            assert_eq!(plain(text), text);
+        }
         for style in [heading("x"), faint("x"), good("x"), warning("x"), bad("x")] {
             let styled = format!("a {style} b");
             assert_eq!(harmless(&styled), styled);
+            assert_eq!(plain(&styled), "a x b");
         }
     }
 }

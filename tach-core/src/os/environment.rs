@@ -34,10 +34,10 @@ impl Trust {
 ///
 /// # Platform-specific behavior
 ///
-/// Linux reports such a process by `AT_SECURE`, the BSDs, macOS, illumos and Solaris by `issetugid`.
-/// FreeBSD and macOS do so for a process that changed its own ids as well, as a daemon does that
-/// root starts: call this function in such a program. Other Unix systems are asked for the ids
-/// themselves. Elsewhere no process has such privileges.
+/// Linux reports such a process by `AT_SECURE`, the BSDs, macOS, illumos and Solaris by
+/// `issetugid`. FreeBSD and macOS do so for a process that changed its own ids as well, as a
+/// daemon does that root starts: call this function in such a program. Other Unix systems are
+/// asked for the ids themselves. Elsewhere no process has such privileges.
 ///
 /// # Examples
 ///

@@ -85,7 +85,8 @@ impl Handle {
         Ok((user, others))
     }
 
-    /// Opens a device or a FIFO. A FIFO is opened for reading too, since it would wait for a reader.
+    /// Opens a device or a FIFO. A FIFO is opened for reading too, since it would wait for a
+    /// reader.
     pub(crate) fn open_special(&self, name: &OsStr) -> io::Result<File> {
         let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_fifo = FileType::from_raw_mode(found.st_mode) == FileType::Fifo;

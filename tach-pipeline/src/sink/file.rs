@@ -47,8 +47,8 @@ impl Options {
 }
 
 pub(super) struct LogFile {
-    /// `None` for a device, a FIFO or a standard stream, which stays open: it is neither renamed nor
-    /// followed.
+    /// `None` for a device, a FIFO or a standard stream, which stays open: it is neither renamed
+    /// nor followed.
     place: Option<Place>,
     file: File,
     options: Options,

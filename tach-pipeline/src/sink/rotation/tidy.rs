@@ -140,8 +140,8 @@ fn tidy(job: &Job, state: &Mutex<State>) -> io::Result<()> {
     folder.sync()
 }
 
-/// Deletes all but the youngest old files. Returns the youngest one that is to be compressed and not
-/// among those that `failed`.
+/// Deletes all but the youngest old files. Returns the youngest one that is to be compressed and
+/// not among those that `failed`.
 fn delete_old(
     folder: &Folder,
     job: &Job,
