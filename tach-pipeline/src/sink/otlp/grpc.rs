@@ -180,13 +180,21 @@ fn explained(error: h2::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
-    use std::thread;
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::thread::{self, JoinHandle};
 
     use super::*;
 
-    fn client(listener: &TcpListener, timeout: Duration) -> Client {
-        Client {
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Returns a client with that timeout of a server that sends its settings, and then whatever
+    /// `send` writes.
+    fn serve(
+        timeout: Duration,
+        send: impl FnOnce(&mut TcpStream) + Send + 'static,
+    ) -> (Client, JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = Client {
             server: Server {
                 host: "127.0.0.1".to_owned(),
                 port: listener.local_addr().unwrap().port(),
@@ -198,7 +206,26 @@ mod tests {
             compresses: false,
             timeout,
             connection: Idle::none(),
-        }
+        };
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut other = stream.try_clone().unwrap();
+            let reader =
+                thread::spawn(move || while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {});
+            stream.write_all(&frame(4, 0, 0, &[])).unwrap();
+            send(&mut stream);
+            drop(stream.shutdown(Shutdown::Both));
+            reader.join().unwrap();
+        });
+        (client, server)
+    }
+
+    /// Calls, and returns the error and the most bytes that were allocated at once.
+    fn call(client: &mut Client) -> (io::Error, u64) {
+        let mut rejection = None;
+        let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
+        let Some(Rejection::Later(error, None)) = rejection else { panic!("an answer") };
+        (error, allocated.bytes_max)
     }
 
     /// Returns an HTTP/2 frame (RFC 9113, section 4.1).
@@ -227,18 +254,7 @@ mod tests {
     fn headers_without_end_are_not_kept() {
         const FRAME: usize = 16 * 1024;
         for length in [1_000, 60_000, 2_000_000] {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let mut client = client(&listener, Duration::from_secs(60));
-            let server = thread::spawn(move || {
-                let mut stream = listener.accept().unwrap().0;
-                let mut other = stream.try_clone().unwrap();
-                let reader =
-                    thread::spawn(
-                        move || {
-                            while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {}
-                        },
-                    );
-                stream.write_all(&frame(4, 0, 0, &[])).unwrap();
+            let (mut client, server) = serve(LONG, move |stream| {
                 // 200 OK, and headers of 16 MiB.
                 let mut block = vec![0x88];
                 for number in 0..16 * 1024 * 1024 / length {
@@ -252,12 +268,9 @@ mod tests {
                     }
                     kind = 9;
                 }
-                reader.join().unwrap();
             });
-            let mut rejection = None;
-            let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
-            assert!(matches!(rejection, Some(Rejection::Later(_, None))), "{length}");
-            assert!(allocated.bytes_max < 1024 * 1024, "{length}: {}", allocated.bytes_max);
+            let (_, allocated) = call(&mut client);
+            assert!(allocated < 1024 * 1024, "{length}: {allocated}");
             drop(client);
             server.join().unwrap();
         }
@@ -265,48 +278,29 @@ mod tests {
 
     #[test]
     fn interim_answers_without_end_are_not_kept() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = client(&listener, Duration::from_secs(60));
-        let server = thread::spawn(move || {
-            let mut stream = listener.accept().unwrap().0;
-            let mut other = stream.try_clone().unwrap();
-            let reader =
-                thread::spawn(move || while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {});
-            stream.write_all(&frame(4, 0, 0, &[])).unwrap();
-            // 103, as a literal of the static table's name 8, and a long header.
+        let (mut client, server) = serve(LONG, |stream| {
+            // 103, as a literal for the name with number 8 of the static table, and a long header.
             let mut block = vec![0x08, 3, b'1', b'0', b'3'];
             block.extend(header("link", &"x".repeat(8_000)));
             let hints = frame(1, 4, 1, &block);
             while stream.write_all(&hints).is_ok() {}
-            reader.join().unwrap();
         });
-        let mut rejection = None;
-        let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
-        let Some(Rejection::Later(error, None)) = rejection else { panic!("an answer") };
+        let (error, allocated) = call(&mut client);
         assert!(error.to_string().contains("HTTP/2"), "{error}");
-        assert!(allocated.bytes_max < 1024 * 1024, "{}", allocated.bytes_max);
+        assert!(allocated < 1024 * 1024, "{allocated}");
         drop(client);
         server.join().unwrap();
     }
 
     #[test]
     fn frames_without_end_end_at_the_timeout() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = client(&listener, Duration::from_millis(200));
-        let server = thread::spawn(move || {
-            let mut stream = listener.accept().unwrap().0;
-            let mut other = stream.try_clone().unwrap();
-            let reader =
-                thread::spawn(move || while other.read(&mut [0; 1024]).is_ok_and(|it| it > 0) {});
-            // The settings, and then frames of a kind that nobody knows, up to an end.
-            stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).unwrap();
-            let frames = [0, 0, 0, 0x42, 0, 0, 0, 0, 0].repeat(1000);
+        let (mut client, server) = serve(Duration::from_millis(200), |stream| {
+            // Frames of a kind that nobody knows, up to an end.
+            let frames = frame(0x42, 0, 0, &[]).repeat(1000);
             let end = Instant::now() + Duration::from_secs(20);
             while Instant::now() < end && stream.write_all(&frames).is_ok() {}
-            drop(stream.shutdown(std::net::Shutdown::Both));
-            reader.join().unwrap();
         });
-        let Err(Rejection::Later(error, None)) = client.call(b"") else { panic!("an answer") };
+        let (error, _) = call(&mut client);
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
         drop(client);
         server.join().unwrap();
