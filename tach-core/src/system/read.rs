@@ -128,10 +128,15 @@ pub(crate) fn ticks<R: Read>() -> u64 {
 #[cold]
 #[inline(never)]
 fn strict_elsewhere() -> u64 {
-    MONOTONIC.checked(|chosen| match chosen.verdict.mode.order() {
-        Order::Enforced => LAST.0.raise(tick_by(chosen, counter::ticks)),
+    // The tick itself is compared with the OS clock. The maximum would hide that it went back.
+    let tick = MONOTONIC.checked(|chosen| match chosen.verdict.mode.order() {
+        Order::Enforced => tick_by(chosen, counter::ticks),
         Order::OrderedRead | Order::OsClock => ordered(chosen),
-    })
+    });
+    match source::mode().order() {
+        Order::Enforced => LAST.0.raise(tick),
+        Order::OrderedRead | Order::OsClock => tick,
+    }
 }
 
 /// Returns the highest tick that an enforced read has returned; 0 if there was none.
