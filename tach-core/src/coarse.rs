@@ -14,8 +14,7 @@
 //!
 //! *Not* promised:
 //! - The age of a value. It is as old as the last refresh, which is late if the scheduler starves
-//!   the thread, if the machine was suspended, or in the child of a `fork`, which has no such
-//!   thread until it spawns its own refresher. [`staleness`] returns the age.
+//!   the thread, or if the machine was suspended. [`staleness`] returns the age.
 //! - The order of a coarse and a precise instant. A coarse instant may come before a precise one
 //!   that was taken earlier. [`now`] without a refresher is precise, so this also holds for an
 //!   instant that another thread took just before the first refresher was spawned. Subtraction
@@ -46,16 +45,21 @@
 mod published;
 mod reading;
 
+use core::mem;
 use core::time::Duration;
+use std::sync::Once;
 
 use self::published::{Published, Registration};
 use crate::background::Periodic;
 use crate::error::Error;
 use crate::instants::Instant;
+use crate::os;
 use crate::sync::Reading;
 use crate::unix_time::UnixTime;
 
 static PUBLISHED: Published = Published::new();
+/// The registration of [`forget_refreshers`].
+static FORKS: Once = Once::new();
 
 /// Returns the instant of the last refresh, or the current one if there is no refresher.
 ///
@@ -184,9 +188,11 @@ pub fn staleness() -> Option<Duration> {
 ///
 /// Dropping it wakes the thread and joins it. Once the last one is dropped, reads are precise.
 ///
-/// *Not* promised: that the thread runs in the child of a `fork`, which has no thread except the
-/// one that called `fork`. The child should not drop the guard. It may spawn its own, unless
-/// another thread was spawning or dropping one during the `fork`.
+/// The child of a `fork` has no such thread. On Linux, Android, Apple's systems and the BSDs but
+/// `DragonFly` it reads precise values. A drop of the parent's guard does nothing there.
+///
+/// *Not* promised: that the child may spawn its own refresher if another thread was spawning or
+/// dropping one during the `fork`.
 ///
 /// # Cost
 ///
@@ -209,8 +215,14 @@ pub fn staleness() -> Option<Duration> {
 #[derive(Debug)]
 pub struct Refresher {
     /// Dropped first, so that no refresh comes after the values are cleared.
-    _thread: Periodic,
-    _registration: Registration<'static>,
+    thread: Option<Periodic>,
+    /// `None` once it is dropped, or forgotten in a forked child.
+    registration: Option<Registration<'static>>,
+}
+
+/// Lets a forked child read precise values: it has no thread that refreshes the published ones.
+extern "C" fn forget_refreshers() {
+    PUBLISHED.forget_refreshers();
 }
 
 impl Refresher {
@@ -239,7 +251,20 @@ impl Refresher {
         // before the registration does nothing.
         let refresh = || published.refresh(Reading::now);
         let thread = Periodic::spawn("tach-coarse", interval, refresh)?;
-        Ok(Self { _thread: thread, _registration: published.register(Reading::now) })
+        FORKS.call_once(|| os::call_in_forked_children(forget_refreshers));
+        let registration = Some(published.register(Reading::now));
+        Ok(Self { thread: Some(thread), registration })
+    }
+}
+
+impl Drop for Refresher {
+    fn drop(&mut self) {
+        let is_in_its_process = self.thread.as_ref().is_some_and(Periodic::is_in_its_process);
+        drop(self.thread.take());
+        if !is_in_its_process {
+            // The child has forgotten it.
+            mem::forget(self.registration.take());
+        }
     }
 }
 

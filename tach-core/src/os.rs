@@ -33,6 +33,8 @@
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable, if it may be read.
 //! - `fn report(message: &str)`: prints a message for the user.
+//! - `fn call_in_forked_children(f: extern "C" fn())`: has the C library call `f` in each child of a
+//!   `fork`, before `fork` returns there. `f` must be async-signal-safe.
 
 use cfg_if::cfg_if;
 
@@ -155,6 +157,22 @@ cfg_if! {
     } else if #[cfg(windows)] {
         mod thread_times;
         pub(crate) use thread_times::thread_cpu_ns;
+    }
+}
+
+cfg_if! {
+    if #[cfg(not(feature = "coarse"))] {
+        // Nothing asks for it.
+    } else if #[cfg(any(
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "linux",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_vendor = "apple",
+    ))] {
+        mod fork;
+        pub(crate) use fork::call_in_forked_children;
     }
 }
 

@@ -1,8 +1,10 @@
 //! A thread that calls a function at an interval until its guard is dropped.
 
 use core::convert::Infallible;
+use core::mem;
 use core::ops::RangeInclusive;
 use core::time::Duration;
+use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 
@@ -12,9 +14,11 @@ use crate::error::Error;
 ///
 /// The interval is the time from the end of one call to the start of the next. The first call comes
 /// after one interval. Dropping the guard wakes the thread, lets a running call end, and joins the
-/// thread: no call comes after.
+/// thread: no call comes after. In a forked child, which has no such thread, a drop does nothing.
 #[derive(Debug)]
 pub(crate) struct Periodic {
+    /// The process that has the thread.
+    process: u32,
     /// Like the thread, present until the drop. Nothing is ever sent: the receiver waits for the
     /// disconnection.
     alive: Option<Sender<Infallible>>,
@@ -38,12 +42,24 @@ impl Periodic {
             .name(thread_name.into())
             .spawn(move || call_until_dropped(call, interval, &guard))
             .map_err(|error| Error::thread(error.raw_os_error()))?;
-        Ok(Self { alive: Some(alive), thread: Some(thread) })
+        Ok(Self { process: process::id(), alive: Some(alive), thread: Some(thread) })
+    }
+}
+
+impl Periodic {
+    /// Returns `false` in a forked child.
+    pub(crate) fn is_in_its_process(&self) -> bool {
+        self.process == process::id()
     }
 }
 
 impl Drop for Periodic {
     fn drop(&mut self) {
+        if !self.is_in_its_process() {
+            // The thread may have held the channel's lock during the fork, and can't be joined.
+            mem::forget((self.alive.take(), self.thread.take()));
+            return;
+        }
         drop(self.alive.take());
         if let Some(thread) = self.thread.take() {
             // The panic hook has reported a call that panicked. A panic here could abort the

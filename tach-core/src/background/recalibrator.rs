@@ -21,8 +21,7 @@ use crate::system;
 /// after. The interval is the time from the end of one call to the start of the next, and the first
 /// call comes after one interval. How late a call may come is up to the scheduler.
 ///
-/// *Not* promised: that the thread runs in the child of a `fork`, which has no thread except the
-/// one that called `fork`. The child should not drop the guard.
+/// The child of a `fork` has no such thread, and a drop of the guard does nothing there.
 ///
 /// # Cost
 ///

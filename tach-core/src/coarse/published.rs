@@ -54,6 +54,15 @@ impl Published {
         Registration(self)
     }
 
+    /// Forgets all refreshers, whose threads a forked child does not have. Async-signal-safe.
+    pub(super) fn forget_refreshers(&self) {
+        self.words.0.clear();
+        // Unless another thread held the lock during the fork: nobody can unlock it here.
+        if let Ok(mut refreshers) = self.refreshers.try_lock() {
+            *refreshers = 0;
+        }
+    }
+
     /// Locks the number. A thread that panicked left it unchanged, so poison means nothing.
     fn refreshers(&self) -> MutexGuard<'_, usize> {
         self.refreshers.lock().unwrap_or_else(PoisonError::into_inner)

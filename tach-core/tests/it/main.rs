@@ -4,6 +4,8 @@ mod allocation;
 mod auto_traits;
 #[cfg(target_os = "linux")]
 mod errno;
+#[cfg(all(unix, feature = "coarse", feature = "recalibrator"))]
+mod forked;
 mod instants;
 mod order;
 #[cfg(feature = "thread-cpu")]
