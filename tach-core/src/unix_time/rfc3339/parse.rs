@@ -22,7 +22,7 @@ use crate::unix_time::UnixTime;
 ///
 /// The letters may be lower case. A second 60 is accepted only where a leap second can be, at
 /// 23:59:60 UTC on 30 June and 31 December. Unix time has no leap seconds, so the result is the
-/// first second of the next day.
+/// beginning of the next day, whatever the fraction. So it is not after any time of that day.
 ///
 /// # Errors
 ///
@@ -109,6 +109,8 @@ fn parse(text: &[u8]) -> Result<UnixTime, Error> {
     if second == 60 && !follows_leap_second(unix_s) {
         return Err(Error::parse(Fault::NoLeapSecond, second_position));
     }
+    // With its fraction, a leap second would come after times of the next day.
+    let fraction = if second == 60 { Duration::ZERO } else { fraction };
     let time = UnixTime::from_secs(unix_s).and_then(|time| time.checked_add(fraction));
     time.ok_or(Error::AFTER_MAX)
 }
