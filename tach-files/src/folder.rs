@@ -194,7 +194,8 @@ impl Folder {
     /// If that fails, or if the name stands for a link or for anything but a regular file. In a
     /// folder that other users may write, also if another user may have laid the file there: it has
     /// another name, or belongs to neither the process's user nor root. A process without more
-    /// rights than others also accepts a file of the folder's owner.
+    /// rights than others also accepts other users' files, except in a folder that everybody may
+    /// write: there, only a file of the folder's owner.
     ///
     /// # Examples
     ///
@@ -239,12 +240,12 @@ impl Folder {
     /// Refuses an open file that another user may have laid in the folder: to read what is
     /// appended, or to have another file written.
     fn refuse_if_laid(&self, name: &OsStr, entry: &Entry, appends: bool) -> io::Result<()> {
-        if self.others.is_none() {
-            return Ok(());
-        }
+        let Some(others) = self.others else { return Ok(()) };
+        // Colleagues who share a folder append to one file.
+        let is_shared = || others != Writers::Everybody || entry.user == self.owner;
         let is_known = entry.user == entry::user()
             || appends && entry.user == entry::ROOT
-            || appends && entry.user == self.owner && !has_more_rights();
+            || appends && !has_more_rights() && is_shared();
         // A second name may be gone by now, so the name must still be that of the file.
         let is_only = entry.links <= 1
             && self.entry(name)?.is_some_and(|found| !found.is_other(entry) && found.links <= 1);

@@ -32,10 +32,12 @@ const LEAST_BYTES: u64 = super::BATCH as u64;
 /// A new file, and a compressed one, keep the mode and the owner of the file before.
 ///
 /// Only files with exactly such a name are compressed or deleted, and only regular ones of the
-/// process's user, or of the log's owner, that have no other name.
+/// process's user that have no other name. In a folder that nobody else may write, also those of
+/// the log's owner.
 ///
-/// A process that runs as root, or has privileges that its caller lacks, does not rotate in a
-/// folder that other users may write: that fails [`Builder::build`](crate::Builder::build).
+/// A privileged process, such as one of root, does not rotate in a folder that other users may
+/// write: that fails [`Builder::build`](crate::Builder::build), which names the folder and the
+/// remedies.
 ///
 /// # Examples
 ///
