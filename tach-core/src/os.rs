@@ -33,8 +33,8 @@
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable, if it may be read.
 //! - `fn report(message: &str)`: prints a message for the user.
-//! - `fn call_in_forked_children(f: extern "C" fn())`: has the C library call `f` in each child of a
-//!   `fork`, before `fork` returns there. `f` must be async-signal-safe.
+//! - `fn call_in_forked_children(f: extern "C" fn())`: has the C library call `f` in each child of
+//!   a `fork`, before `fork` returns there. `f` must be async-signal-safe.
 
 use cfg_if::cfg_if;
 
