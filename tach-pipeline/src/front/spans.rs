@@ -27,8 +27,8 @@ impl Shared {
 
     /// Returns whether a span of that origin must not be a parent.
     #[inline]
-    fn distrusts(&self, origin: Option<Origin>) -> bool {
-        self.callers == Callers::Strangers && origin == Some(Origin::Remote)
+    fn distrusts(&self, origin: Origin) -> bool {
+        self.callers == Callers::Strangers && origin == Origin::Remote
     }
 }
 
@@ -60,11 +60,9 @@ impl Pipeline {
             let foreign = surroundings.take_foreign()?;
             Some((foreign.span, foreign.origin))
         });
-        let (caller, elsewhere) = if shared.distrusts(elsewhere.as_ref().map(|it| it.1)) {
-            (elsewhere, None)
-        } else {
-            (None, elsewhere)
-        };
+        let mut elsewhere = elsewhere;
+        let is_distrusted = elsewhere.as_ref().is_some_and(|it| shared.distrusts(it.1));
+        let caller = if is_distrusted { elsewhere.take() } else { None };
         let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
         let context = SpanContext::new(origin, shared.id, |trace| {
@@ -198,7 +196,7 @@ impl Pipeline {
             return false;
         };
         let Some(before) = contexts.get(key) else { return false };
-        if shared.distrusts(Some(origin)) {
+        if shared.distrusts(origin) {
             // The span stays in its trace, and no other parent may be set.
             let is_first = contexts.move_to(key, before);
             if is_first {
