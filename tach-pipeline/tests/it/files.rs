@@ -373,3 +373,54 @@ fn a_file_that_cannot_be_rotated_is_written_on() {
     assert!(stats.sinks()[0].failures() > 0);
     assert_eq!((stats.sinks()[0].written(), stats.sinks()[0].dropped()), (10_000, 0));
 }
+
+#[cfg(target_os = "linux")]
+const SYNCED: &str = "TACH_PIPELINE_SYNCED";
+
+/// Not a test: a program that logs to the file `SYNCED`, and waits for the disk at every write.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "the child of the next test"]
+fn synced() {
+    use tach_pipeline::SyncPolicy;
+
+    let Some(path) = std::env::var_os(SYNCED) else { return };
+    let sink = Sink::file(path).sync(SyncPolicy::Every);
+    let pipeline = Pipeline::builder().sink(sink).on_incident(|_| {}).build().unwrap();
+    for number in 0..10 {
+        info(&pipeline, &number.to_string());
+        let _may_fail = pipeline.flush(LONG);
+    }
+}
+
+/// Also a disk that refuses: its file must not grow with each try.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_write_waits_for_the_disk_if_asked_to() {
+    use std::process::Command;
+
+    let works = Command::new("strace").args(["-qq", "true"]).status();
+    if !works.is_ok_and(|status| status.success()) {
+        eprintln!("NOT RUN: a_write_waits_for_the_disk needs strace");
+        return;
+    }
+    let folder = Folder::new("synced");
+    let run = |name: &str, options: &[&str]| {
+        let trace = folder.path(&format!("{name}.trace"));
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-e", "trace=fdatasync"]).args(options).arg("-o").arg(&trace);
+        strace.arg(std::env::current_exe().unwrap()).args(["--exact", "files::synced"]);
+        let output = strace.arg("--ignored").env(SYNCED, folder.path(name)).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        fs::read_to_string(trace).unwrap().matches("fdatasync(").count()
+    };
+    assert_eq!(run("good", &[]), 10);
+    assert_eq!(folder.messages("good").len(), 10);
+    assert!(run("refusing", &["-e", "inject=fdatasync:error=EIO"]) >= 10);
+    assert_eq!(folder.messages("refusing"), ["0"], "the others wait for the disk");
+    // The first write is repeated once the disk works.
+    run("recovering", &["-e", "inject=fdatasync:error=EIO:when=1..3"]);
+    let messages = folder.messages("recovering");
+    assert_eq!(messages.iter().filter(|it| *it == "0").count(), 2, "{messages:?}");
+    assert!((1..10).all(|number| messages.contains(&number.to_string())), "{messages:?}");
+}
