@@ -33,8 +33,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 ///
 /// println!("{}", UnixTime::now());
 /// assert_eq!(format!("{:.3}", UnixTime::from_nanos(1_500_000_000)), "1970-01-01T00:00:01.500Z");
+/// assert_eq!(format!("{:?}", UnixTime::EPOCH), "1970-01-01T00:00:00.000000000Z");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct UnixTime {
     nanos: u64,
 }
@@ -265,6 +266,13 @@ impl UnixTime {
     #[inline]
     pub const fn subsec_nanos(self) -> u32 {
         (self.nanos % NS_PER_S) as u32
+    }
+}
+
+/// The text, as by `Display`: in a test that fails, a date says more than nanoseconds.
+impl fmt::Debug for UnixTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

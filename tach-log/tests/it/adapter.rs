@@ -69,7 +69,7 @@ fn a_line_made_by_another_formatter_is_unchanged() {
 fn an_event_prints_its_parts_for_debugging() {
     assert_eq!(
         format!("{:?}", event(parts("INFO"))),
-        "Event { time: UnixTime { nanos: 0 }, level: \"INFO\", target: \"app\", \
+        "Event { time: 1970-01-01T00:00:00.000000000Z, level: \"INFO\", target: \"app\", \
          message: \"two\\nlines\", .. }"
     );
 }
