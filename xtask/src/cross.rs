@@ -98,6 +98,10 @@ impl Target {
                 }
                 Work::Check(arguments) => {
                     run(core(home, "check", triple, "", Std::With).args(*arguments))?;
+                    // Each kind of system has files of its own.
+                    let files =
+                        ["check", "--locked", "--package", "tach-files", "--target", triple];
+                    run(&mut home.cargo(Compiler::Newest, &files))?;
                     Ok(format!("checked only: {}", self.triples.join(", ")))
                 }
             }?;

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -237,6 +237,7 @@ pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {
 /// Returns a link's owner and the path in the same link, though somebody may exchange it meanwhile.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn owner_and_target(link: &Path) -> io::Result<(u32, PathBuf)> {
+    use std::os::unix::ffi::OsStringExt as _;
     let link = open(link, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
     Ok((fstat(&link)?.st_uid, OsString::from_vec(target.into_bytes()).into()))
