@@ -43,7 +43,9 @@ mod tests {
 
     #[test]
     fn it_advances_with_the_clock() {
-        let (start, before) = (Instant::now(), uptime());
+        // In this order: the thread may be interrupted between the two.
+        let before = uptime();
+        let start = Instant::now();
         while start.elapsed() < Duration::from_millis(2) {}
         assert!(uptime() >= before + Duration::from_millis(1));
         let (before, now, after) = (uptime(), uptime_at(Instant::now()), uptime());
