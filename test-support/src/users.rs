@@ -18,7 +18,26 @@ pub fn can_be_others(test: &str) -> bool {
     if !is_root {
         eprintln!("NOT RUN: {test} needs root, to act as other users");
     }
-    is_root
+    is_root && can_be_started(test)
+}
+
+/// Returns whether another user could start a copy of this program. If not, prints that the test
+/// did not run.
+fn can_be_started(test: &str) -> bool {
+    // An emulator starts the program itself: see `this_program`.
+    let is_emulated = env::var_os("TACH_RUNNER").is_some();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let program = env::current_exe().unwrap_or_default();
+    let libraries = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "for file; do test -r \"$file\" || exit 1; done", "sh"]);
+    shell.args(libraries.filter(|path| Path::new(path) != program));
+    let are_readable = shell.uid(STRANGER).current_dir("/").status();
+    let can_be = !is_emulated && are_readable.is_ok_and(|status| status.success());
+    if !can_be {
+        eprintln!("NOT RUN: {test} needs a program and libraries that other users may start");
+    }
+    can_be
 }
 
 /// A copy of the running test program that other users may start, removed when dropped.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    CloseAttributes, CloseTimes, Error, EventTime, FixedOffset, SpanDurations, SpanTimes,
-    SpanTiming, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
+    CloseAttributes, CloseTimes, EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming,
+    UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
@@ -29,7 +29,6 @@ assert_implements!(
 );
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
-    Error,
     EventTime<fmt::Layer<Registry>, Arc<ManualClock>>,
     SpanTimes,
     SpanTiming,
@@ -39,7 +38,10 @@ assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_trac
 #[cfg(feature = "jiff")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Local);
 #[cfg(feature = "jiff")]
-assert_implements!([Send + Sync + Unpin + UnwindSafe + 'static] tach_tracing::Strftime);
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + 'static]
+    tach_tracing::Error, tach_tracing::Strftime,
+);
 assert_implements!(
     [Layer<Registry> + Send + Sync + 'static]
     CloseTimes<EventTime<Option<fmt::Layer<Registry>>>>,
