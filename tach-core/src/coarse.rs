@@ -191,8 +191,8 @@ pub fn staleness() -> Option<Duration> {
 /// The child of a `fork` has no such thread. On Linux, Android, Apple's systems and the BSDs but
 /// `DragonFly` it reads precise values. A drop of the parent's guard does nothing there.
 ///
-/// *Not* promised: that the child may spawn its own refresher if another thread was spawning or
-/// dropping one during the `fork`.
+/// *Not* promised: that the child may spawn its own refresher if, during the `fork`, another thread
+/// was starting, or was spawning or dropping a refresher.
 ///
 /// # Cost
 ///

@@ -44,9 +44,7 @@ impl Periodic {
             .map_err(|error| Error::thread(error.raw_os_error()))?;
         Ok(Self { process: process::id(), alive: Some(alive), thread: Some(thread) })
     }
-}
 
-impl Periodic {
     /// Returns `false` in a forked child.
     pub(crate) fn is_in_its_process(&self) -> bool {
         self.process == process::id()

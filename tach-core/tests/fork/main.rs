@@ -11,6 +11,7 @@ mod again;
 #[cfg(unix)]
 mod child;
 #[cfg(unix)]
+#[path = "../support/forked.rs"]
 mod forked;
 #[cfg(unix)]
 #[path = "../support/os.rs"]

@@ -5,7 +5,10 @@ mod auto_traits;
 #[cfg(target_os = "linux")]
 mod errno;
 #[cfg(all(unix, feature = "coarse", feature = "recalibrator"))]
+#[path = "../support/forked.rs"]
 mod forked;
+#[cfg(all(unix, feature = "coarse", feature = "recalibrator"))]
+mod guards_after_fork;
 mod instants;
 mod order;
 #[cfg(feature = "thread-cpu")]
