@@ -59,7 +59,8 @@ pub fn serve_by(mut answer: impl FnMut() -> Vec<u8> + Send + 'static) -> (String
     (format!("http://{address}"), requests)
 }
 
-/// Reads a request, and returns its path and its body, or `None` at the end.
+/// Reads a request, and returns its path and its body, or `None` at the end of the
+/// connection.
 #[must_use]
 pub fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut length = 0;

@@ -8,7 +8,7 @@
 //!   follow it.
 //! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this
 //!   process.
-//! - `fn has_more_rights() -> bool`: whether others lack rights that this process has.
+//! - `fn has_more_rights() -> bool`: whether this process has rights that other users lack.
 
 use core::fmt;
 use std::ffi::{OsStr, OsString};
@@ -127,10 +127,10 @@ impl Folder {
     /// others. Call this before renaming, compressing or deleting files there.
     ///
     /// The process has more rights than others if it runs as root, has privileges that its caller
-    /// lacks, or, on Linux, the capability `CAP_DAC_OVERRIDE`, `CAP_FOWNER` or `CAP_CHOWN`. Other
-    /// users may write the folder if it belongs to neither root nor the process's user, or if its
-    /// mode lets others or its group write, also with the sticky bit. Where the process has no more
-    /// rights than others, nothing is refused.
+    /// lacks, or, on Linux, has the capability `CAP_DAC_OVERRIDE`, `CAP_FOWNER` or `CAP_CHOWN`.
+    /// Other users may write the folder if it belongs to neither root nor the process's user, or if
+    /// its mode lets its group or everybody write. The sticky bit changes nothing. A process
+    /// without more rights than others is refused nothing.
     ///
     /// # Errors
     ///

@@ -175,7 +175,7 @@ impl Files {
     }
 }
 
-/// Returns the text of a regular file, or its beginning if it is too long for one of the kernel's.
+/// Returns the text of a regular file. Of a file longer than any of the kernel's, the beginning.
 fn read(path: &Path) -> Option<String> {
     // Opening a FIFO would wait for its other end.
     if !fs::metadata(path).ok()?.is_file() {

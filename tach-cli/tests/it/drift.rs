@@ -165,7 +165,7 @@ fn a_plot_replaces_no_file_that_somebody_laid_there() {
     }
     assert_eq!(fs::read_to_string(victim).unwrap(), "root's");
     assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
-    // Its own file it replaces, and a pipe it writes to.
+    // The user's own file is replaced, and a pipe is written.
     let own = shared.join("own.csv");
     for path in [&*own, &*own, "/dev/stdout".as_ref()] {
         let mut command = tach(&["drift", "--for", "1ms", "--every", "1ms", "--csv"]);

@@ -263,7 +263,7 @@ pub(crate) fn is_own_descriptor(path: &Path) -> bool {
         && folder.is_some_and(|folder| own().is_some_and(|own| folder.starts_with(own)))
 }
 
-/// Returns whether others lack rights that this process has.
+/// Returns whether this process has rights that other users lack.
 pub(super) fn has_more_rights() -> bool {
     entry::user() == ROOT
         || tach_core::adapter::has_more_privileges_than_caller()

@@ -60,9 +60,10 @@ impl Pipeline {
             let foreign = surroundings.take_foreign()?;
             Some((foreign.span, foreign.origin))
         });
-        let mut elsewhere = elsewhere;
-        let is_distrusted = elsewhere.as_ref().is_some_and(|it| shared.distrusts(it.1));
-        let caller = if is_distrusted { elsewhere.take() } else { None };
+        let (elsewhere, caller) = match elsewhere {
+            Some((span, origin)) if shared.distrusts(origin) => (None, Some(span)),
+            trusted => (trusted, None),
+        };
         let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
         let context = SpanContext::new(origin, shared.id, |trace| {
@@ -92,7 +93,7 @@ impl Pipeline {
         if let Some((span, origin)) = &elsewhere {
             self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *origin));
         }
-        if let Some((caller, _)) = &caller {
+        if let Some(caller) = &caller {
             self.link_to_caller(context, caller);
         }
     }

@@ -328,10 +328,10 @@ impl Otlp {
         self
     }
 
-    /// Adds a header to each request, such as a key of the collector's, whose value is never
-    /// printed. It replaces an earlier one
-    /// of that name, or this crate's `user-agent`. A header that frames the request, such as
-    /// `content-type` or `host`, fails [`Builder::build`](crate::Builder::build).
+    /// Adds a header to each request, such as a key of the collector's. Its value is never printed.
+    /// It replaces an earlier header of that name, and this crate's `user-agent`. A header that
+    /// frames the request, such as `content-type` or `host`, fails
+    /// [`Builder::build`](crate::Builder::build).
     ///
     /// # Examples
     ///

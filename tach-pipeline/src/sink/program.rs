@@ -9,8 +9,8 @@ use tach_core::adapter;
 /// The most characters of the name, which is in names of files.
 const LONGEST: usize = 64;
 
-/// Returns the name of the program's file, as it was called. If its caller has fewer rights, the
-/// caller does not choose the name.
+/// Returns the name by which the program was called or, if the caller has fewer rights and could
+/// choose it, the name of the program's file.
 pub(crate) fn name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {

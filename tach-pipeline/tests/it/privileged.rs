@@ -7,7 +7,8 @@ use test_support::users::{Copy, STRANGER, can_be_others};
 
 use crate::support::Memory;
 
-/// What the program does: `obeys`, or `ignores` its caller's variables.
+/// What the program does with its caller's variables: it `obeys` them since its caller has the same
+/// rights, or `trusts` or `ignores` them though its caller has fewer.
 const WAY: &str = "TACH_PIPELINE_PRIVILEGED";
 
 /// Not a test: the program.

@@ -30,7 +30,8 @@ struct State {
     is_at_work: bool,
     /// The rotation that came while the thread was at work.
     late: Option<Job>,
-    /// The file that is written. If no new one can be opened, it already has an old file's name.
+    /// The file that is written. After a rotation that could open no
+    /// new one, its name is that of an old file.
     open: Option<Entry>,
     /// The first failure that was not reported yet.
     failure: Option<io::Error>,

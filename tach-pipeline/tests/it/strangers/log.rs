@@ -161,12 +161,14 @@ fn a_link_is_read_as_it_was_checked() {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
+            // ORDERING: the flag alone is shared.
             while !is_done.load(Ordering::Relaxed) {
                 renameat_with(CWD, &ours, CWD, &theirs, RenameFlags::EXCHANGE).unwrap();
             }
         });
         let wrong = (0..100_000)
             .find(|_| tach_files::resolve(&ours).is_ok_and(|resolved| resolved.ends_with("wrong")));
+        // ORDERING: as above.
         is_done.store(true, Ordering::Relaxed);
         assert_eq!(wrong, None);
     });

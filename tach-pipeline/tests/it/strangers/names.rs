@@ -50,7 +50,7 @@ fn names() -> impl Strategy<Value = Vec<(String, Stands)>> {
 fn is_given_by_rotation(name: &str) -> bool {
     let Some(end) = name.strip_prefix("app.log.") else { return false };
     let end = end.strip_suffix(".gz").unwrap_or(end);
-    let pattern = "dddddddd'T'dddddd.ddddddZ".replace('\'', "");
+    let pattern = "ddddddddTdddddd.ddddddZ";
     end.chars().count() == pattern.len()
         && end.chars().zip(pattern.chars()).all(|(found, wanted)| match wanted {
             'd' => found.is_ascii_digit(),
