@@ -48,7 +48,7 @@ fn child(refresher: Refresher, recalibrator: Recalibrator) -> c_int {
 fn program() {
     let recalibrator = Recalibrator::spawn(DAY).unwrap();
     let refresher = Refresher::spawn(Duration::from_millis(1)).unwrap();
-    // A thread that starts holds a lock of std's, for which the child's threads would wait for ever.
+    // A thread that starts holds a lock of std's. The child's threads would wait for it for ever.
     for _ in 0..20 {
         wait_for_refresh();
     }

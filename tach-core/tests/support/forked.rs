@@ -22,8 +22,8 @@ impl Forked {
     /// Forks a child that exits with the result of `run`. If this process has other threads, `run`
     /// must be async-signal-safe: they may have left any lock taken, the allocator's too.
     pub(crate) fn start(run: impl FnOnce() -> c_int) -> Self {
-        // SAFETY: the child calls only `run`, which the caller keeps async-signal-safe where it must
-        // be, and `_exit`.
+        // SAFETY: the child calls only `run`, which is async-signal-safe where it must be, and
+        // `_exit`.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let code = run();
