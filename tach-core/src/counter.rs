@@ -63,6 +63,9 @@ pub(crate) use back_end::{
 pub(crate) const IS_READ_BEFORE_STORES: bool =
     cfg!(any(target_arch = "x86", target_arch = "x86_64"));
 
+/// Whether the counter stands while the machine sleeps, as Mach's absolute time does.
+pub(crate) const STANDS_IN_SLEEP: bool = cfg!(target_vendor = "apple");
+
 /// The CPU's statements on its own counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Features {

@@ -12,8 +12,8 @@ mod settle;
 mod upkeep;
 
 pub(crate) use self::convert::{
-    after, before, between, elapsed, monotonic_ns_at, unix_ns_now, unix_ns_with_uncertainty,
-    uptime_at,
+    after, before, between, elapsed, monotonic_ns_at, unix_ns_at_present, unix_ns_now,
+    unix_ns_with_uncertainty, uptime_at,
 };
 #[allow(
     unused_imports,
@@ -50,8 +50,8 @@ fn counter_failed(failure: CounterFailure) {
         }
         CounterFailure::Regressed => Cause::CounterRegressed,
         CounterFailure::Stopped => Cause::CounterStopped,
-        CounterFailure::Untrusted if kernel_left_counter(chosen) => Cause::KernelLeftCounter,
-        CounterFailure::Untrusted => return,
+        CounterFailure::Untrusted if chosen.forced => return,
+        CounterFailure::Untrusted => Cause::OsClockSlowed,
     };
     replace_counter(chosen, failure, cause);
 }
@@ -67,16 +67,6 @@ impl ClockPair for RawCounter {
     fn os_ns(&self) -> u64 {
         self.0()
     }
-}
-
-/// Returns whether the kernel has left the counter that `chosen` relies on. Reads files, if a
-/// review is due.
-fn kernel_left_counter(chosen: Chosen) -> bool {
-    let mut has_left = false;
-    if HOST.review_is_due(os::monotonic_ns()) {
-        os::keeping_errno(|| has_left = source::kernel_left_counter(chosen));
-    }
-    has_left
 }
 
 /// Replaces the counter, unless the source is no longer as in `seen`.
@@ -142,7 +132,10 @@ fn review() {
         return;
     }
     os::keeping_errno(|| {
-        HOST.see_marker(os::disruption_marker(), ticks::<Bare>());
+        if HOST.see_marker(os::disruption_marker(), ticks::<Bare>()) {
+            // The counters of two CPUs may differ after a restore.
+            source::enforce_order();
+        }
         if source::kernel_left_counter(chosen) {
             replace_counter(chosen, CounterFailure::Untrusted, Cause::KernelLeftCounter);
         }

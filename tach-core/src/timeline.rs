@@ -32,8 +32,8 @@ use self::piece::PIECE_WORDS;
 pub use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
-use self::record::{KNOWLEDGE_WORDS, LOOK_NS};
-pub(crate) use self::record::{MAX_SKEW_NS, Record};
+use self::record::KNOWLEDGE_WORDS;
+pub(crate) use self::record::{LOOK_NS, MAX_SKEW_NS, Record};
 use crate::line::{FAST_NS, Line, Rate};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Padded, Reach};
@@ -91,9 +91,14 @@ impl Timeline {
         if clocks.keeps_offset() {
             return Policy::Offset;
         }
-        // ORDERING: Relaxed: the choice publishes nothing else.
-        let waits = self.waits_for_clock.load(Ordering::Relaxed);
+        let waits = self.waits_for_clock();
         Policy::Step(if waits { BackwardStep::Hold } else { BackwardStep::Follow })
+    }
+
+    /// Returns whether the reaction to an OS clock that is set back is [`BackwardStep::Hold`].
+    pub(crate) fn waits_for_clock(&self) -> bool {
+        // ORDERING: Relaxed: the choice publishes nothing else.
+        self.waits_for_clock.load(Ordering::Relaxed)
     }
 
     /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already.
@@ -231,7 +236,7 @@ impl Timeline {
             // the future.
             let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
             if clocks.ticks().saturating_add(near_ticks) < until {
-                return Ok(record.piece.main);
+                return Ok(record.line_at(tick));
             }
             if let Some(line) = self.use_or_follow(id, &record, tick, clocks, answers)? {
                 return Ok(line);

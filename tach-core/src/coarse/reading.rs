@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::instants::{Instant, MonotonicInstant};
 use crate::sync::Reading;
+use crate::system;
 
 impl Reading {
     /// Reads the precise clock.
@@ -11,8 +12,8 @@ impl Reading {
     /// The tick is not before the tick of any published reading that this thread has seen: a
     /// `MonotonicInstant` guarantees that.
     pub(super) fn now() -> Self {
-        let now = MonotonicInstant::now();
-        Self::new(Instant::from(now).as_ticks(), now.unix_time().as_nanos())
+        let ticks = Instant::from(MonotonicInstant::now()).as_ticks();
+        Self::new(ticks, system::unix_ns_at_present(ticks))
     }
 
     /// Returns the distance from this reading to `now`, by its tick or its Unix time, whichever is

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::instants::Instant;
+use crate::system;
 use crate::unix_time::UnixTime;
 
 /// An instant and the Unix time at that instant.
@@ -70,7 +71,8 @@ impl Anchor {
     #[inline]
     pub fn now() -> Self {
         let instant = Instant::now();
-        Self { instant, unix_time: instant.unix_time() }
+        let unix_ns = system::unix_ns_at_present(instant.as_ticks());
+        Self { instant, unix_time: UnixTime::from_nanos(unix_ns) }
     }
 
     /// Returns the instant, which belongs to the clock that made the anchor.

@@ -163,6 +163,18 @@ pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     CHOICE.0.replace(seen.to_word(), usize::from(seen.domain), domain_at);
 }
 
+/// Enforces strict order from now on, where an ordered read kept it.
+pub(crate) fn enforce_order() {
+    loop {
+        let seen = chosen();
+        let Verdict { mode: Mode::Fenced | Mode::SelfOrdered, cause } = seen.verdict else { return };
+        let next = Chosen { verdict: Verdict { mode: Mode::Enforced, cause }, ..seen };
+        if CHOICE.0.change(seen.to_word(), next.to_word()) {
+            return;
+        }
+    }
+}
+
 /// Returns whether the kernel, according to its files, has left the counter that `chosen` relies
 /// on.
 pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {

@@ -30,11 +30,12 @@ pub(crate) enum Cause {
     CounterStopped,
     NoMonotonicClock,
     OsClockRegressed,
+    OsClockSlowed,
 }
 
 impl Cause {
     /// Every cause, at the index of its discriminant.
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::KernelUsesCounter,
         Self::KernelClockBuiltOnCounter,
         Self::KernelVerdictUnknown,
@@ -50,6 +51,7 @@ impl Cause {
         Self::CounterStopped,
         Self::NoMonotonicClock,
         Self::OsClockRegressed,
+        Self::OsClockSlowed,
     ];
 }
 
@@ -76,6 +78,8 @@ impl Reason {
     ///   be set: a JavaScript host without `performance`. tach keeps the ticks from going back.
     /// - `os-clock-regressed`: The OS's monotonic clock was the source and went back: in another
     ///   time namespace, for example.
+    /// - `os-clock-slowed`: Reading the OS clock became as slow as a system call, which happens when
+    ///   the kernel no longer keeps its time with the counter.
     ///
     /// # Examples
     ///
@@ -101,6 +105,7 @@ impl Reason {
             Cause::CounterStopped => "counter-stopped",
             Cause::NoMonotonicClock => "no-monotonic-clock",
             Cause::OsClockRegressed => "os-clock-regressed",
+            Cause::OsClockSlowed => "os-clock-slowed",
         }
     }
 }
@@ -125,6 +130,7 @@ impl fmt::Display for Reason {
             Cause::CounterStopped => "the counter stopped",
             Cause::NoMonotonicClock => "the host's only clock can be set",
             Cause::OsClockRegressed => "the OS's monotonic clock went back",
+            Cause::OsClockSlowed => "reading the OS clock became as slow as a system call",
         })
     }
 }

@@ -7,7 +7,9 @@ use super::raw::{in_force, tick_by};
 use super::read::{Bare, Read, ticks};
 use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
+use crate::os;
 use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::timeline::LOOK_NS;
 
 /// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
 #[inline]
@@ -89,7 +91,7 @@ pub(crate) fn tick_at_os_monotonic_ns(ns: u64) -> u64 {
 /// Returns the Unix time now, in ns.
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
-    if Bare::is_instruction() {
+    if counts_sleep() {
         if let Some(ns) = REALTIME.current().ns_now(Bare::instruction()) {
             return ns;
         }
@@ -97,18 +99,62 @@ pub(crate) fn unix_ns_now() -> u64 {
     unix_ns_otherwise()
 }
 
+/// Returns the Unix time, in ns, at `tick`, which was just read.
+#[inline]
+pub(crate) fn unix_ns_at_present(tick: u64) -> u64 {
+    if counts_sleep() { REALTIME.ns_at(tick) } else { unix_ns_beside(tick) }
+}
+
+/// Returns whether a bare read is the counter's, which also runs while the machine sleeps.
+#[inline]
+fn counts_sleep() -> bool {
+    !counter::STANDS_IN_SLEEP && Bare::is_instruction()
+}
+
+/// Returns the Unix time at `tick`, which was just read by other means.
+#[cold]
+#[inline(never)]
+fn unix_ns_beside(tick: u64) -> u64 {
+    clock_ns_after_sleep().unwrap_or_else(|| REALTIME.ns_at(tick))
+}
+
+/// Returns the OS's real-time clock, in ns, if the ticks stand while the machine sleeps: afterwards
+/// they don't show that the line in use is wrong. `None` if Unix time waits for a clock that is set
+/// back.
+fn clock_ns_after_sleep() -> Option<u64> {
+    let ticks_stand = counter::STANDS_IN_SLEEP || !in_force().verdict.mode.reads_counter();
+    if !ticks_stand || REALTIME.waits_for_clock() {
+        return None;
+    }
+    let ns = os::realtime_ns();
+    // ORDERING: Relaxed: the value publishes nothing. Threads that look at the same time do no harm.
+    if ns.wrapping_sub(LOOKED_NS.0.load(Ordering::Relaxed)) >= LOOK_NS {
+        LOOKED_NS.0.store(ns, Ordering::Relaxed);
+        REALTIME.sync();
+    }
+    Some(ns)
+}
+
+/// The real-time clock at the last look of [`clock_ns_after_sleep`].
+static LOOKED_NS: Padded<AtomicU64> = Padded(AtomicU64::new(0));
+
 /// Returns the Unix time of a read by other means. Outlined for the same reason as
 /// [`elapsed_otherwise`].
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
+    if let Some(ns) = clock_ns_after_sleep() {
+        return ns;
+    }
     let tick = REALTIME.checked(|chosen| tick_by(chosen, counter::ticks));
     REALTIME.ns_at(tick)
 }
 
-/// Returns the present tick, its Unix time, and how far that may be from the OS clock, both in ns.
+/// Returns the Unix time now, and how far it may be from the OS clock, both in ns.
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
-    in_force();
+    if let Some(ns) = clock_ns_after_sleep() {
+        return (ns, os::realtime_resolution_ns());
+    }
     let (tick, bound_ns) = REALTIME.bound().unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
     (REALTIME.ns_at(tick), bound_ns)
 }

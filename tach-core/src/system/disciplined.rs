@@ -135,12 +135,16 @@ impl Disciplined {
     }
 }
 
-/// Counts a suspend if there was one.
+/// Counts a suspend if there was one. After it, the counters of two CPUs may differ.
 #[cold]
 #[inline(never)]
 fn see_suspends() {
     // A kernel may lack the clock that `suspended_ns` reads.
-    os::keeping_errno(|| HOST.see_suspends(os::suspended_ns(), raw::unchecked()));
+    os::keeping_errno(|| {
+        if HOST.see_suspends(os::suspended_ns(), raw::unchecked()) {
+            source::enforce_order();
+        }
+    });
 }
 
 /// The chosen source beside the clock behind `std::time::Instant`.

@@ -41,29 +41,33 @@ impl Host {
             && exchange(&self.reviewed_ns, reviewed_ns, now_ns)
     }
 
-    /// Counts a suspend if the machine has been suspended for longer than at the last call. `None`
-    /// on systems that don't report the total.
-    pub(crate) fn see_suspends(&self, total_ns: Option<u64>, tick: u64) {
-        let Some(total_ns) = total_ns else { return };
+    /// Counts a suspend and returns `true` if the machine has been suspended for longer than at the
+    /// last call. `None` on systems that don't report the total.
+    pub(crate) fn see_suspends(&self, total_ns: Option<u64>, tick: u64) -> bool {
+        let Some(total_ns) = total_ns else { return false };
         let before_ns = self.suspended_ns.load(Ordering::Relaxed);
         let known = before_ns != UNKNOWN;
         let is_new = !known || total_ns.saturating_sub(before_ns) > SHORTEST_SUSPEND_NS;
-        if is_new && exchange(&self.suspended_ns, before_ns, total_ns) && known {
+        let is_suspend = is_new && exchange(&self.suspended_ns, before_ns, total_ns) && known;
+        if is_suspend {
             self.suspends.fetch_add(1, Ordering::Relaxed);
             self.event_at(tick);
         }
+        is_suspend
     }
 
-    /// Counts a disruption if `marker` has changed. The marker changes when a virtual machine is
-    /// restored or migrated. `None` on systems without one.
-    pub(crate) fn see_marker(&self, marker: Option<u64>, tick: u64) {
-        let Some(marker) = marker else { return };
+    /// Counts a disruption and returns `true` if `marker` has changed. The marker changes when a
+    /// virtual machine is restored or migrated. `None` on systems without one.
+    pub(crate) fn see_marker(&self, marker: Option<u64>, tick: u64) -> bool {
+        let Some(marker) = marker else { return false };
         let before = self.disruption_marker.load(Ordering::Relaxed);
         let is_new = marker != before && exchange(&self.disruption_marker, before, marker);
-        if is_new && before != UNKNOWN {
+        let is_disruption = is_new && before != UNKNOWN;
+        if is_disruption {
             self.disruptions.fetch_add(1, Ordering::Relaxed);
             self.event_at(tick);
         }
+        is_disruption
     }
 
     pub(crate) fn event_at(&self, tick: u64) {

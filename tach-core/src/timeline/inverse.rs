@@ -100,12 +100,12 @@ impl Timeline {
 
     /// Returns the line on which the time is `ns`; `None` before [`begin`](Self::begin).
     fn line_of_ns(&self, ns: u64) -> Option<Line> {
-        let newest = self.newest()?.piece;
+        let newest = self.newest()?;
         let wanted = |point: Point| point.ns <= ns;
-        if wanted(newest.start()) {
+        if wanted(newest.piece.start()) {
             Some(newest.line(wanted))
         } else {
-            Some(self.older_line(&newest, wanted))
+            Some(self.older_line(&newest.piece, wanted))
         }
     }
 }

@@ -70,7 +70,8 @@ impl Timeline {
     ) -> Result<Sample, Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.current().floor();
-        let sample = Sample::take(clocks, u64::from(record.best_width_ticks));
+        let best_width = u64::from(record.best_width_ticks);
+        let sample = Sample::take(clocks, best_width);
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
             answers.about(CounterFailure::Regressed)?;
@@ -78,7 +79,7 @@ impl Timeline {
             // A slow counter may not move within a bracket either, so `counter_stands` watches it
             // for longer.
             answers.about(CounterFailure::Stopped)?;
-        } else if record.is_slow(&sample) {
+        } else if record.is_slow(&sample) && record.is_slow(&Sample::take(clocks, best_width)) {
             answers.about(CounterFailure::Untrusted)?;
         }
         Ok(sample)

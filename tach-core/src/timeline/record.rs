@@ -45,7 +45,7 @@ const SLEW_DIVISOR: u64 = 2000;
 /// If a timeline that may not go back is further ahead than this, it runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// The time for which a line is used without a look at the OS clock.
-pub(super) const LOOK_NS: u64 = 50_000_000;
+pub(crate) const LOOK_NS: u64 = 50_000_000;
 /// A counter that is further back than this has gone back. A smaller difference is another core's
 /// counter.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
@@ -117,7 +117,8 @@ impl Record {
         estimate: Estimate,
         finding: Finding,
     ) -> Self {
-        let start = Point { tick: end.tick, ns: self.line_at(end.tick).ns_at(end.tick) };
+        let line = self.piece.line(|point| point.tick <= end.tick);
+        let start = Point { tick: end.tick, ns: line.ns_at(end.tick) };
         let known_ns = self.estimate.ns_at(start.tick);
         let must_wait = start.ns > known_ns && policy == Policy::Step(BackwardStep::Hold);
         let strayed = start.ns.abs_diff(known_ns) > MAX_STRAY_NS && !must_wait;
@@ -251,7 +252,19 @@ impl Record {
     }
 
     pub(crate) fn line_at(&self, tick: u64) -> Line {
-        self.piece.line(|point| point.tick <= tick)
+        self.line(|point| point.tick <= tick)
+    }
+
+    /// Returns the line with the last point that satisfies `wanted`.
+    ///
+    /// Past the record's end, the OS clock's own rate is expected: the main line may be slewed.
+    pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Line {
+        let end = self.piece.end_at(self.piece.end_tick);
+        if self.has_rate() && !self.is_identity() && wanted(end) {
+            Line { start_tick: end.tick, start_ns: end.ns, rate: self.estimate.rate }
+        } else {
+            self.piece.line(wanted)
+        }
     }
 
     pub(super) fn to_words(self) -> ([u64; PIECE_WORDS], [u64; KNOWLEDGE_WORDS]) {

@@ -30,9 +30,23 @@ pub(crate) fn simulate() {
 
 /// Uses the clock for a minute, which lets the timelines learn their rates.
 pub(crate) fn settle() {
-    for _ in 0..6_000 {
-        machine::pass(Duration::from_millis(10));
+    for _ in 0..600 {
+        machine::pass(Duration::from_millis(100));
         let _ = (UnixTime::now(), Instant::now().elapsed());
+    }
+}
+
+/// Lets the counter go back so many times.
+pub(crate) fn let_counter_fall(times: u8) {
+    if times > 0 {
+        settle();
+    }
+    for _ in 0..times {
+        machine::COUNTER.shift(-9_000_000_000_000);
+        for _ in 0..50 {
+            machine::pass(Duration::from_millis(10));
+            let _ = (UnixTime::now(), Instant::now().elapsed());
+        }
     }
 }
 

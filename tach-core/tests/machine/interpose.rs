@@ -176,12 +176,10 @@ extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_u
 
 /// Opens one of the simulated machine's two files.
 fn simulated_file(name: &CStr) -> c_int {
-    let content = if name == CURRENT {
-        machine::clocksource()
-    } else if name == AVAILABLE {
-        "tsc hpet acpi_pm \n"
-    } else {
-        return fail(libc::ENOENT);
+    let content = match machine::clocksource() {
+        Some(current) if name == CURRENT => current,
+        Some(_) if name == AVAILABLE => "tsc hpet acpi_pm \n",
+        _ => return fail(libc::ENOENT),
     };
     // SAFETY: the name ends with a NUL byte.
     let file = unsafe { libc::memfd_create(c"clocksource".as_ptr(), libc::MFD_CLOEXEC) };

@@ -76,6 +76,7 @@ static READS: Word = Word::new(0);
 /// The number of reads that shows an endless loop.
 static MOST_READS: Word = Word::new(NEVER);
 static CLOCKSOURCE_IS_HPET: Word = Word::new(0);
+static CLOCKSOURCE_IS_HIDDEN: Word = Word::new(0);
 
 /// Sets the machine to five hours after its start.
 pub(crate) fn begin() {
@@ -187,8 +188,15 @@ pub(crate) fn leave_counter() {
     CLOCKSOURCE_IS_HPET.set(1);
 }
 
-pub(crate) fn clocksource() -> &'static str {
-    if CLOCKSOURCE_IS_HPET.get() == 1 { "hpet\n" } else { "tsc\n" }
+/// Lets the kernel's files not be found.
+pub(crate) fn hide_clocksource() {
+    CLOCKSOURCE_IS_HIDDEN.set(1);
+}
+
+/// Returns the content of the kernel's file on its clocksource, if there is one.
+pub(crate) fn clocksource() -> Option<&'static str> {
+    let name = if CLOCKSOURCE_IS_HPET.get() == 1 { "hpet\n" } else { "tsc\n" };
+    (CLOCKSOURCE_IS_HIDDEN.get() == 0).then_some(name)
 }
 
 /// Returns the duration in ns. Scenarios stay below 584 years.

@@ -16,6 +16,7 @@ mod linux {
     mod child;
     mod interpose;
     mod machine;
+    mod mode;
     mod report;
     mod runner;
     mod scenarios;

@@ -13,6 +13,8 @@ use std::thread;
 use test_support::{this_program, wait_for};
 
 use super::child;
+use super::machine;
+use super::mode::{BEFORE, MODES, Mode, UNKNOWN};
 use super::report::Report;
 use super::scenarios::{self, End, Scenario, Setting};
 
@@ -22,27 +24,6 @@ const CONTROL: &str = "control";
 const PROBE: &str = "probe";
 /// The longest run of a child. Most take a few seconds.
 const DEADLINE: Duration = Duration::from_secs(60);
-
-/// How strict order between threads is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// By an ordered read, since the simulated kernel trusts the counter.
-    Ordered,
-    /// By a shared maximum, as `TACH_ORDER` asks for.
-    Enforced,
-}
-
-const MODES: [Mode; 2] = [Mode::Ordered, Mode::Enforced];
-
-impl Mode {
-    /// Returns the name of a scenario in this mode.
-    fn named(self, name: &str) -> String {
-        match self {
-            Self::Ordered => name.to_owned(),
-            Self::Enforced => format!("{name} (enforced)"),
-        }
-    }
-}
 
 struct Ended {
     status: Option<ExitStatus>,
@@ -65,9 +46,13 @@ pub(crate) fn main() {
         let mut filters = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
         filters.peek().is_none() || filters.any(|filter| name.contains(&**filter))
     };
-    let names = scenarios::all().into_iter().map(|scenario| scenario.name);
-    let runs: Vec<(String, Mode)> = names
-        .flat_map(|name| MODES.map(|mode| (name.clone(), mode)))
+    let in_modes = |scenario: Scenario| {
+        let modes = MODES.into_iter().filter(|&mode| scenario.holds_in(mode));
+        modes.map(|mode| (scenario.name.clone(), mode)).collect::<Vec<_>>()
+    };
+    let runs: Vec<(String, Mode)> = scenarios::all()
+        .into_iter()
+        .flat_map(in_modes)
         .filter(|(name, mode)| wanted(&mode.named(name)))
         .collect();
     let runs = Mutex::new(runs.into_iter());
@@ -144,9 +129,8 @@ impl core::fmt::Display for Ended {
 
 /// Runs a part of a scenario in another process.
 fn start(part: &str, scenario: &Scenario, mode: Mode) -> Ended {
-    let order = (mode == Mode::Enforced).then_some(("TACH_ORDER", "enforced"));
     let source = scenario.source.map(|source| ("TACH_SOURCE", source));
-    start_with(part, &scenario.name, order.into_iter().chain(source))
+    start_with(part, &scenario.name, source.into_iter().chain(mode.variable()))
 }
 
 /// Runs this program again. A child that hangs is killed.
@@ -157,7 +141,7 @@ fn start_with(
 ) -> Ended {
     let mut command = this_program();
     command.args([CHILD, part, name]).stderr(Stdio::piped());
-    command.env_remove("TACH_ORDER").env_remove("TACH_SOURCE").envs(variables);
+    command.env_remove("TACH_ORDER").env_remove("TACH_SOURCE").env_remove(BEFORE).envs(variables);
     let mut child = command.spawn().expect("this program starts again");
     let status = wait_for(&mut child, DEADLINE);
     let mut said = Vec::new();
@@ -177,8 +161,14 @@ fn run(part: &str, name: &str) -> ! {
     }
     let all = scenarios::all();
     let scenario = all.iter().find(|scenario| scenario.name == name).expect("a scenario's name");
+    let before = env::var(BEFORE).unwrap_or_default();
     if scenario.setting == Setting::Simulated {
         child::simulate();
+        if before == UNKNOWN {
+            machine::hide_clocksource();
+        }
+        let falls = before.parse().unwrap_or(0);
+        child::let_counter_fall(falls);
     }
     let body = if part == CONTROL { &scenario.control } else { &scenario.body };
     body(&mut report);

@@ -1,5 +1,6 @@
 //! The scenarios: events on the machine, and checks of the clock.
 
+mod apart;
 mod back;
 mod calm;
 mod disabled;
@@ -15,6 +16,7 @@ mod stopped;
 
 use core::ffi::c_int;
 
+use super::mode::Mode;
 use super::report::Report;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +45,12 @@ pub(crate) struct Scenario {
     pub(crate) body: Body,
     pub(crate) control: Body,
     pub(crate) control_end: End,
+    /// The modes in which it can't hold. The table in `docs/how-it-works.md` says why.
+    exceptions: &'static [Mode],
 }
+
+/// The modes in which no counter is read.
+const BY_OS_CLOCK: &[Mode] = &[Mode::Replaced, Mode::Os];
 
 impl Scenario {
     /// Creates a scenario on the simulated machine, whose control must find a violation.
@@ -59,7 +66,17 @@ impl Scenario {
             body: Box::new(body),
             control: Box::new(control),
             control_end: End::Violated,
+            exceptions: &[],
         }
+    }
+
+    /// Excepts modes in which the scenario can't hold.
+    fn except(self, exceptions: &'static [Mode]) -> Self {
+        Self { exceptions, ..self }
+    }
+
+    pub(crate) fn holds_in(&self, mode: Mode) -> bool {
+        !self.exceptions.contains(&mode)
     }
 }
 
@@ -67,6 +84,7 @@ pub(crate) fn all() -> Vec<Scenario> {
     [
         calm::scenarios(),
         back::scenarios(),
+        apart::scenarios(),
         slew::scenarios(),
         lockdown::scenarios(),
         pause::scenarios(),

@@ -8,6 +8,7 @@ use tach_core::{AtomicInstant, Budget, Instant, MonotonicInstant, OrderedInstant
 use super::Scenario;
 use crate::linux::child::settle;
 use crate::linux::machine::{self, COUNTER, HOUR, SECOND};
+use crate::linux::mode::Mode;
 use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
@@ -210,7 +211,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
                     name("deadline"),
                     move |report| deadlines(kind, fall, before, report),
                     move |report| deadlines(NAIVE, naive_fall, before, report),
-                ));
+                )
+                .except(if before == Before::Fresh { &[Mode::Moved] } else { &[] }));
                 all.push(Scenario::new(
                     name("elapsed"),
                     move |report| elapsed(kind, fall, before, report),

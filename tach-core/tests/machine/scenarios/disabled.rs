@@ -9,6 +9,7 @@ use tach_core::{Instant, MonotonicInstant, Source, UnixTime, status};
 
 use super::{End, Scenario, Setting};
 use crate::linux::interpose::{World, enter, kernel_clock_ns};
+use crate::linux::mode::Mode;
 use crate::linux::report::Report;
 use crate::linux::trap;
 
@@ -21,7 +22,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         let _ = StdInstant::now();
     });
     let control_end = End::Killed(libc::SIGSEGV);
-    vec![Scenario { setting: Setting::Real, control_end, ..scenario }]
+    vec![Scenario { setting: Setting::Real, control_end, ..scenario }.except(&[Mode::Os])]
 }
 
 fn refuse() {

@@ -5,9 +5,10 @@ use std::fs::File;
 
 use tach_core::{Source, epoch, status, sync};
 
-use super::Scenario;
+use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::{Calls, settle};
 use crate::linux::machine::{self, SECOND};
+use crate::linux::mode::Mode;
 use crate::linux::report::Report;
 use crate::linux::subject::Tach;
 use crate::linux::watch::{Reads, Watch};
@@ -25,6 +26,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             // The kernel keeps the counter, so there is nothing to find.
             move |report| leaves(reads, || (), report),
         )
+        .except(BY_OS_CLOCK)
     };
     let quiet = Scenario::new(
         "left/quiet".to_owned(),
@@ -35,7 +37,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         "left/found-by-sync".to_owned(),
         |report| found_by_sync(machine::leave_counter, report),
         |report| found_by_sync(|| (), report),
-    );
+    )
+    .except(&[Mode::Replaced, Mode::Os, Mode::Unknown]);
     Reads::BOTH.map(found).into_iter().chain([quiet, by_sync]).collect()
 }
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use tach_core::epoch;
 
-use super::Scenario;
+use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
 use crate::linux::machine::{self, SECOND};
 use crate::linux::report::Report;
@@ -25,6 +25,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             move |report| migration::<Tach>(speed, reads, report),
             move |report| migration::<Anchored>(speed, reads, report),
         )
+        .except(BY_OS_CLOCK)
     };
     each.map(scenario).collect()
 }

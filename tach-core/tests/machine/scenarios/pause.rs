@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use tach_core::{epoch, status};
 
-use super::Scenario;
+use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
 use crate::linux::machine::{self, COUNTER, HOUR, SECOND};
 use crate::linux::report::Report;
@@ -81,6 +81,11 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
                 _ => pause::<Anchored>(event, reads, report),
             },
         )
+        .except(match event {
+            Event::Jump(1..) => BY_OS_CLOCK,
+            Event::Suspend if reads == Reads::Elapsed => BY_OS_CLOCK,
+            _ => &[],
+        })
     };
     each.map(scenario).collect()
 }

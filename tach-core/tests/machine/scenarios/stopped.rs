@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use tach_core::{Instant, Source, status, sync};
 
-use super::Scenario;
+use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
 use crate::linux::machine::{self, SECOND};
 use crate::linux::report::Report;
@@ -35,7 +35,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         |report| found_by_sync(0.0, report),
         // The counter runs, so there is nothing to find.
         |report| found_by_sync(1.0, report),
-    );
+    )
+    .except(BY_OS_CLOCK);
     Reads::BOTH.map(goes_on).into_iter().chain([found, for_ever]).collect()
 }
 
