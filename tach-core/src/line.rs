@@ -136,6 +136,32 @@ impl From<FastRate> for Rate {
     }
 }
 
+/// Half the range of a `u64`.
+const HALF: u64 = 1 << 63;
+
+/// Returns `tick`, a signed number in two's complement, as a number that is not negative: 0 becomes
+/// 2^63. So ticks before zero have an order and an arithmetic without signs.
+#[inline]
+pub(crate) const fn shifted_tick(tick: u64) -> u64 {
+    tick ^ HALF
+}
+
+/// Returns the tick that [`shifted_tick`] converts to `shifted`.
+#[inline]
+pub(crate) const fn unshifted_tick(shifted: u64) -> u64 {
+    shifted ^ HALF
+}
+
+/// Returns `ns`, a time that is not before zero, as [`Line::shifted`] counts it.
+pub(crate) const fn shifted_ns(ns: u64) -> u64 {
+    ns.saturating_add(HALF)
+}
+
+/// Returns the time that [`shifted_ns`] converts to `shifted`; `None` before zero.
+pub(crate) const fn unshifted_ns(shifted: u64) -> Option<u64> {
+    shifted.checked_sub(HALF)
+}
+
 /// A straight line from ticks to ns, in both directions from the point it starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line {
@@ -145,6 +171,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Returns this line for shifted ticks and times, which may be before zero.
+    pub(crate) const fn shifted(self) -> Self {
+        let Self { start_tick, start_ns, rate } = self;
+        Self { start_tick: shifted_tick(start_tick), start_ns: shifted_ns(start_ns), rate }
+    }
+
     /// Returns the time at `tick`; saturates at both ends of `u64`.
     #[inline(never)]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {

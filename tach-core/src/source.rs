@@ -12,8 +12,8 @@ mod verdict;
 
 pub(crate) use self::choice::{
     Chosen, call_for_enforced_order, call_for_source, choose, choose_after, enforce_order,
-    enforces_counter, kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter, replace, tick_of,
-    verdict_under,
+    enforces_counter, kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter,
+    replace, tick_of, verdict_under,
 };
 pub(crate) use self::domain::after_failure;
 pub(crate) use self::reason::Cause;

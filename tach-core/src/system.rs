@@ -27,7 +27,7 @@ pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 pub(crate) use self::settle::{Witness, settle};
 pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
 use crate::counter;
-use crate::line::{Line, Rate};
+use crate::line::{Line, Rate, shifted_tick};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::source::{self, Cause, Chosen, Mode, Verdict};
@@ -84,11 +84,13 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
     let present = raw::tick_by(seen, || raw);
     // Another thread may already have corrected the counter.
-    if failure == CounterFailure::Regressed && present >= expected.tick {
+    if failure == CounterFailure::Regressed && shifted_tick(present) >= shifted_tick(expected.tick)
+    {
         return;
     }
     // Ticks continue neither before this read nor before a tick that enforced order has returned.
     // (`after_failure` also moves the line ahead for reads on other cores.)
+    let present = if shifted_tick(present) < shifted_tick(0) { 0 } else { present };
     let expected = Expected { tick: expected.tick.max(present).max(read::last()), ..expected };
     let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
     source::replace(seen, Verdict { mode, cause }, line);

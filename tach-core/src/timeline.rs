@@ -34,7 +34,7 @@ pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
 use self::record::KNOWLEDGE_WORDS;
 pub(crate) use self::record::{LOOK_NS, MAX_SKEW_NS, Record};
-use crate::line::{FAST_NS, Line, Rate};
+use crate::line::{FAST_NS, Line, Rate, shifted_tick, unshifted_ns};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Padded, Reach};
 
@@ -133,7 +133,17 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<u64, Question> {
-        Ok(self.find(tick, clocks, answers)?.ns_at(tick))
+        Ok(unshifted_ns(self.try_shifted_ns_at(tick, clocks, answers)?).unwrap_or(0))
+    }
+
+    /// Returns the time at `tick`, by any line. Both may be before zero, and the time is shifted.
+    pub(crate) fn try_shifted_ns_at(
+        &self,
+        tick: u64,
+        clocks: &dyn ClockPair,
+        answers: &Answers,
+    ) -> Result<u64, Question> {
+        Ok(self.find(tick, clocks, answers)?.shifted().ns_at(shifted_tick(tick)))
     }
 
     /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
@@ -148,7 +158,7 @@ impl Timeline {
         if later == earlier && clocks.ticks() == later && counter_stands(clocks) {
             answers.about(CounterFailure::Stopped)?;
         }
-        if later <= earlier {
+        if shifted_tick(later) <= shifted_tick(earlier) {
             return Ok(0);
         }
         // Converts the later tick first: it may append the record that the earlier one needs. Most
@@ -161,9 +171,10 @@ impl Timeline {
         Ok(if first == last {
             // The same arithmetic as `Current::ns_between`, so the result is the same whether the
             // line is in use or not.
-            last.rate.ns(later - earlier)
+            last.rate.ns(later.wrapping_sub(earlier))
         } else {
-            last.ns_at(later).saturating_sub(first.ns_at(earlier))
+            let ns_at = |line: Line, tick| line.shifted().ns_at(shifted_tick(tick));
+            ns_at(last, later).saturating_sub(ns_at(first, earlier))
         })
     }
 
@@ -201,10 +212,12 @@ impl Timeline {
         Ok(record.map(|record| (record.estimate.rate, record.estimate.rate_error_ppb)))
     }
 
-    /// Returns the line that holds `tick`, from a record that is made now if necessary.
+    /// Returns the line that holds `tick`, from a record that is made now if necessary. Ticks before
+    /// zero are on the first line.
     #[cold]
     #[inline(never)]
     fn find(&self, tick: u64, clocks: &dyn ClockPair, answers: &Answers) -> Result<Line, Question> {
+        let tick = if shifted_tick(tick) < shifted_tick(0) { 0 } else { tick };
         loop {
             let Some((id, record)) = self.newest_with_id() else {
                 let Some(first) = self.begin(None, clocks) else { continue };

@@ -42,11 +42,16 @@ impl Pair {
 
     /// Returns the instant at `ns`. If the standard library can't represent it, returns another
     /// instant on the way from this pair to `ns`.
-    fn std_at(self, ns: u64) -> StdInstant {
-        let mut away = Duration::from_nanos(ns.abs_diff(self.ns));
+    fn std_at(self, ns: i128) -> StdInstant {
+        let distance_ns = ns - i128::from(self.ns);
+        let mut away =
+            Duration::from_nanos(u64::try_from(distance_ns.unsigned_abs()).unwrap_or(u64::MAX));
         loop {
-            let sum =
-                if ns >= self.ns { self.std.checked_add(away) } else { self.std.checked_sub(away) };
+            let sum = if distance_ns >= 0 {
+                self.std.checked_add(away)
+            } else {
+                self.std.checked_sub(away)
+            };
             match sum {
                 Some(instant) => return instant,
                 None => away /= 2,
@@ -54,13 +59,13 @@ impl Pair {
         }
     }
 
-    fn ns_at(self, std: StdInstant) -> u64 {
+    fn ns_at(self, std: StdInstant) -> i128 {
         // Subtracts the earlier from the later, since Windows treats an instant less than 100 ns
         // later as equal.
         if std >= self.std {
-            self.ns.saturating_add(nanos(std.saturating_duration_since(self.std)))
+            i128::from(self.ns) + i128::from(nanos(std.saturating_duration_since(self.std)))
         } else {
-            self.ns.saturating_sub(nanos(self.std.saturating_duration_since(std)))
+            i128::from(self.ns) - i128::from(nanos(self.std.saturating_duration_since(std)))
         }
     }
 }
@@ -149,23 +154,22 @@ mod tests {
         let truth = nanos(pair.std - start) + 1_000_000;
         assert!(pair.ns.abs_diff(truth) <= 17, "{} is {truth}", pair.ns);
         // On Windows, instants within a step of the clock are equal.
+        let ns = i128::from(pair.ns);
         let later = pair.std + Duration::from_micros(500);
-        assert_eq!((pair.std_at(pair.ns + 500_000), pair.ns_at(later)), (later, pair.ns + 500_000));
+        assert_eq!((pair.std_at(ns + 500_000), pair.ns_at(later)), (later, ns + 500_000));
         let earlier = pair.std.checked_sub(Duration::from_micros(700)).unwrap();
-        assert_eq!(
-            (pair.std_at(pair.ns - 700_000), pair.ns_at(earlier)),
-            (earlier, pair.ns - 700_000)
-        );
+        assert_eq!((pair.std_at(ns - 700_000), pair.ns_at(earlier)), (earlier, ns - 700_000));
     }
 
     #[test]
-    fn ends_of_the_range_saturate() {
+    fn times_before_the_clock_started_are_kept_and_the_far_future_saturates() {
         let pair = Pair { std: StdInstant::now(), ns: 5 };
         if let Some(early) = pair.std.checked_sub(Duration::from_secs(1)) {
-            assert_eq!(pair.ns_at(early), 0);
+            assert_eq!(pair.ns_at(early), 5 - 1_000_000_000);
+            assert_eq!(pair.std_at(5 - 1_000_000_000), early);
         }
-        if let Some(far) = pair.std.checked_add(Duration::from_nanos(u64::MAX)) {
-            assert_eq!(pair.ns_at(far), u64::MAX);
-        }
+        let longest = Duration::from_nanos(u64::MAX);
+        let far = pair.std.checked_add(longest * 3);
+        assert!(far.is_none_or(|far| pair.ns_at(far) == 5 + i128::from(u64::MAX)));
     }
 }

@@ -34,7 +34,7 @@ use crate::system;
 /// assert!(start.elapsed() < Duration::from_secs(5));
 /// assert_eq!(deadline - start, Duration::from_secs(5));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Instant {
     ticks: u64,
 }
@@ -53,7 +53,8 @@ impl Instant {
         Self { ticks: system::ticks::<system::Bare>() }
     }
 
-    /// Returns the counter's value, which is meaningful only in this process.
+    /// Returns the counter's value, which is meaningful only in this process: a signed number in
+    /// two's complement, negative before the counter started.
     ///
     /// # Examples
     ///

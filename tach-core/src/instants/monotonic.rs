@@ -30,7 +30,7 @@ use crate::system;
 /// let received = thread::spawn(MonotonicInstant::now).join().unwrap();
 /// assert!(received >= sent);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MonotonicInstant {
     ticks: u64,
 }

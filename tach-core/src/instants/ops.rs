@@ -94,8 +94,8 @@ assert_eq!(now.checked_add(Duration::MAX), None);
 
             #[doc = concat!("Returns this instant minus `duration`; `None` if no tick can represent it.
 
-The counter starts about when the machine does, and no tick is earlier. The same holds for
-`std::time::Instant` on macOS and Windows, but not on Linux.
+The instant may be before the machine's start, as on Linux with std's. Ticks are signed numbers:
+a counter of 3 GHz reaches 97 years in each direction.
 
 # Examples
 
@@ -127,9 +127,26 @@ println!(\"started at {}\", start.unix_time());
             }
         }
 
+        /// Instants are in the order of their ticks, as signed numbers.
+        impl Ord for $Instant {
+            #[inline]
+            fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+                let [this, other] = [self.ticks, other.ticks].map($crate::line::shifted_tick);
+                this.cmp(&other)
+            }
+        }
+
+        impl PartialOrd for $Instant {
+            #[inline]
+            fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
         impl core::fmt::Debug for $Instant {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_struct(stringify!($Instant)).field("ticks", &self.ticks).finish()
+                let ticks = i64::from_ne_bytes(self.ticks.to_ne_bytes());
+                f.debug_struct(stringify!($Instant)).field("ticks", &ticks).finish()
             }
         }
 

@@ -28,7 +28,7 @@ use crate::system;
 /// let sum: u64 = (0..100).sum();
 /// println!("{sum} took {:?}", start.elapsed());
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OrderedInstant {
     ticks: u64,
 }

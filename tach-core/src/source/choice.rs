@@ -28,12 +28,12 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    const REASON_BITS: u32 = 0x0f;
-    const SOURCE_IGNORED: u32 = 0x10;
-    const MOVES_SHIFT: u32 = 5;
-    const FORCED: u32 = 0x100;
-    const ORDER_IGNORED: u32 = 0x200;
-    const DOMAIN_SHIFT: u32 = 10;
+    const REASON_BITS: u32 = 0x1f;
+    const SOURCE_IGNORED: u32 = 0x20;
+    const MOVES_SHIFT: u32 = 6;
+    const FORCED: u32 = 0x200;
+    const ORDER_IGNORED: u32 = 0x400;
+    const DOMAIN_SHIFT: u32 = 11;
     const MODE_SHIFT: u32 = 16;
 
     fn to_word(self) -> u32 {
@@ -167,7 +167,9 @@ pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
 pub(crate) fn enforce_order() {
     loop {
         let seen = chosen();
-        let Verdict { mode: Mode::Fenced | Mode::SelfOrdered, cause } = seen.verdict else { return };
+        let Verdict { mode: Mode::Fenced | Mode::SelfOrdered, cause } = seen.verdict else {
+            return;
+        };
         let next = Chosen { verdict: Verdict { mode: Mode::Enforced, cause }, ..seen };
         if CHOICE.0.change(seen.to_word(), next.to_word()) {
             return;
@@ -240,8 +242,17 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
     let words = &mut [0; CLOCKSOURCE_BYTES];
     let features = counter::features(os::cpu_capabilities());
     let view = stated.map_or_else(|| os::kernel_view(words), |view| *view);
-    decide(features, counter::CLOCKSOURCES, &view, wish)
+    let verdict = decide(features, counter::CLOCKSOURCES, &view, wish);
+    if verdict.mode.reads_counter() && counter::ticks_fenced() >= LAST_START {
+        return Verdict { mode: Mode::Os, cause: Cause::CounterNearEnd };
+    }
+    verdict
 }
+
+/// A counter that has this value at the start is not read: ticks are signed numbers, and it could
+/// pass the greatest one. A counter of 3 GHz takes 48 years from zero to here, and as many from here
+/// to there. (A hypervisor may start it anywhere.)
+const LAST_START: u64 = 1 << 62;
 
 /// Makes the choice and returns `true`, unless another thread has made it or added a request
 /// meanwhile.

@@ -31,11 +31,12 @@ pub(crate) enum Cause {
     NoMonotonicClock,
     OsClockRegressed,
     OsClockSlowed,
+    CounterNearEnd,
 }
 
 impl Cause {
     /// Every cause, at the index of its discriminant.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::KernelUsesCounter,
         Self::KernelClockBuiltOnCounter,
         Self::KernelVerdictUnknown,
@@ -52,6 +53,7 @@ impl Cause {
         Self::NoMonotonicClock,
         Self::OsClockRegressed,
         Self::OsClockSlowed,
+        Self::CounterNearEnd,
     ];
 }
 
@@ -80,6 +82,8 @@ impl Reason {
     ///   time namespace, for example.
     /// - `os-clock-slowed`: Reading the OS clock became as slow as a system call, which happens when
     ///   the kernel no longer keeps its time with the counter.
+    /// - `counter-near-end`: The counter was so high at the first read that it could pass its
+    ///   greatest value while the process runs.
     ///
     /// # Examples
     ///
@@ -106,6 +110,7 @@ impl Reason {
             Cause::NoMonotonicClock => "no-monotonic-clock",
             Cause::OsClockRegressed => "os-clock-regressed",
             Cause::OsClockSlowed => "os-clock-slowed",
+            Cause::CounterNearEnd => "counter-near-end",
         }
     }
 }
@@ -131,6 +136,7 @@ impl fmt::Display for Reason {
             Cause::NoMonotonicClock => "the host's only clock can be set",
             Cause::OsClockRegressed => "the OS's monotonic clock went back",
             Cause::OsClockSlowed => "reading the OS clock became as slow as a system call",
+            Cause::CounterNearEnd => "the counter is near its greatest value",
         })
     }
 }

@@ -7,6 +7,7 @@ use super::raw::{in_force, tick_by};
 use super::read::{Bare, Read, ticks};
 use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
+use crate::line::{shifted_ns, unshifted_tick};
 use crate::os;
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::timeline::LOOK_NS;
@@ -74,18 +75,25 @@ pub(crate) fn monotonic_ns_at(tick: u64) -> u64 {
 /// Returns the OS's monotonic clock at `tick`, in ns. Instants from before a jump of that clock
 /// keep their distance to now.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
-pub(crate) fn os_monotonic_ns_at(tick: u64) -> u64 {
-    monotonic_ns_at(tick).saturating_add_signed(offset_ns().wrapping_neg())
+pub(crate) fn os_monotonic_ns_at(tick: u64) -> i128 {
+    i128::from(started().shifted_ns_at(tick)) - i128::from(shifted_ns(0)) - i128::from(offset_ns())
 }
 
 /// Returns the first tick at which the OS's monotonic clock reads `ns` or more, or the nearest tick
 /// there is.
 #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
-pub(crate) fn tick_at_os_monotonic_ns(ns: u64) -> u64 {
+pub(crate) fn tick_at_os_monotonic_ns(ns: i128) -> u64 {
     // A tick past the end of the newest record is more exact once that record has a successor.
-    let now_ns = monotonic_ns_at(ticks::<Bare>());
-    let ns = ns.saturating_add_signed(offset_ns());
-    MONOTONIC.tick_at(ns).unwrap_or(if ns < now_ns { 0 } else { u64::MAX })
+    monotonic_ns_at(ticks::<Bare>());
+    let shifted = ns + i128::from(offset_ns()) + i128::from(shifted_ns(0));
+    let (least, most) = (unshifted_tick(0), unshifted_tick(u64::MAX));
+    match u64::try_from(shifted) {
+        Ok(ns) => {
+            MONOTONIC.tick_at_shifted(ns).unwrap_or(if ns < shifted_ns(0) { least } else { most })
+        }
+        Err(_) if shifted < 0 => least,
+        Err(_) => most,
+    }
 }
 
 /// Returns the Unix time now, in ns.

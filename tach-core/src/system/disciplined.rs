@@ -68,6 +68,12 @@ impl Disciplined {
         self.settle(|answers| self.try_ns_at(tick, self.clocks, answers))
     }
 
+    /// Returns the shifted time at `tick`. Both may be before zero.
+    #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
+    pub(super) fn shifted_ns_at(&self, tick: u64) -> u64 {
+        self.settle(|answers| self.try_shifted_ns_at(tick, self.clocks, answers))
+    }
+
     /// Returns the time from `earlier` to `later` in ns; zero if they come the other way round.
     #[inline]
     pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> u64 {

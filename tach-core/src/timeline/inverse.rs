@@ -1,9 +1,11 @@
 //! Conversion from times to ticks: the inverse of the timeline.
+//!
+//! Ticks and times may be before zero, as in an instant before the machine started. So the
+//! arithmetic is that of [shifted](Line::shifted) lines.
 
 use super::piece::Point;
 use super::{Answers, Question, Timeline};
-use crate::line::ExactNs;
-use crate::line::Line;
+use crate::line::{ExactNs, Line, shifted_ns, shifted_tick, unshifted_tick};
 use crate::sample::ClockPair;
 
 /// The direction of a sum: a duration is added or subtracted.
@@ -63,24 +65,27 @@ impl Timeline {
     ) -> Result<Option<u64>, Question> {
         let Direction { moved, moved_exactly, beside } = *direction;
         let line = self.find(tick, clocks, answers)?;
-        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| moved(tick, ticks)) {
+        let from = shifted_tick(tick);
+        if let Some(target) = line.rate.ticks(ns).and_then(|ticks| moved(from, ticks)) {
+            let target = unshifted_tick(target);
             if self.find(target, clocks, answers)? == line {
                 return Ok(Some(target));
             }
         }
-        let Some(sum_ns) = moved(line.ns_at(tick), ns) else { return Ok(None) };
-        let Some(time) = moved_exactly(line.exact_ns_at(tick), ns) else { return Ok(None) };
+        let line = line.shifted();
+        let Some(sum_ns) = moved(line.ns_at(from), ns) else { return Ok(None) };
+        let Some(time) = moved_exactly(line.exact_ns_at(from), ns) else { return Ok(None) };
         Ok(self.tick_of_sum(sum_ns, time, beside))
     }
 
-    /// Returns the first tick at which the time is `ns` or later.
+    /// Returns the first tick at which the shifted time is `ns` or later.
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
-    pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
-        self.line_of_ns(ns)?.tick_at(ns)
+    pub(crate) fn tick_at_shifted(&self, ns: u64) -> Option<u64> {
+        self.line_of_ns(ns)?.tick_at(ns).map(unshifted_tick)
     }
 
     /// Returns the first of the ticks `beside` `time` that converts to `sum_ns`, or the line's own
-    /// tick at `sum_ns`.
+    /// tick at `sum_ns`. Both times are shifted.
     ///
     /// A sum thus differs from its summand by exactly the duration that was added. `time` is not
     /// rounded, so adding and then subtracting a duration leads back to within a tick. If a tick is
@@ -95,17 +100,24 @@ impl Timeline {
         let line = self.line_of_ns(sum_ns)?;
         let [first, second] = beside.map(|tick_beside| tick_beside(&line, time));
         let is_exact = |tick: &u64| line.ns_at(*tick) == sum_ns;
-        [first, second, line.tick_at(sum_ns)].into_iter().flatten().find(is_exact).or(first)
+        [first, second, line.tick_at(sum_ns)]
+            .into_iter()
+            .flatten()
+            .find(is_exact)
+            .or(first)
+            .map(unshifted_tick)
     }
 
-    /// Returns the line on which the time is `ns`; `None` before [`begin`](Self::begin).
+    /// Returns the shifted line on which the shifted time is `ns`; `None` before
+    /// [`begin`](Self::begin).
     fn line_of_ns(&self, ns: u64) -> Option<Line> {
         let newest = self.newest()?;
-        let wanted = |point: Point| point.ns <= ns;
-        if wanted(newest.piece.start()) {
-            Some(newest.line(wanted))
+        let wanted = |point: Point| shifted_ns(point.ns) <= ns;
+        let line = if wanted(newest.piece.start()) {
+            newest.line(wanted)
         } else {
-            Some(self.older_line(&newest.piece, wanted))
-        }
+            self.older_line(&newest.piece, wanted)
+        };
+        Some(line.shifted())
     }
 }

@@ -3,7 +3,7 @@
 use super::question::{Answers, Question};
 use super::record::{End, SPIN_NS};
 use super::{Record, Timeline};
-use crate::line::Line;
+use crate::line::{Line, shifted_tick};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{Id, Ordering};
 
@@ -190,7 +190,7 @@ impl Timeline {
 
 /// Returns whether a counter that read `tick` has gone back. `floor` was read before `tick`.
 fn is_behind(record: &Record, tick: u64, floor: u64) -> bool {
-    tick.saturating_add(record.skew_ticks()) < floor
+    shifted_tick(tick).saturating_add(record.skew_ticks()) < shifted_tick(floor)
 }
 
 /// Returns the time after which a second sample shows the rate. For a clock that rises in long

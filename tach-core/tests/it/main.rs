@@ -2,6 +2,7 @@
 
 mod allocation;
 mod auto_traits;
+mod early;
 #[cfg(target_os = "linux")]
 mod errno;
 #[cfg(all(unix, feature = "coarse", feature = "recalibrator"))]

@@ -36,7 +36,8 @@ impl Line {
     pub(crate) fn value(&self) -> u64 {
         let passed = u128::from(TRUE_NS.get() - self.since_ns.get());
         let more = (passed * u128::from(self.rate_q40.get())) >> 40;
-        self.start.get() + u64::try_from(more).expect("a clock that does not overflow")
+        let more = u64::try_from(more).expect("a clock that does not wrap twice");
+        self.start.get().wrapping_add(more)
     }
 
     pub(crate) fn set(&self, value: u64) {

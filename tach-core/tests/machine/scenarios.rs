@@ -9,6 +9,7 @@ mod jump_alone;
 mod left;
 mod lockdown;
 mod migration;
+mod near_end;
 mod pause;
 mod slew;
 mod step;
@@ -87,6 +88,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         apart::scenarios(),
         slew::scenarios(),
         lockdown::scenarios(),
+        near_end::scenarios(),
         pause::scenarios(),
         migration::scenarios(),
         step::scenarios(),

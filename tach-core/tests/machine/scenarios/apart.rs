@@ -18,7 +18,7 @@ const MOVES: u64 = 4_000;
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let scenario = |apart: Duration| {
         Scenario::new(
-            format!("apart/by-{apart:?}"),
+            format!("apart/by-{}us", apart.as_micros()),
             move |report| {
                 settle();
                 machine::suspend(10 * SECOND);
