@@ -10,6 +10,7 @@ use crate::cross;
 use crate::journal;
 use crate::loom;
 use crate::otel;
+use crate::peers;
 use crate::prose;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
 use crate::run::{cargo, program, root, run};
@@ -65,6 +66,7 @@ const STEPS: &[Step] = &[
     ("the oldest opentelemetry", otel::oldest),
     ("OpenTelemetry's back ends", otel::check),
     ("budgets on real hops", tower::check),
+    ("peers' tests", peers::check_all),
     ("order across threads", || {
         let skew = ["--package", "tach-cli", "--", "skew", "--for", "1s"];
         run(cargo(&["run", "--release"]).args(skew))

@@ -12,11 +12,22 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| cannot("write", path, &error))
 }
 
+/// Writes a file unless it has this text, so that cargo compiles it again only if it changed.
+pub(crate) fn write_if_new(path: &Path, text: &str) -> Result<(), String> {
+    let is_old = fs::read(path).is_ok_and(|old| old == text.as_bytes());
+    if is_old { Ok(()) } else { write(path, text) }
+}
+
 /// Creates a folder, or empties it.
 pub(crate) fn fresh_folder(path: &Path) -> Result<(), String> {
     if path.exists() {
         fs::remove_dir_all(path).map_err(|error| cannot("remove", path, &error))?;
     }
+    create_folder(path)
+}
+
+/// Creates a folder and its parents, unless they exist.
+pub(crate) fn create_folder(path: &Path) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|error| cannot("create", path, &error))
 }
 
@@ -28,7 +39,7 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
-    fs::create_dir_all(to).map_err(|error| cannot("create", to, &error))?;
+    create_folder(to)?;
     for from in entries(from)? {
         let to = to.join(from.file_name().unwrap_or_default());
         if from.is_dir() { copy_folder(&from, &to)? } else { copy_file(&from, &to)? }

@@ -10,6 +10,7 @@ mod journal;
 mod loom;
 mod mutants;
 mod otel;
+mod peers;
 mod prose;
 mod release;
 mod run;
@@ -78,6 +79,7 @@ const TASKS: &[Task] = &[
     ),
     Task("sanitize", "run the tests with the address sanitizer", |_| sanitize::check()),
     Task("tower", "run the tests of budgets with axum, tonic and reqwest", |_| tower::check()),
+    Task("peers [NAME]", "run peers' tests against tach, and compare the results", peers::check),
     Task(
         "mutants NAME",
         "change each function of a package or file, and list changes that pass the tests",

@@ -1,0 +1,164 @@
+//! The tests that peers wrote for the promises that tach makes too, run against tach.
+//!
+//! A peer's files come from where its users get them, in one version, and stay in `target/peers`
+//! and the user's caches: nothing of them is in the repository. The package `xtask/peers/NAME`
+//! offers the peer's names over tach, and includes the tests. Each mode's results are compared with
+//! the list of differences, where each has its reason.
+#![expect(clippy::print_stdout, reason = "prints the results of each peer and mode")]
+
+mod quanta;
+mod results;
+mod rust_std;
+mod source;
+mod taken;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use self::results::Results;
+use self::source::{Found, Source};
+use self::taken::File;
+use crate::files;
+use crate::run::{self, cargo, root, run};
+
+/// A crate whose tests are run against tach.
+struct Peer {
+    /// The name of its package in `xtask/peers`.
+    name: &'static str,
+    source: Source,
+    /// The files with tests that are run.
+    taken: &'static [File],
+    /// Files with tests that are not run, each with the reason.
+    left_out: &'static [(&'static str, &'static str)],
+    expected: Expected,
+}
+
+/// The results that a peer's tests have in every mode.
+struct Expected {
+    passed: usize,
+    differences: &'static [Difference],
+}
+
+/// A test that fails, and why that is no fault.
+struct Difference {
+    test: &'static str,
+    /// A part of its message. A failure without it is another one.
+    message: &'static str,
+    reason: &'static str,
+}
+
+/// Environments of the tests.
+const MODES: [(&str, &[(&str, &str)]); 3] = [
+    ("default", &[]),
+    ("order enforced", &[("TACH_ORDER", "enforced")]),
+    ("the OS's clock", &[("TACH_SOURCE", "os")]),
+];
+
+const PEERS: [&Peer; 2] = [&quanta::PEER, &rust_std::PEER];
+
+/// The consequence of a peer whose files can't be had on this system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Fails,
+    IsPrinted,
+}
+
+/// Runs the tests of all peers, or of the peers that are named. If a peer's files can't be had on
+/// this system, prints `NOT RUN`, or fails with `TACH_TESTS=all`.
+pub(crate) fn check(names: &[String]) -> Result<(), String> {
+    let is_needed = env::var_os("TACH_TESTS").is_some_and(|value| value == "all");
+    check_those(names, if is_needed { Missing::Fails } else { Missing::IsPrinted })
+}
+
+/// Runs the tests of all peers, whose files must all be available.
+pub(crate) fn check_all() -> Result<(), String> {
+    check_those(&[], Missing::Fails)
+}
+
+fn check_those(names: &[String], missing: Missing) -> Result<(), String> {
+    if let Some(unknown) = names.iter().find(|name| PEERS.iter().all(|peer| peer.name != **name)) {
+        let known = PEERS.map(|peer| peer.name).join(", ");
+        return Err(format!("there is no peer \"{unknown}\", but {known}"));
+    }
+    let is_asked = |peer: &&&Peer| names.is_empty() || names.iter().any(|name| name == peer.name);
+    let faults: Vec<String> =
+        PEERS.iter().filter(is_asked).filter_map(|peer| peer.check(missing).err()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+impl Peer {
+    /// Runs the tests in each mode.
+    fn check(&self, missing: Missing) -> Result<(), String> {
+        let named = |fault: String| format!("{}: {fault}", self.name);
+        let sources = match self.source.find(&self.manifest()).map_err(named)? {
+            Found::At(folder) => folder,
+            Found::Nowhere(reason) if missing == Missing::IsPrinted => {
+                println!("{}: NOT RUN: {reason}", self.name);
+                return Ok(());
+            }
+            Found::Nowhere(reason) => return Err(named(reason)),
+        };
+        self.take(&sources).map_err(named)?;
+        run(cargo(&["fmt", "--check", "--manifest-path"]).arg(self.manifest()))?;
+        let faults: Vec<String> =
+            MODES.iter().filter_map(|mode| self.check_in(mode).map_err(named).err()).collect();
+        if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    }
+
+    fn manifest(&self) -> PathBuf {
+        root().join("xtask/peers").join(self.name).join("Cargo.toml")
+    }
+
+    /// Returns the folder of the tests that are run.
+    fn folder(&self) -> PathBuf {
+        run::target().join("peers").join(self.name)
+    }
+
+    /// Writes the tests with their substitutions.
+    fn take(&self, sources: &Path) -> Result<(), String> {
+        let mut faults = taken::unmentioned(sources, self.taken, self.left_out)?;
+        files::create_folder(&self.folder())?;
+        for file in self.taken {
+            match file.take(&files::read(&sources.join(file.from))?) {
+                Ok(text) => files::write_if_new(&self.folder().join(file.to), &text)?,
+                Err(fault) => faults.push(format!("{}: {fault}", file.from)),
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    }
+
+    /// Runs the tests in a mode and compares their results with those expected.
+    fn check_in(&self, (mode, variables): &(&str, &[(&str, &str)])) -> Result<(), String> {
+        let test = || {
+            let mut test = cargo(&["test", "--locked", "--lib", "--manifest-path"]);
+            test.arg(self.manifest()).env("PEER_TESTS", self.folder());
+            test.env("CARGO_TARGET_DIR", run::target().join("peers/build"));
+            for (variable, _) in MODES.iter().flat_map(|(_, variables)| *variables) {
+                test.env_remove(variable);
+            }
+            test.envs(variables.iter().copied());
+            test
+        };
+        // Compiled apart, so that an error of the compiler is not taken for a failed test.
+        run(test().arg("--no-run"))?;
+        let start = Instant::now();
+        // On one thread: tests of a crate share its statics, and some measure.
+        let output = test().args(["--", "--test-threads", "1"]).output();
+        let output = output.map_err(|error| format!("can't start cargo: {error}"))?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        // Cargo calls an expected failure an error, too. Its message would mislead.
+        let results = Results::parse(&printed, output.status.success())
+            .inspect_err(|_| eprint!("{}", String::from_utf8_lossy(&output.stderr)))?;
+        println!("{} ({mode}): {results} in {:.1?}", self.name, start.elapsed());
+        for Difference { test, reason, .. } in self.expected.differences {
+            println!("  {test} differs: {reason}");
+        }
+        let faults = results.faults(&self.expected, self.taken);
+        if faults.is_empty() {
+            return Ok(());
+        }
+        println!("{printed}");
+        Err(format!("{mode}: {}", faults.join("; ")))
+    }
+}

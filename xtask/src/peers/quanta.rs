@@ -1,0 +1,48 @@
+//! quanta's tests, against tach-core's `Instant`, `ManualClock`, `AtomicInstant` and `coarse`.
+
+use super::source::Source;
+use super::taken::File;
+use super::{Difference, Expected, Peer};
+
+pub(super) const PEER: Peer = Peer {
+    name: "quanta",
+    source: Source::Registry("quanta"),
+    taken: &[
+        File {
+            from: "src/lib.rs",
+            begin: Some("mod tests {"),
+            end: None,
+            to: "lib.rs",
+            substitutions: &[
+                // quanta compares instants with the OS's clock, tick by nanosecond.
+                ("src_samples[i] = clock.now().0;", "src_samples[i] = clock.reference_ns();"),
+            ],
+            left_out: &[],
+        },
+        File {
+            from: "src/instant.rs",
+            begin: Some("mod tests {"),
+            end: None,
+            to: "instant.rs",
+            substitutions: &[],
+            left_out: &[],
+        },
+        File {
+            from: "src/upkeep.rs",
+            begin: Some("mod tests {"),
+            end: None,
+            to: "upkeep.rs",
+            substitutions: &[],
+            left_out: &[],
+        },
+    ],
+    left_out: &[("src/stats.rs", "the variance in quanta's calibration, which tach does not have")],
+    expected: Expected {
+        passed: 10,
+        differences: &[Difference {
+            test: "upkeep::tests::test_spawning_second_upkeep",
+            message: "second upkeep should be error, got handle",
+            reason: "several refreshers may run, such as one in each library",
+        }],
+    },
+};
