@@ -37,17 +37,9 @@ struct Timebase {
 }
 
 impl Timebase {
-    /// Reads both clocks together. Between two readings of the reference that are 1 us apart, the
-    /// thread was not interrupted.
     fn now() -> Self {
-        let reference = Monotonic;
-        loop {
-            let reference_ns = reference.now();
-            let instant = tach_core::Instant::now();
-            if reference.now() - reference_ns < 1000 {
-                return Self { instant, reference_ns };
-            }
-        }
+        let (instant, reference_ns) = Monotonic.beside(tach_core::Instant::now);
+        Self { instant, reference_ns }
     }
 }
 
@@ -73,11 +65,13 @@ impl Clock {
         Instant(raw)
     }
 
-    /// Returns the time in the reference's nanoseconds. quanta's instants contain those; tach's
-    /// contain ticks.
-    pub fn reference_ns(&self) -> u64 {
-        let since = self.clock.duration_between(self.base.instant, self.clock.now());
-        self.base.reference_ns + u64::try_from(since.as_nanos()).expect("less than 584 years")
+    /// Returns the time in the reference's nanoseconds, and the reference's own time. quanta's
+    /// instants contain the former; tach's contain ticks.
+    pub fn beside(&self, reference: &Monotonic) -> (u64, u64) {
+        reference.beside(|| {
+            let since = self.clock.duration_between(self.base.instant, self.clock.now());
+            self.base.reference_ns + nanos(since)
+        })
     }
 
     pub fn reset_timebase(&mut self) {
@@ -117,8 +111,27 @@ pub struct Monotonic;
 impl Monotonic {
     pub fn now(&self) -> u64 {
         static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
-        u64::try_from(START.elapsed().as_nanos()).expect("less than 584 years")
+        nanos(START.elapsed())
     }
+
+    /// Calls `read`, and reads the reference afterwards. Repeats both if they took more than 1 us:
+    /// then the thread was probably interrupted, and the two times don't belong together. A slow
+    /// clock of the OS takes that long each time, and is accepted in the end.
+    fn beside<T>(&self, read: impl Fn() -> T) -> (T, u64) {
+        let mut attempts = 0..100;
+        loop {
+            let before = self.now();
+            let value = read();
+            let after = self.now();
+            if after - before < 1000 || attempts.next().is_none() {
+                return (value, after);
+            }
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).expect("less than 584 years")
 }
 
 pub fn with_clock<T>(clock: &Clock, body: impl FnOnce() -> T) -> T {
