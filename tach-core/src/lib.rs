@@ -20,8 +20,9 @@
 //! - **True.** A counter whose rate is measured once drifts from the OS's clock for as long as the
 //!   process runs. Here reads compare the two every 50 ms of use, so conversions follow NTP,
 //!   suspends and steps.
-//! - **Safe.** The counter is used only where the kernel itself trusts it. If the kernel changes
-//!   its mind, or the counter fails, ticks continue from the OS's clock.
+//! - **Safe.** The counter is used only where the kernel itself trusts it, or, where the kernel
+//!   can't be asked, the CPU calls it invariant. If the kernel changes its mind, or the counter
+//!   fails, ticks continue from the OS's clock.
 //! - **In order.** [`MonotonicInstant`] never goes back between threads, and needs no shared write
 //!   on a trusted counter.
 //!
@@ -71,9 +72,10 @@
 //!   as the OS's clock.
 //! - A tick was stored, or sent to another process. Ticks mean something only in the process that
 //!   read them: store a [`UnixTime`].
-//! - On Linux, a tick can't represent a time before the counter started, about when the machine
-//!   did. So `checked_sub` returns `None` there and `-` panics, as std's does on macOS and Windows.
-//!   In the other direction, a counter of 3 GHz reaches 190 years.
+//! - A counter of 3 GHz reaches 97 years from the machine's start, in both directions. Further away,
+//!   `checked_add` and `checked_sub` return `None`, and `+` and `-` panic.
+//! - Two CPUs' counters differ without any sign, which no kernel that trusts them notices either:
+//!   enforce the order.
 //! - A process that never reads the time learns of a step only at its next read: `Recalibrator`
 //!   (feature `recalibrator`) or [`sync`].
 //!
@@ -109,8 +111,8 @@
 //!
 //! # Source of the ticks
 //!
-//! The counter is used only if the kernel itself trusts it. [`status()`] reports the choice and
-//! its reason. A frequency that the CPU declares is a first guess, which the first samples must
+//! The counter is used only if the kernel itself trusts it or, where the kernel's files can't be
+//! read (a sandbox), if the CPU calls it invariant. [`status()`] reports the choice and its reason. A frequency that the CPU declares is a first guess, which the first samples must
 //! confirm. From then on the rate is measured.
 //!
 //! Three settings override the choice: `TACH_SOURCE=os` (or `counter`) in the environment, a call

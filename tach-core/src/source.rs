@@ -69,7 +69,8 @@ pub enum Order {
     /// The read waits for earlier loads, and the kernel trusts the counter on all CPUs. Threads
     /// share nothing.
     OrderedRead,
-    /// Every read raises a maximum that all threads share. `TACH_ORDER=enforced` and
+    /// Every read raises a maximum that all threads share: where the kernel's verdict is unknown,
+    /// after a failure of the counter, a suspend or a restore, and where `TACH_ORDER=enforced` or
     /// [`enforce_order`](crate::enforce_order) request it.
     Enforced,
     /// The OS clock keeps the order.

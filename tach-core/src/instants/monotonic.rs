@@ -14,6 +14,10 @@ use crate::system;
 /// The order also holds when the counter fails in between and ticks continue from another clock,
 /// provided that no two CPUs' counters were more than 0.1 ms apart until the failure was found.
 ///
+/// *Not* promised: the order between two CPUs whose counters differ without any sign, while the
+/// kernel trusts them. `std::time::Instant` promises no more there. After a suspend or a restore
+/// that is found, the order is enforced.
+///
 /// # Cost
 ///
 /// If the kernel trusts the counter on all CPUs: a read that waits for earlier loads, and no write

@@ -100,6 +100,31 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         (version == id).then_some(words)
     }
 
+    /// Returns the id and the first words of the record `from` and of those before it, to the first
+    /// one whose slot has been reused. The first word of a piece is the id of the record before.
+    #[inline]
+    pub(crate) fn back_from<const N: usize>(
+        &self,
+        from: Id,
+    ) -> impl Iterator<Item = (Id, [u64; N])> {
+        let (mut id, mut index) = (from, slot_index(from));
+        core::iter::from_fn(move || {
+            if id == 0 {
+                return None;
+            }
+            // Nearly every record is in the slot before its successor's. A CPU that predicts this
+            // loads the words of one record before it has those of the other.
+            let found = match self.slots.get(index)?.piece.read() {
+                Some((version, words)) if version == id => Some(words),
+                _ => self.read(id),
+            };
+            let item = (id, found?);
+            id = item.1[0];
+            index = if index == 0 { SLOTS - 1 } else { index - 1 };
+            Some(item)
+        })
+    }
+
     /// Returns the tick up to which the record with this knee may be used, or `None` if its slot
     /// has been reused.
     #[inline(never)]
@@ -315,6 +340,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_walk_leads_from_record_to_record_wherever_they_are() {
+        let history = History::<8, 2, 1, 4>::new();
+        let mut ids = vec![0];
+        // The records whose slots are not beside their predecessors' come after stopped writers.
+        for (generation, stalled) in [(1, 0), (2, 2), (3, 5), (4, 6)] {
+            history.stall(stalled);
+            let after = history.head();
+            history.publish(after, &[after, generation], &[0]).expect("there is room");
+            ids.push(history.head());
+        }
+        let walk = |from| history.back_from::<2>(from).map(|(id, _)| id).collect::<Vec<_>>();
+        let mut expected: Vec<_> = ids[1..].iter().rev().copied().collect();
+        assert_eq!(walk(ids[4]), expected);
+        assert!(expected.windows(2).any(|pair| slot_index(pair[0]) != slot_index(pair[1]) + 1));
+        // A record whose slot was reused ends the walk.
+        history.give_up(ids[2]);
+        assert!(history.slots[slot_index(ids[2])].piece.try_write(ids[4] + 256, &[0, 0]));
+        expected.truncate(2);
+        assert_eq!(walk(ids[4]), expected);
+        assert!(walk(0).is_empty());
     }
 
     #[test]

@@ -21,16 +21,30 @@ pub(crate) fn between(earlier: u64, later: u64) -> Duration {
 /// Returns the time from `earlier` to now.
 #[inline]
 pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
-    if R::is_instruction() {
-        if let Some(ns) = MONOTONIC.current().ns_since(earlier, R::instruction()) {
-            return duration(ns);
-        }
+    if !R::is_instruction() {
+        return elapsed_otherwise::<R>(earlier);
     }
-    elapsed_otherwise::<R>(earlier)
+    let now = R::instruction();
+    match MONOTONIC.current().ns_since(earlier, now) {
+        Some(ns) => duration(ns),
+        None => elapsed_since_long::<R>(earlier, now),
+    }
 }
 
-/// Returns the time from `earlier` to a read by other means. Outlined, so that [`elapsed`] contains
-/// no call between the loads of the line and the instruction, and saves no registers.
+/// Returns the time from `earlier`, which may be on another line, to `now`, which was just read.
+/// Outlined, so that [`elapsed`] contains no call between the loads of the line and the
+/// instruction, and saves no registers.
+#[cold]
+#[inline(never)]
+fn elapsed_since_long<R: Read>(earlier: u64, now: u64) -> Duration {
+    if MONOTONIC.current().expects(now) {
+        between(earlier, now)
+    } else {
+        elapsed_otherwise::<R>(earlier)
+    }
+}
+
+/// Returns the time from `earlier` to a read by other means.
 #[cold]
 #[inline(never)]
 fn elapsed_otherwise<R: Read>(earlier: u64) -> Duration {

@@ -65,6 +65,9 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
+        if let Some(ns) = self.recent_ns_at(tick) {
+            return ns;
+        }
         self.settle(|answers| self.try_ns_at(tick, self.clocks, answers))
     }
 
@@ -86,6 +89,9 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
+        if let Some(ns) = self.recent_ns_between(earlier, later) {
+            return ns;
+        }
         self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
     }
 

@@ -7,6 +7,7 @@ use tach_core::epoch;
 use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
 use crate::linux::machine::{self, SECOND};
+use crate::linux::mode::Mode;
 use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
@@ -17,6 +18,10 @@ const BAR_NS: u64 = 1_000_000;
 const ACROSS_NS: u64 = 10_000_000;
 const FOUND: Duration = Duration::from_millis(101);
 
+/// The modes in which no counter is read, and one in which the first look comes so soon after the
+/// change that it looks like a shift. A second look mends the rate, and counts nothing.
+const NOT_COUNTED: &[Mode] = &[Mode::Moved, Mode::Replaced, Mode::Os];
+
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let each = [1.1, 0.9].into_iter().flat_map(|speed| Reads::ALL.map(|reads| (speed, reads)));
     let scenario = |(speed, reads): (f64, Reads)| {
@@ -25,7 +30,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             move |report| migration::<Tach>(speed, reads, report),
             move |report| migration::<Anchored>(speed, reads, report),
         )
-        .except(BY_OS_CLOCK)
+        .except(if speed > 1.0 { NOT_COUNTED } else { BY_OS_CLOCK })
     };
     each.map(scenario).collect()
 }
