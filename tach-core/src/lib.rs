@@ -72,8 +72,8 @@
 //!   as the OS's clock.
 //! - A tick was stored, or sent to another process. Ticks mean something only in the process that
 //!   read them: store a [`UnixTime`].
-//! - A counter of 3 GHz reaches 97 years from the machine's start, in both directions. Further away,
-//!   `checked_add` and `checked_sub` return `None`, and `+` and `-` panic.
+//! - A counter of 3 GHz reaches 97 years from the machine's start, in both directions. Further
+//!   away, `checked_add` and `checked_sub` return `None`, and `+` and `-` panic.
 //! - Two CPUs' counters differ without any sign, which no kernel that trusts them notices either:
 //!   enforce the order.
 //! - A process that never reads the time learns of a step only at its next read: `Recalibrator`
@@ -112,8 +112,9 @@
 //! # Source of the ticks
 //!
 //! The counter is used only if the kernel itself trusts it or, where the kernel's files can't be
-//! read (a sandbox), if the CPU calls it invariant. [`status()`] reports the choice and its reason. A frequency that the CPU declares is a first guess, which the first samples must
-//! confirm. From then on the rate is measured.
+//! read (a sandbox), if the CPU calls it invariant. [`status()`] reports the choice and its reason.
+//! A frequency that the CPU declares is a first guess, which the first samples must confirm. From
+//! then on the rate is measured.
 //!
 //! Three settings override the choice: `TACH_SOURCE=os` (or `counter`) in the environment, a call
 //! of [`force_source`] before the first read, or a build with `--cfg tach_source="os"`. With

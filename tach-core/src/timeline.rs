@@ -212,8 +212,8 @@ impl Timeline {
         Ok(record.map(|record| (record.estimate.rate, record.estimate.rate_error_ppb)))
     }
 
-    /// Returns the line that holds `tick`, from a record that is made now if necessary. Ticks before
-    /// zero are on the first line.
+    /// Returns the line that holds `tick`, from a record that is made now if necessary. Ticks
+    /// before zero are on the first line.
     #[cold]
     #[inline(never)]
     fn find(&self, tick: u64, clocks: &dyn ClockPair, answers: &Answers) -> Result<Line, Question> {

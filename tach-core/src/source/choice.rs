@@ -250,8 +250,8 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
 }
 
 /// A counter that has this value at the start is not read: ticks are signed numbers, and it could
-/// pass the greatest one. A counter of 3 GHz takes 48 years from zero to here, and as many from here
-/// to there. (A hypervisor may start it anywhere.)
+/// pass the greatest one. A counter of 3 GHz takes 48 years from zero to here, and as many from
+/// here to there. (A hypervisor may start it anywhere.)
 const LAST_START: u64 = 1 << 62;
 
 /// Makes the choice and returns `true`, unless another thread has made it or added a request

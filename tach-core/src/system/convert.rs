@@ -149,7 +149,8 @@ fn clock_ns_after_sleep() -> Option<u64> {
         return None;
     }
     let ns = os::realtime_ns();
-    // ORDERING: Relaxed: the value publishes nothing. Threads that look at the same time do no harm.
+    // ORDERING: Relaxed: the value publishes nothing. Threads that look at the same time do no
+    // harm.
     if ns.wrapping_sub(LOOKED_NS.0.load(Ordering::Relaxed)) >= LOOK_NS {
         LOOKED_NS.0.store(ns, Ordering::Relaxed);
         REALTIME.sync();
