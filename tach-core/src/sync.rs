@@ -47,22 +47,3 @@ cfg_if::cfg_if! {
     }
 }
 pub(crate) use {array_of, const_fn};
-
-/// A value alone on its cache lines.
-///
-/// 128 bytes, since x86's adjacent-line prefetcher fetches lines in pairs, and Apple's cores have
-/// lines of that size.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Padded<T>(pub(crate) T);
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn padded_values_share_no_lines() {
-        assert_eq!((align_of::<Padded<u8>>(), size_of::<Padded<u8>>()), (128, 128));
-        assert_eq!((align_of::<Padded<[u8; 129]>>(), size_of::<Padded<[u8; 129]>>()), (128, 256));
-    }
-}

@@ -26,6 +26,8 @@ mod question;
 mod record;
 mod thinning;
 
+use crossbeam_utils::CachePadded;
+
 use self::current::Current;
 use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
@@ -36,7 +38,7 @@ use self::record::KNOWLEDGE_WORDS;
 pub(crate) use self::record::{LOOK_NS, MAX_SKEW_NS, Record};
 use crate::line::{FAST_NS, Line, Rate, shifted_tick, unshifted_ns};
 use crate::sample::{ClockPair, CounterFailure, Sample};
-use crate::sync::{AtomicBool, Full, History, Id, Ordering, Padded, Reach};
+use crate::sync::{AtomicBool, Full, History, Id, Ordering, Reach};
 
 /// The number of records in memory. In a calm, busy process each covers four seconds, so the ticks
 /// of the last minute convert by the records that first converted them. In an idle process a record
@@ -62,7 +64,7 @@ pub(crate) struct Expected {
 #[derive(Debug)]
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
-    current: Padded<Current>,
+    current: CachePadded<Current>,
     /// Whether the timeline waits for an OS clock that is set back, instead of going back with it.
     waits_for_clock: AtomicBool,
     /// Whether an event was counted that no caller has seen yet.
@@ -74,7 +76,7 @@ impl Timeline {
     /// Creates a timeline of zeros only, so that the statics take no room in the program's file.
     pub(crate) const fn new() -> Self {
         Self {
-            current: Padded(Current::new()),
+            current: CachePadded::new(Current::new()),
             waits_for_clock: AtomicBool::new(false),
             counted_event: AtomicBool::new(false),
             history: History::new(),
@@ -120,7 +122,7 @@ impl Timeline {
     /// needs no look.
     #[inline]
     pub(crate) fn current(&self) -> &Current {
-        &self.current.0
+        &self.current
     }
 
     /// Returns the time at `tick`, by any line.

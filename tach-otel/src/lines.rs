@@ -7,6 +7,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crossbeam_utils::CachePadded;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
 use tach_core::{Clock, Instant};
@@ -17,7 +18,8 @@ use crate::table::{Entry, Table};
 /// How long children follow their parents after a step: as long as requests last.
 pub(crate) const FOLLOWED_NS: u64 = 10_000_000_000;
 
-static SYSTEM: State = State::new(Instant::from_ticks(0));
+/// Padded, because each span reads it: a write next to it would cost each span.
+static SYSTEM: CachePadded<State> = CachePadded::new(State::new(Instant::from_ticks(0)));
 
 /// The lines of a clock.
 #[derive(Debug, Clone, Copy)]
@@ -32,11 +34,11 @@ impl Lines {
     /// Creates lines for `clock`, apart from the system's. Leaks them, because an
     /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
     pub(crate) fn new(clock: &impl Clock) -> Self {
-        Self(Box::leak(Box::new(State::new(clock.now()))))
+        Self(Box::leak(Box::new(CachePadded::new(State::new(clock.now())))))
     }
 
     pub(crate) fn is_system(self) -> bool {
-        ptr::eq(self.0, &raw const SYSTEM)
+        ptr::eq(self.0, &raw const *SYSTEM)
     }
 }
 
@@ -54,7 +56,6 @@ impl Deref for Lines {
 /// Steps less than ten seconds apart are a series. Its first step decides how long children of
 /// spans that are not listed, and so are older, follow their parents.
 #[derive(Debug)]
-#[repr(align(64))] // Each span reads it, so that a write next to it would cost each span.
 pub(crate) struct State {
     origin: Instant,
     /// The line of spans that start now.

@@ -33,6 +33,7 @@ edition = "2024"
 
 [dependencies]
 cfg-if = "1"
+crossbeam-utils = { version = "0.8", default-features = false }
 loom = "0.7"
 
 [workspace]

@@ -10,6 +10,7 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant as StdInstant;
 
+use crossbeam_utils::CachePadded;
 use serde::Serialize;
 use tach_core::{Instant, OrderedInstant};
 
@@ -70,9 +71,8 @@ pub(crate) fn cores() -> usize {
     affinity::cores().map_or(0, |cores| cores.len())
 }
 
-/// The words that two threads exchange, alone on their cache lines.
+/// The words that two threads exchange.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 struct Shared {
     /// The number of the round that the first thread has begun.
     begun: AtomicU64,
@@ -84,7 +84,7 @@ struct Shared {
 
 /// Returns the offset of `other`, or `None` if no round succeeded.
 fn offset(first: usize, other: usize) -> Option<Offset> {
-    let shared = Shared::default();
+    let shared = CachePadded::new(Shared::default());
     let best = thread::scope(|scope| {
         scope.spawn(|| {
             if affinity::bind(other) {

@@ -9,6 +9,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant as StdInstant;
 
+use crossbeam_utils::CachePadded;
 use serde::Serialize;
 use tach_core::{Instant, MonotonicInstant, Order, OrderedInstant, Source, status};
 
@@ -141,19 +142,16 @@ fn in_ns(options: Options, since_base: impl Fn() -> Duration + Sync) -> Findings
     Findings { largest: Duration::from_nanos(largest), ..findings }
 }
 
-/// The last value that a thread published, alone on its cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Published(AtomicU64);
-
 /// Makes every thread load its neighbour's value, read the clock, compare and publish. Returns the
 /// findings, and the largest inversion in the clock's unit.
 fn look(options: Options, read: impl Fn() -> u64 + Sync) -> (Findings, u64) {
     const READS: u64 = 1000;
-    let published: Vec<_> = (0..options.threads).map(|_| Published::default()).collect();
+    // The last value that each thread published.
+    let published: Vec<_> =
+        (0..options.threads).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
     let (barrier, over) = (Barrier::new(options.threads + 1), AtomicBool::new(false));
     let run = |thread: usize| {
-        let (mine, theirs) = (&published[thread].0, &published[(thread + 1) % options.threads].0);
+        let (mine, theirs) = (&published[thread], &published[(thread + 1) % options.threads]);
         let (mut findings, mut largest) = (Findings::default(), 0);
         barrier.wait();
         // ORDERING: Relaxed. A thread may see the end late.

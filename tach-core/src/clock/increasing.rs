@@ -2,9 +2,11 @@
 
 use core::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use crate::clock::{Clock, SystemClock};
 use crate::instants::{Anchor, Instant, MonotonicInstant};
-use crate::sync::{Floor, Padded};
+use crate::sync::Floor;
 use crate::unix_time::UnixTime;
 
 /// A clock whose Unix time increases with every read, on any thread, so that timestamps can serve
@@ -46,7 +48,7 @@ use crate::unix_time::UnixTime;
 pub struct IncreasingClock<C = SystemClock> {
     clock: C,
     resolution_ns: u64,
-    floor: Padded<Floor>,
+    floor: CachePadded<Floor>,
 }
 
 impl<C> IncreasingClock<C> {
@@ -70,12 +72,12 @@ impl<C> IncreasingClock<C> {
         #[expect(clippy::cast_possible_truncation, reason = "not more than the greatest")]
         let resolution_ns = if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 };
         let resolution_ns = if resolution_ns == 0 { 1 } else { resolution_ns };
-        Self { clock, resolution_ns, floor: Padded(Floor::new()) }
+        Self { clock, resolution_ns, floor: CachePadded::new(Floor::new()) }
     }
 
     #[inline]
     fn increased(&self, time: UnixTime) -> UnixTime {
-        UnixTime::from_nanos(self.floor.0.rise(time.as_nanos(), self.resolution_ns))
+        UnixTime::from_nanos(self.floor.rise(time.as_nanos(), self.resolution_ns))
     }
 }
 

@@ -3,7 +3,8 @@
 use core::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::sync::Padded;
+use crossbeam_utils::CachePadded;
+
 use crate::sync::{Reading, Words};
 
 /// The published reading. It exists if and only if a refresher is registered.
@@ -12,7 +13,7 @@ use crate::sync::{Reading, Words};
 /// interrupted another thread's refresh.
 #[derive(Debug)]
 pub(super) struct Published {
-    words: Padded<Words>,
+    words: CachePadded<Words>,
     /// The number of registered refreshers. A thread that adds or removes the reading holds this
     /// lock.
     refreshers: Mutex<usize>,
@@ -20,33 +21,33 @@ pub(super) struct Published {
 
 impl Published {
     pub(super) const fn new() -> Self {
-        Self { words: Padded(Words::none()), refreshers: Mutex::new(0) }
+        Self { words: CachePadded::new(Words::none()), refreshers: Mutex::new(0) }
     }
 
     #[inline]
     pub(super) fn ticks(&self) -> Option<NonZeroU64> {
-        self.words.0.ticks()
+        self.words.ticks()
     }
 
     #[inline]
     pub(super) fn unix_ns(&self) -> Option<NonZeroU64> {
-        self.words.0.unix_ns()
+        self.words.unix_ns()
     }
 
     /// Returns the tick, and a Unix time that is not older.
     pub(super) fn reading(&self) -> Option<Reading> {
-        self.words.0.reading()
+        self.words.reading()
     }
 
     pub(super) fn refresh(&self, read: impl Fn() -> Reading) {
-        self.words.0.refresh(read);
+        self.words.refresh(read);
     }
 
     /// Adds a refresher, and publishes a reading.
     pub(super) fn register(&self, read: impl Fn() -> Reading) -> Registration<'_> {
         let mut refreshers = self.refreshers();
         if *refreshers == 0 {
-            self.words.0.set(read());
+            self.words.set(read());
         } else {
             self.refresh(read);
         }
@@ -56,7 +57,7 @@ impl Published {
 
     /// Forgets all refreshers, whose threads a forked child does not have. Async-signal-safe.
     pub(super) fn forget_refreshers(&self) {
-        self.words.0.clear();
+        self.words.clear();
         // Unless another thread held the lock during the fork: nobody can unlock it here.
         if let Ok(mut refreshers) = self.refreshers.try_lock() {
             *refreshers = 0;
@@ -78,7 +79,7 @@ impl Drop for Registration<'_> {
         let mut refreshers = self.0.refreshers();
         *refreshers -= 1;
         if *refreshers == 0 {
-            self.0.words.0.clear();
+            self.0.words.clear();
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The choice of the source, published as one word.
 
+use crossbeam_utils::CachePadded;
+
 use super::domain::{DOMAINS, WORDS, line_of, to_words};
 use super::request::{ORDER, SOURCE};
 use super::verdict::{Access, Mode, Verdict, Wish, decide, kernel_verdict, without_counter};
@@ -8,7 +10,6 @@ use crate::counter;
 use crate::error::Error;
 use crate::line::Line;
 use crate::os::{self, CLOCKSOURCE_BYTES, KernelView};
-use crate::sync::Padded;
 use crate::sync::Succession;
 
 /// The choice, as [`CHOICE`] holds it.
@@ -65,7 +66,7 @@ impl Chosen {
 /// The choice, as a [`Chosen`] word. Before it is made, the requests, as a [`Calls`] word, which
 /// reads as [`Mode::Undecided`]. The entries are the domains: the lines from readings to ticks once
 /// ticks have been moved or replaced.
-static CHOICE: Padded<Succession<WORDS, DOMAINS>> = Padded(Succession::new());
+static CHOICE: CachePadded<Succession<WORDS, DOMAINS>> = CachePadded::new(Succession::new());
 
 /// The requests of calls before the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,14 +100,14 @@ impl Calls {
 
     /// Returns the requests so far, or `None` once the choice is made.
     fn get() -> Option<Self> {
-        let word = CHOICE.0.word();
+        let word = CHOICE.word();
         (word >> Chosen::MODE_SHIFT == Mode::Undecided as u32).then(|| Self::from_word(word))
     }
 
     /// Adds a request and returns `true`, unless the choice has been made.
     fn add(call: impl Fn(Self) -> Self) -> bool {
         while let Some(calls) = Self::get() {
-            if CHOICE.0.change(calls.to_word(), call(calls).to_word()) {
+            if CHOICE.change(calls.to_word(), call(calls).to_word()) {
                 return true;
             }
         }
@@ -117,24 +118,24 @@ impl Calls {
 /// Returns whether a read is the counter's, by one load and one comparison.
 #[inline]
 pub(crate) fn reads_counter() -> bool {
-    CHOICE.0.word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
+    CHOICE.word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
 }
 
 /// Returns whether an ordered read is one instruction of a trusted counter, at the same cost.
 #[inline]
 pub(crate) fn reads_self_ordered_counter() -> bool {
-    CHOICE.0.word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
+    CHOICE.word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
 }
 
 /// Returns whether strict order is enforced on a counter that was not moved.
 #[inline]
 pub(crate) fn enforces_counter() -> bool {
-    CHOICE.0.word() >> Chosen::MODE_SHIFT == Mode::Enforced as u32
+    CHOICE.word() >> Chosen::MODE_SHIFT == Mode::Enforced as u32
 }
 
 /// Returns the current choice: [`Mode::Undecided`] before [`choose`].
 fn chosen() -> Chosen {
-    Chosen::from_word(CHOICE.0.word_with_entries())
+    Chosen::from_word(CHOICE.word_with_entries())
 }
 
 pub(crate) fn mode() -> Mode {
@@ -150,7 +151,7 @@ pub(crate) fn moves() -> u8 {
 #[cold]
 #[inline(never)]
 pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
-    let domain = CHOICE.0.entry(usize::from(chosen.domain).wrapping_sub(1));
+    let domain = CHOICE.entry(usize::from(chosen.domain).wrapping_sub(1));
     domain.map_or(raw, |words| line_of(words).ns_at(raw))
 }
 
@@ -160,7 +161,7 @@ pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
     #[expect(clippy::cast_possible_truncation, reason = "less than DOMAINS")]
     let next = |index| Chosen { verdict, moves: seen.moves + 1, domain: index as u8 + 1, ..seen };
     let domain_at = |index| to_words(line, next(index).to_word());
-    CHOICE.0.replace(seen.to_word(), usize::from(seen.domain), domain_at);
+    CHOICE.replace(seen.to_word(), usize::from(seen.domain), domain_at);
 }
 
 /// Enforces strict order from now on, where an ordered read kept it.
@@ -268,7 +269,7 @@ fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
         moves: 0,
         domain: 0,
     };
-    if !CHOICE.0.change(calls.to_word(), chosen.to_word()) {
+    if !CHOICE.change(calls.to_word(), chosen.to_word()) {
         return false;
     }
     if chosen.source_ignored {

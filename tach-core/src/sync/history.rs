@@ -9,9 +9,11 @@
 //! A slot's mark says whether its record is kept. A record that lost its race was never kept, so
 //! its slot is still free. A record that is given up is marked so, and readers skip it.
 
+use crossbeam_utils::CachePadded;
+
 use super::horizon::{Horizon, Reach};
 use crate::sync::Versioned;
-use crate::sync::{AtomicU64, Ordering, Padded, array_of, const_fn};
+use crate::sync::{AtomicU64, Ordering, array_of, const_fn};
 
 /// A record's id: its generation, then its slot's index. It rises with every record.
 pub(crate) type Id = u64;
@@ -30,7 +32,7 @@ pub(crate) struct History<
     const NEWEST: usize,
 > {
     /// The id of the newest record; 0 before the first.
-    head: Padded<AtomicU64>,
+    head: CachePadded<AtomicU64>,
     /// A record's knowledge is at its slot's index modulo `NEWEST`. It lies beside the first slots,
     /// so that a process's first records touch few pages.
     knowledge: [Versioned<KNOWLEDGE>; NEWEST],
@@ -62,7 +64,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         pub(crate) const fn new() -> Self {
             const { assert!(SLOTS <= 1 << SLOT_BITS) };
             Self {
-                head: Padded(AtomicU64::new(0)),
+                head: CachePadded::new(AtomicU64::new(0)),
                 knowledge: array_of![Versioned::new(); NEWEST],
                 slots: array_of![Slot::new(); SLOTS],
             }
@@ -73,7 +75,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
     pub(crate) fn head(&self) -> Id {
         // ORDERING: Acquire, pairs with the Release in `publish`: a thread that sees an id finds
         // its record.
-        self.head.0.load(Ordering::Acquire)
+        self.head.load(Ordering::Acquire)
     }
 
     /// Returns the newest record's id, piece and knowledge, or `None` before the first record.
@@ -181,7 +183,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             slot.set_note(0);
             // ORDERING: Release, pairs with the Acquire in `head`: publishes the record, and the
             // mark that keeps its predecessor. Relaxed on failure: the caller reads the head again.
-            let _ = self.head.0.compare_exchange(after, id, Ordering::Release, Ordering::Relaxed);
+            let _ = self.head.compare_exchange(after, id, Ordering::Release, Ordering::Relaxed);
             return Ok(());
         }
         if self.head() == after { Err(full) } else { Ok(()) }

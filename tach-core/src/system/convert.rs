@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crossbeam_utils::CachePadded;
+
 use super::disciplined::Disciplined;
 use super::raw::{in_force, tick_by};
 use super::read::{Bare, Read, ticks};
@@ -9,7 +11,7 @@ use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
 use crate::line::{shifted_ns, unshifted_tick};
 use crate::os;
-use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::sync::{AtomicU64, Ordering};
 use crate::timeline::LOOK_NS;
 
 /// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
@@ -151,15 +153,15 @@ fn clock_ns_after_sleep() -> Option<u64> {
     let ns = os::realtime_ns();
     // ORDERING: Relaxed: the value publishes nothing. Threads that look at the same time do no
     // harm.
-    if ns.wrapping_sub(LOOKED_NS.0.load(Ordering::Relaxed)) >= LOOK_NS {
-        LOOKED_NS.0.store(ns, Ordering::Relaxed);
+    if ns.wrapping_sub(LOOKED_NS.load(Ordering::Relaxed)) >= LOOK_NS {
+        LOOKED_NS.store(ns, Ordering::Relaxed);
         REALTIME.sync();
     }
     Some(ns)
 }
 
 /// The real-time clock at the last look of [`clock_ns_after_sleep`].
-static LOOKED_NS: Padded<AtomicU64> = Padded(AtomicU64::new(0));
+static LOOKED_NS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 
 /// Returns the Unix time of a read by other means. Outlined for the same reason as
 /// [`elapsed_otherwise`].
@@ -191,15 +193,15 @@ pub(crate) fn uptime_at(tick: u64) -> Duration {
 /// Returns the OS's monotonic clock at the first use of tach.
 #[inline]
 fn origin_ns() -> u64 {
-    static ORIGIN_NS: Padded<AtomicU64> = Padded(AtomicU64::new(u64::MAX));
+    static ORIGIN_NS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(u64::MAX));
     // ORDERING: Relaxed: the value publishes nothing else, and every thread stores the same value.
-    let known = ORIGIN_NS.0.load(Ordering::Relaxed);
+    let known = ORIGIN_NS.load(Ordering::Relaxed);
     if known != u64::MAX {
         return known;
     }
     let origin_ns = started().origin_ns().unwrap_or(0);
     // ORDERING: Relaxed: see the load.
-    ORIGIN_NS.0.store(origin_ns, Ordering::Relaxed);
+    ORIGIN_NS.store(origin_ns, Ordering::Relaxed);
     origin_ns
 }
 

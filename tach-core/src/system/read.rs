@@ -1,13 +1,15 @@
 //! The four reads of the clock, each one instruction where that suffices.
 
+use crossbeam_utils::CachePadded;
+
 use super::MONOTONIC;
 use super::raw::{ordered, tick_by};
 use crate::counter;
 use crate::source::{self, Order};
-use crate::sync::{Maximum, Padded};
+use crate::sync::Maximum;
 
 /// The highest tick that an enforced read has returned.
-static LAST: Padded<Maximum> = Padded(Maximum::new());
+static LAST: CachePadded<Maximum> = CachePadded::new(Maximum::new());
 
 /// A way to read the clock: one instruction where that suffices, decided by one comparison.
 pub(crate) trait Read {
@@ -82,7 +84,7 @@ impl Read for Strict {
         if source::enforces_counter() {
             let tick = counter::ticks();
             if MONOTONIC.current().expects(tick) {
-                return LAST.0.raise(tick);
+                return LAST.raise(tick);
             }
         }
         strict_elsewhere()
@@ -134,14 +136,14 @@ fn strict_elsewhere() -> u64 {
         Order::OrderedRead | Order::OsClock => ordered(chosen),
     });
     match source::mode().order() {
-        Order::Enforced => LAST.0.raise(tick),
+        Order::Enforced => LAST.raise(tick),
         Order::OrderedRead | Order::OsClock => tick,
     }
 }
 
 /// Returns the highest tick that an enforced read has returned; 0 if there was none.
 pub(super) fn last() -> u64 {
-    LAST.0.get()
+    LAST.get()
 }
 
 #[cfg(test)]

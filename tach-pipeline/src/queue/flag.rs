@@ -8,6 +8,10 @@ use core::sync::atomic::{AtomicBool, Ordering, compiler_fence as fence};
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
+use crossbeam_utils::CachePadded;
+
+const ROOM: usize = size_of::<CachePadded<AtomicBool>>() - size_of::<AtomicBool>();
+
 /// Set by the back end if the queue was empty for a while. The thread finds it set when it has
 /// pushed a record, and wakes the back end.
 ///
@@ -17,17 +21,17 @@ use loom::sync::atomic::{AtomicBool, Ordering, fence};
 /// there, so that the call itself has a fence for the compiler alone.
 ///
 /// Each call reads the flag, so it shares no cache line with the parts of a queue that the back end
-/// changes, which follow: x86 prefetches lines in pairs, and Apple's have 128 bytes. (Room after it
-/// takes less memory than an alignment, for which an allocator cuts its blocks.)
+/// changes, which follow. (Room as large as `CachePadded` takes less memory than its alignment, for
+/// which an allocator cuts its blocks.)
 #[repr(C)]
 pub(super) struct Flag {
     is_asleep: AtomicBool,
-    _room: [u8; 127],
+    _room: [u8; ROOM],
 }
 
 impl Flag {
     pub(super) fn asleep() -> Self {
-        Self { is_asleep: AtomicBool::new(true), _room: [0; 127] }
+        Self { is_asleep: AtomicBool::new(true), _room: [0; ROOM] }
     }
 
     /// Returns whether the flag is set. Asked after a record was pushed.

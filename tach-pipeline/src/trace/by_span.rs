@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crossbeam_utils::CachePadded;
+
 /// Threads seldom meet in one of so many parts.
 const PARTS: u64 = 16;
 
@@ -14,13 +16,12 @@ const PARTS: u64 = 16;
 /// A value that is replaced or removed is dropped after the lock is released, since its destructor
 /// may be the user's code.
 pub(crate) struct BySpan<V> {
-    parts: Box<[Part<V>]>,
+    parts: Box<[CachePadded<Part<V>>]>,
     /// The process whose threads hold the locks.
     process: u32,
 }
 
 /// The values of the spans whose ids have a remainder in common. The ids are random.
-#[repr(align(64))]
 struct Part<V> {
     values: Mutex<HashMap<u64, V>>,
     count: AtomicUsize,
@@ -28,7 +29,8 @@ struct Part<V> {
 
 impl<V: Clone> BySpan<V> {
     pub(super) fn new() -> Self {
-        let part = |_| Part { values: Mutex::default(), count: AtomicUsize::new(0) };
+        let part =
+            |_| CachePadded::new(Part { values: Mutex::default(), count: AtomicUsize::new(0) });
         Self { parts: (0..PARTS).map(part).collect(), process: process::id() }
     }
 
@@ -140,7 +142,7 @@ mod tests {
         struct Reentrant<'a>(&'a BySpan<Option<Reentrant<'a>>>);
         impl Drop for Reentrant<'_> {
             fn drop(&mut self) {
-                let is_free = |part: &Part<_>| part.values.try_lock().is_ok();
+                let is_free = |part: &CachePadded<Part<_>>| part.values.try_lock().is_ok();
                 assert!(self.0.parts.iter().all(is_free), "it would wait for itself");
             }
         }

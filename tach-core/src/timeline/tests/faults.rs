@@ -3,6 +3,8 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
+use crossbeam_utils::CachePadded;
+
 use super::simulation::{Driven, Driver, Machine, NS_PER_S, timeline};
 use crate::system::Witness;
 use crate::timeline::*;
@@ -355,10 +357,10 @@ fn a_suspend_stretches_the_gap_only() {
 /// written.
 #[test]
 fn the_line_in_use_shares_no_cache_line() {
-    let lines = |offset| offset / 128;
+    let lines = |offset| offset / align_of::<CachePadded<u8>>();
     let current = core::mem::offset_of!(Timeline, current);
     let last = current + size_of::<Current>() - 1;
-    assert_eq!(align_of::<Timeline>(), 128);
+    assert_eq!(align_of::<Timeline>(), align_of::<CachePadded<u8>>());
     for other in
         [core::mem::offset_of!(Timeline, waits_for_clock), core::mem::offset_of!(Timeline, history)]
     {

@@ -8,6 +8,8 @@ use core::{ptr, slice};
 // `cargo xtask loom` compiles the ring alone.
 #[cfg(not(all(test, loom)))]
 use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(all(test, loom)))]
+use crossbeam_utils::CachePadded;
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(all(test, loom)))]
@@ -16,10 +18,9 @@ use memmap2::{MmapMut, MmapRaw};
 /// The bytes of a word. All lengths are whole words.
 pub(crate) const WORD: usize = size_of::<u64>();
 
-/// Each of the two counts has its own cache lines: x86 prefetches lines in pairs, and Apple's have
-/// 128 bytes.
+/// The words of the cache lines that each of the two counts has for itself.
 #[cfg(not(all(test, loom)))]
-const LINES: usize = 128 / WORD;
+const LINES: usize = size_of::<CachePadded<Word>>() / WORD;
 #[cfg(all(test, loom))]
 const LINES: usize = 1;
 /// The words before those of the ring.
