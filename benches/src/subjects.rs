@@ -139,7 +139,7 @@ fn upkeep() -> Group {
     let subjects = vec![
         subject!("tach sync", tach_core::sync()),
         subject!("tach now_with_uncertainty", UnixTime::now_with_uncertainty()),
-        subject!("tach epoch", tach_core::epoch()),
+        subject!("tach disruptions", tach_core::disruptions()),
         subject!("tach status", tach_core::status()),
     ];
     Group { name: "upkeep", subjects }

@@ -7,7 +7,7 @@ use std::time::Instant as StdInstant;
 
 use clap::Args;
 use serde::Serialize;
-use tach_core::{Status, UnixTime, epoch, status, sync};
+use tach_core::{Status, UnixTime, disruptions, status, sync};
 
 use crate::measure::{as_f64, nanos};
 use crate::output::{Ns, Output, faint, warning};
@@ -32,8 +32,8 @@ pub(crate) struct Options {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct State {
     time: String,
-    /// Changes when Unix times before and after can't be compared.
-    epoch: u64,
+    /// If this changes, Unix times before and after can't be compared.
+    disruptions: u64,
     source: &'static str,
     reason: &'static str,
     frequency_hz: Option<u64>,
@@ -71,14 +71,14 @@ impl State {
         // A conversion and a sample, so that an idle process notices events, too.
         let time = UnixTime::now();
         sync();
-        Self::new(time, epoch(), &status())
+        Self::new(time, disruptions(), &status())
     }
 
-    fn new(time: UnixTime, epoch: u64, status: &Status) -> Self {
+    fn new(time: UnixTime, disruptions: u64, status: &Status) -> Self {
         let (real, monotonic) = (status.realtime, status.monotonic);
         Self {
             time: format!("{time:.3}"),
-            epoch,
+            disruptions,
             source: status.source.as_str(),
             reason: status.reason.as_str(),
             frequency_hz: status.frequency_hz,
@@ -117,9 +117,9 @@ impl State {
         ];
         let mut events: Vec<_> =
             changed.into_iter().filter_map(|(code, is_so)| is_so.then_some(code)).collect();
-        // Most of these events begin an epoch.
-        if events.is_empty() && self.epoch != earlier.epoch {
-            events.push("epoch");
+        // Most of these events are disruptions.
+        if events.is_empty() && self.disruptions != earlier.disruptions {
+            events.push("disruption");
         }
         events
     }
@@ -170,8 +170,8 @@ impl State {
             self.counts;
         format!(
             "source {} ±{bound}, steps +{forward_steps} -{backward_steps}, slews {rate_changes}, \
-             suspends {suspends}, restores {restores}, epoch {}",
-            self.source, self.epoch
+             suspends {suspends}, restores {restores}, disruptions {}",
+            self.source, self.disruptions
         )
     }
 }
@@ -189,7 +189,7 @@ mod tests {
             change(&mut state);
             state.events_since(&calm)
         };
-        assert_eq!(with(|state| state.epoch += 1), ["epoch"]);
+        assert_eq!(with(|state| state.disruptions += 1), ["disruption"]);
         assert_eq!(with(|state| state.reason = "none"), ["source"]);
         assert_eq!(with(|state| state.counts.forward_steps += 1), ["step-forward"]);
         assert_eq!(with(|state| state.counts.backward_steps += 1), ["step-back"]);
@@ -209,7 +209,7 @@ mod tests {
         // Times, bounds and frequencies change all the time.
         assert_eq!(with(|state| state.uncertainty_ns = Some(7)), [""; 0]);
         let both = with(|state| {
-            state.epoch += 1;
+            state.disruptions += 1;
             state.counts.suspends += 1;
         });
         assert_eq!(both, ["suspend"]);

@@ -227,7 +227,7 @@ pub use crate::os::KernelClock;
 pub use crate::os::trust_environment;
 pub use crate::source::{Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
-pub use crate::system::{enforce_order, epoch, force_source, set_backward_step, sync};
+pub use crate::system::{disruptions, enforce_order, force_source, set_backward_step, sync};
 #[cfg(feature = "thread-cpu")]
 pub use crate::thread_cpu::ThreadCpuInstant;
 pub use crate::timeline::BackwardStep;

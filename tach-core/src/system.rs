@@ -25,7 +25,7 @@ use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 #[cfg(test)]
 pub(crate) use self::settle::{Witness, settle};
-pub use self::upkeep::{enforce_order, epoch, force_source, set_backward_step, sync};
+pub use self::upkeep::{disruptions, enforce_order, force_source, set_backward_step, sync};
 use crate::counter;
 use crate::line::{Line, Rate, shifted_tick};
 use crate::os;

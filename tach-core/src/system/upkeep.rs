@@ -73,7 +73,7 @@ pub fn set_backward_step(backward: BackwardStep) {
 ///
 /// No process needs to call it: reads and conversions sample the clocks every 50 ms of use, and an
 /// idle process finds a disruption at its next read. This call finds it at once.
-/// [`status`](crate::status()) and [`epoch`] report the findings.
+/// [`status`](crate::status()) and [`disruptions`] report the findings.
 ///
 /// Only three things find a counter that stands still: this call, the `Recalibrator`, and an
 /// interval of zero ticks between two reads. Only this call and the `Recalibrator` ask the
@@ -90,9 +90,9 @@ pub fn set_backward_step(backward: BackwardStep) {
 /// # Examples
 ///
 /// ```
-/// let before = tach_core::epoch();
+/// let before = tach_core::disruptions();
 /// tach_core::sync();
-/// if tach_core::epoch() != before {
+/// if tach_core::disruptions() != before {
 ///     eprintln!("something happened to the clock: {}", tach_core::status());
 /// }
 /// ```
@@ -111,12 +111,12 @@ pub fn sync() {
 /// # Examples
 ///
 /// ```
-/// let epoch = tach_core::epoch();
+/// let before = tach_core::disruptions();
 /// // ... compare two timestamps of different hosts, or measure for an hour ...
-/// let undisturbed = tach_core::epoch() == epoch;
+/// let undisturbed = tach_core::disruptions() == before;
 /// ```
 #[must_use]
-pub fn epoch() -> u64 {
+pub fn disruptions() -> u64 {
     let events = |timeline: &Timeline| timeline.newest().map_or(0, |record| record.counts.events());
     [events(&MONOTONIC), events(&REALTIME), HOST.events(), source::moves().into()].iter().sum()
 }

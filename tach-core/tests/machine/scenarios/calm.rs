@@ -1,6 +1,6 @@
 //! Nothing happens: the clock is right, its bounds are narrow, and it opens no file.
 
-use tach_core::epoch;
+use tach_core::disruptions;
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -30,12 +30,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 fn calm<S: Subject>(reads: Reads, report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(reads);
-    let (calls, events) = (Calls::now(), epoch());
+    let (calls, events) = (Calls::now(), disruptions());
     let figures = watch.busy(60 * SECOND);
     report.at_most_ns("unix time off", figures.unix_ns, BAR_NS);
     report.at_most_ns("elapsed off", figures.elapsed_ns, BAR_NS);
     report.at_most_ns("widest bound", figures.widest_ns, BAR_NS);
-    report.at_most("events counted", epoch() - events, 0);
+    report.at_most("events counted", disruptions() - events, 0);
     figures.check_claims("calm", report);
     if reads == Reads::Plain {
         calls.check_none_since(report);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::fs::File;
 
-use tach_core::{Source, epoch, status, sync};
+use tach_core::{Source, disruptions, status, sync};
 
 use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::{Calls, settle};
@@ -47,14 +47,14 @@ fn leaves(reads: Reads, slower: u64, report: &mut Report) {
     let mut watch = Watch::<Tach>::begin(reads);
     watch.busy(2 * SECOND).check_claims("before", report);
     machine::leave_counter();
-    let (before, calls) = (epoch(), Calls::now());
+    let (before, calls) = (disruptions(), Calls::now());
     machine::slow_os_reads(slower);
     let first = watch.busy(FOUND);
     let status = status();
     let found = (status.source, status.reason.as_str()) == (Source::Os, "os-clock-slowed");
     calls.check_none_since(report);
     report.holds(found, format!("after 100 ms: {:?}, {}", status.source, status.reason));
-    report.holds(epoch() != before, "the epoch shows it".to_owned());
+    report.holds(disruptions() != before, "the count shows it".to_owned());
     let after = watch.busy(2 * SECOND);
     for (phase, figures) in [("at first", first), ("after 100 ms", after)] {
         report.at_most_ns(&format!("unix time off {phase}"), figures.unix_ns, BAR_NS);

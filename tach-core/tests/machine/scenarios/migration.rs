@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::epoch;
+use tach_core::disruptions;
 
 use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
@@ -39,10 +39,10 @@ fn migration<S: Subject>(speed: f64, reads: Reads, report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(reads);
     watch.busy(2 * SECOND).check_claims("before", report);
-    let events = epoch();
+    let events = disruptions();
     machine::set_counter_speed(speed);
     let first = watch.busy(FOUND);
-    report.at_least("events counted in 100 ms", epoch() - events, 1);
+    report.at_least("events counted in 100 ms", disruptions() - events, 1);
     let second = watch.busy(Duration::from_millis(100));
     // Measures durations that begin after the move was found.
     let mut fresh = Watch::<S>::begin(Reads::Plain);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{epoch, status};
+use tach_core::{disruptions, status};
 
 use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
@@ -108,9 +108,12 @@ fn pause<S: Subject>(event: Event, reads: Reads, report: &mut Report) {
     }
     report.at_most_ns("a later second off", worst_ns, SECOND_BAR_NS);
     if matches!(event, Event::Suspend | Event::SuspendWithCounter) {
-        let events = epoch();
+        let events = disruptions();
         report.at_least("suspends counted", status().suspends.into(), 1);
-        report.holds(epoch() == events, "the status shows what the epoch counted".to_owned());
+        report.holds(
+            disruptions() == events,
+            "the status shows what `disruptions` counted".to_owned(),
+        );
     }
     let (first_bar_ns, bar_ns) = event.unix_bars_ns();
     if let Some(bar_ns) = first_bar_ns {

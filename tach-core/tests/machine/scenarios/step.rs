@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{BackwardStep, UnixTime, epoch, set_backward_step};
+use tach_core::{BackwardStep, UnixTime, disruptions, set_backward_step};
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -39,10 +39,10 @@ fn step<S: Subject>(ms: i64, reads: Reads, report: &mut Report) {
     settle();
     let mut watch = Watch::<S>::begin(reads);
     watch.busy(2 * SECOND).check_claims("before", report);
-    let (calls, events) = (Calls::now(), epoch());
+    let (calls, events) = (Calls::now(), disruptions());
     machine::REALTIME.shift(ms * 1_000_000);
     let first = watch.busy(FOUND);
-    report.at_least("events counted in 100 ms", epoch() - events, 1);
+    report.at_least("events counted in 100 ms", disruptions() - events, 1);
     let after = watch.busy(2 * SECOND);
     report.at_most_ns("unix time off after 100 ms", after.unix_ns, BAR_NS);
     for (phase, figures) in [("at first", first), ("after 100 ms", after)] {
