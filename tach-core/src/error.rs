@@ -40,7 +40,8 @@ enum Kind {
     Exhausted {
         total: Duration,
     },
-    SourceChosen,
+    ClockRead,
+    Configured,
     #[cfg(any(feature = "coarse", feature = "recalibrator"))]
     Interval(Duration),
     #[cfg(any(feature = "coarse", feature = "recalibrator"))]
@@ -52,7 +53,8 @@ enum Kind {
 impl Error {
     pub(crate) const BEFORE_EPOCH: Self = Self(Kind::BeforeEpoch);
     pub(crate) const AFTER_MAX: Self = Self(Kind::AfterMax);
-    pub(crate) const SOURCE_CHOSEN: Self = Self(Kind::SourceChosen);
+    pub(crate) const CLOCK_READ: Self = Self(Kind::ClockRead);
+    pub(crate) const CONFIGURED: Self = Self(Kind::Configured);
 
     pub(crate) const fn offset(minutes: i32) -> Self {
         Self(Kind::Offset { minutes })
@@ -119,21 +121,20 @@ impl Error {
         }
     }
 
-    /// Returns whether [`force_source`](crate::force_source) or
-    /// [`enforce_order`](crate::enforce_order) was called after the first read of the clock, which
-    /// chose both.
+    /// Returns whether a [`Config`](crate::Config) was installed too late: after another one, or
+    /// after the first read of the clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_core::{Instant, Source, force_source};
+    /// use tach_core::{Config, Instant};
     ///
     /// let _first = Instant::now();
-    /// assert!(force_source(Source::Os).unwrap_err().is_source_chosen());
+    /// assert!(Config::new().enforce_order().install().unwrap_err().is_too_late());
     /// ```
     #[must_use]
-    pub const fn is_source_chosen(&self) -> bool {
-        matches!(self.0, Kind::SourceChosen)
+    pub const fn is_too_late(&self) -> bool {
+        matches!(self.0, Kind::ClockRead | Kind::Configured)
     }
 
     /// Returns whether the OS can't start a thread. The message has the OS's reason.
@@ -208,9 +209,13 @@ impl fmt::Display for Error {
             }
             Kind::Parse { fault, position } => fault.fmt_at(*position, f),
             Kind::Exhausted { total } => write!(f, "the time budget of {total:?} is exhausted"),
-            Kind::SourceChosen => f.write_str(
-                "the source of ticks was chosen at the first read of the clock, which came before \
-                 this call",
+            Kind::ClockRead => f.write_str(
+                "the configuration must be installed before the first read of the clock, which \
+                 came earlier",
+            ),
+            Kind::Configured => f.write_str(
+                "the configuration must be installed once in a process, which has installed \
+                 another one",
             ),
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             Kind::Interval(given) => {
@@ -235,7 +240,7 @@ mod tests {
 
     const OUT_OF_RANGE: [bool; 4] = [true, false, false, false];
     const EXHAUSTED: [bool; 4] = [false, true, false, false];
-    const SOURCE_CHOSEN: [bool; 4] = [false, false, true, false];
+    const TOO_LATE: [bool; 4] = [false, false, true, false];
     #[cfg(any(feature = "coarse", feature = "recalibrator"))]
     const THREAD_REFUSED: [bool; 4] = [false, false, false, true];
 
@@ -246,7 +251,8 @@ mod tests {
             (Error::AFTER_MAX, OUT_OF_RANGE, None),
             (Error::offset(1440), OUT_OF_RANGE, None),
             (Error::exhausted(Duration::ZERO), EXHAUSTED, None),
-            (Error::SOURCE_CHOSEN, SOURCE_CHOSEN, None),
+            (Error::CLOCK_READ, TOO_LATE, None),
+            (Error::CONFIGURED, TOO_LATE, None),
             (Error::parse(Fault::NoLeapSecond, 17), [false; 4], Some(17)),
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             (Error::interval(Duration::ZERO), OUT_OF_RANGE, None),
@@ -256,7 +262,7 @@ mod tests {
             let found = [
                 error.is_out_of_range(),
                 error.is_exhausted(),
-                error.is_source_chosen(),
+                error.is_too_late(),
                 error.is_thread_refused(),
             ];
             assert_eq!((found, error.position()), (kind, position), "{error}");

@@ -66,8 +66,8 @@
 //! # What can go wrong
 //!
 //! - Instants of different threads are out of order by some nanoseconds: use [`MonotonicInstant`].
-//! - Unix time goes back because the wall clock was set back. [`set_backward_step`] makes it wait
-//!   for the wall clock instead, and an [`Anchor`] ignores steps.
+//! - Unix time goes back because the wall clock was set back. [`Config::hold_backward_steps`] makes
+//!   it wait for the wall clock instead, and an [`Anchor`] ignores steps.
 //! - The counter is not used on this host: [`status()`] prints the reason. Reads then cost as much
 //!   as the OS's clock.
 //! - A tick was stored, or sent to another process. Ticks mean something only in the process that
@@ -116,12 +116,13 @@
 //! A frequency that the CPU declares is a first guess, which the first samples must confirm. From
 //! then on the rate is measured.
 //!
-//! Three settings override the choice: `TACH_SOURCE=os` (or `counter`) in the environment, a call
-//! of [`force_source`] before the first read, or a build with `--cfg tach_source="os"`. With
-//! `TACH_ORDER=enforced` or [`enforce_order`], [`MonotonicInstant`] trusts no counter across CPUs.
+//! Three settings override the choice: `TACH_SOURCE=os` (or `counter`) in the environment,
+//! [`Config::force_source`], or a build with `--cfg tach_source="os"`. With `TACH_ORDER=enforced`
+//! or [`Config::enforce_order`], [`MonotonicInstant`] trusts no counter across CPUs.
 //!
 //! A process with privileges that its caller lacks, such as a set-user-ID program, reads no
-//! variable, here and in all other crates of tach, unless it calls `trust_environment`.
+//! variable, here and in all other crates of tach, unless it installs a [`Config`] with
+//! `trust_environment`.
 //!
 //! # Platforms
 //!
@@ -223,14 +224,11 @@ pub use crate::instants::{
     Anchor, AtomicInstant, Instant, MonotonicInstant, OrderedInstant, uptime,
 };
 pub use crate::os::KernelClock;
-#[cfg(feature = "std")]
-pub use crate::os::trust_environment;
 pub use crate::source::{Order, Reason, Source};
 pub use crate::status::{Status, TimelineStatus, status};
-pub use crate::system::{disruptions, enforce_order, force_source, set_backward_step, sync};
+pub use crate::system::{Config, disruptions, sync};
 #[cfg(feature = "thread-cpu")]
 pub use crate::thread_cpu::ThreadCpuInstant;
-pub use crate::timeline::BackwardStep;
 pub use crate::unix_time::{BoundedTime, UnixTime, rfc3339, unix_millis, unix_nanos, unix_seconds};
 
 /// The example in the README.

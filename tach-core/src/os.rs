@@ -210,8 +210,8 @@ cfg_if! {
 cfg_if! {
     if #[cfg(feature = "std")] {
         mod environment;
-        pub use environment::{is_environment_trusted, trust_environment, variable};
-        pub(crate) use environment::{report, with_variable};
+        pub use environment::{is_environment_trusted, variable};
+        pub(crate) use environment::{report, trust_environment, with_variable};
     }
 }
 

@@ -11,9 +11,9 @@ mod request;
 mod verdict;
 
 pub(crate) use self::choice::{
-    Chosen, call_for_enforced_order, call_for_source, choose, choose_after, enforce_order,
-    enforces_counter, kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter,
-    replace, tick_of, verdict_under,
+    Chosen, Request, choose, choose_after, enforce_order, enforces_counter, install,
+    kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter, replace, tick_of,
+    verdict_under,
 };
 pub(crate) use self::domain::after_failure;
 pub(crate) use self::reason::Cause;
@@ -71,7 +71,7 @@ pub enum Order {
     OrderedRead,
     /// Every read raises a maximum that all threads share: where the kernel's verdict is unknown,
     /// after a failure of the counter, a suspend or a restore, and where `TACH_ORDER=enforced` or
-    /// [`enforce_order`](crate::enforce_order) request it.
+    /// [`Config::enforce_order`](crate::Config::enforce_order) request it.
     Enforced,
     /// The OS clock keeps the order.
     OsClock,

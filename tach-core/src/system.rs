@@ -3,6 +3,7 @@
 //! The statics here are the one instance of the types in `timeline` and `source`. The public types
 //! above it hold ticks.
 
+mod config;
 mod convert;
 mod disciplined;
 mod host;
@@ -11,6 +12,7 @@ mod read;
 mod settle;
 mod upkeep;
 
+pub use self::config::Config;
 pub(crate) use self::convert::{
     after, before, between, elapsed, monotonic_ns_at, unix_ns_at_present, unix_ns_now,
     unix_ns_with_uncertainty, uptime_at,
@@ -25,7 +27,7 @@ use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 #[cfg(test)]
 pub(crate) use self::settle::{Witness, settle};
-pub use self::upkeep::{disruptions, enforce_order, force_source, set_backward_step, sync};
+pub use self::upkeep::{disruptions, sync};
 use crate::counter;
 use crate::line::{Line, Rate, shifted_tick};
 use crate::os;

@@ -31,7 +31,7 @@ use crossbeam_utils::CachePadded;
 use self::current::Current;
 use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
-pub use self::policy::BackwardStep;
+pub(crate) use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
 use self::record::KNOWLEDGE_WORDS;

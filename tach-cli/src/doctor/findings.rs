@@ -215,7 +215,7 @@ fn forced(evidence: &Evidence) -> Finding {
     }
     let remedy = match evidence.reason {
         "environment" => "Unset TACH_SOURCE to let tach choose.",
-        "call" => "Remove the call of force_source to let tach choose.",
+        "call" => "Remove force_source from the Config to let tach choose.",
         _ => "Build without --cfg tach_source to let tach choose.",
     };
     finding(Note, "forced", text).with(remedy)

@@ -24,28 +24,8 @@ impl Trust {
     }
 }
 
-/// Lets tach's crates read environment variables although the process has privileges that its
-/// caller lacks. Call this before anything else of tach.
-///
-/// Without this call, a set-user-ID program, or one with capabilities of its own, reads no
-/// variable: not `TACH_SOURCE`, `RUST_LOG`, `TZ`, `SSL_CERT_FILE`, nor those of OpenTelemetry. Its
-/// caller chose them, and could otherwise redirect the log of a program that may do more than the
-/// caller.
-///
-/// # Platform-specific behavior
-///
-/// Linux reports such a process by `AT_SECURE`, the BSDs, macOS, illumos and Solaris by
-/// `issetugid`. FreeBSD and macOS do so for a process that changed its own ids as well, as a
-/// daemon does that root starts: call this function in such a program. Other Unix systems are
-/// asked for the ids themselves. Elsewhere no process has such privileges.
-///
-/// # Examples
-///
-/// ```
-/// // A launcher that was started by a trusted program alone.
-/// tach_core::trust_environment();
-/// ```
-pub fn trust_environment() {
+/// Lets variables be read although the process has privileges that its caller lacks.
+pub(crate) fn trust_environment() {
     TRUST.give();
 }
 

@@ -14,6 +14,7 @@ use crate::sync::Succession;
 
 /// The choice, as [`CHOICE`] holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a bit of the word")]
 pub(crate) struct Chosen {
     pub(crate) verdict: Verdict,
     /// `TACH_SOURCE` had an unknown value.
@@ -22,6 +23,8 @@ pub(crate) struct Chosen {
     pub(crate) order_ignored: bool,
     /// The user requested this source, so the kernel's opinion does not count.
     pub(crate) forced: bool,
+    /// The program installed a [`Config`](crate::Config).
+    configured: bool,
     /// The number of times that ticks have been moved or replaced.
     pub(crate) moves: u8,
     /// The domain of the ticks: 0 for none, else its index plus one.
@@ -35,6 +38,8 @@ impl Chosen {
     const FORCED: u32 = 0x200;
     const ORDER_IGNORED: u32 = 0x400;
     const DOMAIN_SHIFT: u32 = 11;
+    /// Set before the choice, too.
+    const CONFIGURED: u32 = 0x4000;
     const MODE_SHIFT: u32 = 16;
 
     fn to_word(self) -> u32 {
@@ -42,6 +47,7 @@ impl Chosen {
         (self.verdict.mode as u32) << Self::MODE_SHIFT
             | flag(self.order_ignored, Self::ORDER_IGNORED)
             | u32::from(self.domain) << Self::DOMAIN_SHIFT
+            | flag(self.configured, Self::CONFIGURED)
             | flag(self.forced, Self::FORCED)
             | u32::from(self.moves) << Self::MOVES_SHIFT
             | flag(self.source_ignored, Self::SOURCE_IGNORED)
@@ -57,36 +63,43 @@ impl Chosen {
             source_ignored: word & Self::SOURCE_IGNORED != 0,
             order_ignored: word & Self::ORDER_IGNORED != 0,
             forced: word & Self::FORCED != 0,
+            configured: word & Self::CONFIGURED != 0,
             moves: (word >> Self::MOVES_SHIFT & 7) as u8,
             domain: (word >> Self::DOMAIN_SHIFT & 7) as u8,
         }
     }
 }
 
-/// The choice, as a [`Chosen`] word. Before it is made, the requests, as a [`Calls`] word, which
+/// The choice, as a [`Chosen`] word. Before it is made, the request, as an [`Undecided`] word: that
 /// reads as [`Mode::Undecided`]. The entries are the domains: the lines from readings to ticks once
 /// ticks have been moved or replaced.
 static CHOICE: CachePadded<Succession<WORDS, DOMAINS>> = CachePadded::new(Succession::new());
 
-/// The requests of calls before the choice.
+/// The requests of the program's [`Config`](crate::Config).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Calls {
-    source: Option<Source>,
-    enforced: bool,
+pub(crate) struct Request {
+    pub(crate) source: Option<Source>,
+    pub(crate) enforced: bool,
 }
 
-impl Calls {
+/// The state before the choice: the request that is installed, if any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Undecided(Option<Request>);
+
+impl Undecided {
     const COUNTER: u32 = 1;
     const OS: u32 = 2;
     const ENFORCED: u32 = 4;
 
     fn to_word(self) -> u32 {
-        let source = match self.source {
+        let Some(request) = self.0 else { return 0 };
+        let source = match request.source {
             None => 0,
             Some(Source::Counter) => Self::COUNTER,
             Some(Source::Os) => Self::OS,
         };
-        source | if self.enforced { Self::ENFORCED } else { 0 }
+        let order = if request.enforced { Self::ENFORCED } else { 0 };
+        Chosen::CONFIGURED | source | order
     }
 
     fn from_word(word: u32) -> Self {
@@ -95,24 +108,26 @@ impl Calls {
             Self::OS => Some(Source::Os),
             _ => None,
         };
-        Self { source, enforced: word & Self::ENFORCED != 0 }
+        let request = Request { source, enforced: word & Self::ENFORCED != 0 };
+        Self((word & Chosen::CONFIGURED != 0).then_some(request))
     }
 
-    /// Returns the requests so far, or `None` once the choice is made.
+    /// Returns the state, or `None` once the choice is made.
     fn get() -> Option<Self> {
         let word = CHOICE.word();
         (word >> Chosen::MODE_SHIFT == Mode::Undecided as u32).then(|| Self::from_word(word))
     }
+}
 
-    /// Adds a request and returns `true`, unless the choice has been made.
-    fn add(call: impl Fn(Self) -> Self) -> bool {
-        while let Some(calls) = Self::get() {
-            if CHOICE.change(calls.to_word(), call(calls).to_word()) {
-                return true;
-            }
-        }
-        false
+/// Installs the request, for [`choose`] to weigh, unless another one was installed before or the
+/// choice is made.
+pub(crate) fn install(request: Request) -> Result<(), Error> {
+    let new = Undecided(Some(request)).to_word();
+    if CHOICE.change(Undecided(None).to_word(), new) {
+        return Ok(());
     }
+    let is_configured = CHOICE.word() & Chosen::CONFIGURED != 0;
+    Err(if is_configured { Error::CONFIGURED } else { Error::CLOCK_READ })
 }
 
 /// Returns whether a read is the counter's, by one load and one comparison.
@@ -196,7 +211,7 @@ pub(crate) fn choose() -> Chosen {
 /// Chooses as [`choose`] does. If the counter may be read, calls `begin` before collecting the
 /// evidence that takes long.
 pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
-    if Calls::get().is_some() {
+    if Undecided::get().is_some() {
         decide_now(begin);
     }
     chosen()
@@ -205,8 +220,8 @@ pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
 #[cold]
 #[inline(never)]
 fn decide_now(begin: &mut dyn FnMut()) {
-    while let Some(calls) = Calls::get() {
-        if try_choose(calls, begin) {
+    while let Some(undecided) = Undecided::get() {
+        if try_choose(undecided, begin) {
             return;
         }
     }
@@ -214,16 +229,16 @@ fn decide_now(begin: &mut dyn FnMut()) {
 
 /// Returns the verdict that the choice would have been if the kernel had stated `view`.
 pub(crate) fn verdict_under(view: &KernelView<'_>) -> Verdict {
-    let wish = wish(Calls::default(), SOURCE.read().get(), ORDER.read().get());
+    let wish = wish(Request::default(), SOURCE.read().get(), ORDER.read().get());
     weigh(wish, &mut || (), Some(view))
 }
 
-/// Returns the requests of calls and of the environment, as one.
-fn wish(calls: Calls, source: Option<Source>, order: Option<Order>) -> Wish {
-    let called = calls.source.map(|source| (source, Cause::Call));
+/// Returns the requests of the program and of the environment, as one.
+fn wish(program: Request, source: Option<Source>, order: Option<Order>) -> Wish {
+    let called = program.source.map(|source| (source, Cause::Call));
     Wish {
         source: called.or(source.map(|source| (source, Cause::Environment))),
-        enforced: calls.enforced || order == Some(Order::Enforced),
+        enforced: program.enforced || order == Some(Order::Enforced),
     }
 }
 
@@ -255,21 +270,22 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
 /// here to there. (A hypervisor may start it anywhere.)
 const LAST_START: u64 = 1 << 62;
 
-/// Makes the choice and returns `true`, unless another thread has made it or added a request
-/// meanwhile.
-fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
+/// Makes the choice and returns `true`, unless another thread has made it or installed a
+/// request meanwhile.
+fn try_choose(undecided: Undecided, begin: &mut dyn FnMut()) -> bool {
     let (source, order) = (SOURCE.read(), ORDER.read());
-    let wish = wish(calls, source.get(), order.get());
+    let wish = wish(undecided.0.unwrap_or_default(), source.get(), order.get());
     let verdict = weigh(wish, begin, None);
     let chosen = Chosen {
         verdict,
         forced: matches!(verdict.cause, Cause::Call | Cause::Environment),
         source_ignored: source.is_nonsense(),
         order_ignored: order.is_nonsense(),
+        configured: undecided.0.is_some(),
         moves: 0,
         domain: 0,
     };
-    if !CHOICE.change(calls.to_word(), chosen.to_word()) {
+    if !CHOICE.change(undecided.to_word(), chosen.to_word()) {
         return false;
     }
     if chosen.source_ignored {
@@ -279,19 +295,6 @@ fn try_choose(calls: Calls, begin: &mut dyn FnMut()) -> bool {
         os::report(ORDER.complaint());
     }
     true
-}
-
-/// Adds the request of [`force_source`](crate::force_source), for [`choose`] to weigh.
-pub(crate) fn call_for_source(source: Source) -> Result<(), Error> {
-    let added = Calls::add(|calls| Calls { source: Some(source), ..calls });
-    if added { Ok(()) } else { Err(Error::SOURCE_CHOSEN) }
-}
-
-/// Adds the request of [`enforce_order`](crate::enforce_order), for [`choose`] to weigh. Fails if
-/// the choice has been made and is [`Order::OrderedRead`].
-pub(crate) fn call_for_enforced_order() -> Result<(), Error> {
-    let added = Calls::add(|calls| Calls { enforced: true, ..calls });
-    if added || mode().order() != Order::OrderedRead { Ok(()) } else { Err(Error::SOURCE_CHOSEN) }
 }
 
 #[cfg(test)]
@@ -304,13 +307,14 @@ mod tests {
             for (index, cause) in Cause::ALL.into_iter().enumerate() {
                 assert_eq!(cause as usize, index);
                 for (flags, moves, domain) in
-                    [(0, 0, 0), (1, 7, 0), (2, 0, 7), (4, 1, 2), (7, 6, 5)]
+                    [(0, 0, 0), (1, 7, 0), (2, 0, 7), (4, 1, 2), (8, 3, 1), (15, 6, 5)]
                 {
                     let chosen = Chosen {
                         verdict: Verdict { mode, cause },
                         source_ignored: flags & 1 != 0,
                         order_ignored: flags & 2 != 0,
                         forced: flags & 4 != 0,
+                        configured: flags & 8 != 0,
                         moves,
                         domain,
                     };
@@ -321,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_calls_is_undecided_and_keeps_them() {
-        for source in [None, Some(Source::Counter), Some(Source::Os)] {
-            for enforced in [false, true] {
-                let calls = Calls { source, enforced };
-                assert_eq!(Calls::from_word(calls.to_word()), calls);
-                assert_eq!(calls.to_word() >> Chosen::MODE_SHIFT, Mode::Undecided as u32);
-            }
+    fn a_word_before_the_choice_is_undecided_and_keeps_the_request() {
+        let sources = [None, Some(Source::Counter), Some(Source::Os)];
+        let with = |enforced| sources.map(|source| Some(Request { source, enforced }));
+        let all = with(false).into_iter().chain(with(true)).chain([None]).map(Undecided);
+        for undecided in all {
+            assert_eq!(Undecided::from_word(undecided.to_word()), undecided);
+            assert_eq!(undecided.to_word() >> Chosen::MODE_SHIFT, Mode::Undecided as u32);
         }
     }
 }

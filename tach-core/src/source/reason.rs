@@ -71,7 +71,7 @@ impl Reason {
     /// - `counter-disabled`: This process is not allowed to read the counter (`PR_SET_TSC`).
     /// - `no-counter`: tach reads no counter on this target.
     /// - `environment`: `TACH_SOURCE` asked for it.
-    /// - `call`: A call of [`force_source`](crate::force_source) asked for it.
+    /// - `call`: [`Config::force_source`](crate::Config::force_source) asked for it.
     /// - `build`: The crate was built with `--cfg tach_source="os"`.
     /// - `kernel-left-counter`: The kernel kept its time with the counter, but no longer does.
     /// - `counter-regressed`: The counter went back.
@@ -128,7 +128,7 @@ impl fmt::Display for Reason {
             Cause::CounterDisabled => "this process is not allowed to read the counter",
             Cause::NoCounter => "tach reads no counter on this target",
             Cause::Environment => "forced by the environment variable TACH_SOURCE",
-            Cause::Call => "forced by a call to force_source",
+            Cause::Call => "forced by the program's Config",
             Cause::Build => "forced by the build's --cfg tach_source",
             Cause::KernelLeftCounter => "the kernel no longer keeps its time with the counter",
             Cause::CounterRegressed => "the counter went back",

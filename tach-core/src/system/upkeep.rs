@@ -1,73 +1,9 @@
-//! Operations on the process's clock: force, synchronize, count disruptions.
+//! Operations on the process's clock: synchronize, count disruptions.
 
 use super::raw::in_force;
 use super::{HOST, MONOTONIC, REALTIME, review};
-use crate::error::Error;
-use crate::source::{self, Source};
-use crate::timeline::{BackwardStep, Timeline};
-
-/// Forces the source of all ticks. Call it before the first read of the clock; the last of several
-/// calls counts.
-///
-/// It has priority over `TACH_SOURCE`. A counter that does not exist or may not be executed can't
-/// be forced; [`status`](crate::status()) then reports the reason.
-///
-/// # Errors
-///
-/// Fails after the first read of the clock, which chooses the source: instants of two sources
-/// can't be compared.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{Source, force_source};
-///
-/// force_source(Source::Os)?;
-/// assert_eq!(tach_core::status().source, Source::Os);
-/// # Ok::<(), tach_core::Error>(())
-/// ```
-pub fn force_source(source: Source) -> Result<(), Error> {
-    source::call_for_source(source)
-}
-
-/// Makes [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, even
-/// where the kernel trusts the counter on all CPUs. Call it before the first read of the clock.
-///
-/// Use it on hosts whose counter you trust less than their kernel does. A read then costs as much
-/// as a write to a word that all threads write. `TACH_ORDER=enforced` in the environment does the
-/// same. If ticks come from the OS clock, that clock keeps the order and nothing changes.
-///
-/// # Errors
-///
-/// Fails after the first read of the clock, if that chose
-/// [`OrderedRead`](crate::Order::OrderedRead).
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{Order, enforce_order, status};
-///
-/// enforce_order()?;
-/// assert_ne!(status().order, Order::OrderedRead);
-/// # Ok::<(), tach_core::Error>(())
-/// ```
-pub fn enforce_order() -> Result<(), Error> {
-    source::call_for_enforced_order()
-}
-
-/// Sets how the process's Unix time reacts when the OS's real-time clock is set back by more than a
-/// millisecond. The default is [`BackwardStep::Follow`].
-///
-/// The choice applies from the next look at the OS clock.
-///
-/// # Examples
-///
-/// ```
-/// tach_core::set_backward_step(tach_core::BackwardStep::Hold);
-/// ```
-pub fn set_backward_step(backward: BackwardStep) {
-    REALTIME.set_backward_step(backward);
-}
+use crate::source;
+use crate::timeline::Timeline;
 
 /// Samples the OS's clocks now, and asks the host about disruptions.
 ///

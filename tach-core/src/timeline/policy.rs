@@ -1,20 +1,10 @@
 //! The choices for an OS clock that falls behind the timeline.
 
 /// The timeline's response when the OS clock is set back by more than can be slewed away.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{BackwardStep, set_backward_step};
-///
-/// // The lines of this log must stay in order, even if the clock is set back.
-/// set_backward_step(BackwardStep::Hold);
-/// # set_backward_step(BackwardStep::Follow);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BackwardStep {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum BackwardStep {
     /// Goes back at once.
+    #[default]
     Follow,
     /// Never goes back, but slows until the OS clock has caught up: to half the rate while the
     /// timeline is more than a millisecond ahead, then by 500 ppm.

@@ -5,18 +5,18 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use tach_core::{
-    Anchor, AtomicInstant, BackwardStep, BoundedTime, Budget, Clock, Error, IncreasingClock,
-    Instant, KernelClock, ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source,
-    Status, SystemClock, TimelineStatus, UnixTime, rfc3339,
+    Anchor, AtomicInstant, BoundedTime, Budget, Clock, Config, Error, IncreasingClock, Instant,
+    KernelClock, ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source, Status,
+    SystemClock, TimelineStatus, UnixTime, rfc3339,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy + 'static]
     Anchor,
-    BackwardStep,
     BoundedTime,
     Budget,
+    Config,
     Error,
     Instant,
     KernelClock,

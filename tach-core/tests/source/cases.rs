@@ -6,8 +6,7 @@ use std::process::{Command, Output};
 use std::thread;
 
 use tach_core::{
-    Instant, MonotonicInstant, Order, Source, Status, UnixTime, adapter, enforce_order,
-    force_source, status, trust_environment, uptime,
+    Config, Instant, MonotonicInstant, Order, Source, Status, UnixTime, adapter, status, uptime,
 };
 use test_support::this_program;
 #[cfg(unix)]
@@ -46,7 +45,9 @@ const CASES: &[Case] = &[
     },
     case("enforce_call", enforce_call),
     case("enforce_call_too_late", enforce_call_too_late),
-    case("both_calls", both_calls),
+    case("both_settings", both_settings),
+    case("second_caller", second_caller),
+    case("empty_config", empty_config),
     case("uptime", uptime_counts_from_the_first_use),
 ];
 
@@ -151,17 +152,17 @@ fn misspelt() {
 }
 
 fn call() {
-    force_source(Source::Os).expect("no read has chosen the source yet");
+    install(Config::new().force_source(Source::Os));
     use_the_clock();
     let status = status();
     assert_eq!((status.source, status.reason.as_str()), (Source::Os, "call"), "{status}");
     assert_eq!((status.frequency_hz, status.monotonic.syncs), (Some(1_000_000_000), 0));
-    assert!(force_source(Source::Counter).is_err());
 }
 
 fn call_too_late() {
     use_the_clock();
-    assert!(force_source(Source::Os).is_err());
+    let error = Config::new().force_source(Source::Os).install().unwrap_err();
+    assert!(error.is_too_late() && error.to_string().contains("first read"), "{error}");
     assert_ne!(status().reason.as_str(), "call");
 }
 
@@ -191,17 +192,16 @@ fn both_misspelt() {
 }
 
 fn enforce_call() {
-    enforce_order().expect("no read has chosen the source yet");
+    install(Config::new().enforce_order());
     use_the_clock();
     let status = status();
     assert_eq!(status.order, enforced_order(&status), "{status}");
-    assert!(enforce_order().is_ok(), "order is enforced already");
 }
 
 fn enforce_call_too_late() {
     use_the_clock();
     let order = status().order;
-    assert_eq!(enforce_order().is_err(), order == Order::OrderedRead);
+    Config::new().enforce_order().install().unwrap_err();
     assert_eq!(status().order, order);
 }
 
@@ -218,17 +218,37 @@ fn privileged() {
 }
 
 fn privileged_and_trusting() {
-    trust_environment();
+    install(Config::new().trust_environment());
     os();
 }
 
-/// The calls work in either order, and the last source applies.
-fn both_calls() {
-    force_source(Source::Os).expect("no read has chosen the source yet");
-    enforce_order().expect("no read has chosen the source yet");
-    force_source(Source::Counter).expect("no read has chosen the source yet");
+/// A configuration has several settings, and the last source counts.
+fn both_settings() {
+    install(Config::new().force_source(Source::Os).enforce_order().force_source(Source::Counter));
     use_the_clock();
     let status = status();
     assert!(matches!(status.reason.as_str(), "call" | "no-counter" | "counter-disabled"));
     assert_eq!(status.order, enforced_order(&status), "{status}");
+}
+
+/// The first configuration applies. The error names the other caller, also after the first read.
+fn second_caller() {
+    install(Config::new().force_source(Source::Os));
+    for _ in 0..2 {
+        let error = Config::new().force_source(Source::Counter).install().unwrap_err();
+        assert!(error.is_too_late() && error.to_string().contains("another one"), "{error}");
+        use_the_clock();
+        assert_eq!(status().source, Source::Os);
+    }
+}
+
+/// A configuration without settings is the first caller's as well.
+fn empty_config() {
+    install(Config::new());
+    assert!(Config::new().enforce_order().install().is_err());
+    unset();
+}
+
+fn install(config: Config) {
+    config.install().expect("no read has chosen the source yet");
 }

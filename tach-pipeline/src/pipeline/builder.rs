@@ -143,7 +143,7 @@ impl Builder {
 
     /// Sets the filter from an environment variable, usually `RUST_LOG`. If the variable is empty
     /// or not set, the filter stays. It also stays in a process with privileges that its caller
-    /// lacks: see [`tach_core::trust_environment`].
+    /// lacks: see [`tach_core::Config::trust_environment`].
     ///
     /// # Examples
     ///

@@ -297,7 +297,8 @@ impl Otlp {
     /// links beyond.
     ///
     /// Methods that follow take precedence, also over a variable that can't be used. A process with
-    /// privileges that its caller lacks reads no variable: see [`tach_core::trust_environment`].
+    /// privileges that its caller lacks reads no variable: see
+    /// [`tach_core::Config::trust_environment`].
     ///
     /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///

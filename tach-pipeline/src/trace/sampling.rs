@@ -73,7 +73,8 @@ impl Sampling {
     /// Returns the sampling that `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` name:
     /// `always_on`, `always_off` or `traceidratio`, which ignore parents, or the same after
     /// `parentbased_`. If the first is empty or not set, all traces are sampled. Neither is read in
-    /// a process with privileges that its caller lacks: see [`tach_core::trust_environment`].
+    /// a process with privileges that its caller lacks: see
+    /// [`tach_core::Config::trust_environment`].
     ///
     /// A variable that can't be used fails [`Builder::build`](crate::Builder::build).
     ///

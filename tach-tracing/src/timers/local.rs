@@ -14,7 +14,7 @@ use crate::timer::{Timer, impl_format_time};
 ///
 /// [jiff](jiff::tz::TimeZone::system) finds the zone from the variable `TZ`, or else from the OS's
 /// setting. If it finds none, the timer prints UTC. In a process with privileges that its caller
-/// lacks, the OS's setting alone counts: see [`trust_environment`](tach_core::trust_environment).
+/// lacks, the OS's setting alone counts: see [`tach_core::Config::trust_environment`].
 ///
 /// No function of the C library is called. The standard library reads the variable under the lock
 /// that [`set_var`](std::env::set_var) takes, so the read races only with C code that sets

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{BackwardStep, UnixTime, disruptions, set_backward_step};
+use tach_core::{Config, UnixTime, disruptions};
 
 use super::Scenario;
 use crate::linux::child::{Calls, settle};
@@ -29,8 +29,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     };
     let held = Scenario::new(
         "step/held".to_owned(),
-        |report| never_back(BackwardStep::Hold, report),
-        |report| never_back(BackwardStep::Follow, report),
+        |report| never_back(Config::new().hold_backward_steps(), report),
+        |report| never_back(Config::new(), report),
     );
     each.map(scenario).chain([held]).collect()
 }
@@ -54,9 +54,9 @@ fn step<S: Subject>(ms: i64, reads: Reads, report: &mut Report) {
 
 /// Checks that Unix time never goes back when the wall clock is set back by ten seconds, and that
 /// the clock has caught up half a minute later.
-fn never_back(backward: BackwardStep, report: &mut Report) {
+fn never_back(config: Config, report: &mut Report) {
+    config.install().expect("the clock was not read");
     settle();
-    set_backward_step(backward);
     let (mut last_ns, mut worst_ns) = (0, 0);
     let mut busy = |seconds: u32| {
         for _ in 0..seconds * 100 {
