@@ -12,7 +12,7 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::thread;
 
-use tach_core::{Budget, Clock, Instant, MonotonicInstant, UnixTime};
+use tach_core::{Budget, Clock, Instant, UnixTime};
 use tach_tracing::{Timer as _, Utc};
 use tokio::runtime::Handle;
 use tokio::time::{self, sleep};
@@ -28,10 +28,10 @@ struct TokioClock {
 }
 
 impl Clock for TokioClock {
-    fn monotonic_now(&self) -> MonotonicInstant {
+    fn monotonic_now(&self) -> Instant {
         let _entered = self.runtime.enter();
         let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        MonotonicInstant::from_ticks(ns)
+        Instant::from_ticks(ns)
     }
 
     fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {

@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use otel_tests::{Requests, serve};
-use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
+use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink, Tail, WhenFull};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -362,7 +362,7 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
 struct Gated(Arc<Mutex<()>>);
 
 impl Clock for Gated {
-    fn monotonic_now(&self) -> MonotonicInstant {
+    fn monotonic_now(&self) -> Instant {
         if std::thread::current().name() == Some("tach-pipeline") {
             drop(self.0.lock());
         }

@@ -6,12 +6,14 @@ use crate::counter;
 use crate::error::Error;
 #[cfg(feature = "std")]
 pub use crate::event_time::pinned::{depth, unpinned};
+use crate::instants::Instant;
 pub use crate::instants::uptime_at;
 use crate::os;
 use crate::os::KernelView;
 #[cfg(feature = "std")]
 pub use crate::os::{is_environment_trusted, variable};
 use crate::source::{self, Order, Reason, Source};
+use crate::system;
 pub use crate::text::{decimal, seconds, utf8};
 use crate::unix_time::UnixTime;
 
@@ -32,6 +34,14 @@ pub const fn exhausted(total: Duration) -> Error {
 #[inline]
 pub const fn system_time_step_ns() -> u64 {
     os::SYSTEM_TIME_STEP_NS
+}
+
+/// Returns the OS's monotonic clock at `instant`, an instant of the system's clock, in nanoseconds.
+/// Cheaper than a duration from an old instant.
+#[must_use]
+#[inline]
+pub fn monotonic_ns_at(instant: Instant) -> u64 {
+    system::monotonic_ns_at(instant.as_ticks())
 }
 
 /// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can.

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
-use crate::instants::{Instant, MonotonicInstant};
+use crate::instants::Instant;
 
 /// A time limit for a task, counted from the budget's creation or from an earlier start.
 ///
@@ -17,7 +17,7 @@ use crate::instants::{Instant, MonotonicInstant};
 ///
 /// An exhausted budget stays exhausted; if it began more than a minute ago, to within a microsecond
 /// and a hundred-millionth of its age. Time passes by the OS's monotonic clock, as for
-/// [`MonotonicInstant`], or by the budget's own clock: a step of the wall clock changes nothing.
+/// [`MonotonicInstant`](crate::MonotonicInstant), or by the budget's own clock: a step of the wall clock changes nothing.
 ///
 /// *Not* promised: that anything happens at the end. A budget does not interrupt a task, which must
 /// check it.
@@ -237,7 +237,7 @@ impl Budget {
             Duration::MAX => Duration::MAX,
             _ => self.remaining_at(start).saturating_sub(reserve),
         };
-        Self { start: start.into(), total: cap.min(left), clock: self.clock }
+        Self { start, total: cap.min(left), clock: self.clock }
     }
 
     /// Returns the start, and the clock that it belongs to if that is not the system's.
@@ -249,7 +249,7 @@ impl Budget {
     }
 
     #[inline]
-    fn now(&self) -> MonotonicInstant {
+    fn now(&self) -> Instant {
         match self.clock {
             None => SystemClock.monotonic_now(),
             Some(clock) => clock.monotonic_now(),
@@ -257,16 +257,15 @@ impl Budget {
     }
 
     #[inline]
-    fn elapsed_at(&self, now: MonotonicInstant) -> Duration {
-        let (start, now) = (self.start, now.into());
+    fn elapsed_at(&self, now: Instant) -> Duration {
         match self.clock {
-            None => SystemClock.duration_between(start, now),
-            Some(clock) => clock.duration_between(start, now),
+            None => SystemClock.duration_between(self.start, now),
+            Some(clock) => clock.duration_between(self.start, now),
         }
     }
 
     #[inline]
-    fn remaining_at(&self, now: MonotonicInstant) -> Duration {
+    fn remaining_at(&self, now: Instant) -> Duration {
         self.total.saturating_sub(self.elapsed_at(now))
     }
 }
@@ -298,6 +297,7 @@ mod tests {
 
     use super::*;
     use crate::clock::ManualClock;
+    use crate::instants::MonotonicInstant;
 
     const SECOND: Duration = Duration::from_secs(1);
 

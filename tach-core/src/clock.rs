@@ -59,13 +59,13 @@ use crate::unix_time::{UnixTime, unix_nanos};
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
+/// use tach_core::{Clock, Instant, SystemClock, UnixTime};
 ///
 /// /// The system's clock, in a zone where it is an hour later.
 /// struct Shifted;
 ///
 /// impl Clock for Shifted {
-///     fn monotonic_now(&self) -> MonotonicInstant {
+///     fn monotonic_now(&self) -> Instant {
 ///         SystemClock.monotonic_now()
 ///     }
 ///
@@ -90,7 +90,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     ///
     /// assert!(SystemClock.monotonic_now() <= SystemClock.monotonic_now());
     /// ```
-    fn monotonic_now(&self) -> MonotonicInstant;
+    fn monotonic_now(&self) -> Instant;
 
     /// Returns the time from `earlier` to `later`, both of this clock; zero if `earlier` is later.
     ///
@@ -130,7 +130,7 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// ```
     #[inline]
     fn now(&self) -> Instant {
-        self.monotonic_now().into()
+        self.monotonic_now()
     }
 
     /// Reads the time, which is not later than the result of any
@@ -138,7 +138,8 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// precede an earlier result on the same thread.
     ///
     /// This is weaker than `monotonic_now`, and may be cheaper. Use it for start times that are
-    /// published afterwards.
+    /// published afterwards. [`Budget`](crate::Budget) and tach-otel's spans do. A clock whose reads
+    /// all cost the same needs no implementation of its own.
     ///
     /// # Examples
     ///
@@ -148,33 +149,11 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     ///
     /// let begun = SystemClock.early_now();
     /// let received = thread::spawn(|| SystemClock.monotonic_now()).join().unwrap();
-    /// assert!(begun <= received.into());
+    /// assert!(begun <= received);
     /// ```
-    #[doc(hidden)]
     #[inline]
     fn early_now(&self) -> Instant {
-        self.monotonic_now().into()
-    }
-
-    /// Returns the nanoseconds that have elapsed at `instant`, counted from a point that the clock
-    /// may choose instead of `origin`, and then chooses always.
-    ///
-    /// The system's clock does, because an origin of long ago is costly to convert.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{Clock, Instant, SystemClock};
-    ///
-    /// let origin = Instant::from_ticks(0);
-    /// let [earlier, later] = [SystemClock.now(), SystemClock.now()];
-    /// assert!(SystemClock.elapsed_ns(origin, earlier) <= SystemClock.elapsed_ns(origin, later));
-    /// ```
-    #[doc(hidden)]
-    #[inline]
-    fn elapsed_ns(&self, origin: Instant, instant: Instant) -> u64 {
-        let elapsed = self.duration_between(origin, instant);
-        u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+        self.monotonic_now()
     }
 
     /// Reads the Unix time.
@@ -221,26 +200,6 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
         let instant = self.now();
         Anchor::new(instant, self.unix_time_at(instant))
     }
-
-    /// Returns the Unix time at `instant`: the time of `anchor` plus or minus the time between the
-    /// two instants. Both instants belong to this clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::{Clock, ManualClock, UnixTime};
-    ///
-    /// let clock = ManualClock::new(UnixTime::EPOCH);
-    /// let anchor = clock.anchor();
-    /// clock.advance(Duration::from_nanos(7));
-    /// clock.step_forward(Duration::from_secs(3600));
-    /// assert_eq!(clock.unix_time_from(anchor, clock.now()).as_nanos(), 7);
-    /// ```
-    #[inline]
-    fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
-        anchor.unix_time_from(instant, |earlier, later| self.duration_between(earlier, later))
-    }
 }
 
 /// The process's clock, which [`Instant::now`] and [`UnixTime::now`] read.
@@ -258,8 +217,8 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     #[inline]
-    fn monotonic_now(&self) -> MonotonicInstant {
-        MonotonicInstant::now()
+    fn monotonic_now(&self) -> Instant {
+        MonotonicInstant::now().into()
     }
 
     #[inline]
@@ -280,11 +239,6 @@ impl Clock for SystemClock {
     #[inline]
     fn early_now(&self) -> Instant {
         Instant::from_ticks(system::ticks::<Early>())
-    }
-
-    #[inline]
-    fn elapsed_ns(&self, _: Instant, instant: Instant) -> u64 {
-        system::monotonic_ns_at(instant.as_ticks())
     }
 
     #[inline]
@@ -309,7 +263,7 @@ macro_rules! impl_clock_for_pointer {
     ($Pointer:ty) => {
         impl<C: Clock + ?Sized> Clock for $Pointer {
             #[inline]
-            fn monotonic_now(&self) -> MonotonicInstant {
+            fn monotonic_now(&self) -> Instant {
                 (**self).monotonic_now()
             }
 
@@ -334,11 +288,6 @@ macro_rules! impl_clock_for_pointer {
             }
 
             #[inline]
-            fn elapsed_ns(&self, origin: Instant, instant: Instant) -> u64 {
-                (**self).elapsed_ns(origin, instant)
-            }
-
-            #[inline]
             fn unix_time(&self) -> UnixTime {
                 (**self).unix_time()
             }
@@ -351,11 +300,6 @@ macro_rules! impl_clock_for_pointer {
             #[inline]
             fn anchor(&self) -> Anchor {
                 (**self).anchor()
-            }
-
-            #[inline]
-            fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
-                (**self).unix_time_from(anchor, instant)
             }
         }
     };
@@ -388,8 +332,8 @@ mod tests {
         struct Least;
 
         impl Clock for Least {
-            fn monotonic_now(&self) -> MonotonicInstant {
-                MonotonicInstant::from_ticks(70)
+            fn monotonic_now(&self) -> Instant {
+                Instant::from_ticks(70)
             }
 
             fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
@@ -406,6 +350,5 @@ mod tests {
         assert_eq!((Least.elapsed(since), Least.unix_time().as_secs()), (3 * second, 1_070));
         let anchor = Least.anchor();
         assert_eq!((anchor.instant(), anchor.unix_time().as_secs()), (Least.now(), 1_070));
-        assert_eq!(Least.unix_time_from(anchor, since).as_secs(), 1_067);
     }
 }

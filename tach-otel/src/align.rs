@@ -110,9 +110,9 @@ impl<P, C: Clock> Align<P, C> {
     fn clocks(&self) -> (Instant, u64) {
         let mut tries = 1;
         loop {
-            let before = self.clock.monotonic_now().into();
+            let before = self.clock.monotonic_now();
             let wall = adapter::wall_clock();
-            let took = self.clock.duration_between(before, self.clock.monotonic_now().into());
+            let took = self.clock.duration_between(before, self.clock.monotonic_now());
             if took <= BRACKET || tries == TRIES {
                 return (before, wall.as_nanos());
             }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
-    use tach_core::{ManualClock, MonotonicInstant, UnixTime};
+    use tach_core::{ManualClock, UnixTime};
 
     #[test]
     fn two_of_one_provider_leave_no_slot_in_use() {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     impl Clock for Held {
-        fn monotonic_now(&self) -> MonotonicInstant {
+        fn monotonic_now(&self) -> Instant {
             let reads = self.reads.fetch_add(1, Ordering::Relaxed);
             if reads % 2 == 1 && reads / 2 < self.wide {
                 self.clock.advance(Duration::from_secs(1));

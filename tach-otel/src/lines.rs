@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crossbeam_utils::CachePadded;
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
-use tach_core::{Clock, Instant};
+use tach_core::{Clock, Instant, adapter};
 
 use crate::line::{Line, Moment};
 use crate::table::{Entry, Table};
@@ -19,7 +19,7 @@ use crate::table::{Entry, Table};
 pub(crate) const FOLLOWED_NS: u64 = 10_000_000_000;
 
 /// Padded, because each span reads it: a write next to it would cost each span.
-static SYSTEM: CachePadded<State> = CachePadded::new(State::new(Instant::from_ticks(0)));
+static SYSTEM: CachePadded<State> = CachePadded::new(State::new(None));
 
 /// The lines of a clock.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl Lines {
     /// Creates lines for `clock`, apart from the system's. Leaks them, because an
     /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
     pub(crate) fn new(clock: &impl Clock) -> Self {
-        Self(Box::leak(Box::new(CachePadded::new(State::new(clock.now())))))
+        Self(Box::leak(Box::new(CachePadded::new(State::new(Some(clock.now()))))))
     }
 
     pub(crate) fn is_system(self) -> bool {
@@ -57,7 +57,9 @@ impl Deref for Lines {
 /// spans that are not listed, and so are older, follow their parents.
 #[derive(Debug)]
 pub(crate) struct State {
-    origin: Instant,
+    /// The instant from which elapsed times count. `None` for the system's clock, whose elapsed
+    /// time is the OS's monotonic clock: an old origin would be costly to convert.
+    origin: Option<Instant>,
     /// The line of spans that start now.
     now: AtomicU64,
     /// The line before the series of steps, on which spans are that are not listed.
@@ -73,7 +75,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    const fn new(origin: Instant) -> Self {
+    const fn new(origin: Option<Instant>) -> Self {
         Self {
             origin,
             now: AtomicU64::new(Line::NONE.0),
@@ -87,7 +89,9 @@ impl State {
 
     #[inline]
     pub(crate) fn elapsed_ns(&self, clock: &impl Clock, instant: Instant) -> u64 {
-        clock.elapsed_ns(self.origin, instant)
+        let Some(origin) = self.origin else { return adapter::monotonic_ns_at(instant) };
+        let elapsed = clock.duration_between(origin, instant);
+        u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
     }
 
     #[inline]
@@ -222,7 +226,7 @@ mod tests {
     /// A thread reads the clock, is held up, and starts its span after a step.
     #[test]
     fn a_span_that_is_late_has_the_line_of_its_moment() {
-        let state = State::new(Instant::from_ticks(0));
+        let state = State::new(Some(Instant::from_ticks(0)));
         let start = |elapsed_s: u64, line_s: u64| {
             let elapsed_ns = elapsed_s * S;
             let moment = Moment { elapsed_ns, unix_ns: line_s * S + elapsed_ns };

@@ -132,7 +132,7 @@ impl Start {
         let parent_context = span.span_context();
         let is_ordered = parent_context.is_sampled() && !parent_context.is_remote();
         let clock = &tracer.clock;
-        let now = if is_ordered { clock.monotonic_now().into() } else { clock.early_now() };
+        let now = if is_ordered { clock.monotonic_now() } else { clock.early_now() };
         Self::at(tracer, parent, now)
     }
 
@@ -197,8 +197,7 @@ fn given_start<T, C: Clock>(
 ) -> Start {
     // The wall clock is read first: an age may come out too short, never negative.
     let wall_ns = adapter::wall_clock().as_nanos();
-    let Start(line, is_near_step, now) =
-        Start::at(tracer, parent, tracer.clock.monotonic_now().into());
+    let Start(line, is_near_step, now) = Start::at(tracer, parent, tracer.clock.monotonic_now());
     let now_ns = UnixTime::from_system_time(now).as_nanos();
     let stepped_ns = line.ns_at(tracer.lines.stepped_ns());
     let has_ages = tracer.lines.is_system();
@@ -210,7 +209,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Returns the current time, which is not before any read that happened before this one.
     #[inline]
     fn now(&self) -> SystemTime {
-        self.time_at(self.clock.monotonic_now().into())
+        self.time_at(self.clock.monotonic_now())
     }
 
     #[inline]

@@ -179,7 +179,7 @@ impl Shared {
     /// Returns the current time. Calls that have returned recorded no later one.
     pub(crate) fn now(&self) -> UnixTime {
         let clock: &dyn Clock = self.clock.as_deref().unwrap_or(&SystemClock);
-        clock.unix_time_at(clock.monotonic_now().into())
+        clock.unix_time_at(clock.monotonic_now())
     }
 
     /// Returns whether the record is in the queue.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Clock, SystemClock};
-use crate::instants::{Anchor, Instant, MonotonicInstant};
+use crate::instants::{Anchor, Instant};
 use crate::sync::Floor;
 use crate::unix_time::UnixTime;
 
@@ -83,7 +83,7 @@ impl<C> IncreasingClock<C> {
 
 impl<C: Clock> Clock for IncreasingClock<C> {
     #[inline]
-    fn monotonic_now(&self) -> MonotonicInstant {
+    fn monotonic_now(&self) -> Instant {
         self.clock.monotonic_now()
     }
 
@@ -116,11 +116,6 @@ impl<C: Clock> Clock for IncreasingClock<C> {
     fn anchor(&self) -> Anchor {
         let anchor = self.clock.anchor();
         Anchor::new(anchor.instant(), self.increased(anchor.unix_time()))
-    }
-
-    #[inline]
-    fn unix_time_from(&self, anchor: Anchor, instant: Instant) -> UnixTime {
-        self.clock.unix_time_from(anchor, instant)
     }
 }
 
@@ -162,7 +157,6 @@ mod tests {
         assert_eq!((now, clock.monotonic_now()), (manual.now(), manual.monotonic_now()));
         assert_eq!(clock.duration_between(anchor.instant(), now), MS);
         assert_eq!(clock.elapsed(anchor.instant()), MS);
-        assert_eq!(clock.unix_time_from(anchor, now).as_millis(), 1);
         assert_eq!(clock.unix_time_at(now).as_millis(), 1);
     }
 

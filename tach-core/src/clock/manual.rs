@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 use crate::clock::Clock;
-use crate::instants::{Instant, MonotonicInstant};
+use crate::instants::Instant;
 use crate::sync::{AtomicU64, Ordering};
 use crate::unix_time::UnixTime;
 
@@ -212,8 +212,8 @@ impl Default for ManualClock {
 
 impl Clock for ManualClock {
     #[inline]
-    fn monotonic_now(&self) -> MonotonicInstant {
-        MonotonicInstant::from_ticks(self.elapsed.get())
+    fn monotonic_now(&self) -> Instant {
+        Instant::from_ticks(self.elapsed.get())
     }
 
     #[inline]
@@ -248,7 +248,7 @@ mod tests {
         clock.advance(Duration::from_nanos(1));
         clock.set(UnixTime::MAX);
         clock.step_back(Duration::MAX);
-        assert_eq!(clock.elapsed(start.into()), Duration::from_nanos(1));
+        assert_eq!(clock.elapsed(start), Duration::from_nanos(1));
         assert_eq!(clock.unix_time(), UnixTime::EPOCH);
     }
 
@@ -272,7 +272,7 @@ mod tests {
         struct Advancing(ManualClock);
 
         impl Clock for Advancing {
-            fn monotonic_now(&self) -> MonotonicInstant {
+            fn monotonic_now(&self) -> Instant {
                 self.0.advance(HOUR);
                 self.0.monotonic_now()
             }

@@ -1,7 +1,5 @@
 //! An instant and its Unix time.
 
-use core::time::Duration;
-
 use crate::instants::Instant;
 use crate::system;
 use crate::unix_time::UnixTime;
@@ -106,8 +104,6 @@ impl Anchor {
     /// Returns the Unix time at `instant`: the anchor's time plus or minus the time between the two
     /// instants. Both instants must belong to the system's clock.
     ///
-    /// For another clock see [`Clock::unix_time_from`](crate::Clock::unix_time_from).
-    ///
     /// # Examples
     ///
     /// ```
@@ -118,27 +114,19 @@ impl Anchor {
     #[must_use]
     #[inline]
     pub fn unix_time_at(self, instant: impl Into<Instant>) -> UnixTime {
-        self.unix_time_from(instant.into(), |earlier, later| later.duration_since(earlier))
-    }
-
-    /// Returns the Unix time at `instant`, where `between` measures the time from an earlier
-    /// instant to a later one.
-    #[inline]
-    pub(crate) fn unix_time_from(
-        self,
-        instant: Instant,
-        between: impl FnOnce(Instant, Instant) -> Duration,
-    ) -> UnixTime {
+        let instant = instant.into();
         if instant >= self.instant {
-            self.unix_time.saturating_add(between(self.instant, instant))
+            self.unix_time.saturating_add(instant.duration_since(self.instant))
         } else {
-            self.unix_time.saturating_sub(between(instant, self.instant))
+            self.unix_time.saturating_sub(self.instant.duration_since(instant))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
 
     #[test]

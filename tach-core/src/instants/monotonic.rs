@@ -52,23 +52,6 @@ impl MonotonicInstant {
     pub fn now() -> Self {
         Self { ticks: system::ticks::<system::Strict>() }
     }
-
-    /// Creates the instant at which a clock has this tick, for implementations of
-    /// [`Clock`](crate::Clock), which promise the order themselves.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{Instant, MonotonicInstant};
-    ///
-    /// let instant = MonotonicInstant::from_ticks(7);
-    /// assert_eq!(Instant::from(instant).as_ticks(), 7);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub const fn from_ticks(ticks: u64) -> Self {
-        Self { ticks }
-    }
 }
 
 crate::instants::ops::impl_instant!(MonotonicInstant, Strict);

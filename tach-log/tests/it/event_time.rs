@@ -6,7 +6,7 @@ use std::thread;
 
 use ::env_logger::{Builder, Logger, Target};
 use log::{Level, LevelFilter, Log, Record};
-use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime, event_time};
+use tach_core::{Clock, Instant, ManualClock, UnixTime, event_time};
 use tach_log::{EventTime, Json, Line, Timestamp};
 use test_support::Captured;
 
@@ -46,7 +46,7 @@ fn times(text: &Captured, json: &Captured) -> (String, String) {
 struct Restless(ManualClock);
 
 impl Clock for Restless {
-    fn monotonic_now(&self) -> MonotonicInstant {
+    fn monotonic_now(&self) -> Instant {
         self.0.advance(Duration::from_secs(1));
         self.0.monotonic_now()
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use opentelemetry::Context;
 use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::SdkTracer;
-use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_core::{Clock, Instant, ManualClock, UnixTime};
 use tach_otel::Clocked;
 
 use crate::support::{Sdk, assert_in_order};
@@ -28,13 +28,13 @@ impl Lagging {
 }
 
 impl Clock for Lagging {
-    fn monotonic_now(&self) -> MonotonicInstant {
+    fn monotonic_now(&self) -> Instant {
         self.clock.advance(Duration::from_nanos(10));
         self.clock.monotonic_now()
     }
 
     fn early_now(&self) -> Instant {
-        let now = Instant::from(self.monotonic_now());
+        let now = self.monotonic_now();
         Instant::from_ticks(now.as_ticks() - self.lag_ns.load(Ordering::Relaxed))
     }
 

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, SpanBuilder, TraceContextExt, Tracer, TracerProvider};
-use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime};
+use tach_core::{Clock, Instant, ManualClock, UnixTime};
 use tach_otel::Clocked;
 
 use crate::support::Sdk;
@@ -20,7 +20,7 @@ struct Counting {
 }
 
 impl Clock for Counting {
-    fn monotonic_now(&self) -> MonotonicInstant {
+    fn monotonic_now(&self) -> Instant {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.clock.monotonic_now()
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-use tach_core::{Clock, Instant, MonotonicInstant, SystemClock, UnixTime};
+use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 
@@ -130,7 +130,7 @@ fn a_flush_of_which_nothing_came_says_so() {
     /// Panics in the back end, and not in a call.
     struct Panics;
     impl Clock for Panics {
-        fn monotonic_now(&self) -> MonotonicInstant {
+        fn monotonic_now(&self) -> Instant {
             SystemClock.monotonic_now()
         }
         fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 
-use tach_core::{Clock, Instant, ManualClock, MonotonicInstant, UnixTime, event_time};
+use tach_core::{Clock, Instant, ManualClock, UnixTime, event_time};
 use tach_tracing::{SpanDurations, SpanTimes, SpanTiming};
 use tracing::Subscriber;
 use tracing::span::Id;
@@ -79,7 +79,7 @@ fn a_span_is_busy_while_it_is_entered() {
     });
     let (times, durations) = reader.only_with_times();
     assert_durations(durations, 111_110, 10_100, 10_100);
-    assert_eq!(times.created(), MonotonicInstant::from_ticks(5));
+    assert_eq!(times.created(), Instant::from_ticks(5));
     assert_eq!(times.threads(), 0);
 }
 
@@ -264,8 +264,8 @@ impl Scripted {
 }
 
 impl Clock for Scripted {
-    fn monotonic_now(&self) -> MonotonicInstant {
-        MonotonicInstant::from_ticks(self.0.lock().unwrap().pop().unwrap())
+    fn monotonic_now(&self) -> Instant {
+        Instant::from_ticks(self.0.lock().unwrap().pop().unwrap())
     }
 
     fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tach_core::{Clock, Instant, MonotonicInstant, SystemClock};
+use tach_core::{Clock, Instant, SystemClock};
 
 /// The system's clock or another one. Each span keeps it, to measure its durations.
 #[derive(Clone, Default)]
@@ -20,8 +20,8 @@ impl SpanClock {
     }
 
     #[inline]
-    pub(super) fn monotonic_now(&self) -> MonotonicInstant {
-        self.other.as_ref().map_or_else(MonotonicInstant::now, Clock::monotonic_now)
+    pub(super) fn monotonic_now(&self) -> Instant {
+        self.other.as_ref().map_or_else(|| SystemClock.monotonic_now(), Clock::monotonic_now)
     }
 
     #[inline]

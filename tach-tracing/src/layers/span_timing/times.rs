@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{Instant, MonotonicInstant};
+use tach_core::Instant;
 
 use super::clock::SpanClock;
 use super::inside::{Inside, Thread};
@@ -33,7 +33,7 @@ use super::inside::{Inside, Thread};
 #[derive(Debug, Clone)]
 pub struct SpanTimes {
     clock: SpanClock,
-    created: MonotonicInstant,
+    created: Instant,
     /// The end of the time that `busy` and `beside` count.
     ///
     /// The lock of the extensions orders the reads of several threads. The clock does not, so a
@@ -54,7 +54,7 @@ impl SpanTimes {
         Self {
             clock,
             created: now,
-            counted: now.into(),
+            counted: now,
             closed: None,
             busy: Duration::ZERO,
             beside: Duration::ZERO,
@@ -119,7 +119,7 @@ impl SpanTimes {
     /// }
     /// ```
     #[must_use]
-    pub fn created(&self) -> MonotonicInstant {
+    pub fn created(&self) -> Instant {
         self.created
     }
 
@@ -161,7 +161,7 @@ impl SpanTimes {
     #[must_use]
     pub fn durations(&self) -> SpanDurations {
         let now = self.closed.unwrap_or_else(|| self.clock.now()).max(self.counted);
-        let age = self.clock.duration_between(self.created.into(), now);
+        let age = self.clock.duration_between(self.created, now);
         let (busy, beside) = self.counted_until(now, self.inside.count());
         // The parts were rounded one by one, and may exceed the age.
         let busy = busy.min(age);
