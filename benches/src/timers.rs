@@ -3,8 +3,8 @@
 use core::hint::black_box;
 use std::io;
 
+use tach_core::Offset;
 use tach_core::UnixTime;
-use tach_core::rfc3339::Offset;
 use tach_tracing::{FixedOffset, Local, Strftime, Timer as _, UnixNanos, Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;

@@ -7,7 +7,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 use tach_tracing::FixedOffset;
 
 fn main() -> ExitCode {

@@ -104,27 +104,7 @@ impl Budget {
     /// ```
     #[must_use]
     pub fn with_clock(self, clock: &'static dyn Clock) -> Self {
-        self.with_clock_since(clock, clock.early_now())
-    }
-
-    /// Counts the budget from `start`, an instant of `clock`, instead of the system's clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_core::{Budget, Clock, ManualClock, UnixTime};
-    ///
-    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-    ///
-    /// let accepted = CLOCK.now();
-    /// CLOCK.advance(Duration::from_millis(100));
-    /// let budget = Budget::new(Duration::from_secs(2)).with_clock_since(&CLOCK, accepted);
-    /// assert_eq!(budget.remaining(), Duration::from_millis(1_900));
-    /// ```
-    #[must_use]
-    pub fn with_clock_since(self, clock: &'static dyn Clock, start: impl Into<Instant>) -> Self {
-        Self { start: start.into(), clock: Some(clock), ..self }
+        Self { start: clock.early_now(), clock: Some(clock), ..self }
     }
 
     /// Returns the time that the budget had at its start.
@@ -374,7 +354,7 @@ mod tests {
         let clock: &ManualClock = Box::leak(Box::default());
         let start = clock.now();
         clock.advance(SECOND);
-        let budget = Budget::new(3 * SECOND).with_clock_since(clock, start);
+        let budget = Budget { start, ..Budget::new(3 * SECOND).with_clock(clock) };
         assert_eq!((budget.total(), budget.elapsed()), (3 * SECOND, SECOND));
         assert_eq!(budget.remaining(), 2 * SECOND);
         assert_eq!(budget.start().0, start);

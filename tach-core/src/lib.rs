@@ -229,7 +229,7 @@ pub use crate::status::{Status, TimelineStatus, status};
 pub use crate::system::{Config, disruptions, sync};
 #[cfg(feature = "thread-cpu")]
 pub use crate::thread_cpu::ThreadCpuInstant;
-pub use crate::unix_time::{BoundedTime, UnixTime, rfc3339, unix_millis, unix_nanos, unix_seconds};
+pub use crate::unix_time::{BoundedTime, Offset, UnixTime, unix_millis, unix_nanos, unix_seconds};
 
 /// The example in the README.
 #[cfg(doctest)]

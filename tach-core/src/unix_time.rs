@@ -2,12 +2,13 @@
 
 mod bounded;
 mod ops;
-pub mod rfc3339;
+pub(crate) mod rfc3339;
 
 use core::fmt;
 use core::time::Duration;
 
 pub use self::bounded::BoundedTime;
+pub use self::rfc3339::Offset;
 use crate::error::Error;
 use crate::system;
 use crate::unix_time::rfc3339::Formatter;
@@ -130,7 +131,8 @@ impl UnixTime {
         BoundedTime::new(Self { nanos }, Duration::from_nanos(uncertainty_ns))
     }
 
-    /// Returns the time `nanos` nanoseconds after the epoch.
+    /// Returns the time `nanos` nanoseconds after the epoch. For other units add a [`Duration`] to
+    /// [`EPOCH`](Self::EPOCH).
     ///
     /// # Examples
     ///
@@ -143,60 +145,8 @@ impl UnixTime {
         Self { nanos }
     }
 
-    /// Returns the time `micros` microseconds after the epoch; `None` if it is after
-    /// [`MAX`](Self::MAX).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::UnixTime;
-    ///
-    /// assert_eq!(UnixTime::from_micros(1), Some(UnixTime::from_nanos(1_000)));
-    /// assert_eq!(UnixTime::from_micros(u64::MAX), None);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub const fn from_micros(micros: u64) -> Option<Self> {
-        match micros.checked_mul(NS_PER_US) {
-            Some(nanos) => Some(Self { nanos }),
-            None => None,
-        }
-    }
-
-    /// Returns the time `millis` milliseconds after the epoch; `None` if it is after
-    /// [`MAX`](Self::MAX).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::UnixTime;
-    ///
-    /// assert_eq!(UnixTime::from_millis(1), Some(UnixTime::from_nanos(1_000_000)));
-    /// assert_eq!(UnixTime::from_millis(u64::MAX), None);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub const fn from_millis(millis: u64) -> Option<Self> {
-        match millis.checked_mul(NS_PER_MS) {
-            Some(nanos) => Some(Self { nanos }),
-            None => None,
-        }
-    }
-
-    /// Returns the time `secs` seconds after the epoch; `None` if it is after
-    /// [`MAX`](Self::MAX).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::UnixTime;
-    ///
-    /// assert_eq!(UnixTime::from_secs(1), Some(UnixTime::from_nanos(1_000_000_000)));
-    /// assert_eq!(UnixTime::from_secs(u64::MAX), None);
-    /// ```
-    #[must_use]
-    #[inline]
-    pub const fn from_secs(secs: u64) -> Option<Self> {
+    /// Returns the time `secs` seconds after the epoch; `None` if it is after [`MAX`](Self::MAX).
+    pub(crate) const fn from_secs(secs: u64) -> Option<Self> {
         match secs.checked_mul(NS_PER_S) {
             Some(nanos) => Some(Self { nanos }),
             None => None,
@@ -336,20 +286,6 @@ mod tests {
         assert_eq!(time.as_millis(), 18_446_744_073_709);
         assert_eq!(time.as_secs(), 18_446_744_073);
         assert_eq!(time.subsec_nanos(), 709_551_615);
-    }
-
-    #[test]
-    fn the_last_of_each_unit_is_held_and_the_next_is_none() {
-        let max = UnixTime::MAX;
-        let (last, next) = (max.as_micros(), max.as_micros() + 1);
-        let time = UnixTime::from_nanos(last * NS_PER_US);
-        assert_eq!((UnixTime::from_micros(last), UnixTime::from_micros(next)), (Some(time), None));
-        let (last, next) = (max.as_millis(), max.as_millis() + 1);
-        let time = UnixTime::from_nanos(last * NS_PER_MS);
-        assert_eq!((UnixTime::from_millis(last), UnixTime::from_millis(next)), (Some(time), None));
-        let (last, next) = (max.as_secs(), max.as_secs() + 1);
-        let time = UnixTime::from_nanos(last * NS_PER_S);
-        assert_eq!((UnixTime::from_secs(last), UnixTime::from_secs(next)), (Some(time), None));
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Syntax {
     /// use tach_core::UnixTime;
     /// use tach_tower::Syntax;
     ///
-    /// let now = UnixTime::from_secs(1_000).unwrap();
+    /// let now = UnixTime::EPOCH + Duration::from_secs(1_000);
     /// assert_eq!(Syntax::UnixSeconds.parse(b"1000.5", now), Some(Duration::from_millis(500)));
     /// assert_eq!(Syntax::UnixSeconds.parse(b"900", now), Some(Duration::ZERO));
     /// assert_eq!(Syntax::UnixSeconds.parse(b"-1", now), None);
@@ -122,7 +122,7 @@ impl Syntax {
     /// use tach_tower::Syntax;
     ///
     /// let left = Duration::from_nanos(1_234_567_890);
-    /// let now = UnixTime::from_secs(1_000).unwrap();
+    /// let now = UnixTime::EPOCH + Duration::from_secs(1_000);
     /// assert_eq!(Syntax::Grpc.write(left, now), "1234567u");
     /// assert_eq!(Syntax::Seconds.write(left, now), "1.234");
     /// assert_eq!(Syntax::Rfc3339.write(left, now), "1970-01-01T00:16:41.234Z");

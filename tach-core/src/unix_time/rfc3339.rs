@@ -37,19 +37,8 @@ const UNITS_NS: [u32; 10] =
 ///
 /// No allocation and no lock. The formatter is a plain value of some 40 bytes: keep one where you
 /// format.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{UnixTime, rfc3339::Formatter};
-///
-/// let mut formatter = Formatter::new();
-/// let time = UnixTime::from_nanos(1_000_000_000_123_456_789);
-/// assert_eq!(formatter.format::<6>(time), "2001-09-09T01:46:40.123456Z");
-/// assert_eq!(formatter.format::<0>(time), "2001-09-09T01:46:40Z");
-/// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Formatter {
+pub(crate) struct Formatter {
     /// The second of local time that `text` holds, counted from [`DAY_BEFORE`]; `u64::MAX` if none.
     second: u64,
     text: [u8; MAX_LEN],
@@ -58,48 +47,25 @@ pub struct Formatter {
 impl Formatter {
     /// Creates a formatter.
     ///
-    /// # Examples
-    ///
-    /// ```
-    /// const FORMATTER: tach_core::rfc3339::Formatter = tach_core::rfc3339::Formatter::new();
-    /// ```
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
     }
 
     /// Returns the text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked at
     /// compile time. With 0 digits there is no decimal point.
     ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::{UnixTime, rfc3339::Formatter};
-    ///
-    /// assert_eq!(Formatter::new().format::<3>(UnixTime::EPOCH), "1970-01-01T00:00:00.000Z");
-    /// ```
     #[inline]
-    pub fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
+    pub(crate) fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
         self.text::<DIGITS, 1>(time, 0, *b"Z")
     }
 
     /// Returns the text of `time` in local time, `offset` ahead of UTC. `DIGITS` has the meaning
     /// that it has for [`format`](Self::format).
     ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::UnixTime;
-    /// use tach_core::rfc3339::{Formatter, Offset};
-    ///
-    /// let offset = Offset::from_minutes(-210)?;
-    /// let mut formatter = Formatter::new();
-    /// let text = formatter.format_with_offset::<3>(UnixTime::EPOCH, offset);
-    /// assert_eq!(text, "1969-12-31T20:30:00.000-03:30");
-    /// # Ok::<(), tach_core::Error>(())
-    /// ```
     #[inline]
-    pub fn format_with_offset<const DIGITS: usize>(
+    #[cfg(any(test, feature = "std"))]
+    pub(crate) fn format_with_offset<const DIGITS: usize>(
         &mut self,
         time: UnixTime,
         offset: Offset,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tach_core::{
     Anchor, AtomicInstant, BoundedTime, Budget, Clock, Config, Error, IncreasingClock, Instant,
-    KernelClock, ManualClock, MonotonicInstant, Order, OrderedInstant, Reason, Source, Status,
-    SystemClock, TimelineStatus, UnixTime, rfc3339,
+    KernelClock, ManualClock, MonotonicInstant, Offset, Order, OrderedInstant, Reason, Source,
+    Status, SystemClock, TimelineStatus, UnixTime,
 };
 use test_support::assert_implements;
 
@@ -21,6 +21,7 @@ assert_implements!(
     Instant,
     KernelClock,
     MonotonicInstant,
+    Offset,
     Order,
     OrderedInstant,
     Reason,
@@ -29,8 +30,6 @@ assert_implements!(
     SystemClock,
     TimelineStatus,
     UnixTime,
-    rfc3339::Formatter,
-    rfc3339::Offset,
 );
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + 'static] AtomicInstant);
 assert_implements!(

@@ -5,7 +5,7 @@ mod presets;
 
 use std::io;
 
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 
 use super::json_value::{write_error, write_value};
 use super::layout::options::options;

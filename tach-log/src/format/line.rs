@@ -3,7 +3,7 @@
 use core::str;
 use std::io;
 
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 
 use super::time::Time;
 use super::{Format, escape, key_value, keys, made_line, span_names};

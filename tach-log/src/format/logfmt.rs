@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 
 use super::layout::options::options;
 use super::layout::{DEFAULT, Layout, SITE, Syntax, THREAD, What};

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 use tach_core::{UnixTime, adapter};
 
 use crate::timestamp::DIGITS;

@@ -195,8 +195,9 @@ mod tests {
 
     #[test]
     fn a_file_is_rotated_by_size_and_by_time() {
-        let at =
-            |(hour, minute): (u64, u64)| UnixTime::from_secs(hour * 3600 + minute * 60).unwrap();
+        let at = |(hour, minute): (u64, u64)| {
+            UnixTime::EPOCH + Duration::from_secs(hour * 3600 + minute * 60)
+        };
         let size = Rotation::new().max_bytes(100_000);
         let (hourly, daily) = (Rotation::new().hourly(), Rotation::new().daily());
         let cases = [

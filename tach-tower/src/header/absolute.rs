@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn known_times() {
-        let now = UnixTime::from_millis(1_500).unwrap();
+        let now = UnixTime::EPOCH + Duration::from_millis(1_500);
         let cases = [
             (Syntax::Rfc3339, "1970-01-01T00:00:02Z", Some(500)),
             (Syntax::Rfc3339, "1970-01-01T01:00:02.25+01:00", Some(750)),
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn the_end_is_written() {
-        let (left, now) = (Duration::from_micros(750_999), UnixTime::from_millis(1_500).unwrap());
+        let (left, now) =
+            (Duration::from_micros(750_999), UnixTime::EPOCH + Duration::from_millis(1_500));
         let cases = [
             (Syntax::Rfc3339, "1970-01-01T00:00:02.250Z"),
             (Syntax::UnixSeconds, "2.25"),

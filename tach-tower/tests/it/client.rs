@@ -52,7 +52,7 @@ impl Recorder {
 }
 
 fn clock() -> &'static ManualClock {
-    Box::leak(Box::new(ManualClock::new(UnixTime::from_secs(1_000).unwrap())))
+    Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_000))))
 }
 
 /// Returns a request whose budget has eight of ten seconds left.

@@ -1,6 +1,6 @@
 //! Local time at an offset that never changes.
 
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
@@ -45,7 +45,7 @@ impl<const DIGITS: usize> FixedOffset<DIGITS> {
     /// # Examples
     ///
     /// ```
-    /// use tach_core::rfc3339::Offset;
+    /// use tach_core::Offset;
     /// use tach_tracing::FixedOffset;
     ///
     /// let timer: FixedOffset = FixedOffset::new(Offset::from_minutes(-210)?);

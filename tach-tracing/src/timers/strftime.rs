@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::StdFmtWrite;
 use jiff::fmt::strtime::{BrokenDownTime, Config};
 use jiff::tz::TimeZone;
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 use tach_core::{Clock, UnixTime};
 use tracing_subscriber::fmt::format::Writer;
 

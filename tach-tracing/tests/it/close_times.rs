@@ -117,7 +117,7 @@ fn without_span_timing_only_the_message_is_printed() {
 }
 
 fn clock() -> Arc<ManualClock> {
-    Arc::new(ManualClock::new(UnixTime::from_secs(1_767_225_600).unwrap()))
+    Arc::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_767_225_600)))
 }
 
 #[test]

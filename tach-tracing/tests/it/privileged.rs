@@ -1,5 +1,6 @@
 //! The zone of a program whose caller has fewer rights.
 
+use core::time::Duration;
 use std::process::Command;
 
 use tach_core::{ManualClock, UnixTime};
@@ -13,7 +14,7 @@ use tracing_subscriber::fmt::time::FormatTime as _;
 #[ignore = "the child of the next test"]
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 fn child() {
-    let clock = ManualClock::new(UnixTime::from_secs(1_800_000_000).unwrap());
+    let clock = ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_800_000_000));
     let mut text = String::new();
     tach_tracing::Local::<0>.with_clock(clock).format_time(&mut Writer::new(&mut text)).unwrap();
     println!("local time: {text}");

@@ -5,7 +5,7 @@ use std::time::Instant as StdInstant;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use tach_core::rfc3339::Offset;
+use tach_core::Offset;
 use tach_core::{Clock as _, ManualClock, UnixTime};
 use tach_tracing::{
     FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,

@@ -12,7 +12,7 @@ thread_local! {
     static LOCAL: Cell<Formatter> = const { Cell::new(Formatter::new()) };
 }
 
-/// Calls `f` with the RFC 3339 text of `time`, written by this thread's own [`Formatter`].
+/// Calls `f` with the RFC 3339 text of `time`, written by this thread's own formatter.
 ///
 /// `f` may call this function again.
 ///
@@ -46,15 +46,15 @@ pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -
     with_formatter(&UTC, |formatter| f(formatter.format_digits(time, digits)))
 }
 
-/// Calls `f` with the text of `time` like [`with_text`], in local time `offset` ahead of UTC; see
-/// [`Formatter::format_with_offset`].
+/// Calls `f` with the text of `time` like [`with_text`], in local time `offset` ahead of
+/// UTC.
 ///
 /// # Examples
 ///
 /// ```
 /// use tach_core::UnixTime;
 /// use tach_core::adapter::rfc3339;
-/// use tach_core::rfc3339::Offset;
+/// use tach_core::Offset;
 ///
 /// let offset = Offset::from_minutes(60)?;
 /// let text = rfc3339::with_offset_text::<0, _>(UnixTime::EPOCH, offset, str::to_owned);

@@ -14,7 +14,7 @@ const MINUTES_PER_DAY: i16 = 24 * 60;
 /// # Examples
 ///
 /// ```
-/// use tach_core::rfc3339::Offset;
+/// use tach_core::Offset;
 ///
 /// let india: Offset = "+05:30".parse()?;
 /// assert_eq!(india.as_minutes(), 330);
@@ -34,7 +34,7 @@ impl Offset {
     /// # Examples
     ///
     /// ```
-    /// assert_eq!(tach_core::rfc3339::Offset::UTC.to_string(), "+00:00");
+    /// assert_eq!(tach_core::Offset::UTC.to_string(), "+00:00");
     /// ```
     pub const UTC: Self = Self { minutes: 0, text: *b"+00:00" };
 
@@ -47,7 +47,7 @@ impl Offset {
     /// # Examples
     ///
     /// ```
-    /// use tach_core::rfc3339::Offset;
+    /// use tach_core::Offset;
     ///
     /// assert_eq!(Offset::from_minutes(-210)?.to_string(), "-03:30");
     /// let error = Offset::from_minutes(3600).unwrap_err();
@@ -75,18 +75,20 @@ impl Offset {
     /// # Examples
     ///
     /// ```
-    /// assert_eq!(tach_core::rfc3339::Offset::UTC.as_minutes(), 0);
+    /// assert_eq!(tach_core::Offset::UTC.as_minutes(), 0);
     /// ```
     #[must_use]
     pub const fn as_minutes(self) -> i32 {
         self.minutes as i32
     }
 
+    #[cfg(any(test, feature = "std"))]
     #[inline]
     pub(super) const fn as_seconds(self) -> i32 {
         self.as_minutes() * 60
     }
 
+    #[cfg(any(test, feature = "std"))]
     #[inline]
     pub(super) const fn text(self) -> [u8; 6] {
         self.text

@@ -64,7 +64,7 @@ impl FromStr for UnixTime {
 /// # Examples
 ///
 /// ```
-/// use tach_core::rfc3339::Offset;
+/// use tach_core::Offset;
 ///
 /// assert_eq!("-03:30".parse(), Ok(Offset::from_minutes(-210)?));
 /// let error = "+1:00".parse::<Offset>().unwrap_err();

@@ -6,8 +6,8 @@ use std::thread_local;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use tach_core::Offset;
 use tach_core::UnixTime;
-use tach_core::rfc3339::Offset;
 
 use crate::timers::system_zone::{self, KEPT_S};
 

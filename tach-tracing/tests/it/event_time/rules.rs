@@ -15,11 +15,11 @@ use tracing_subscriber::{Layer, registry};
 use super::Pair;
 
 fn clock_at(seconds: u64) -> Arc<ManualClock> {
-    Arc::new(ManualClock::new(UnixTime::from_secs(seconds).unwrap()))
+    Arc::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(seconds)))
 }
 
 fn text(seconds: u64) -> String {
-    format!("{:.9}", UnixTime::from_secs(seconds).unwrap())
+    format!("{:.9}", UnixTime::EPOCH + Duration::from_secs(seconds))
 }
 
 struct Advance(Arc<ManualClock>);
