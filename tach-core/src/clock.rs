@@ -28,7 +28,7 @@ use crate::unix_time::{UnixTime, unix_nanos};
 /// `a - b`, `a.elapsed()`, `a + duration` and `a.unix_time()` use the *system's* clock. For the
 /// instants of another clock, call that clock's [`duration_between`](Self::duration_between),
 /// [`elapsed`](Self::elapsed) and [`unix_time_at`](Self::unix_time_at). Mixing clocks is safe, but
-/// the results mean nothing.
+/// the results mean nothing. Mixing `ManualClock` and the system's clock panics.
 ///
 /// # Guarantees
 ///

@@ -7,6 +7,7 @@ mod config;
 mod convert;
 mod disciplined;
 mod host;
+pub(crate) mod manual;
 mod raw;
 mod read;
 mod settle;

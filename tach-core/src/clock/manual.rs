@@ -7,6 +7,7 @@ use std::vec::Vec;
 use crate::clock::Clock;
 use crate::instants::Instant;
 use crate::sync::{AtomicU64, Ordering};
+use crate::system::manual;
 use crate::unix_time::UnixTime;
 
 /// A clock that stands still until it is moved by hand.
@@ -37,14 +38,28 @@ use crate::unix_time::UnixTime;
 /// the read and the step, the instants before and after the step are the same, and have the Unix
 /// time after the step.
 ///
-/// Both times stop after 584 years.
+/// The clock's instants can't be mistaken for another clock's:
+///
+/// - `a - b`, `a + duration` and `a - duration` are exact, as with this clock's own methods. So a
+///   deadline is `clock.now() + timeout`. Sums reach from 36 years before the clock's start to its
+///   end.
+/// - `a.elapsed()`, `a.unix_time()`, `anchor.unix_time_at(b)` and `a - b` with one instant of the
+///   system's clock would need the other clock. They panic, in every build.
+/// - This clock's own methods panic if given an instant of the system's clock.
+///
+/// *Not* detected: an instant of another `ManualClock`, and comparisons such as `a < b`.
+///
+/// Both times stop after 109 years.
 ///
 /// # Cost
 ///
-/// A read is one load. Moving the clock, [`unix_time_at`](Clock::unix_time_at) and
-/// [`anchor`](Clock::anchor) take a lock, and each step takes memory. While one thread advances the
-/// clock, another may read one of the two times already advanced and the other not yet. An anchor's
-/// two times belong together.
+/// A read is a load of the time and of a flag. Moving the clock,
+/// [`unix_time_at`](Clock::unix_time_at) and [`anchor`](Clock::anchor) take a lock. Moving it takes
+/// the same time however many steps came before, and an older instant's Unix time is found by
+/// binary search. The steps at one instant take 16 bytes together, for as long as the clock exists.
+///
+/// While one thread advances the clock, another may read one of the two times already advanced and
+/// the other not yet. An anchor's two times belong together.
 ///
 /// # Examples
 ///
@@ -61,8 +76,8 @@ use crate::unix_time::UnixTime;
 /// ```
 #[derive(Debug)]
 pub struct ManualClock {
-    /// Nanoseconds since the start: the ticks of the clock's instants.
-    elapsed: Nanos,
+    /// The tick of the clock's instants, which counts nanoseconds.
+    tick: Nanos,
     unix: Nanos,
     /// Locked while either time is moved.
     steps: Mutex<Steps>,
@@ -85,18 +100,47 @@ impl Nanos {
     }
 }
 
-/// The Unix time at the clock's start, and the instant and the new Unix time of each step.
+/// The Unix time at a tick, from which the two times advance together.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    tick: u64,
+    time: UnixTime,
+}
+
+impl Step {
+    fn unix_time_at(self, tick: u64) -> UnixTime {
+        let distance = Duration::from_nanos(tick.abs_diff(self.tick));
+        if tick >= self.tick {
+            self.time.saturating_add(distance)
+        } else {
+            self.time.saturating_sub(distance)
+        }
+    }
+}
+
+/// The clock's start, and the last step at each later tick that had one, in order.
 #[derive(Debug)]
 struct Steps {
-    start: UnixTime,
-    later: Vec<(Instant, UnixTime)>,
+    start: Step,
+    later: Vec<Step>,
 }
 
 impl Steps {
-    fn unix_time_at(&self, instant: Instant) -> UnixTime {
-        let step = self.later.iter().rev().find(|(from, _)| *from <= instant);
-        let &(from, time) = step.unwrap_or(&(Instant::from_ticks(0), self.start));
-        time.saturating_add(Duration::from_nanos(instant.as_ticks() - from.as_ticks()))
+    fn newest(&self) -> Step {
+        self.later.last().copied().unwrap_or(self.start)
+    }
+
+    fn unix_time_at(&self, tick: u64) -> UnixTime {
+        let later = self.later.partition_point(|step| step.tick <= tick);
+        let step = later.checked_sub(1).map_or(self.start, |last| self.later[last]);
+        step.unix_time_at(tick)
+    }
+
+    fn push(&mut self, step: Step) {
+        match self.later.last_mut() {
+            Some(newest) if newest.tick == step.tick => *newest = step,
+            _ => self.later.push(step),
+        }
     }
 }
 
@@ -114,9 +158,12 @@ impl ManualClock {
     #[must_use]
     pub const fn new(start: UnixTime) -> Self {
         Self {
-            elapsed: Nanos(AtomicU64::new(0)),
+            tick: Nanos(AtomicU64::new(manual::START)),
             unix: Nanos(AtomicU64::new(start.as_nanos())),
-            steps: Mutex::new(Steps { start, later: Vec::new() }),
+            steps: Mutex::new(Steps {
+                start: Step { tick: manual::START, time: start },
+                later: Vec::new(),
+            }),
         }
     }
 
@@ -135,8 +182,9 @@ impl ManualClock {
     pub fn advance(&self, duration: Duration) {
         let steps = self.lock();
         let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.elapsed.set(self.elapsed.get().saturating_add(ns));
-        self.unix.set(steps.unix_time_at(self.now()).as_nanos());
+        let tick = self.tick.get().saturating_add(ns).min(manual::END);
+        self.tick.set(tick);
+        self.unix.set(steps.newest().unix_time_at(tick).as_nanos());
     }
 
     /// Sets the Unix time, forward or back. The monotonic time stays.
@@ -192,7 +240,7 @@ impl ManualClock {
     fn step(&self, to: impl FnOnce(UnixTime) -> UnixTime) {
         let mut steps = self.lock();
         let time = to(self.unix_time());
-        steps.later.push((self.now(), time));
+        steps.push(Step { tick: self.tick.get(), time });
         self.unix.set(time.as_nanos());
     }
 
@@ -213,16 +261,19 @@ impl Default for ManualClock {
 impl Clock for ManualClock {
     #[inline]
     fn monotonic_now(&self) -> Instant {
-        Instant::from_ticks(self.elapsed.get())
+        manual::reserve();
+        Instant::from_ticks(self.tick.get())
     }
 
     #[inline]
     fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
-        Duration::from_nanos(later.as_ticks().saturating_sub(earlier.as_ticks()))
+        let [earlier, later] = [earlier, later].map(own_tick);
+        Duration::from_nanos(later.saturating_sub(earlier))
     }
 
     fn unix_time_at(&self, instant: Instant) -> UnixTime {
-        self.lock().unix_time_at(instant)
+        let tick = own_tick(instant);
+        self.lock().unix_time_at(tick)
     }
 
     #[inline]
@@ -231,8 +282,18 @@ impl Clock for ManualClock {
     }
 }
 
+/// Returns the tick of `instant`, which must be a manual clock's.
+#[inline]
+fn own_tick(instant: Instant) -> u64 {
+    let tick = instant.as_ticks();
+    assert!(manual::contains(tick), "a `ManualClock` can't convert an instant of another clock");
+    tick
+}
+
 #[cfg(test)]
 mod tests {
+    use core::panic::AssertUnwindSafe;
+    use std::panic::catch_unwind;
     use std::sync::Arc;
     use std::thread;
 
@@ -298,9 +359,14 @@ mod tests {
         let start = clock.now();
         clock.advance(Duration::MAX);
         clock.advance(HOUR);
-        assert_eq!(clock.elapsed(start), Duration::from_nanos(u64::MAX));
-        assert_eq!(clock.unix_time(), UnixTime::MAX);
-        assert_eq!(clock.unix_time_at(clock.now()), UnixTime::MAX);
+        let lifetime = Duration::from_nanos(manual::END - manual::START);
+        assert!(lifetime > 109 * 365 * 24 * HOUR);
+        assert_eq!(clock.elapsed(start), lifetime);
+        assert_eq!(clock.unix_time(), UnixTime::from_nanos(5) + lifetime);
+        assert_eq!(clock.unix_time_at(clock.now()), clock.unix_time());
+        clock.set(UnixTime::MAX);
+        clock.advance(HOUR);
+        assert_eq!((clock.unix_time(), clock.now() - start), (UnixTime::MAX, lifetime));
     }
 
     #[test]
@@ -308,8 +374,101 @@ mod tests {
         let clock = ManualClock::default();
         clock.advance(HOUR);
         let later = clock.now();
-        assert_eq!(clock.duration_between(later, Instant::from_ticks(0)), Duration::ZERO);
+        assert_eq!(clock.duration_between(later, later - HOUR), Duration::ZERO);
         assert_eq!(clock.elapsed(Instant::from_ticks(later.as_ticks() + 1)), Duration::ZERO);
+    }
+
+    #[test]
+    #[cfg_attr(target_family = "wasm", ignore = "a panic ends the program")]
+    fn no_other_clock_answers_for_its_instants_unnoticed() {
+        use crate::clock::SystemClock;
+        use crate::instants::{Anchor, uptime_at};
+
+        let clock = ManualClock::default();
+        let start = clock.now();
+        clock.advance(Duration::from_secs(5));
+        let later = clock.now();
+        let system = Instant::now();
+        let anchor = Anchor::now();
+        let mixed: [&(dyn Fn() + Sync); 12] = [
+            &|| _ = start.elapsed(),
+            &|| _ = MonotonicInstant::from_ticks(start.as_ticks()).elapsed(),
+            &|| _ = SystemClock.elapsed(start),
+            &|| _ = later - system,
+            &|| _ = system - later,
+            &|| _ = SystemClock.duration_between(system, start),
+            &|| _ = start.unix_time(),
+            &|| _ = anchor.unix_time_at(start),
+            &|| _ = uptime_at(start),
+            &|| _ = clock.elapsed(system),
+            &|| _ = clock.duration_between(start, system),
+            &|| _ = clock.unix_time_at(system),
+        ];
+        for (i, act) in mixed.iter().enumerate() {
+            assert!(catch_unwind(AssertUnwindSafe(act)).is_err(), "case {i}");
+        }
+        // The clock goes on after each of them.
+        assert_eq!(clock.unix_time_at(later).as_secs(), 5);
+    }
+
+    #[test]
+    fn sums_and_differences_of_its_instants_are_exact() {
+        let clock = ManualClock::default();
+        let start = clock.now();
+        let deadline = start + Duration::from_nanos(7);
+        clock.advance(Duration::from_nanos(6));
+        assert!(clock.now() < deadline);
+        clock.advance(Duration::from_nanos(1));
+        assert_eq!(clock.now(), deadline);
+        assert_eq!((deadline - start, start - deadline), (Duration::from_nanos(7), Duration::ZERO));
+        assert_eq!(deadline.checked_duration_since(start), Some(Duration::from_nanos(7)));
+        assert_eq!(deadline - Duration::from_nanos(7), start);
+        assert_eq!(start.checked_add(Duration::MAX), None);
+        assert_eq!(start.checked_add(Duration::from_nanos(u64::MAX / 2)), None);
+        assert_eq!(start.checked_sub(Duration::from_nanos(u64::MAX / 2)), None);
+    }
+
+    #[test]
+    fn before_its_start_the_time_is_earlier() {
+        let clock = ManualClock::new(UnixTime::from_nanos(9));
+        let start = clock.now();
+        clock.step_forward(HOUR);
+        clock.advance(HOUR);
+        for (before, unix_ns) in [(4, 5), (9, 0), (10, 0)] {
+            let instant = start - Duration::from_nanos(before);
+            assert_eq!(clock.unix_time_at(instant).as_nanos(), unix_ns);
+            assert_eq!(clock.elapsed(instant), HOUR + Duration::from_nanos(before));
+        }
+    }
+
+    #[test]
+    fn steps_at_one_instant_are_kept_as_one() {
+        let clock = ManualClock::default();
+        for _ in 0..3 {
+            for _ in 0..100 {
+                clock.step_forward(HOUR);
+                clock.step_back(HOUR / 2);
+            }
+            clock.advance(HOUR);
+        }
+        assert_eq!(clock.lock().later.len(), 3);
+        assert_eq!(clock.unix_time(), UnixTime::EPOCH + 153 * HOUR);
+    }
+
+    #[test]
+    fn a_conversion_does_not_visit_each_step() {
+        const STEPS: u64 = 100_000;
+        let clock = ManualClock::default();
+        let start = clock.now();
+        for _ in 0..STEPS {
+            clock.advance(Duration::from_nanos(1));
+            clock.step_forward(Duration::from_nanos(1));
+        }
+        // Visiting each step takes 10^10 comparisons here: minutes.
+        for ns in 0..STEPS {
+            let time = clock.unix_time_at(start + Duration::from_nanos(ns));
+            assert_eq!(time.as_nanos(), 2 * ns);
+        }
     }
 
     #[test]

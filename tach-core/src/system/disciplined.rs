@@ -3,7 +3,7 @@
 use core::ops::Deref;
 
 use super::settle::{Witness, settle};
-use super::{HOST, counter_failed, raw};
+use super::{HOST, counter_failed, manual, raw};
 use crate::counter;
 use crate::line::Rate;
 use crate::os;
@@ -65,6 +65,7 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
+        manual::refuse_tick(tick);
         if let Some(ns) = self.recent_ns_at(tick) {
             return ns;
         }
@@ -89,7 +90,8 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
-        if let Some(ns) = self.recent_ns_between(earlier, later) {
+        let own = manual::ns_between(earlier, later);
+        if let Some(ns) = own.or_else(|| self.recent_ns_between(earlier, later)) {
             return ns;
         }
         self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
@@ -97,11 +99,17 @@ impl Disciplined {
 
     /// Returns the tick that is `ns` after `tick`; `None` past the range of ticks.
     pub(super) fn tick_after(&self, tick: u64, ns: u64) -> Option<u64> {
+        if manual::is_reserved(tick) {
+            return manual::tick_after(tick, ns);
+        }
         self.settle(|answers| self.try_tick_after(tick, ns, self.clocks, answers))
     }
 
     /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
     pub(super) fn tick_before(&self, tick: u64, ns: u64) -> Option<u64> {
+        if manual::is_reserved(tick) {
+            return manual::tick_before(tick, ns);
+        }
         self.settle(|answers| self.try_tick_before(tick, ns, self.clocks, answers))
     }
 

@@ -3,11 +3,11 @@
 use core::fmt;
 use core::time::Duration;
 
-use tach_core::{Anchor, Instant, event_time};
+use tach_core::{Anchor, Clock as _, Instant, event_time};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime as _;
 
-use crate::timers::{self, Boxed, NOW};
+use crate::timers::{self, Boxed, CLOCK, NOW};
 
 fn text(timer: &Boxed) -> String {
     let mut text = String::new();
@@ -17,15 +17,16 @@ fn text(timer: &Boxed) -> String {
 
 #[test]
 fn it_prints_the_pinned_event_time() {
-    let (instant, later) = (Instant::now(), Duration::new(3661, 100_000_001));
-    let one = Anchor::new(instant, NOW);
-    let other = Anchor::new(instant + later, NOW.saturating_add(later));
-    let still = timers::still().into_iter().map(|(timer, _)| timer);
-    for (i, timer) in timers::system().into_iter().chain(still).enumerate() {
-        let (first, again) =
-            (event_time::during(one, || text(&timer)), event_time::during(one, || text(&timer)));
-        assert_eq!(first, again, "timer {i}");
-        assert_ne!(first, event_time::during(other, || text(&timer)), "timer {i}");
+    let still = timers::still().into_iter().map(|(timer, _)| timer).collect();
+    let later = Duration::new(3661, 100_000_001);
+    for (instant, timers) in [(Instant::now(), timers::system()), (CLOCK.now(), still)] {
+        let one = Anchor::new(instant, NOW);
+        let other = Anchor::new(instant + later, NOW.saturating_add(later));
+        for (i, timer) in timers.into_iter().enumerate() {
+            let [first, again] = [(); 2].map(|()| event_time::during(one, || text(&timer)));
+            assert_eq!(first, again, "timer {i}");
+            assert_ne!(first, event_time::during(other, || text(&timer)), "timer {i}");
+        }
     }
 }
 

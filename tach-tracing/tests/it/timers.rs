@@ -14,7 +14,8 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// 2023-11-14T22:13:20.123456789Z.
 pub(crate) const NOW: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789);
 
-static CLOCK: ManualClock = ManualClock::new(NOW);
+/// The clock of the timers of [`still`].
+pub(crate) static CLOCK: ManualClock = ManualClock::new(NOW);
 
 /// Any timer. tracing-subscriber does not implement `FormatTime` for boxes.
 pub(crate) struct Boxed(pub(crate) Box<dyn FormatTime + Send + Sync>);

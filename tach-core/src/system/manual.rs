@@ -1,0 +1,106 @@
+//! The ticks of manual clocks: nanoseconds, in a range of their own.
+//!
+//! The range lies farther from the ticks of a counter than a machine stays up, also if ticks are
+//! compared as signed numbers. It is reserved only in a process that has read a manual clock, so
+//! that no other program can hit a panic of this file.
+
+use core::ops::Range;
+
+use crate::sync::{AtomicBool, Ordering};
+
+/// 146 years of nanoseconds.
+const RANGE: Range<u64> = 1 << 63..(1 << 63) + (1 << 62);
+/// The tick at which every manual clock starts: 36 years above the least tick, so that tests can
+/// subtract durations from it.
+#[allow(dead_code, reason = "manual clocks need the feature `std`")]
+pub(crate) const START: u64 = RANGE.start + (1 << 60);
+/// The tick at which every manual clock ends, 109 years after its start.
+#[allow(dead_code, reason = "manual clocks need the feature `std`")]
+pub(crate) const END: u64 = RANGE.end - 1;
+
+/// Whether a manual clock has been read.
+static IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// Reserves the range. Every read of a manual clock calls this.
+#[allow(dead_code, reason = "manual clocks need the feature `std`")]
+#[inline]
+pub(crate) fn reserve() {
+    // ORDERING: Relaxed, since the flag publishes nothing. A thread that receives an instant by a
+    // channel, a lock or a join also sees the flag that was set before the instant was read.
+    if !IN_USE.load(Ordering::Relaxed) {
+        // Only the first read stores, since threads share the cache line.
+        // ORDERING: Relaxed: see the load.
+        IN_USE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether `tick` is in the range of manual clocks.
+#[inline]
+pub(crate) fn contains(tick: u64) -> bool {
+    RANGE.contains(&tick)
+}
+
+/// Returns whether `tick` is in the range and a manual clock has been read.
+#[inline]
+pub(super) fn is_reserved(tick: u64) -> bool {
+    // ORDERING: Relaxed: see `reserve`.
+    IN_USE.load(Ordering::Relaxed) && contains(tick)
+}
+
+/// Returns the time between two instants if both are manual clocks' own; `None` if neither is.
+///
+/// # Panics
+///
+/// If one is a manual clock's and the other is not.
+#[inline]
+pub(super) fn ns_between(earlier: u64, later: u64) -> Option<u64> {
+    match (is_reserved(earlier), is_reserved(later)) {
+        (false, false) => None,
+        (true, true) => Some(later.saturating_sub(earlier)),
+        _ => refuse(),
+    }
+}
+
+/// Returns a manual clock's tick plus `ns`; `None` outside of the range.
+pub(super) fn tick_after(tick: u64, ns: u64) -> Option<u64> {
+    tick.checked_add(ns).filter(|&sum| contains(sum))
+}
+
+/// Returns a manual clock's tick minus `ns`; `None` outside of the range.
+pub(super) fn tick_before(tick: u64, ns: u64) -> Option<u64> {
+    tick.checked_sub(ns).filter(|&sum| contains(sum))
+}
+
+/// Panics if `tick` is a manual clock's: only that clock can convert it.
+#[inline]
+pub(super) fn refuse_tick(tick: u64) {
+    if is_reserved(tick) {
+        refuse();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse() -> ! {
+    panic!(
+        "the system's clock can't convert an instant of a `ManualClock`; call the manual clock's \
+         `elapsed`, `duration_between` or `unix_time_at`"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_is_in_order_and_far_from_counters_however_ticks_are_compared() {
+        let signed = |tick: u64| i64::from_ne_bytes(tick.to_ne_bytes());
+        let range = [RANGE.start, START, END];
+        assert!(range.is_sorted() && range.map(signed).is_sorted());
+        // A counter of 5 GHz reaches neither end in 29 years, before or after its start.
+        let years_ticks: u64 = 29 * 365 * 86_400 * 5_000_000_000;
+        for tick in [0, years_ticks, years_ticks.wrapping_neg()] {
+            assert!(!contains(tick), "{tick}");
+        }
+    }
+}
