@@ -42,6 +42,8 @@ enum Kind {
     },
     ClockRead,
     Configured,
+    #[cfg(feature = "prost")]
+    Nanos(i32),
     #[cfg(any(feature = "coarse", feature = "recalibrator"))]
     Interval(Duration),
     #[cfg(any(feature = "coarse", feature = "recalibrator"))]
@@ -67,6 +69,11 @@ impl Error {
     #[inline]
     pub(crate) const fn exhausted(total: Duration) -> Self {
         Self(Kind::Exhausted { total })
+    }
+
+    #[cfg(feature = "prost")]
+    pub(crate) const fn nanos(given: i32) -> Self {
+        Self(Kind::Nanos(given))
     }
 
     #[cfg(any(feature = "coarse", feature = "recalibrator"))]
@@ -97,8 +104,8 @@ impl Error {
 
     /// Returns whether a value is out of range: a time before
     /// [`UnixTime::EPOCH`](crate::UnixTime::EPOCH) or after
-    /// [`UnixTime::MAX`](crate::UnixTime::MAX), an offset of a day or more, or the interval of a
-    /// thread.
+    /// [`UnixTime::MAX`](crate::UnixTime::MAX), an offset of a day or more, the nanoseconds of a
+    /// timestamp of protobuf, or the interval of a thread.
     ///
     /// # Examples
     ///
@@ -115,6 +122,8 @@ impl Error {
     pub const fn is_out_of_range(&self) -> bool {
         match self.0 {
             Kind::BeforeEpoch | Kind::AfterMax | Kind::Offset { .. } => true,
+            #[cfg(feature = "prost")]
+            Kind::Nanos(_) => true,
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             Kind::Interval(_) => true,
             _ => false,
@@ -217,6 +226,10 @@ impl fmt::Display for Error {
                 "the configuration must be installed once in a process, which has installed \
                  another one",
             ),
+            #[cfg(feature = "prost")]
+            Kind::Nanos(given) => {
+                write!(f, "the nanoseconds are {given}, but must be from 0 to 999999999")
+            }
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             Kind::Interval(given) => {
                 write!(f, "the interval is {given:?}, but must be from 1ms to 1day")
@@ -254,6 +267,8 @@ mod tests {
             (Error::CLOCK_READ, TOO_LATE, None),
             (Error::CONFIGURED, TOO_LATE, None),
             (Error::parse(Fault::NoLeapSecond, 17), [false; 4], Some(17)),
+            #[cfg(feature = "prost")]
+            (Error::nanos(-1), OUT_OF_RANGE, None),
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             (Error::interval(Duration::ZERO), OUT_OF_RANGE, None),
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]

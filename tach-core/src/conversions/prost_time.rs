@@ -5,7 +5,7 @@ use prost_types::Timestamp;
 use crate::error::Error;
 use crate::unix_time::UnixTime;
 
-const NS_PER_S: i128 = 1_000_000_000;
+const NS_PER_S: i32 = 1_000_000_000;
 
 /// Converts to protobuf's timestamp. Every Unix time fits.
 ///
@@ -28,12 +28,13 @@ impl From<UnixTime> for Timestamp {
     }
 }
 
-/// Converts from protobuf's timestamp. Nanoseconds that are negative or exceed a second, which
-/// protobuf does not allow, are added to the seconds.
+/// Converts from protobuf's timestamp.
 ///
 /// # Errors
 ///
-/// Fails if the time is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
+/// Fails if the time is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`], and if the
+/// nanoseconds are negative or exceed 999,999,999. protobuf allows neither, even before 1970, so
+/// the time that the sender meant is unknown.
 ///
 /// # Examples
 ///
@@ -46,16 +47,23 @@ impl From<UnixTime> for Timestamp {
 ///
 /// let before_1970 = Timestamp { seconds: -1, nanos: 0 };
 /// assert!(UnixTime::try_from(before_1970).unwrap_err().is_out_of_range());
+///
+/// let error = UnixTime::try_from(Timestamp { seconds: 1, nanos: -1 }).unwrap_err();
+/// assert_eq!(error.to_string(), "the nanoseconds are -1, but must be from 0 to 999999999");
 /// ```
 impl TryFrom<Timestamp> for UnixTime {
     type Error = Error;
 
     fn try_from(timestamp: Timestamp) -> Result<Self, Error> {
-        let nanos = i128::from(timestamp.seconds) * NS_PER_S + i128::from(timestamp.nanos);
-        if nanos < 0 {
+        let Timestamp { seconds, nanos } = timestamp;
+        if !(0..NS_PER_S).contains(&nanos) {
+            return Err(Error::nanos(nanos));
+        }
+        if seconds < 0 {
             return Err(Error::BEFORE_EPOCH);
         }
-        u64::try_from(nanos).map(Self::from_nanos).map_err(|_| Error::AFTER_MAX)
+        let ns = i128::from(seconds) * i128::from(NS_PER_S) + i128::from(nanos);
+        u64::try_from(ns).map(Self::from_nanos).map_err(|_| Error::AFTER_MAX)
     }
 }
 
@@ -73,20 +81,24 @@ mod tests {
         let mut late = Timestamp::from(UnixTime::MAX);
         late.nanos += 1;
         assert_eq!(UnixTime::try_from(late), Err(Error::AFTER_MAX));
-        let early = Timestamp { seconds: 0, nanos: -1 };
-        assert_eq!(UnixTime::try_from(early), Err(Error::BEFORE_EPOCH));
-        for (seconds, error) in [(i64::MIN, Error::BEFORE_EPOCH), (i64::MAX, Error::AFTER_MAX)] {
-            for nanos in [i32::MIN, i32::MAX] {
+        for (seconds, error) in [
+            (i64::MIN, Error::BEFORE_EPOCH),
+            (-1, Error::BEFORE_EPOCH),
+            (i64::MAX, Error::AFTER_MAX),
+        ] {
+            for nanos in [0, 999_999_999] {
                 assert_eq!(UnixTime::try_from(Timestamp { seconds, nanos }), Err(error));
             }
         }
     }
 
     #[test]
-    fn nanoseconds_outside_of_a_second_are_carried() {
-        for (seconds, nanos) in [(2, -1), (0, 1_999_999_999), (3, -1_000_000_001)] {
-            let time = UnixTime::try_from(Timestamp { seconds, nanos });
-            assert_eq!(time, Ok(UnixTime::from_nanos(1_999_999_999)), "{seconds} s, {nanos} ns");
+    fn nanoseconds_outside_of_a_second_are_an_error() {
+        for seconds in [i64::MIN, -1, 0, 1, 2, i64::MAX] {
+            for nanos in [i32::MIN, -1_000_000_001, -1, 1_000_000_000, 1_999_999_999, i32::MAX] {
+                let time = UnixTime::try_from(Timestamp { seconds, nanos });
+                assert_eq!(time, Err(Error::nanos(nanos)), "{seconds} s, {nanos} ns");
+            }
         }
     }
 
