@@ -1,6 +1,6 @@
 //! Conversions from and to other crates' types.
 
-#[cfg(feature = "jiff")]
+#[cfg(any(feature = "jiff02", feature = "jiff1"))]
 mod jiff_time;
 #[cfg(feature = "prost")]
 mod prost_time;

@@ -168,7 +168,8 @@
 //!   interval, so that a process that rarely reads the clock notices a step in time.
 //! - `serde`: `Serialize` and `Deserialize` for [`UnixTime`], as RFC 3339 text in human-readable
 //!   formats, as nanoseconds in others. It needs no `std`.
-//! - `jiff`: conversions between [`UnixTime`] and `jiff::Timestamp`. It needs no `std`.
+//! - `jiff02`, `jiff1`: conversions between [`UnixTime`] and `jiff::Timestamp`, of jiff 0.2 and of
+//!   jiff 1. They need no `std`.
 //! - `prost`: conversions between [`UnixTime`] and `prost_types::Timestamp`. It needs `alloc`, but
 //!   no `std`.
 //! - `thread-cpu`: `ThreadCpuInstant`, the CPU time of the current thread. It needs no `std`.

@@ -107,7 +107,7 @@ mod tests {
         fn every_unix_time_goes_to_protobuf_and_back(nanos: u64) {
             let time = UnixTime::from_nanos(nanos);
             let timestamp = Timestamp::from(time);
-            let reference = jiff::Timestamp::from_nanosecond(nanos.into()).unwrap();
+            let reference = jiff02::Timestamp::from_nanosecond(nanos.into()).unwrap();
             prop_assert_eq!(timestamp.seconds, reference.as_second());
             prop_assert_eq!(timestamp.nanos, reference.subsec_nanosecond());
             prop_assert_eq!(UnixTime::try_from(timestamp), Ok(time));

@@ -249,7 +249,7 @@ mod tests {
         fn text_is_jiffs(times: Vec<u64>) {
             let mut formatter = Formatter::new();
             for ns in times {
-                let theirs = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
+                let theirs = jiff02::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
                 prop_assert_eq!(
                     formatter.format::<9>(UnixTime::from_nanos(ns)),
                     format!("{theirs:.9}")
@@ -264,8 +264,8 @@ mod tests {
             for (ns, minutes) in times {
                 let minutes = minutes % 1440;
                 let offset = Offset::from_minutes(minutes).unwrap();
-                let timestamp = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
-                let theirs = jiff::tz::Offset::from_seconds(minutes * 60).unwrap();
+                let timestamp = jiff02::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
+                let theirs = jiff02::tz::Offset::from_seconds(minutes * 60).unwrap();
                 let theirs = format!("{:.9}", timestamp.display_with_offset(theirs));
                 let time = UnixTime::from_nanos(ns);
                 prop_assert_eq!(formatter.format_with_offset::<9>(time, offset), theirs);

@@ -273,7 +273,7 @@ fn cut(text: &str) -> String {
 /// Returns jiff's reading as a Unix time, or the error if it is out of range. Not for a second 60,
 /// which jiff takes as 59 of any minute.
 fn jiffs(text: &str) -> Option<Result<UnixTime, Error>> {
-    let timestamp: jiff::Timestamp = cut(text).parse().ok()?;
+    let timestamp: jiff02::Timestamp = cut(text).parse().ok()?;
     let ns = timestamp.as_nanosecond();
     let time = u64::try_from(ns).map(UnixTime::from_nanos);
     Some(time.map_err(|_| if ns < 0 { Error::BEFORE_EPOCH } else { Error::AFTER_MAX }))
