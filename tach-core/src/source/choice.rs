@@ -187,7 +187,7 @@ pub(crate) fn enforce_order() {
             return;
         };
         let next = Chosen { verdict: Verdict { mode: Mode::Enforced, cause }, ..seen };
-        if CHOICE.0.change(seen.to_word(), next.to_word()) {
+        if CHOICE.change(seen.to_word(), next.to_word()) {
             return;
         }
     }
