@@ -7,11 +7,15 @@ use crate::line::{Line, shifted_tick};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{Id, Ordering};
 
-/// How many times the start-up spin reads an OS clock that stands still. If the clock rises in long
-/// steps, the spin reads it more often.
-const MAX_SPINS: u64 = 2_000;
-/// How many times a standing counter is read if the OS clock stands still too.
-const MAX_STANDS: u64 = 1_000;
+/// An OS clock that returns one time in this many reads stands still, unless it rises in long
+/// steps.
+///
+/// A first conversion may make three such series of reads. At 2 us a read, as in a virtual machine
+/// without a vDSO, they take 0.8 ms. At 12 ns, one series still lasts longer than the step of a
+/// counter of 1 MHz.
+const STANDING_READS: u64 = 128;
+/// The shortest time between two reads to expect of a clock that rises in long steps.
+const STEPPING_READ_NS: u64 = 16;
 /// If a counter has not moved while the OS clock advanced by this much, it has stopped. A counter
 /// of 1 MHz makes ten ticks in this time.
 const STOPPED_NS: u64 = 10_000;
@@ -178,8 +182,10 @@ impl Timeline {
         // Read before the spin, since reading it takes time too.
         let declared_hz = clocks.declared_hz();
         let spin_ns = spin_ns(clocks);
-        for _ in 0..MAX_SPINS + spin_ns / 32 {
-            if clocks.os_ns().saturating_sub(record.piece.knee().ns) >= spin_ns {
+        let mut motion = Motion::new(clocks);
+        loop {
+            let ns = clocks.os_ns();
+            if ns.saturating_sub(record.piece.knee().ns) >= spin_ns || motion.stands(ns) {
                 break;
             }
         }
@@ -204,16 +210,45 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     if !clocks.reads_counter() {
         return false;
     }
-    let (tick, ns) = (clocks.ticks(), clocks.os_ns());
-    for _ in 0..MAX_STANDS {
+    let (tick, first_ns) = (clocks.ticks(), clocks.os_ns());
+    let mut motion = Motion::new(clocks);
+    loop {
         // Reads the counter last: an interruption before only gives the counter time to move.
-        let has_had_time = clocks.os_ns().saturating_sub(ns) >= STOPPED_NS;
+        let ns = clocks.os_ns();
         if clocks.ticks() != tick {
             return false;
         }
-        if has_had_time {
+        if ns.saturating_sub(first_ns) >= STOPPED_NS {
             return true;
         }
+        if motion.stands(ns) {
+            return false;
+        }
     }
-    false
+}
+
+/// Watches whether an OS clock moves.
+struct Motion {
+    greatest_ns: u64,
+    /// The reads since the clock last rose.
+    reads: u64,
+    /// The reads after which a clock stands still.
+    most: u64,
+}
+
+impl Motion {
+    fn new(clocks: &dyn ClockPair) -> Self {
+        let most = STANDING_READS + clocks.resolution_ns() / STEPPING_READ_NS;
+        Self { greatest_ns: 0, reads: 0, most }
+    }
+
+    /// Returns whether the clock, which now reads `ns`, has not risen for too many reads. A clock
+    /// that goes back does not rise.
+    fn stands(&mut self, ns: u64) -> bool {
+        if ns > self.greatest_ns {
+            (self.greatest_ns, self.reads) = (ns, 0);
+        }
+        self.reads += 1;
+        self.reads > self.most
+    }
 }
