@@ -67,7 +67,8 @@
 //!
 //! - Instants of different threads are out of order by some nanoseconds: use [`MonotonicInstant`].
 //! - Unix time goes back because the wall clock was set back. [`Config::hold_backward_steps`] makes
-//!   it wait for the wall clock instead, and an [`Anchor`] ignores steps.
+//!   it wait for the wall clock instead, if the step is a minute or less. An [`Anchor`] ignores
+//!   steps.
 //! - The counter is not used on this host: [`status()`] prints the reason. Reads then cost as much
 //!   as the OS's clock.
 //! - A tick was stored, or sent to another process. Ticks mean something only in the process that

@@ -6,8 +6,12 @@ pub(crate) enum BackwardStep {
     /// Goes back at once.
     #[default]
     Follow,
-    /// Never goes back, but slows until the OS clock has caught up: to half the rate while the
-    /// timeline is more than a millisecond ahead, then by 500 ppm.
+    /// Does not go back for a step of up to a minute, but slows until the OS clock has caught up:
+    /// to half the rate while the timeline is more than a millisecond ahead, then by 500 ppm. So
+    /// that takes two minutes at most.
+    ///
+    /// If the timeline is more than a minute ahead of the OS clock, it goes back at once: a wrong
+    /// clock was corrected, and half speed would last for twice the step.
     Hold,
 }
 

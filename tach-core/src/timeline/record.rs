@@ -42,8 +42,10 @@ const MIN_LENGTH_NS: u64 = 100_000;
 pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 /// An error is slewed away by at most one part in this many: 500 ppm.
 const SLEW_DIVISOR: u64 = 2000;
-/// If a timeline that may not go back is further ahead than this, it runs at half its rate.
+/// If a timeline that waits for the OS clock is further ahead than this, it runs at half its rate.
 const FAR_AHEAD_NS: u64 = 1_000_000;
+/// A timeline that is further ahead than this does not wait for the OS clock, but jumps back to it.
+pub(super) const MAX_HELD_NS: u64 = 60_000_000_000;
 /// The time for which a line is used without a look at the OS clock.
 pub(crate) const LOOK_NS: u64 = 50_000_000;
 /// A counter that is further back than this has gone back. A smaller difference is another core's
@@ -120,7 +122,9 @@ impl Record {
         let line = self.piece.line(|point| point.tick <= end.tick);
         let start = Point { tick: end.tick, ns: line.ns_at(end.tick) };
         let known_ns = self.estimate.ns_at(start.tick);
-        let must_wait = start.ns > known_ns && policy == Policy::Step(BackwardStep::Hold);
+        let waits =
+            |ahead_ns: u64| policy == Policy::Step(BackwardStep::Hold) && ahead_ns <= MAX_HELD_NS;
+        let must_wait = start.ns > known_ns && waits(start.ns.saturating_sub(sample.ns));
         let strayed = start.ns.abs_diff(known_ns) > MAX_STRAY_NS && !must_wait;
         let stepped = self.has_rate() && strayed || finding == Finding::Stepped;
         let knee_tick =
@@ -149,7 +153,9 @@ impl Record {
         let truth_ns = estimate.ns_at(knee_tick);
         let jumps = match (policy, event) {
             (_, Some(Event::ForwardStep)) => truth_ns > natural_ns,
-            (Policy::Step(backward), Some(Event::BackwardStep)) => backward == BackwardStep::Follow,
+            (Policy::Step(_), Some(Event::BackwardStep)) => {
+                !waits(start.ns.saturating_sub(truth_ns))
+            }
             _ => false,
         };
         let (gap_rate, knee_ns) = if jumps {
@@ -426,6 +432,16 @@ mod tests {
         let next = record(20_000_000).next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), HOLD);
         assert!(next.piece.knee().ns >= next.piece.start().ns);
         assert!(next.piece.start().ns >= 2 * NS_PER_S + 20_000_000);
+    }
+
+    #[test]
+    fn one_that_must_not_go_back_does_so_from_a_minute_ahead_on() {
+        for (ahead_ns, jumps) in [(MAX_HELD_NS, false), (MAX_HELD_NS + 2 * NS_PER_S, true)] {
+            let known = record(i64::try_from(ahead_ns).unwrap());
+            let next = known.next(&end(2 * NS_PER_S + 1000), &sample(3 * NS_PER_S), HOLD);
+            assert_eq!(next.piece.knee().ns == 3 * NS_PER_S, jumps, "{next:?}");
+            assert_eq!(next.counts.backward_steps, u32::from(jumps));
+        }
     }
 
     #[test]

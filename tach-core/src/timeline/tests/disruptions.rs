@@ -288,6 +288,23 @@ fn unix_time_that_must_not_go_back_waits_for_the_clock() {
     assert_true(&process);
 }
 
+#[test]
+fn unix_time_waits_for_a_minute_at_most() {
+    let process = busy(9, BackwardStep::Hold);
+    run(&process, 10);
+    // The third step makes the sum exceed a minute.
+    for (step_s, counted) in [(40, 1), (15, 2), (30, 3)] {
+        process.set_realtime(-step_s * 1_000_000_000);
+        run(&process, 2);
+        assert_eq!(counts(&process.realtime).backward_steps, counted);
+    }
+    assert_true(&process);
+    process.set_realtime(-3_600_000_000_000);
+    run(&process, 2);
+    assert_eq!(counts(&process.realtime).backward_steps, 4);
+    assert_true(&process);
+}
+
 /// Simulates two days of a busy process with the day's temperature, and a slew of 500 ppm for a
 /// minute in every twelve hours.
 #[test]

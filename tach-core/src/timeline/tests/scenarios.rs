@@ -9,6 +9,7 @@ use std::thread;
 
 use super::simulation::{Machine, NS_PER_S, Process, Random};
 use crate::timeline::piece::Piece;
+use crate::timeline::record::MAX_HELD_NS;
 use crate::timeline::*;
 use core::cell::Cell;
 
@@ -260,11 +261,17 @@ impl Scenario {
         for (i, timeline) in
             [&self.process.monotonic, &self.process.realtime].into_iter().enumerate()
         {
-            let follows = i == 1 && self.follows_back;
+            // A step that is waited for may not be seen.
+            let is_allowed = |pair: &[Seen]| {
+                let elapsed_ns = pair[1].ns[0] - pair[0].ns[0];
+                let step_ns = pair[0].ns[i] - pair[1].ns[i] + elapsed_ns;
+                i == 1 && (self.follows_back || step_ns > MAX_HELD_NS - NS_PER_S)
+            };
             let counts = timeline.newest().unwrap().counts;
-            let allowed = if follows { counts.backward_steps as usize } else { 0 };
             let back: Vec<_> =
                 seen.windows(2).filter(|pair| pair[0].ns[i] > pair[1].ns[i]).collect();
+            let are_allowed = back.iter().all(|pair| is_allowed(pair));
+            let allowed = if are_allowed { counts.backward_steps as usize } else { 0 };
             if back.len() > allowed {
                 return Err(format!(
                     "timeline {i} went back {} times, not {allowed}: {back:?}",
