@@ -94,7 +94,9 @@ impl Config {
     /// instead of going back with that clock.
     ///
     /// Unix time then slows until the OS clock has caught up: to half the rate while it is more
-    /// than a millisecond ahead, then by 500 ppm. Durations must not be computed from it.
+    /// than a millisecond ahead, then by 500 ppm. Durations must not be computed from it. If it is
+    /// more than a minute ahead, it goes back at once: a wrong clock was corrected, and half speed
+    /// would last for twice the step.
     ///
     /// # Examples
     ///

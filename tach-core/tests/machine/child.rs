@@ -30,8 +30,8 @@ pub(crate) fn simulate() {
 
 /// Uses the clock for a minute, which lets the timelines learn their rates.
 pub(crate) fn settle() {
-    for _ in 0..600 {
-        machine::pass(Duration::from_millis(100));
+    for _ in 0..6_000 {
+        machine::pass(Duration::from_millis(10));
         let _ = (UnixTime::now(), Instant::now().elapsed());
     }
 }
