@@ -17,7 +17,8 @@ use crate::instants::Instant;
 ///
 /// An exhausted budget stays exhausted; if it began more than a minute ago, to within a microsecond
 /// and a hundred-millionth of its age. Time passes by the OS's monotonic clock, as for
-/// [`MonotonicInstant`](crate::MonotonicInstant), or by the budget's own clock: a step of the wall clock changes nothing.
+/// [`MonotonicInstant`](crate::MonotonicInstant), or by the budget's own clock: a step of the wall
+/// clock changes nothing.
 ///
 /// *Not* promised: that anything happens at the end. A budget does not interrupt a task, which must
 /// check it.

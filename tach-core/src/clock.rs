@@ -138,8 +138,8 @@ pub trait Clock: Send + Sync + RefUnwindSafe {
     /// precede an earlier result on the same thread.
     ///
     /// This is weaker than `monotonic_now`, and may be cheaper. Use it for start times that are
-    /// published afterwards. [`Budget`](crate::Budget) and tach-otel's spans do. A clock whose reads
-    /// all cost the same needs no implementation of its own.
+    /// published afterwards. [`Budget`](crate::Budget) and tach-otel's spans do. A clock whose
+    /// reads all cost the same needs no implementation of its own.
     ///
     /// # Examples
     ///
