@@ -36,7 +36,8 @@ pub struct Status {
     /// The measured frequency in ticks per second; `None` before the first conversion.
     pub frequency_hz: Option<u64>,
     /// The number of times that ticks continued from another source, because the counter failed or
-    /// lost the kernel's trust.
+    /// lost the kernel's trust. The new source stays for the rest of the process: the moved counter,
+    /// whose reads are converted at once, or after the fourth time the OS clock.
     pub counter_failures: u8,
     /// The number of suspends of the machine, on systems that report them.
     pub suspends: u32,
@@ -172,7 +173,8 @@ impl fmt::Display for Status {
             Order::Enforced => "by a shared maximum",
             Order::OsClock => "by the OS clock",
         };
-        writeln!(f, "source:    {source} ({})", self.reason)?;
+        let stays = if self.counter_failures > 0 { ", for the rest of the process" } else { "" };
+        writeln!(f, "source:    {source} ({}{stays})", self.reason)?;
         if self.source_request_ignored {
             writeln!(f, "           {}", source::SOURCE.complaint())?;
         }

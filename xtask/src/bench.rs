@@ -69,6 +69,15 @@ const BENCHMARKS: &[Benchmark] = &[
         tables: Tables::Written,
     },
     Benchmark {
+        name: "ages",
+        workspace: OWN,
+        package: "benches",
+        program: "ages",
+        features: &[],
+        arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
         name: "pipeline",
         workspace: OWN,
         package: "benches",
