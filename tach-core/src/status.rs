@@ -36,8 +36,8 @@ pub struct Status {
     /// The measured frequency in ticks per second; `None` before the first conversion.
     pub frequency_hz: Option<u64>,
     /// The number of times that ticks continued from another source, because the counter failed or
-    /// lost the kernel's trust. The new source stays for the rest of the process: the moved counter,
-    /// whose reads are converted at once, or after the fourth time the OS clock.
+    /// lost the kernel's trust. The new source stays for the rest of the process: the moved
+    /// counter, whose reads are converted at once, or after the fourth time the OS clock.
     pub counter_failures: u8,
     /// The number of suspends of the machine, on systems that report them.
     pub suspends: u32,
