@@ -161,6 +161,9 @@ fn run(part: &str, name: &str) -> ! {
     }
     let all = scenarios::all();
     let scenario = all.iter().find(|scenario| scenario.name == name).expect("a scenario's name");
+    if let (SCENARIO, Some(config)) = (part, scenario.config) {
+        config.install().expect("the clock was not read");
+    }
     let before = env::var(BEFORE).unwrap_or_default();
     if scenario.setting == Setting::Simulated {
         child::simulate();

@@ -17,6 +17,8 @@ mod stopped;
 
 use core::ffi::c_int;
 
+use tach_core::Config;
+
 use super::mode::Mode;
 use super::report::Report;
 
@@ -42,6 +44,8 @@ pub(crate) struct Scenario {
     pub(crate) name: String,
     /// The value of `TACH_SOURCE`.
     pub(crate) source: Option<&'static str>,
+    /// What the process installs before its first read.
+    pub(crate) config: Option<Config>,
     pub(crate) setting: Setting,
     pub(crate) body: Body,
     pub(crate) control: Body,
@@ -63,6 +67,7 @@ impl Scenario {
         Self {
             name,
             source: None,
+            config: None,
             setting: Setting::Simulated,
             body: Box::new(body),
             control: Box::new(control),

@@ -40,7 +40,8 @@ mod unix {
     use std::env;
     use std::fs;
     use std::os::unix::net::UnixDatagram;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+    use std::thread;
 
     use super::*;
 
@@ -50,6 +51,15 @@ mod unix {
         let daemon = UnixDatagram::bind(&path).unwrap();
         daemon.set_read_timeout(Some(LONG)).unwrap();
         (path, daemon)
+    }
+
+    /// Closes the daemon's socket. A child that another test starts has the socket too, until it
+    /// executes its program.
+    fn close(daemon: UnixDatagram, path: &Path) {
+        drop(daemon);
+        while UnixDatagram::unbound().unwrap().connect(path).is_ok() {
+            thread::yield_now();
+        }
     }
 
     /// Each event is a datagram, as RFC 3164 has it. The time and the host are the daemon's.
@@ -94,7 +104,7 @@ mod unix {
         info(&pipeline, "one");
         pipeline.flush(LONG).unwrap();
         let [one] = received(|to| daemon.recv(to));
-        drop(daemon);
+        close(daemon, &path);
         let (path, daemon) = bind("anew");
         info(&pipeline, "two");
         pipeline.flush(LONG).unwrap();
@@ -103,7 +113,7 @@ mod unix {
         // No failure was noticed.
         assert_eq!(pipeline.stats().sinks()[0].failures(), 0);
         // Without a daemon the events wait.
-        drop(daemon);
+        close(daemon, &path);
         fs::remove_file(&path).unwrap();
         info(&pipeline, "three");
         pipeline.flush(LONG).unwrap_err();
