@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::instants::Instant;
+use crate::line::{shifted_tick, unshifted_tick};
 use crate::sync::{AtomicU64, Ordering};
 
 /// An [`Instant`] that threads read and write concurrently.
@@ -41,7 +42,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// assert!(silent_for < Duration::from_secs(3600));
 /// ```
 pub struct AtomicInstant {
-    ticks: AtomicU64,
+    /// The shifted tick: the maximum of two is that of the later instant.
+    shifted: AtomicU64,
 }
 
 // ORDERING: each access has the ordering that the caller passes, since only the caller knows which
@@ -59,7 +61,7 @@ impl AtomicInstant {
     #[must_use]
     #[inline]
     pub const fn new(instant: Instant) -> Self {
-        Self { ticks: AtomicU64::new(instant.as_ticks()) }
+        Self { shifted: AtomicU64::new(to_shifted(instant)) }
     }
 
     /// Returns the instant.
@@ -89,7 +91,7 @@ impl AtomicInstant {
     #[inline]
     pub fn load(&self, order: Ordering) -> Instant {
         // ORDERING: the caller's.
-        Instant::from_ticks(self.ticks.load(order))
+        from_shifted(self.shifted.load(order))
     }
 
     /// Stores `instant`.
@@ -112,7 +114,7 @@ impl AtomicInstant {
     #[inline]
     pub fn store(&self, instant: Instant, order: Ordering) {
         // ORDERING: the caller's.
-        self.ticks.store(instant.as_ticks(), order);
+        self.shifted.store(to_shifted(instant), order);
     }
 
     /// Stores `instant` and returns the previous instant.
@@ -130,7 +132,7 @@ impl AtomicInstant {
     #[inline]
     pub fn swap(&self, instant: Instant, order: Ordering) -> Instant {
         // ORDERING: the caller's.
-        Instant::from_ticks(self.ticks.swap(instant.as_ticks(), order))
+        from_shifted(self.shifted.swap(to_shifted(instant), order))
     }
 
     /// Stores the later of `instant` and the current one, and returns the previous instant.
@@ -150,7 +152,7 @@ impl AtomicInstant {
     #[inline]
     pub fn fetch_max(&self, instant: Instant, order: Ordering) -> Instant {
         // ORDERING: the caller's.
-        Instant::from_ticks(self.ticks.fetch_max(instant.as_ticks(), order))
+        from_shifted(self.shifted.fetch_max(to_shifted(instant), order))
     }
 
     /// Stores `new` if the current instant is `current`, and returns the previous instant.
@@ -188,10 +190,10 @@ impl AtomicInstant {
         success: Ordering,
         failure: Ordering,
     ) -> Result<Instant, Instant> {
-        let (current, new) = (current.as_ticks(), new.as_ticks());
+        let (current, new) = (to_shifted(current), to_shifted(new));
         // ORDERING: the caller's.
-        let result = self.ticks.compare_exchange(current, new, success, failure);
-        result.map(Instant::from_ticks).map_err(Instant::from_ticks)
+        let result = self.shifted.compare_exchange(current, new, success, failure);
+        result.map(from_shifted).map_err(from_shifted)
     }
 }
 
@@ -209,6 +211,14 @@ impl fmt::Debug for AtomicInstant {
     }
 }
 
+const fn to_shifted(instant: Instant) -> u64 {
+    shifted_tick(instant.as_ticks())
+}
+
+const fn from_shifted(shifted: u64) -> Instant {
+    Instant::from_ticks(unshifted_tick(shifted))
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
@@ -221,7 +231,9 @@ mod tests {
 
     const A: Instant = Instant::from_ticks(1_000);
     const B: Instant = Instant::from_ticks(2_000);
-    const C: Instant = Instant::from_ticks(u64::MAX);
+    const C: Instant = Instant::from_ticks(u64::MAX / 2);
+    /// Before the counter started.
+    const EARLY: Instant = Instant::from_ticks(u64::MAX);
 
     #[test]
     fn it_holds_what_was_stored_last() {
@@ -239,7 +251,9 @@ mod tests {
 
     #[test]
     fn the_later_instant_by_tick_stays() {
-        for (held, given, later) in [(A, B, B), (B, A, B), (B, B, B), (C, A, C)] {
+        for (held, given, later) in
+            [(A, B, B), (B, A, B), (B, B, B), (C, A, C), (EARLY, A, A), (A, EARLY, A)]
+        {
             let atomic = AtomicInstant::new(held);
             assert_eq!(atomic.fetch_max(given, Relaxed), held);
             assert_eq!(atomic.load(Relaxed), later);
