@@ -1,5 +1,8 @@
 //! A bracketed reading of a counter and an OS clock.
 
+/// The time for which a line is used without a look at the OS clock.
+pub(crate) const LOOK_NS: u64 = 50_000_000;
+
 /// The two clocks that a timeline relates. A simulated pair can drive the real code.
 pub(crate) trait ClockPair {
     /// Reads the counter, after every earlier read of either clock.
@@ -22,6 +25,11 @@ pub(crate) trait ClockPair {
     /// to that clock.
     fn keeps_offset(&self) -> bool {
         false
+    }
+
+    /// Returns the time for which a line is used without a look at the OS clock, in ns of use.
+    fn look_ns(&self) -> u64 {
+        LOOK_NS
     }
 
     /// Returns the OS clock's resolution, in ns.

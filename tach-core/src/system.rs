@@ -33,7 +33,7 @@ use crate::counter;
 use crate::line::{Line, Rate, shifted_tick};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, Sample};
-use crate::source::{self, Cause, Chosen, Mode, Verdict};
+use crate::source::{self, Cause, Chosen, Mode, Order, Verdict};
 use crate::timeline::{Expected, Timeline};
 
 /// The limit for the memory of both timelines and all other state.
@@ -138,13 +138,26 @@ fn review() {
     }
     os::keeping_errno(|| {
         if HOST.see_marker(os::disruption_marker(), ticks::<Bare>()) {
-            // The counters of two CPUs may differ after a restore.
-            source::enforce_order();
+            enforce_order();
         }
+        let chosen = source::choose();
         if source::kernel_left_counter(chosen) {
             replace_counter(chosen, CounterFailure::Untrusted, Cause::KernelLeftCounter);
         }
     });
+}
+
+/// Enforces strict order from now on: after a suspend or a restore, the counters of two CPUs may
+/// differ.
+#[cold]
+#[inline(never)]
+fn enforce_order() {
+    if source::mode().order() == Order::OrderedRead {
+        // A thread on a CPU that is ahead may just have read, and handed its tick on.
+        let skew_ticks = MONOTONIC.newest().map_or(0, |record| record.skew_ticks());
+        read::raise_last(raw::unchecked().saturating_add(skew_ticks));
+        source::enforce_order();
+    }
 }
 
 /// Chooses the source and begins both timelines, so that every later tick lies between two known

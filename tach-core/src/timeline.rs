@@ -35,9 +35,9 @@ pub(crate) use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
 use self::record::KNOWLEDGE_WORDS;
-pub(crate) use self::record::{LOOK_NS, MAX_SKEW_NS, Record};
+pub(crate) use self::record::{MAX_SKEW_NS, Record};
 use crate::line::{FAST_NS, Line, Rate, shifted_tick, unshifted_ns};
-use crate::sample::{ClockPair, CounterFailure, Sample};
+use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Reach};
 
 /// The number of records in memory. In a calm, busy process each covers four seconds, so the ticks
@@ -135,7 +135,12 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<u64, Question> {
-        Ok(unshifted_ns(self.try_shifted_ns_at(tick, clocks, answers)?).unwrap_or(0))
+        let line = self.find(tick, clocks, answers)?;
+        Ok(if shifted_tick(tick) < shifted_tick(0) {
+            unshifted_ns(line.shifted().ns_at(shifted_tick(tick))).unwrap_or(0)
+        } else {
+            line.ns_at(tick)
+        })
     }
 
     /// Returns the time at `tick`, by any line. Both may be before zero, and the time is shifted.
@@ -236,7 +241,7 @@ impl Timeline {
                 if !self.publish(id, &next) {
                     return Ok(next.line_at(tick));
                 }
-                self.take_up(&next);
+                self.take_up(&next, clocks.look_ns());
                 continue;
             }
             if tick < record.piece.start().tick {

@@ -390,8 +390,9 @@ mod tests {
         let later = clock.now();
         let system = Instant::now();
         let anchor = Anchor::now();
-        let mixed: [&(dyn Fn() + Sync); 11] = [
+        let mixed: [&(dyn Fn() + Sync); 12] = [
             &|| _ = start.elapsed(),
+            &|| _ = std::time::Instant::from(start),
             &|| _ = SystemClock.elapsed(start),
             &|| _ = later - system,
             &|| _ = system - later,

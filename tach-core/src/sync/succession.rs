@@ -3,8 +3,8 @@
 use super::versioned::{FIRST_VERSION, Versioned};
 use crate::sync::{AtomicU32, Ordering, array_of, const_fn};
 
-/// A word, 0 at first, and `N` entries of `W` words, each written once. An entry's last word is the
-/// word that it belongs to.
+/// A word, 0 at first, and `N` entries of `W` words, each written once. An entry's last word holds
+/// the word that it belongs to, in the lower half, and the word that this one replaces.
 #[derive(Debug)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
     word: AtomicU32,
@@ -47,18 +47,22 @@ impl<const W: usize, const N: usize> Succession<W, N> {
     }
 
     /// Writes an entry and replaces `seen` by the entry's word, if `seen` is still the word. The
-    /// entry is the first available one from index `first` on, and `entry_at` makes its content.
+    /// entry is the first available one from index `first` on, and `entry_at` makes its content,
+    /// whose last word is the one to set.
     ///
     /// Concurrent callers all use the entry that one of them wrote, so that none is wasted. An
-    /// entry whose writer was stopped in the middle, by a `fork`, is skipped.
+    /// entry is skipped if it was written to replace another word, or if its writer was stopped in
+    /// the middle, by a `fork`.
     pub(crate) fn replace(&self, seen: u32, first: usize, entry_at: impl Fn(usize) -> [u64; W]) {
         let written = (first..N).find_map(|index| {
-            self.entries[index].try_write(FIRST_VERSION, &entry_at(index));
-            self.entry(index)
+            let mut words = entry_at(index);
+            words[W - 1] |= u64::from(seen) << 32;
+            self.entries[index].try_write(FIRST_VERSION, &words);
+            self.entry(index).filter(|words| words[W - 1] >> 32 == u64::from(seen))
         });
-        let Some([.., word]) = written.as_ref().map(|words| &words[..]) else { return };
-        #[expect(clippy::cast_possible_truncation, reason = "the entry's word has 32 bits")]
-        let word = *word as u32;
+        let Some(words) = written else { return };
+        #[expect(clippy::cast_possible_truncation, reason = "takes the lower half")]
+        let word = words[W - 1] as u32;
         // ORDERING: Release, pairs with the Acquire in `word_with_entries`: publishes the entry. An
         // entry that another thread wrote was acquired by reading it. Relaxed on failure: nothing
         // is done then.
@@ -90,9 +94,9 @@ mod tests {
         let succession = Succession::<2, 2>::new();
         assert!(succession.change(0, 1));
         succession.replace(1, 0, entry(7));
-        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 100])));
+        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 1 << 32 | 100])));
         succession.replace(100, 1, entry(8));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some([8, 101])));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some([8, 100 << 32 | 101])));
         succession.replace(101, 2, entry(9));
         assert_eq!((succession.word(), succession.entry(2)), (101, None));
     }
@@ -103,8 +107,19 @@ mod tests {
         assert!(succession.change(0, 1));
         succession.replace(1, 0, entry(7));
         succession.replace(1, 0, entry(8));
-        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 100])));
+        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 1 << 32 | 100])));
         assert_eq!(succession.entry(1), None);
+    }
+
+    #[test]
+    fn an_entry_that_would_have_replaced_another_word_is_passed_over() {
+        let succession = Succession::<2, 2>::new();
+        assert!(succession.change(0, 1));
+        assert!(succession.change(1, 2));
+        succession.replace(1, 0, entry(7));
+        assert_eq!(succession.word(), 2);
+        succession.replace(2, 0, entry(8));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some([8, 2 << 32 | 101])));
     }
 
     #[test]
@@ -113,7 +128,7 @@ mod tests {
         assert!(succession.change(0, 1));
         succession.entries[0].stall();
         succession.replace(1, 0, entry(7));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some([7, 101])));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some([7, 1 << 32 | 101])));
     }
 
     #[test]

@@ -5,14 +5,14 @@ use core::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use super::disciplined::Disciplined;
-use super::raw::{in_force, tick_by};
+use super::raw::{self, in_force, tick_by};
 use super::read::{Bare, Read, ticks};
 use super::{MONOTONIC, REALTIME, offset_ns};
 use crate::counter;
 use crate::line::{shifted_ns, unshifted_tick};
 use crate::os;
+use crate::sample::LOOK_NS;
 use crate::sync::{AtomicU64, Ordering};
-use crate::timeline::LOOK_NS;
 
 /// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
 #[inline]
@@ -146,8 +146,8 @@ fn unix_ns_beside(tick: u64) -> u64 {
 /// they don't show that the line in use is wrong. `None` if Unix time waits for a clock that is set
 /// back.
 fn clock_ns_after_sleep() -> Option<u64> {
-    let ticks_stand = counter::STANDS_IN_SLEEP || !in_force().verdict.mode.reads_counter();
-    if !ticks_stand || REALTIME.waits_for_clock() {
+    in_force();
+    if !raw::stands_in_sleep() || REALTIME.waits_for_clock() {
         return None;
     }
     let ns = os::realtime_ns();

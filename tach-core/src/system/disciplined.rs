@@ -3,11 +3,11 @@
 use core::ops::Deref;
 
 use super::settle::{Witness, settle};
-use super::{HOST, counter_failed, manual, raw};
+use super::{HOST, counter_failed, enforce_order, manual, raw};
 use crate::counter;
 use crate::line::Rate;
 use crate::os;
-use crate::sample::{ClockPair, CounterFailure, Sample};
+use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
 use crate::source::{self, Chosen, Mode};
 use crate::timeline::{Answers, Question, Timeline};
 
@@ -66,8 +66,8 @@ impl Disciplined {
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
         manual::refuse_tick(tick);
-        if let Some(ns) = self.recent_ns_at(tick) {
-            return ns;
+        if let Some(line) = self.recent_line(tick) {
+            return line.ns_at(tick);
         }
         self.settle(|answers| self.try_ns_at(tick, self.clocks, answers))
     }
@@ -75,6 +75,7 @@ impl Disciplined {
     /// Returns the shifted time at `tick`. Both may be before zero.
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(super) fn shifted_ns_at(&self, tick: u64) -> u64 {
+        manual::refuse_tick(tick);
         self.settle(|answers| self.try_shifted_ns_at(tick, self.clocks, answers))
     }
 
@@ -155,14 +156,14 @@ impl Disciplined {
     }
 }
 
-/// Counts a suspend if there was one. After it, the counters of two CPUs may differ.
+/// Counts a suspend if there was one.
 #[cold]
 #[inline(never)]
 fn see_suspends() {
     // A kernel may lack the clock that `suspended_ns` reads.
     os::keeping_errno(|| {
         if HOST.see_suspends(os::suspended_ns(), raw::unchecked()) {
-            source::enforce_order();
+            enforce_order();
         }
     });
 }
@@ -211,6 +212,13 @@ impl ClockPair for RealtimeClocks {
 
     fn os_ns(&self) -> u64 {
         os::realtime_ns()
+    }
+
+    /// Ticks that stand in sleep don't show it, so that instants have the Unix time from before
+    /// until the next look.
+    fn look_ns(&self) -> u64 {
+        const SOON_NS: u64 = 1_000_000;
+        if raw::stands_in_sleep() { SOON_NS } else { LOOK_NS }
     }
 
     fn reads_counter(&self) -> bool {

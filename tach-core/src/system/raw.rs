@@ -20,6 +20,11 @@ pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
     }
 }
 
+/// Returns whether ticks stand while the machine sleeps.
+pub(super) fn stands_in_sleep() -> bool {
+    counter::STANDS_IN_SLEEP || !source::mode().reads_counter()
+}
+
 /// Returns the choice of the source, which is made now if this is the first read of all.
 pub(super) fn in_force() -> Chosen {
     if source::mode() == Mode::Undecided {

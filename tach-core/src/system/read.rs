@@ -141,6 +141,11 @@ fn strict_elsewhere() -> u64 {
     }
 }
 
+/// Lets no enforced read return less than `tick`.
+pub(super) fn raise_last(tick: u64) {
+    LAST.raise(tick);
+}
+
 /// Returns the highest tick that an enforced read has returned; 0 if there was none.
 pub(super) fn last() -> u64 {
     LAST.get()

@@ -7,7 +7,7 @@ use crate::line::{Line, shifted_tick};
 use crate::sample::{ClockPair, CounterFailure, Sample};
 use crate::sync::{Id, Ordering};
 
-/// An OS clock that returns one time in this many reads stands still, unless it rises in long
+/// An OS clock that returns the same time in so many reads stands still, unless it rises in long
 /// steps.
 ///
 /// A first conversion may make three such series of reads. At 2 us a read, as in a virtual machine
@@ -107,7 +107,7 @@ impl Timeline {
         // A thread that has closed the horizon may never publish the successor.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
             self.current().raise_floor(sample.tick);
-            self.history.raise(id, reach, record.next_look(sample.tick));
+            self.history.raise(id, reach, record.next_look(sample.tick, clocks.look_ns()));
             return Ok(None);
         }
         let clock_jumped = clocks.keeps_offset() && {
@@ -125,7 +125,7 @@ impl Timeline {
         if !self.publish(id, &next) {
             return Ok(Some(next.line_at(tick)));
         }
-        self.take_up(&next);
+        self.take_up(&next, clocks.look_ns());
         if next.counts.events() != record.counts.events() {
             // ORDERING: Relaxed, since the flag publishes nothing.
             self.counted_event.store(true, Ordering::Relaxed);
@@ -145,13 +145,13 @@ impl Timeline {
 
     /// Raises the horizon of `next` to the next look. If another record is the newest, does
     /// nothing.
-    pub(super) fn take_up(&self, next: &Record) {
+    pub(super) fn take_up(&self, next: &Record, look_ns: u64) {
         self.current().raise_floor(next.estimate.tick);
         if let Some((id, newest)) = self.newest_with_id() {
             if newest.piece == next.piece {
                 let knee_tick = next.piece.knee().tick;
                 if let Some(reach) = self.history.reach(id, knee_tick) {
-                    self.history.raise(id, reach, next.next_look(knee_tick));
+                    self.history.raise(id, reach, next.next_look(knee_tick, look_ns));
                 }
             }
         }
@@ -182,7 +182,7 @@ impl Timeline {
         // Read before the spin, since reading it takes time too.
         let declared_hz = clocks.declared_hz();
         let spin_ns = spin_ns(clocks);
-        let mut motion = Motion::new(clocks);
+        let mut motion = Motion::since(record.piece.knee().ns, clocks);
         loop {
             let ns = clocks.os_ns();
             if ns.saturating_sub(record.piece.knee().ns) >= spin_ns || motion.stands(ns) {
@@ -211,7 +211,7 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
         return false;
     }
     let (tick, first_ns) = (clocks.ticks(), clocks.os_ns());
-    let mut motion = Motion::new(clocks);
+    let mut motion = Motion::since(first_ns, clocks);
     loop {
         // Reads the counter last: an interruption before only gives the counter time to move.
         let ns = clocks.os_ns();
@@ -237,13 +237,14 @@ struct Motion {
 }
 
 impl Motion {
-    fn new(clocks: &dyn ClockPair) -> Self {
+    /// Watches a clock that read `ns`.
+    fn since(ns: u64, clocks: &dyn ClockPair) -> Self {
         let most = STANDING_READS + clocks.resolution_ns() / STEPPING_READ_NS;
-        Self { greatest_ns: 0, reads: 0, most }
+        Self { greatest_ns: ns, reads: 0, most }
     }
 
-    /// Returns whether the clock, which now reads `ns`, has not risen for too many reads. A clock
-    /// that goes back does not rise.
+    /// Returns whether the clock, which now reads `ns`, has not risen for too many reads. One that
+    /// was set back does not rise until it has caught up.
     fn stands(&mut self, ns: u64) -> bool {
         if ns > self.greatest_ns {
             (self.greatest_ns, self.reads) = (ns, 0);

@@ -31,20 +31,24 @@ impl Timeline {
     /// [`try_ns_between`](Self::try_ns_between)'s, for the many intervals that began a while ago.
     pub(crate) fn recent_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let last = self.current().line_at(later)?;
-        Some(last.ns_at(later).saturating_sub(self.recent_ns_at(earlier)?))
+        let first = self.recent_line(earlier)?;
+        if first == last {
+            return later.checked_sub(earlier).map(|ticks| last.rate.ns(ticks));
+        }
+        Some(last.ns_at(later).saturating_sub(first.ns_at(earlier)))
     }
 
-    /// Returns the time at `tick`, if it is on a record that no chord separates from the newest,
+    /// Returns the line of `tick`, if it is on a record that no chord separates from the newest,
     /// and before the newest's main line.
-    pub(crate) fn recent_ns_at(&self, tick: u64) -> Option<u64> {
+    pub(crate) fn recent_line(&self, tick: u64) -> Option<Line> {
         let newest = Piece::from_words(self.history.read(self.history.head())?);
         let wanted = |point: Point| point.tick <= tick;
         if wanted(newest.start()) {
-            return (!wanted(newest.knee())).then(|| newest.gap.ns_at(tick));
+            return (!wanted(newest.knee())).then_some(newest.gap);
         }
         let mut older = self.history.back_from(newest.previous);
         let (id, _) = older.find(|&(_, words)| wanted(Start::from_words(words).point))?;
-        Some(Piece::from_words(self.history.read(id)?).line(wanted).ns_at(tick))
+        Some(Piece::from_words(self.history.read(id)?).line(wanted))
     }
 
     /// Returns the line with the last point that satisfies `wanted`, if that point is older than

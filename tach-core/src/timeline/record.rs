@@ -5,6 +5,8 @@ use super::discipline::{Estimate, Finding};
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::policy::{BackwardStep, Policy};
 use crate::line::{Line, Rate};
+#[cfg(test)]
+use crate::sample::LOOK_NS;
 use crate::sample::Sample;
 
 /// A piece of the timeline, and the knowledge at its beginning.
@@ -32,12 +34,13 @@ const SECOND_LOOK_NS: u64 = 10_000_000;
 /// If a read of the OS clock takes this many times as long as before, it may be a system call now:
 /// the kernel has left the counter.
 const SLOWER: u64 = 4;
-/// A shorter bracket holds no system call.
-const MIN_SLOW_NS: u64 = 250;
+/// A shorter bracket may hold the user space's read on a CPU at its lowest frequency. One with a
+/// system call and a clock that is not the counter is longer.
+const MIN_SLOW_NS: u64 = 600;
 /// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
 /// much here.
 const MIN_LENGTH_NS: u64 = 100_000;
-/// The longest record. Looks check it every [`LOOK_NS`]. It is shorter than a `FastRate` can serve,
+/// The longest record. Looks check it more often. It is shorter than a `FastRate` can serve,
 /// and so long that a minute takes a third of the history.
 pub(super) const MAX_LENGTH_NS: u64 = 4_000_000_000;
 /// An error is slewed away by at most one part in this many: 500 ppm.
@@ -46,8 +49,6 @@ const SLEW_DIVISOR: u64 = 2000;
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// A timeline that is further ahead than this does not wait for the OS clock, but jumps back to it.
 pub(super) const MAX_HELD_NS: u64 = 60_000_000_000;
-/// The time for which a line is used without a look at the OS clock.
-pub(crate) const LOOK_NS: u64 = 50_000_000;
 /// A counter that is further back than this has gone back. A smaller difference is another core's
 /// counter.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
@@ -246,14 +247,14 @@ impl Record {
     }
 
     /// Returns the most ticks that the counters of two cores may differ by.
-    pub(super) fn skew_ticks(&self) -> u64 {
+    pub(crate) fn skew_ticks(&self) -> u64 {
         let known_ticks = self.has_rate().then(|| self.estimate.rate.ticks(MAX_SKEW_NS)).flatten();
         known_ticks.unwrap_or(MAX_SKEW_TICKS)
     }
 
     /// Returns the tick of the next look after one at `tick`: at the latest, the end of the record.
-    pub(super) fn next_look(&self, tick: u64) -> u64 {
-        let interval_ticks = lasting_ticks(LOOK_NS, self.estimate.rate, self.best_width_ticks);
+    pub(super) fn next_look(&self, tick: u64, look_ns: u64) -> u64 {
+        let interval_ticks = lasting_ticks(look_ns, self.estimate.rate, self.best_width_ticks);
         tick.saturating_add(interval_ticks).min(self.piece.end_tick)
     }
 
@@ -491,11 +492,11 @@ mod tests {
     #[test]
     fn a_read_is_slow_if_it_takes_four_times_as_long_and_long_enough_for_a_system_call() {
         for (best_width_ticks, width_ticks, is_slow) in [
-            (100, 300, false),
-            (100, 403, false),
-            (100, 404, true),
-            (10, 250, false),
-            (10, 251, true),
+            (200, 700, false),
+            (200, 803, false),
+            (200, 804, true),
+            (10, 600, false),
+            (10, 601, true),
             // The first bracket has none to compare with.
             (0, 10_000, false),
         ] {

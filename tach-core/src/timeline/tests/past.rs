@@ -44,15 +44,15 @@ fn the_last_minute_has_its_times_by_the_short_way() {
     let mut checked = 0;
     for &(tick, ns) in records.values().rev().flatten().take(240) {
         // The line in use serves the newest ticks.
-        let Some(found) = timeline.recent_ns_at(tick) else { continue };
-        assert_eq!(found, ns, "{tick}");
+        let Some(found) = timeline.recent_line(tick) else { continue };
+        assert_eq!(found.ns_at(tick), ns, "{tick}");
         let between = timeline.ns_between(tick, now, &machine);
         assert_eq!(timeline.recent_ns_between(tick, now), Some(between), "{tick}");
         checked += 1;
     }
     assert!(checked > 200, "only {checked} ticks");
     for elsewhere in [0, now + (1 << 40), u64::MAX] {
-        assert_eq!(timeline.recent_ns_at(elsewhere), None, "{elsewhere}");
+        assert_eq!(timeline.recent_line(elsewhere), None, "{elsewhere}");
     }
 }
 

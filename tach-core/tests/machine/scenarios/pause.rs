@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{disruptions, status};
+use tach_core::{Instant, disruptions, status};
 
 use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
@@ -87,7 +87,29 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             _ => &[],
         })
     };
-    each.map(scenario).collect()
+    let instants = Scenario::new(
+        "suspend/unix-time-of-instants".to_owned(),
+        |report| instants(|| Instant::now().unix_time().as_nanos(), report),
+        |report| {
+            let (realtime_ns, monotonic) = (machine::REALTIME.value(), Os::begin());
+            instants(|| realtime_ns + monotonic.elapsed_ns(), report);
+        },
+    );
+    each.map(scenario).chain([instants]).collect()
+}
+
+/// Checks the Unix time of instants from the second millisecond of use on.
+fn instants(unix_ns: impl Fn() -> u64, report: &mut Report) {
+    settle();
+    unix_ns();
+    machine::suspend(HOUR);
+    let mut worst_ns = 0;
+    for step in 0..1_000 {
+        machine::pass(Duration::from_micros(100));
+        let off_ns = unix_ns().abs_diff(machine::REALTIME.value());
+        worst_ns = if step < 20 { 0 } else { off_ns.max(worst_ns) };
+    }
+    report.at_most_ns("unix time off", worst_ns, SECOND_BAR_NS);
 }
 
 fn pause<S: Subject>(event: Event, reads: Reads, report: &mut Report) {
