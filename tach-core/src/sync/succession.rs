@@ -81,6 +81,11 @@ mod tests {
         move |index| [value, 100 + index as u64]
     }
 
+    /// Returns the entry with `value` that replaced `seen` by `word`.
+    fn written(value: u64, seen: u64, word: u64) -> [u64; 2] {
+        [value, (seen << 32) + word]
+    }
+
     #[test]
     fn a_word_is_changed_once() {
         let succession = Succession::<2, 2>::new();
@@ -94,9 +99,9 @@ mod tests {
         let succession = Succession::<2, 2>::new();
         assert!(succession.change(0, 1));
         succession.replace(1, 0, entry(7));
-        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 1 << 32 | 100])));
+        assert_eq!((succession.word(), succession.entry(0)), (100, Some(written(7, 1, 100))));
         succession.replace(100, 1, entry(8));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some([8, 100 << 32 | 101])));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some(written(8, 100, 101))));
         succession.replace(101, 2, entry(9));
         assert_eq!((succession.word(), succession.entry(2)), (101, None));
     }
@@ -107,7 +112,7 @@ mod tests {
         assert!(succession.change(0, 1));
         succession.replace(1, 0, entry(7));
         succession.replace(1, 0, entry(8));
-        assert_eq!((succession.word(), succession.entry(0)), (100, Some([7, 1 << 32 | 100])));
+        assert_eq!((succession.word(), succession.entry(0)), (100, Some(written(7, 1, 100))));
         assert_eq!(succession.entry(1), None);
     }
 
@@ -119,7 +124,7 @@ mod tests {
         succession.replace(1, 0, entry(7));
         assert_eq!(succession.word(), 2);
         succession.replace(2, 0, entry(8));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some([8, 2 << 32 | 101])));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some(written(8, 2, 101))));
     }
 
     #[test]
@@ -128,7 +133,7 @@ mod tests {
         assert!(succession.change(0, 1));
         succession.entries[0].stall();
         succession.replace(1, 0, entry(7));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some([7, 1 << 32 | 101])));
+        assert_eq!((succession.word(), succession.entry(1)), (101, Some(written(7, 1, 101))));
     }
 
     #[test]
