@@ -36,8 +36,9 @@ pub struct Status {
     /// The measured frequency in ticks per second; `None` before the first conversion.
     pub frequency_hz: Option<u64>,
     /// The number of times that ticks continued from another source, because the counter failed or
-    /// lost the kernel's trust. The new source stays for the rest of the process: the moved
-    /// counter, whose reads are converted at once, or after the fourth time the OS clock.
+    /// lost the kernel's trust. The counter as it was before is not tried again: a counter that
+    /// went back is moved up, and its reads are converted at once; one that stopped, or went back
+    /// four times, is replaced by the OS clock.
     pub counter_failures: u8,
     /// The number of suspends of the machine, on systems that report them.
     pub suspends: u32,
@@ -173,8 +174,12 @@ impl fmt::Display for Status {
             Order::Enforced => "by a shared maximum",
             Order::OsClock => "by the OS clock",
         };
-        let stays = if self.counter_failures > 0 { ", for the rest of the process" } else { "" };
-        writeln!(f, "source:    {source} ({}{stays})", self.reason)?;
+        let since = match (self.counter_failures, self.source) {
+            (0, _) => "",
+            (_, Source::Counter) => "; its ticks are moved up",
+            (_, Source::Os) => "; the counter is not tried again",
+        };
+        writeln!(f, "source:    {source} ({}{since})", self.reason)?;
         if self.source_request_ignored {
             writeln!(f, "           {}", source::SOURCE.complaint())?;
         }

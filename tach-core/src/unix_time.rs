@@ -45,7 +45,9 @@ pub struct UnixTime {
 ///
 /// # Cost
 ///
-/// One counter read, as by [`Instant::now`](crate::Instant::now), and one multiplication.
+/// One counter read, as by [`Instant::now`](crate::Instant::now), and one multiplication. Where
+/// ticks stand while the machine sleeps (an OS clock as their source; Apple's systems), a read of
+/// the OS's real-time clock.
 ///
 /// # Examples
 ///

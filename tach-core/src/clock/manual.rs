@@ -49,7 +49,9 @@ use crate::unix_time::UnixTime;
 ///
 /// *Not* detected: an instant of another `ManualClock`, and comparisons such as `a < b`.
 ///
-/// Both times stop after 109 years.
+/// Both times stop after 109 years. Their ticks are in a range of their own. In a process that has
+/// read a `ManualClock`, instants of the system's clock from more than 48 years before the
+/// machine's start (at 3 GHz) are in that range, and can't be converted.
 ///
 /// # Cost
 ///

@@ -74,10 +74,10 @@ impl Timeline {
         let whole = |id| self.history.read(id).map(Piece::from_words);
         let mut after = Start { previous: newest.previous, point: newest.start() };
         // The recent records, each found through its successor.
-        while let Some(words) = self.history.read(after.previous) {
+        for (id, words) in self.history.back_from(after.previous) {
             let start = Start::from_words(words);
             if wanted(start.point) {
-                return Some(whole(after.previous)?.line(wanted));
+                return Some(whole(id)?.line(wanted));
             }
             after = start;
         }
