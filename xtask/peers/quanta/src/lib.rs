@@ -26,6 +26,8 @@ thread_local! {
 #[derive(Clone)]
 pub struct Clock {
     clock: Arc<dyn tach_core::Clock>,
+    /// The tick that is quanta's 0: a mock's start.
+    origin: u64,
     base: Timebase,
 }
 
@@ -45,12 +47,13 @@ impl Timebase {
 
 impl Clock {
     pub fn new() -> Self {
-        Self { clock: Arc::new(SystemClock), base: Timebase::now() }
+        Self { clock: Arc::new(SystemClock), origin: 0, base: Timebase::now() }
     }
 
     pub fn mock() -> (Self, Mock) {
         let manual = Arc::new(ManualClock::new(UnixTime::EPOCH));
-        (Self { clock: manual.clone(), base: Timebase::now() }, Mock(manual))
+        let origin = manual.now().as_ticks();
+        (Self { clock: manual.clone(), origin, base: Timebase::now() }, Mock(manual))
     }
 
     pub fn now(&self) -> Instant {
@@ -58,7 +61,7 @@ impl Clock {
     }
 
     pub fn raw(&self) -> u64 {
-        self.clock.now().as_ticks()
+        self.clock.now().as_ticks() - self.origin
     }
 
     pub fn scaled(&self, raw: u64) -> Instant {
