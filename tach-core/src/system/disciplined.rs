@@ -66,7 +66,7 @@ impl Disciplined {
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
         manual::refuse_tick(tick);
-        if let Some(line) = self.recent_line(tick) {
+        if let Some(line) = self.past_line(tick) {
             return line.ns_at(tick);
         }
         self.settle(|answers| self.try_ns_at(tick, self.clocks, answers))
@@ -92,7 +92,7 @@ impl Disciplined {
     #[inline(never)]
     fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
         let own = manual::ns_between(earlier, later);
-        if let Some(ns) = own.or_else(|| self.recent_ns_between(earlier, later)) {
+        if let Some(ns) = own.or_else(|| self.past_ns_between(earlier, later)) {
             return ns;
         }
         self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))

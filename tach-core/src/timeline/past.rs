@@ -27,28 +27,29 @@ impl Start {
 
 impl Timeline {
     /// Returns the time from `earlier` to `later`, in ns, if `later` is on the line in use and
-    /// `earlier` is on a recent record. The same result as
-    /// [`try_ns_between`](Self::try_ns_between)'s, for the many intervals that began a while ago.
-    pub(crate) fn recent_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
+    /// `earlier` is in the past. The same result as [`try_ns_between`](Self::try_ns_between)'s,
+    /// without questions: for the many intervals that began a while ago.
+    pub(crate) fn past_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let last = self.current().line_at(later)?;
-        let first = self.recent_line(earlier)?;
+        let first = self.past_line(earlier)?;
         if first == last {
             return later.checked_sub(earlier).map(|ticks| last.rate.ns(ticks));
         }
         Some(last.ns_at(later).saturating_sub(first.ns_at(earlier)))
     }
 
-    /// Returns the line of `tick`, if it is on a record that no chord separates from the newest,
-    /// and before the newest's main line.
-    pub(crate) fn recent_line(&self, tick: u64) -> Option<Line> {
+    /// Returns the line of `tick`, if that is neither on the newest record's main line nor before
+    /// zero. `None` before the first conversion.
+    pub(crate) fn past_line(&self, tick: u64) -> Option<Line> {
         let newest = Piece::from_words(self.history.read(self.history.head())?);
+        if !newest.main.rate.is_known() {
+            return None;
+        }
         let wanted = |point: Point| point.tick <= tick;
         if wanted(newest.start()) {
             return (!wanted(newest.knee())).then_some(newest.gap);
         }
-        let mut older = self.history.back_from(newest.previous);
-        let (id, _) = older.find(|&(_, words)| wanted(Start::from_words(words).point))?;
-        Some(Piece::from_words(self.history.read(id)?).line(wanted))
+        Some(self.older_line(&newest, wanted))
     }
 
     /// Returns the line with the last point that satisfies `wanted`, if that point is older than

@@ -4,7 +4,7 @@ use std::time::Instant as StdInstant;
 
 use core::time::Duration;
 
-use tach_core::{Anchor, Budget, Instant, MonotonicInstant, OrderedInstant, UnixTime};
+use tach_core::{Anchor, Budget, Instant, MonotonicInstant, OrderedInstant, UnixTime, status};
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Longer than this machine is up, and longer than it takes to count to its start.
@@ -14,8 +14,13 @@ const AGES: [Duration; 4] = [
     Duration::from_secs(40 * 365 * 24 * 60 * 60),
     Duration::ZERO,
 ];
-/// An instant is a whole number of ticks, and a conversion is rounded.
-const ROUNDED: Duration = Duration::from_nanos(2);
+
+/// Returns the error of some roundings: an instant is a whole number of ticks.
+fn rounded() -> Duration {
+    let _ = Instant::now().elapsed();
+    let hz = status().frequency_hz.unwrap_or(1_000_000_000);
+    Duration::from_nanos(2 + 2 * 1_000_000_000 / hz)
+}
 
 macro_rules! check {
     ($Instant:ident) => {
@@ -23,13 +28,13 @@ macro_rules! check {
             let now = $Instant::now();
             let early = now - age;
             assert!(early <= now, "{age:?}: {early:?}, {now:?}");
-            assert!((now - early).abs_diff(age) <= ROUNDED, "{age:?}: {:?}", now - early);
+            assert!((now - early).abs_diff(age) <= rounded(), "{age:?}: {:?}", now - early);
             assert_eq!(early - now, Duration::ZERO);
             assert_eq!(early.checked_duration_since(now).is_some(), age.is_zero());
-            assert!(early.elapsed() >= age - ROUNDED.min(age), "{age:?}");
-            assert!((early + age).max(now) - (early + age).min(now) <= ROUNDED, "{age:?}");
+            assert!(early.elapsed() >= age - rounded().min(age), "{age:?}");
+            assert!((early + age).max(now) - (early + age).min(now) <= rounded(), "{age:?}");
             let earlier = early - age;
-            assert!(earlier <= early && (early - earlier).abs_diff(age) <= ROUNDED, "{age:?}");
+            assert!(earlier <= early && (early - earlier).abs_diff(age) <= rounded(), "{age:?}");
         }
         assert_eq!($Instant::now().checked_sub(YEAR * 600), None);
         assert_eq!($Instant::now().checked_add(YEAR * 600), None);
@@ -55,7 +60,7 @@ fn an_early_instant_has_a_unix_time_and_begins_a_budget() {
     assert!(!Budget::since(early, 2 * YEAR).is_exhausted());
     let anchor = Anchor::now();
     let apart = anchor.unix_time() - anchor.unix_time_at(anchor.instant() - YEAR);
-    assert!(apart.abs_diff(YEAR) <= ROUNDED, "{apart:?}");
+    assert!(apart.abs_diff(YEAR) <= rounded(), "{apart:?}");
 }
 
 #[test]
@@ -64,9 +69,9 @@ fn std_instants_from_before_the_start_are_kept() {
         let now = StdInstant::now();
         let Some(early) = now.checked_sub(age) else { continue };
         let (ours, our_now) = (Instant::from(early), Instant::from(now));
-        assert!((our_now - ours).abs_diff(age) <= ROUNDED, "{age:?}: {:?}", our_now - ours);
+        assert!((our_now - ours).abs_diff(age) <= rounded(), "{age:?}: {:?}", our_now - ours);
         let back = StdInstant::from(ours);
         let off = back.max(early) - back.min(early);
-        assert!(off <= ROUNDED, "{age:?}: {off:?}");
+        assert!(off <= rounded(), "{age:?}: {off:?}");
     }
 }

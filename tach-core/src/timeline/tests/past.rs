@@ -36,23 +36,26 @@ fn kept(timeline: &Timeline) -> Vec<Id> {
 }
 
 #[test]
-fn the_last_minute_has_its_times_by_the_short_way() {
+fn the_past_has_its_times_by_the_short_way() {
     let (timeline, machine) = new();
     let records = an_hour(&timeline, &machine);
     let now = machine.ticks();
     timeline.ns_at(now, &machine);
     let mut checked = 0;
     for &(tick, ns) in records.values().rev().flatten().take(240) {
-        // The line in use serves the newest ticks.
-        let Some(found) = timeline.recent_line(tick) else { continue };
+        // The newest ticks are on the main line.
+        let Some(found) = timeline.past_line(tick) else { continue };
         assert_eq!(found.ns_at(tick), ns, "{tick}");
         let between = timeline.ns_between(tick, now, &machine);
-        assert_eq!(timeline.recent_ns_between(tick, now), Some(between), "{tick}");
+        assert_eq!(timeline.past_ns_between(tick, now), Some(between), "{tick}");
         checked += 1;
     }
     assert!(checked > 200, "only {checked} ticks");
-    for elsewhere in [0, now + (1 << 40), u64::MAX] {
-        assert_eq!(timeline.recent_line(elsewhere), None, "{elsewhere}");
+    let (begun, machine) = new();
+    begun.begin(None, &machine);
+    assert_eq!(begun.past_line(machine.ticks() - 5), None, "there is no rate");
+    for elsewhere in [now, now + (1 << 40), u64::MAX] {
+        assert_eq!(timeline.past_line(elsewhere), None, "{elsewhere}");
     }
 }
 
