@@ -230,6 +230,18 @@ impl Line {
     }
 }
 
+/// Returns the time in ns from `earlier`, a tick on `first`, to `later`, a later tick on `last`. Ticks
+/// and times may be before zero.
+#[inline]
+pub(crate) fn ns_between(first: Line, earlier: u64, last: Line, later: u64) -> u64 {
+    if first == last {
+        // The same arithmetic as on the fast path, so the result does not depend on the way.
+        return last.rate.ns(later.wrapping_sub(earlier));
+    }
+    let ns_at = |line: Line, tick| line.shifted().ns_at(shifted_tick(tick));
+    ns_at(last, later).saturating_sub(ns_at(first, earlier))
+}
+
 /// A time in ns that is not rounded, with the fractional bits of a [`Rate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ExactNs(u128);
@@ -270,6 +282,19 @@ mod tests {
         assert_eq!(line.tick_at(u64::MAX), None);
         assert_eq!(line.tick_at(0), Some(995));
         assert_eq!(Line { start_tick: 3, ..line }.tick_at(0), None);
+    }
+
+    #[test]
+    fn ticks_and_times_before_zero_keep_their_distance() {
+        let first = Line { start_tick: 1_000, start_ns: 5, rate: Rate::ONE };
+        let last = Line { start_tick: 2_000, start_ns: 1_006, rate: Rate::ONE };
+        // The tick 0 is at -995 ns, and the last line is one ns late.
+        for (earlier, ns) in
+            [(1_000, 1_001), (995, 1_006), (0, 2_001), (0_u64.wrapping_sub(7), 2_008)]
+        {
+            assert_eq!(ns_between(first, earlier, last, 2_000), ns, "{earlier}");
+        }
+        assert_eq!(ns_between(first, 0_u64.wrapping_sub(7), first, 1_000), 1_007);
     }
 
     #[test]

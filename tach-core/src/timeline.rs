@@ -36,7 +36,7 @@ pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
 use self::record::KNOWLEDGE_WORDS;
 pub(crate) use self::record::{MAX_SKEW_NS, Record};
-use crate::line::{FAST_NS, Line, Rate, shifted_tick, unshifted_ns};
+use crate::line::{self, FAST_NS, Line, Rate, shifted_tick, unshifted_ns};
 use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Reach};
 
@@ -175,14 +175,7 @@ impl Timeline {
             None => self.find(later, clocks, answers)?,
         };
         let first = self.find(earlier, clocks, answers)?;
-        Ok(if first == last {
-            // The same arithmetic as `Current::ns_between`, so the result is the same whether the
-            // line is in use or not.
-            last.rate.ns(later.wrapping_sub(earlier))
-        } else {
-            let ns_at = |line: Line, tick| line.shifted().ns_at(shifted_tick(tick));
-            ns_at(last, later).saturating_sub(ns_at(first, earlier))
-        })
+        Ok(line::ns_between(first, earlier, last, later))
     }
 
     /// Returns the newest record; `None` before [`begin`](Self::begin).

@@ -3,7 +3,7 @@
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::thinning::{self, Kept};
 use super::{SLOTS, Timeline};
-use crate::line::{Line, Rate};
+use crate::line::{self, Line, Rate};
 use crate::sync::Id;
 
 /// The number of records to give up at a time, when there is no room.
@@ -32,10 +32,7 @@ impl Timeline {
     pub(crate) fn past_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let last = self.current().line_at(later)?;
         let first = self.past_line(earlier)?;
-        if first == last {
-            return later.checked_sub(earlier).map(|ticks| last.rate.ns(ticks));
-        }
-        Some(last.ns_at(later).saturating_sub(first.ns_at(earlier)))
+        (earlier < later).then(|| line::ns_between(first, earlier, last, later))
     }
 
     /// Returns the line of `tick`, if that is neither on the newest record's main line nor before
