@@ -14,21 +14,21 @@ use std::time::{Duration, Instant as StdInstant};
 use bench_tables::{Report, Table, column};
 use tach_core::{Instant, MonotonicInstant};
 
-/// The argument that makes this program measure, followed by the process's step in milliseconds
-/// and the ages in seconds.
+/// The argument that makes this program measure, followed by `converts` or `sleeps` and the ages in
+/// seconds.
 const MEASURE: &str = "measure";
-const PROCESSES: [(&str, &str); 2] = [("converts every ms", "1"), ("sleeps", "1000")];
+const CONVERTS: &str = "converts";
+const PROCESSES: [(&str, &str); 2] = [("converts every ms", CONVERTS), ("sleeps", "sleeps")];
 const AGES_S: [u64; 5] = [1, 2, 30, 60, 600];
 const ROUNDS: u32 = 400;
 const CALLS: u32 = 1_000;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [measure, step_ms, ages @ ..] = &arguments[..] {
+    if let [measure, way, ages @ ..] = &arguments[..] {
         if measure == MEASURE {
-            let number = |text: &String| text.parse().expect("a number");
-            let ages: Vec<u64> = ages.iter().map(number).collect();
-            measure_ages(Duration::from_millis(number(step_ms)), &ages);
+            let ages: Vec<u64> = ages.iter().map(|age| age.parse().expect("a number")).collect();
+            measure_ages(way == CONVERTS, &ages);
             return;
         }
     }
@@ -36,9 +36,9 @@ fn main() {
     let ages_s: Vec<String> =
         AGES_S.iter().filter(|&&age| age <= most_s).map(u64::to_string).collect();
     let program = env::current_exe().expect("this program has a path");
-    let children = PROCESSES.map(|(name, step_ms)| {
+    let children = PROCESSES.map(|(name, way)| {
         let mut command = Command::new(&program);
-        command.args([MEASURE, step_ms]).args(&ages_s).stdout(Stdio::piped());
+        command.args([MEASURE, way]).args(&ages_s).stdout(Stdio::piped());
         (name, command.spawn().expect("it starts again"))
     });
     let mut report = Report::new();
@@ -62,13 +62,15 @@ fn main() {
 }
 
 /// Prints a line for each age, once it is reached.
-fn measure_ages(step: Duration, ages_s: &[u64]) {
+fn measure_ages(converts: bool, ages_s: &[u64]) {
     let (bare, monotonic, std) = (Instant::now(), MonotonicInstant::now(), StdInstant::now());
     for &age_s in ages_s {
-        while std.elapsed() < Duration::from_secs(age_s) {
-            thread::sleep(step);
+        let age = Duration::from_secs(age_s);
+        while converts && std.elapsed() < age {
+            thread::sleep(Duration::from_millis(1));
             let _ = black_box(Instant::now().elapsed());
         }
+        thread::sleep(age.saturating_sub(std.elapsed()));
         let calls: [&dyn Fn(); 4] = [
             &|| _ = black_box(black_box(bare).elapsed()),
             &|| _ = black_box(black_box(monotonic).elapsed()),
