@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant as StdInstant};
 
 use bench_tables::{Report, Table, column};
-use tach_core::{Instant, MonotonicInstant};
+use tach_core::{Instant, MonotonicInstant, UnixTime};
 
 /// The argument that makes this program measure, followed by `converts` or `sleeps` and the ages in
 /// seconds.
@@ -68,7 +68,7 @@ fn measure_ages(converts: bool, ages_s: &[u64]) {
         let age = Duration::from_secs(age_s);
         while converts && std.elapsed() < age {
             thread::sleep(Duration::from_millis(1));
-            let _ = black_box(Instant::now().elapsed());
+            black_box((Instant::now().elapsed(), UnixTime::now()));
         }
         thread::sleep(age.saturating_sub(std.elapsed()));
         let calls: [&dyn Fn(); 4] = [
