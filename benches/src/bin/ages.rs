@@ -5,11 +5,12 @@
 //! every four seconds. The other sleeps, and has few.
 #![expect(clippy::print_stdout, reason = "hands its figures to its parent")]
 
+use core::hint::black_box;
+use core::time::Duration;
 use std::env;
-use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant as StdInstant};
+use std::time::Instant as StdInstant;
 
 use bench_tables::{Report, Table, column};
 use tach_core::{Instant, MonotonicInstant, UnixTime};
@@ -25,14 +26,13 @@ const CALLS: u32 = 1_000;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [measure, way, ages @ ..] = &arguments[..] {
-        if measure == MEASURE {
-            let ages: Vec<u64> = ages.iter().map(|age| age.parse().expect("a number")).collect();
-            measure_ages(way == CONVERTS, &ages);
-            return;
-        }
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [MEASURE, way, ages @ ..] = &words[..] {
+        let ages: Vec<u64> = ages.iter().map(|age| age.parse().expect("a number")).collect();
+        measure_ages(*way == CONVERTS, &ages);
+        return;
     }
-    let most_s = if arguments.iter().any(|argument| argument == "--quick") { 60 } else { 600 };
+    let most_s = if words.contains(&"--quick") { 60 } else { 600 };
     let ages_s: Vec<String> =
         AGES_S.iter().filter(|&&age| age <= most_s).map(u64::to_string).collect();
     let program = env::current_exe().expect("this program has a path");
