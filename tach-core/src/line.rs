@@ -230,8 +230,8 @@ impl Line {
     }
 }
 
-/// Returns the time in ns from `earlier`, a tick on `first`, to `later`, a later tick on `last`. Ticks
-/// and times may be before zero.
+/// Returns the time in ns from `earlier`, a tick on `first`, to `later`, a later tick on `last`.
+/// Ticks and times may be before zero.
 #[inline]
 pub(crate) fn ns_between(first: Line, earlier: u64, last: Line, later: u64) -> u64 {
     if first == last {
