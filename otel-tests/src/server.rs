@@ -59,8 +59,7 @@ pub fn serve_by(mut answer: impl FnMut() -> Vec<u8> + Send + 'static) -> (String
     (format!("http://{address}"), requests)
 }
 
-/// Reads a request, and returns its path and its body, or `None` at the end of the
-/// connection.
+/// Reads a request and returns its path and body, or `None` at the end of the connection.
 #[must_use]
 pub fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut length = 0;

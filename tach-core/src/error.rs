@@ -219,12 +219,12 @@ impl fmt::Display for Error {
             Kind::Parse { fault, position } => fault.fmt_at(*position, f),
             Kind::Exhausted { total } => write!(f, "the time budget of {total:?} is exhausted"),
             Kind::ClockRead => f.write_str(
-                "the configuration must be installed before the first read of the clock, which \
-                 came earlier",
+                "the clock was read before the configuration was installed; install it at the \
+                 start of main",
             ),
             Kind::Configured => f.write_str(
-                "the configuration must be installed once in a process, which has installed \
-                 another one",
+                "another configuration was installed before this one; a process can install only \
+                 one",
             ),
             #[cfg(feature = "prost")]
             Kind::Nanos(given) => {

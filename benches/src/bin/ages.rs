@@ -1,8 +1,8 @@
 //! The cost of an instant of some age: `cargo xtask bench ages`, which takes eleven minutes, or a
 //! minute with `--quick`.
 //!
-//! Two processes wait at once. One converts every millisecond, so its timeline has a record for
-//! every four seconds. The other sleeps, and has few.
+//! Two processes run at the same time. One converts an instant every millisecond, so its timeline has
+//! a record for every four seconds. The other sleeps, so its timeline has few records.
 #![expect(clippy::print_stdout, reason = "hands its figures to its parent")]
 
 use core::hint::black_box;

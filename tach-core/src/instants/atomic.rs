@@ -8,8 +8,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// An [`Instant`] that threads read and write concurrently.
 ///
-/// It has the size and the alignment of an [`AtomicU64`], and of its operations those that a shared
-/// instant needs: load, store, swap, `fetch_max` and `compare_exchange`, with the same orderings.
+/// It has the size and the alignment of an [`AtomicU64`], and five of its operations, with the same
+/// orderings: load, store, swap, `fetch_max` and `compare_exchange`.
 /// `compare_exchange` in a loop makes any other. Instants are compared by their ticks.
 ///
 /// # Guarantees

@@ -46,7 +46,6 @@ pub(crate) struct Formatter {
 
 impl Formatter {
     /// Creates a formatter.
-    ///
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
@@ -54,7 +53,6 @@ impl Formatter {
 
     /// Returns the text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked at
     /// compile time. With 0 digits there is no decimal point.
-    ///
     #[inline]
     pub(crate) fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
         self.text::<DIGITS, 1>(time, 0, *b"Z")
@@ -62,7 +60,6 @@ impl Formatter {
 
     /// Returns the text of `time` in local time, `offset` ahead of UTC. `DIGITS` has the meaning
     /// that it has for [`format`](Self::format).
-    ///
     #[inline]
     #[cfg(any(test, feature = "std"))]
     pub(crate) fn format_with_offset<const DIGITS: usize>(

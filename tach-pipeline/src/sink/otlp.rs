@@ -300,8 +300,7 @@ impl Otlp {
     /// privileges that its caller lacks reads no variable: see
     /// [`tach_core::Config::trust_environment`].
     ///
-    /// [variables]:
-    /// https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+    /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///
     /// # Examples
     ///

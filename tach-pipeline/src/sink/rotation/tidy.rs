@@ -30,8 +30,8 @@ struct State {
     is_at_work: bool,
     /// The rotation that came while the thread was at work.
     late: Option<Job>,
-    /// The file that is written. After a rotation that could open no
-    /// new one, its name is that of an old file.
+    /// The file that is being written. If a rotation could not open a new file, this one already has
+    /// the name of an old file.
     open: Option<Entry>,
     /// The first failure that was not reported yet.
     failure: Option<io::Error>,
