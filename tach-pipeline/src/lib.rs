@@ -287,6 +287,7 @@ mod filter;
 mod flight;
 mod frame;
 mod front;
+mod ids;
 mod incident;
 mod level;
 mod limits;

@@ -21,12 +21,13 @@ use crate::error::Error;
 use crate::filter::Filters;
 use crate::flight::{Files, Requests, Snapshot, Writing};
 use crate::frame::{Buffer, Time, Wanted};
+use crate::ids::{Around, SpanContext};
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 use crate::trace::sampling::Sampling;
-use crate::trace::{Around, Callers, Contexts, SpanContext, current};
+use crate::trace::{self, Callers, Contexts, current};
 use crate::unlocked::to_stderr;
 
 /// How long the back end of another pipeline waits for room in a queue.
@@ -167,7 +168,7 @@ impl Shared {
     /// Returns the thread's current span of `opentelemetry`, unless it is a stranger's.
     #[inline]
     pub(crate) fn foreign(&self) -> Option<Around> {
-        Around::foreign(self.callers)
+        trace::foreign(self.callers)
     }
 
     /// Returns the span around a record that the thread logs.

@@ -169,10 +169,10 @@ mod tests {
     use crate::durations::options::Durations;
     use crate::filter::{Filters, Levels};
     use crate::frame::{RecordKind, Scratch, Time, Wanted, Writer};
+    use crate::ids::SpanContext;
     use crate::level::Level;
     use crate::queue::WhenFull;
     use crate::stats::Counts;
-    use crate::trace::SpanContext;
 
     /// A pipeline that collects durations, whose clock the test sets. Each span is a trace.
     struct Machine {

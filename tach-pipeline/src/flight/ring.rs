@@ -214,8 +214,8 @@ mod tests {
     use crate::flight::Snapshot;
     use crate::frame::texts::MaybeStatic;
     use crate::frame::{Frame, Scratch, Time, Writer};
+    use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::SpanContext;
     use crate::trace::span::Dropped;
 
     const HEAD: usize = 24;

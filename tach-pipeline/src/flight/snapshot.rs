@@ -63,8 +63,8 @@ impl Snapshot {
 mod tests {
     use super::*;
     use crate::frame::{Scratch, Time, Writer};
+    use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::SpanContext;
     use crate::trace::span::Dropped;
 
     const MOST: usize = 64 * 1024;

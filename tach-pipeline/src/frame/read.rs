@@ -16,8 +16,8 @@ use super::{
     EVENT_NAME, FOREIGN, HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD,
     texts,
 };
+use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
-use crate::trace::{SAMPLED, SpanContext};
 
 /// Returns the length of the record with this head, head included.
 #[inline]

@@ -13,6 +13,7 @@ use super::spans::is_chosen;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Origin, RecordKind, Time, Writer};
+use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
@@ -20,7 +21,7 @@ use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{self, Foreign, Span, has_baggage, ids};
-use crate::trace::{Contexts, SpanContext, current};
+use crate::trace::{Contexts, current};
 
 /// The field by which a span is at the boundary of a service.
 const KIND: &str = "otel.kind";

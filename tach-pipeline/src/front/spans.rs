@@ -8,12 +8,13 @@ use super::tracing::{Chosen, Visitor, key, level, place};
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, RecordKind, Writer};
+use crate::ids::{Around, SpanContext};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::thread;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Around, Callers, SpanContext, current, remote};
+use crate::trace::{Callers, current, new_context, remote};
 
 impl Shared {
     /// Returns the ids of the span that contains a span or an event.
@@ -66,7 +67,7 @@ impl Pipeline {
         };
         let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
-        let context = SpanContext::new(origin, shared.id, |trace| {
+        let context = new_context(origin, shared.id, |trace| {
             shared.sampling.has(origin, trace, target, name)
         });
         let state = parent.and_then(|parent| contexts.states.inherit(context.span, parent.span));

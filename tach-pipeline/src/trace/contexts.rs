@@ -11,11 +11,11 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use self::slot::{Ids, Slot};
-use super::SpanContext;
 use super::by_span::BySpan;
 use super::key::Key;
 #[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
+use crate::ids::SpanContext;
 
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;

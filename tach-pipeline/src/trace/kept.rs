@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use tach_core::UnixTime;
 
-use super::SpanContext;
 use super::span::{Dropped, Span};
+use crate::ids::SpanContext;
 
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]

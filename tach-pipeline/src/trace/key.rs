@@ -1,7 +1,7 @@
 //! The keys of open spans: the numbers of several subscribers' registries are the same.
 
 #[cfg(feature = "tracing")]
-use super::ids::{self, Ids};
+use super::random::{self, Ids};
 
 /// The key of an open span, among the spans of all subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ impl Keys {
 
     /// Returns the keys of a new layer.
     pub(crate) fn of_layer(pipeline: u64) -> Self {
-        Self { mask: ids::with(pipeline, Ids::span) }
+        Self { mask: random::with(pipeline, Ids::span) }
     }
 
     #[inline]

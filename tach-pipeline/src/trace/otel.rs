@@ -12,11 +12,11 @@ use opentelemetry::trace::{self, SpanId, TraceContextExt as _, TraceFlags, Trace
 
 pub(crate) use self::span::Span;
 use self::started::Started;
-use super::SpanContext;
 use super::by_span::BySpan;
 use super::key::Key;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
+use crate::ids::SpanContext;
 
 /// The contexts of open spans. To enter an active one takes the lock of its part of a [`BySpan`].
 pub(crate) struct Kept {

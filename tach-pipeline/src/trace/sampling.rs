@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use tach_core::adapter;
 
-use super::SpanContext;
 use super::ratio::Ratio;
 #[cfg(feature = "otlp")]
 use crate::error::Error;
+use crate::ids::SpanContext;
 
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";

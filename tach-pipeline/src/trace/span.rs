@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use tach_core::UnixTime;
 
-use super::SpanContext;
 use super::status::{Code, Status};
 use crate::frame::{self, Frame, Linked, Origin, RecordKind, SpanPart, Start, What};
+use crate::ids::SpanContext;
 
 #[cfg(test)]
 std::thread_local! {

@@ -3,8 +3,9 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{SAMPLED, SpanContext, remote};
+use super::remote;
 use crate::frame::{Linked, Origin, Writer};
+use crate::ids::{SAMPLED, SpanContext};
 
 /// The length of a `traceparent` of version 0: version, trace id, span id and flags.
 const LENGTH: usize = "00-00000000000000000000000000000000-0000000000000000-00".len();

@@ -15,9 +15,10 @@ use super::lost_ends::LostEnds;
 use crate::back_end::buffers::Buffers;
 use crate::back_end::inbox::QueueId;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
+use crate::ids::SpanContext;
+use crate::trace::Contexts;
 use crate::trace::span::{Dropped, Span};
 use crate::trace::status::Status;
-use crate::trace::{Contexts, SpanContext};
 
 /// The most bytes of a span after its start. Later events, values and links are dropped.
 const MOST_BYTES: usize = 256 * 1024;

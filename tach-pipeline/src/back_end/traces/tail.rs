@@ -238,8 +238,8 @@ mod tests {
 
     use super::*;
     use crate::frame::{Scratch, Time, Writer};
+    use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::SpanContext;
     use crate::trace::span::Dropped;
 
     const WAIT: Duration = Duration::from_secs(30);

@@ -5,8 +5,8 @@ use tach_log::adapter::Site;
 use super::fields::Fields;
 use super::{Head, Reader};
 use crate::frame::{RECORD_SHIFT, RecordKind, Time, UNSAMPLED};
+use crate::ids::SpanContext;
 use crate::level::Level;
-use crate::trace::SpanContext;
 
 /// A part of a span.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::frame::EVENT_NAME;
 use crate::frame::buffer::Buffer;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
-use crate::trace::{Around, SAMPLED, SpanContext};
+use crate::ids::{Around, SAMPLED, SpanContext};
 
 /// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,8 +6,8 @@ use super::{Writer, head};
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{KIND_AT, Linked, RECORD_SHIFT, RecordKind, TRACE_STATE, Time, UNSAMPLED};
+use crate::ids::SpanContext;
 use crate::level::Level;
-use crate::trace::SpanContext;
 
 impl<'a> Writer<'a> {
     /// Begins the start of a span. Its fields are next.

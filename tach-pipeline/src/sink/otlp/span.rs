@@ -14,11 +14,11 @@ use tach_log::{Chain, Value};
 use super::attributes::Attributes;
 use super::scope::in_scope;
 use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
+use crate::ids::{SAMPLED, SpanContext};
 use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 use crate::trace::span::{Dropped, Item, Span};
 use crate::trace::status::{Code, Status};
-use crate::trace::{SAMPLED, SpanContext};
 
 /// The numbers of the messages' fields.
 mod field {

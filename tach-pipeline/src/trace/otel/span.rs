@@ -10,8 +10,8 @@ use opentelemetry::trace::{self, Status};
 use super::span_context;
 use tracing_core::Metadata;
 
+use crate::ids::SpanContext;
 use crate::pipeline::{Pipeline, WeakPipeline};
-use crate::trace::SpanContext;
 use crate::trace::key::Key;
 
 /// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.

@@ -3,8 +3,8 @@ use tach_log::Value;
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, Scratch, Writer};
+use crate::ids::Around;
 use crate::level::Level;
-use crate::trace::Around;
 use crate::trace::key::Key;
 use crate::trace::span::Item;
 
