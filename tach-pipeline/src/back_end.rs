@@ -23,12 +23,12 @@ pub(crate) use self::traces::Recorder;
 use self::traces::Traces;
 use crate::frame::{self, Frame};
 use crate::limits::Limits;
-use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
 use crate::shared::flush::is_end_between;
 use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
+use crate::stats::Dropped;
 use crate::trace::tail::Tail;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.

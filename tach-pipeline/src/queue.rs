@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-pub(crate) use self::drops::Dropped;
 use self::drops::Drops;
 use self::flag::Flag;
 pub(crate) use self::flag::barrier;
@@ -23,6 +22,7 @@ use self::long::{LONG, Long};
 use self::pool::{Ends, Pool, Rings};
 use self::ring::{Consumer, Producer};
 use crate::frame::{self, Buffer};
+use crate::stats::Dropped;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
 

@@ -10,7 +10,8 @@ use tach_core::UnixTime;
 
 use super::buffers::Buffers;
 use crate::frame::{self, Buffer};
-use crate::queue::{Dropped, Queue};
+use crate::queue::Queue;
+use crate::stats::Dropped;
 
 /// How many rounds a queue is empty before its thread is to wake the back end.
 const QUIET: u32 = 16;

@@ -2,40 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tach_core::UnixTime;
-
 use crate::frame;
+use crate::stats::Dropped;
 
 /// Counted by the queue's thread, and reported by the back end.
 #[derive(Default)]
 pub(super) struct Drops {
     unreported: Mutex<Option<Dropped>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Dropped {
-    pub(crate) count: u64,
-    /// When the first and the last of them happened.
-    pub(crate) from: UnixTime,
-    pub(crate) to: UnixTime,
-}
-
-impl Dropped {
-    /// Counts one more record, which happened at `time`.
-    pub(crate) fn add(all: &mut Option<Self>, time: UnixTime) {
-        Self { count: 1, from: time, to: time }.add_to(all);
-    }
-
-    /// Counts these records in `all` too.
-    pub(crate) fn add_to(self, all: &mut Option<Self>) {
-        let Self { count, from, to } = self;
-        *all = Some(match *all {
-            None => self,
-            Some(all) => {
-                Self { count: all.count + count, from: all.from.min(from), to: all.to.max(to) }
-            }
-        });
-    }
 }
 
 impl Drops {

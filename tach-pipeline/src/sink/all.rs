@@ -20,10 +20,9 @@ use crate::filter::{Levels, OWN_TARGET};
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
-use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
-use crate::stats::{Counts, SinkCounts};
+use crate::stats::{Counts, Dropped, SinkCounts};
 use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
 

@@ -7,7 +7,7 @@ use std::panic;
 use tach_core::UnixTime;
 
 use super::BATCH;
-use crate::queue::Dropped;
+use crate::stats::Dropped;
 
 /// How many ends a batch keeps room for: more than a usual write has.
 const MOST_ENDS: usize = 4096;

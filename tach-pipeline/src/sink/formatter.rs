@@ -14,8 +14,8 @@ use super::cut::Cut;
 use crate::durations::{Collected, Temporality};
 use crate::filter::Levels;
 use crate::frame::{Frame, Start};
-use crate::queue::Dropped;
 use crate::report;
+use crate::stats::Dropped;
 use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
 

@@ -13,8 +13,7 @@ use super::output::Output;
 use super::worker::Worker;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
-use crate::queue::Dropped;
-use crate::stats::SinkCounts;
+use crate::stats::{Dropped, SinkCounts};
 
 pub(super) struct Stream {
     pub(super) levels: Levels,

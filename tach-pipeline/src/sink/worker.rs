@@ -16,9 +16,8 @@ use super::gathering::Gathering;
 use super::output::Output;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
-use crate::queue::Dropped;
 use crate::shared::Shared;
-use crate::stats::SinkCounts;
+use crate::stats::{Dropped, SinkCounts};
 
 /// How often the back end looks whether a sink makes progress.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
