@@ -1,7 +1,6 @@
 //! The thread that reads the queues, merges the records by time, and passes them to the sinks.
 
 mod backtrace;
-mod buffers;
 mod inbox;
 mod inboxes;
 mod order;

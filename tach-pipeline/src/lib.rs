@@ -281,6 +281,7 @@
 )]
 
 mod back_end;
+mod buffers;
 mod durations;
 mod error;
 mod filter;

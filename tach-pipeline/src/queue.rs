@@ -9,6 +9,7 @@ mod pool;
 mod ring;
 
 use core::mem;
+use core::ptr;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,6 +72,18 @@ pub(crate) struct Queue {
     long: Long,
     drops: Drops,
     pool: Arc<Pool>,
+}
+
+/// Tells queues apart, and so the threads that log. A thread may have the number of one that has
+/// ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueId(usize);
+
+impl QueueId {
+    #[cfg(test)]
+    pub(crate) const fn of(number: usize) -> Self {
+        Self(number)
+    }
 }
 
 struct Reader {
@@ -245,6 +258,10 @@ impl Queue {
         if record.capacity() <= self.capacity() {
             self.long.give_back(record);
         }
+    }
+
+    pub(crate) fn id(&self) -> QueueId {
+        QueueId(ptr::from_ref(self).addr())
     }
 
     /// Returns whether there are neither records nor a number of dropped ones.

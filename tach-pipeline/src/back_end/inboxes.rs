@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::buffers::Buffers;
 use super::inbox::Inbox;
+use crate::buffers::Buffers;
 use crate::queue::all::{Changes, Queues};
 use crate::queue::{Queue, barrier};
 use crate::shared::wake::WakeUp;

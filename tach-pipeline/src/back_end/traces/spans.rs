@@ -12,10 +12,10 @@ use std::collections::hash_map::Entry;
 use tach_core::{Instant, UnixTime};
 
 use super::lost_ends::LostEnds;
-use crate::back_end::buffers::Buffers;
-use crate::back_end::inbox::QueueId;
+use crate::buffers::Buffers;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
 use crate::ids::SpanContext;
+use crate::queue::QueueId;
 use crate::trace::Contexts;
 use crate::trace::span::{Dropped, Span};
 use crate::trace::status::Status;
