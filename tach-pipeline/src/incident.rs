@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::unlocked;
+use crate::host::unlocked;
 
 /// How long a sink's messages on stderr are apart.
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);

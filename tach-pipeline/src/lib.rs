@@ -288,6 +288,7 @@ mod filter;
 mod flight;
 mod frame;
 mod front;
+mod host;
 mod ids;
 mod incident;
 mod level;
@@ -303,7 +304,6 @@ mod sink;
 mod stats;
 mod thread;
 mod trace;
-mod unlocked;
 
 #[cfg(feature = "tracing")]
 pub use crate::durations::options::Durations;

@@ -31,6 +31,7 @@ use crate::flight::Cause;
 use crate::flight::FlightFormat;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
+use crate::host::unlocked::to_stderr;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
 use crate::shared::Shared;
@@ -41,7 +42,6 @@ use crate::stats::Stats;
 use crate::thread;
 #[cfg(feature = "tracing")]
 use crate::trace::key::{Key, Keys};
-use crate::unlocked::to_stderr;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);

@@ -2,7 +2,6 @@
 
 pub(crate) mod flush;
 pub(crate) mod handle;
-pub(crate) mod process;
 pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,13 +13,14 @@ use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::flush::{Flush, Why};
 use self::handle::Handle;
-use self::process::Process;
 use self::wake::Waker;
 use crate::durations::Collected;
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::flight::{Files, Requests, Snapshot, Writing};
 use crate::frame::{Buffer, Time, Wanted};
+use crate::host::process::Process;
+use crate::host::unlocked::to_stderr;
 use crate::ids::{Around, SpanContext};
 use crate::limits::{Callsite, Limits};
 use crate::queue::all::Queues;
@@ -28,7 +28,6 @@ use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 use crate::trace::sampling::Sampling;
 use crate::trace::{self, Callers, Contexts, current};
-use crate::unlocked::to_stderr;
 
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);

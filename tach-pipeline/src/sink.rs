@@ -12,7 +12,6 @@ mod journald;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
-pub(crate) mod program;
 mod refused;
 mod rotation;
 mod severity;
@@ -20,7 +19,6 @@ mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;
 mod target;
-mod terminal;
 mod worker;
 
 use core::fmt;
@@ -47,7 +45,8 @@ pub use self::syslog::{Facility, Syslog};
 use self::target::Target;
 use crate::error::Error;
 use crate::filter::Levels;
-use crate::unlocked::Unlocked;
+use crate::host::terminal;
+use crate::host::unlocked::Unlocked;
 
 /// How many bytes are gathered for one write.
 const BATCH: usize = 64 * 1024;

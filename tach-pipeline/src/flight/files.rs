@@ -15,7 +15,7 @@ use tach_files::{Access, Entry, Folder};
 
 use super::FlightFormat;
 use super::snapshot::Snapshot;
-use crate::sink::program;
+use crate::host::{FILE_MODE, program};
 
 /// The time in a file's name, with a zero for each digit.
 const TIME: &str = "0000-00-00T00-00-00.000000Z";
@@ -23,8 +23,6 @@ const TIME: &str = "0000-00-00T00-00-00.000000Z";
 const EXTENSIONS: [&str; 2] = [".pftrace", ".otlp"];
 /// The end of the name of a file that is being written.
 const PARTIAL: &str = ".partial";
-/// The mode of a file, less the umask.
-const MODE: u32 = 0o640;
 
 /// How long after a failure no other file is begun, unless the pause is shorter.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -100,7 +98,7 @@ impl Files {
         let name = OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()));
         let mut partial = name.clone();
         partial.push(PARTIAL);
-        let file = folder.create_new(&partial, &Access::at_most(MODE))?;
+        let file = folder.create_new(&partial, &Access::at_most(FILE_MODE))?;
         // Later files are compared with this one.
         let own = Entry::of(&file)?;
         let written = self.write_to(snapshot, file).and_then(|()| folder.rename(&partial, &name));

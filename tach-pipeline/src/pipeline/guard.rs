@@ -4,10 +4,10 @@ use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
+use crate::host::unlocked::to_stderr;
 #[cfg(unix)]
 use crate::pipeline::exit;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
-use crate::unlocked::to_stderr;
 
 /// A [`Pipeline`] that is flushed when the guard is dropped. Keep it until the end of `main`.
 ///

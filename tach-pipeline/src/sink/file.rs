@@ -11,11 +11,10 @@ use tach_core::UnixTime;
 use tach_files::{Access, Entry, Place};
 
 use super::rotation::{Rotation, Tidying};
+use crate::host::FILE_MODE;
 
 /// How often the path is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// The mode of a new file, less the umask.
-const MODE: u32 = 0o640;
 
 /// When a write waits until its records are on the disk: see [`Sink::sync`](crate::Sink::sync).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,7 +41,7 @@ pub(super) struct Options {
 
 impl Options {
     fn access(&self) -> Access {
-        self.mode.map_or(Access::at_most(MODE), Access::exactly)
+        self.mode.map_or(Access::at_most(FILE_MODE), Access::exactly)
     }
 }
 

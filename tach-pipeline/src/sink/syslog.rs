@@ -13,7 +13,8 @@ use tach_log::{Event, Format};
 
 pub(super) use self::socket::{Address, Socket};
 use super::formatter::AnyFormat;
-use super::{program, severity};
+use super::severity;
+use crate::host::program;
 
 /// The socket of the daemon on this machine.
 #[cfg(all(unix, not(target_vendor = "apple")))]

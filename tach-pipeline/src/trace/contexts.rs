@@ -7,7 +7,6 @@ mod slot;
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::{HashMap, HashSet};
-use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use self::slot::{Ids, Slot};
@@ -15,6 +14,7 @@ use super::by_span::BySpan;
 use super::key::Key;
 #[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
+use crate::host::process::Process;
 use crate::ids::SpanContext;
 
 /// How many slots are allocated at once: 16 KiB.
@@ -40,7 +40,7 @@ pub(crate) struct Contexts {
     #[cfg(feature = "opentelemetry")]
     pub(crate) otel: Kept,
     /// The process whose threads hold the lock.
-    process: u32,
+    process: Process,
 }
 
 impl Contexts {
@@ -53,7 +53,7 @@ impl Contexts {
             states: BySpan::new(),
             #[cfg(feature = "opentelemetry")]
             otel: Kept::new(),
-            process: process::id(),
+            process: Process::current(),
         }
     }
 
@@ -175,7 +175,7 @@ impl Contexts {
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
     fn lock(&self) -> Option<MutexGuard<'_, HashMap<Key, Other>>> {
-        let is_current = self.process == process::id();
+        let is_current = self.process.is_current();
         // No code panics while it is held.
         is_current.then(|| self.others.lock().unwrap_or_else(PoisonError::into_inner))
     }

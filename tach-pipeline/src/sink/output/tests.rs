@@ -3,10 +3,11 @@
 use core::fmt;
 use std::fs;
 
-use super::super::{Journal, program};
+use super::super::Journal;
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
+use crate::host::program;
 use crate::level::Level;
 use crate::sink::MOST_WAITING;
 use crate::sink::file::{LogFile, Options};

@@ -8,7 +8,7 @@ use tach_core::adapter;
 ///
 /// `NO_COLOR` forbids them unless it is empty (no-color.org). Without colors, `TERM` is `dumb` or
 /// not set.
-pub(super) fn shows_colors(stream: &impl IsTerminal) -> bool {
+pub(crate) fn shows_colors(stream: &impl IsTerminal) -> bool {
     let is_set = |name| adapter::variable(name).filter(|value| !value.is_empty());
     stream.is_terminal()
         && is_set("NO_COLOR").is_none()

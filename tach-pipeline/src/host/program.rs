@@ -30,7 +30,7 @@ pub(crate) fn name() -> &'static str {
 
 /// Returns the name of the machine, which is empty if it is not known.
 #[cfg(feature = "syslog")]
-pub(super) fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     #[cfg(unix)]
     {
         rustix::system::uname().nodename().to_string_lossy().into_owned()

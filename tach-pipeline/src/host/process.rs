@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::process;
 
-use crate::unlocked::to_stderr;
+use crate::host::unlocked::to_stderr;
 
 /// The process in which a pipeline was built.
 #[derive(Debug)]
