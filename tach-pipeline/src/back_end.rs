@@ -18,14 +18,15 @@ use tach_core::{Instant, UnixTime};
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
-pub(crate) use self::traces::Recorder;
 use self::traces::Traces;
+use crate::channel::Progress;
+use crate::channel::flush::is_end_between;
+use crate::channel::wake::Sleep;
+use crate::flight::Recorder;
 use crate::frame::{self, Frame};
 use crate::limits::Limits;
 use crate::report;
 use crate::shared::Shared;
-use crate::shared::flush::is_end_between;
-use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
 use crate::stats::Dropped;
 use crate::trace::tail::Tail;
@@ -83,24 +84,26 @@ impl BackEnd {
 
     /// Runs until the last handle is dropped.
     pub(crate) fn run(mut self) {
-        let mut sleep = Sleep::new(&self.shared.waker, self.interval);
+        let channel = Arc::clone(&self.shared.channel);
+        let Progress { flush, waker, .. } = &*channel.progress;
+        let mut sleep = Sleep::new(waker, self.interval);
         let at_the_end = loop {
             // Both are read before the queues, so records logged before are seen.
-            let is_ending = self.shared.is_ending();
-            let requested = self.shared.flush.requested();
-            let flush = (requested != self.flushed).then_some(requested);
+            let is_ending = channel.is_ending();
+            let requested = flush.requested();
+            let request = (requested != self.flushed).then_some(requested);
             let process_ends = is_end_between(self.flushed, requested);
             self.flushed = requested;
             // The user's code runs guarded. If this file panics, logging goes on.
             let round = panic::catch_unwind(AssertUnwindSafe(|| {
-                self.round(flush, is_ending, process_ends)
+                self.round(request, is_ending, process_ends)
             }));
             if is_ending {
                 let failure = round.is_err().then(|| PANICKED.to_owned());
                 break failure.or(self.sinks.finish());
             }
             let found = round.unwrap_or_else(|_| {
-                self.shared.flush.failed(requested, PANICKED);
+                flush.failed(requested, PANICKED);
                 0
             });
             if found < BUSY {
@@ -108,22 +111,22 @@ impl BackEnd {
                 let may_report = selection.is_waiting()
                     || traces.are_waiting()
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
-                sleep.sleep(&shared.waker, found > 0 || may_report, || {
-                    let wake_up = inboxes.fall_asleep(&shared.queues)?;
-                    (shared.flush.requested() == *flushed).then_some(wake_up)
+                sleep.sleep(waker, found > 0 || may_report, || {
+                    let wake_up = inboxes.fall_asleep(&channel.queues)?;
+                    (flush.requested() == *flushed).then_some(wake_up)
                 });
             }
         };
         if let Some(flight) = &self.shared.flight {
             flight.requests.end();
         }
-        self.shared.flush.end(at_the_end.as_deref());
+        flush.end(at_the_end.as_deref());
     }
 
     /// Writes the records in the queues, and returns how many bytes were found. For a flush and at
     /// the end, none is left for the next round.
     fn round(&mut self, flush: Option<u64>, is_ending: bool, process_ends: bool) -> usize {
-        let reopenings = self.shared.reopenings();
+        let reopenings = self.shared.channel.reopenings();
         let is_asked = flush.is_some() || is_ending;
         let is_dumping = self.shared.flight.as_ref().is_some_and(|it| it.requests.begin_round());
         let mut found = self.pass_on(is_asked || is_dumping);
@@ -153,7 +156,7 @@ impl BackEnd {
     /// to be taken. Reports dropped records, and returns how many bytes were taken.
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
-        let found = self.inboxes.fill(&self.shared.queues, is_asked);
+        let found = self.inboxes.fill(&self.shared.channel.queues, is_asked);
         self.traces.begin_round();
         let Self { shared, inboxes, merge, selection, traces, sinks, .. } = self;
         merge.records(inboxes.awake(), start, |record, time, queue| {
@@ -179,7 +182,7 @@ impl BackEnd {
                 traces.suspect_lost_ends();
             }
         }
-        if inboxes.settle(&shared.queues) {
+        if inboxes.settle(&shared.channel.queues) {
             traces.trim();
         }
         found

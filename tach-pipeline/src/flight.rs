@@ -4,6 +4,7 @@ mod files;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod otlp;
 mod perfetto;
+mod recorder;
 mod requests;
 mod ring;
 mod snapshot;
@@ -13,12 +14,14 @@ use core::fmt;
 use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(crate) use self::files::{Cause, Files};
-pub(crate) use self::requests::Requests;
-pub(crate) use self::ring::Ring;
+pub(crate) use self::recorder::Recorder;
+use self::requests::Requests;
+use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
-pub(crate) use self::writing::{Begun, Writing};
+use self::writing::Writing;
 use crate::error::Error;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::sink::Otlp;
@@ -88,7 +91,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 pub struct FlightRecorder {
     max_bytes: usize,
     max_age: Duration,
-    pub(crate) slow: Slow,
+    slow: Slow,
     pub(crate) on_panic: Option<Duration>,
     folder: Option<PathBuf>,
     format: FlightFormat,
@@ -285,6 +288,20 @@ impl FlightRecorder {
 impl Default for FlightRecorder {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The callers' side of the recorder.
+pub(crate) struct Flight {
+    pub(crate) requests: Requests,
+    /// `None` if dumps are written on demand alone.
+    pub(crate) files: Option<Files>,
+    pub(crate) writing: Arc<Writing>,
+}
+
+impl Flight {
+    pub(crate) fn new(files: Option<Files>) -> Self {
+        Self { requests: Requests::default(), files, writing: Arc::default() }
     }
 }
 

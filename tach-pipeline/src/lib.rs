@@ -282,6 +282,7 @@
 
 mod back_end;
 mod buffers;
+mod channel;
 mod durations;
 mod error;
 mod filter;
@@ -302,7 +303,6 @@ mod secret;
 mod shared;
 mod sink;
 mod stats;
-mod thread;
 mod trace;
 
 #[cfg(feature = "tracing")]

@@ -20,6 +20,7 @@ use log::LevelFilter;
 #[cfg(feature = "tracing")]
 use tracing_core::span::Id;
 
+use crate::channel::thread;
 #[cfg(feature = "tracing")]
 use crate::durations::Collected;
 #[cfg(feature = "tracing")]
@@ -34,12 +35,10 @@ use crate::frame::texts::MaybeStatic;
 use crate::host::unlocked::to_stderr;
 use crate::level::Level;
 use crate::pipeline::builder::Builder;
-use crate::shared::Shared;
-use crate::shared::handle::Handle;
 #[cfg(feature = "opentelemetry")]
-use crate::shared::handle::WeakHandle;
+use crate::shared::WeakHandle;
+use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
-use crate::thread;
 #[cfg(feature = "tracing")]
 use crate::trace::key::{Key, Keys};
 
@@ -250,7 +249,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shared().counts.stats()
+        self.shared().channel.progress.counts.stats()
     }
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
@@ -282,7 +281,7 @@ impl Pipeline {
     pub fn durations(&self) -> Vec<SpanDurations> {
         let shared = self.shared();
         // In a forked process nobody may be left to release the lock.
-        let durations = shared.durations.as_ref().filter(|_| !shared.is_forked());
+        let durations = shared.durations.as_ref().filter(|_| !shared.channel.is_forked());
         durations.map_or_else(Vec::new, Collected::snapshot)
     }
 
@@ -302,7 +301,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn reopen(&self) {
-        self.shared().reopen();
+        self.shared().channel.reopen();
     }
 
     /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
@@ -397,14 +396,14 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let mut record = Writer::begin(scratch, time, level, target);
             write(&mut record);
             record.end();
         });
         if level.of_log() == log::Level::Error {
             // The process may be about to end.
-            shared.waker.wake();
+            shared.channel.wake();
         }
     }
 }
@@ -447,7 +446,7 @@ pub(crate) fn dump_on_panic(shared: &Arc<Shared>, timeout: Duration) {
 /// Calls none of the user's code, since a panic in a panic hook ends the process.
 fn dump(shared: &Shared, timeout: Duration) {
     let Some(flight) = &shared.flight else { return };
-    if shared.waker.is_back_end() || !shared.is_in_its_process() {
+    if shared.channel.progress.waker.is_back_end() || !shared.channel.is_in_its_process() {
         return;
     }
     let Some(files) = flight.files.as_ref().filter(|files| files.begin(Cause::Panic)) else {
@@ -476,10 +475,11 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::channel::Channel;
+    use crate::channel::wake::Sleep;
     use crate::filter::Filters;
     use crate::frame::Wanted;
     use crate::queue::WhenFull;
-    use crate::shared::wake::Sleep;
     use crate::stats::Counts;
 
     /// This thread is in place of the back end.
@@ -487,7 +487,8 @@ mod tests {
     fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
         let counts = Counts::default();
-        let shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
+        let channel = Channel::new(4096, when_full, counts);
+        let shared = Shared::new(filters, None, wanted, channel, None);
         Pipeline::new(Arc::new(shared))
     }
 
@@ -518,7 +519,7 @@ mod tests {
     fn an_error_ends_a_nap() {
         const LONG: Duration = Duration::from_secs(60);
         let pipeline = alone(Wanted::default(), WhenFull::Block);
-        let _sleep = Sleep::new(&pipeline.shared().waker, LONG);
+        let _sleep = Sleep::new(&pipeline.shared().channel.progress.waker, LONG);
         let target = MaybeStatic::Static("app");
         pipeline.log_with(Level::of(log::Level::Error), target, |_| {});
         let start = Instant::now();

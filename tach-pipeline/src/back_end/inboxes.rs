@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::inbox::Inbox;
 use crate::buffers::Buffers;
+use crate::channel::wake::WakeUp;
 use crate::queue::all::{Changes, Queues};
 use crate::queue::{Queue, barrier};
-use crate::shared::wake::WakeUp;
 
 /// How often memory that was not needed since is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);

@@ -2,7 +2,6 @@
 
 mod by_trace;
 mod durations;
-mod flight;
 mod lost_ends;
 mod spans;
 mod tail;
@@ -12,10 +11,10 @@ use std::sync::Arc;
 use tach_core::{Instant, UnixTime};
 
 use self::durations::Timed;
-pub(crate) use self::flight::Recorder;
 use self::spans::Spans;
 use self::tail::Waiting;
 use crate::durations::Collected;
+use crate::flight::Recorder;
 use crate::frame::Frame;
 use crate::queue::QueueId;
 use crate::shared::Shared;
@@ -73,7 +72,8 @@ impl Traces {
     /// Answers requests for dumps at the end of a round, and begins a file if a span was slow.
     pub(super) fn end_flight(&mut self, now: UnixTime) {
         if let Some(flight) = &mut self.ended.flight {
-            flight.end_round(&self.spans, now);
+            let spans = &self.spans;
+            flight.end_round(now, |each| spans.waiting(now, each));
         }
     }
 
@@ -93,9 +93,9 @@ impl Traces {
         let Self { shared, spans, ended } = self;
         let durations = shared.durations.as_ref();
         spans.end_round(|span| ended.span(span, durations, &mut pass_on));
-        shared.counts.spanless.add(spans.take_spanless());
+        shared.channel.progress.counts.spanless.add(spans.take_spanless());
         if let Some(tail) = &mut ended.tail {
-            tail.end_round(Instant::now(), &shared.counts.early, pass_on);
+            tail.end_round(Instant::now(), &shared.channel.progress.counts.early, pass_on);
         }
         if let Some(contexts) = &shared.contexts {
             spans.end_lost(contexts, start);
@@ -108,13 +108,13 @@ impl Traces {
         let Self { shared, spans, ended } = self;
         let durations = shared.durations.as_ref();
         spans.finish(|span| ended.span(span, durations, &mut pass_on));
-        shared.counts.spanless.add(spans.take_spanless());
+        shared.channel.progress.counts.spanless.add(spans.take_spanless());
         if process_ends && shared.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
             spans.unfinished(time, wall, |span| ended.span(span, durations, &mut pass_on));
         }
         if let Some(tail) = &mut ended.tail {
-            tail.finish(Instant::now(), &shared.counts.early, pass_on);
+            tail.finish(Instant::now(), &shared.channel.progress.counts.early, pass_on);
         }
     }
 
@@ -166,6 +166,7 @@ mod tests {
     use log::LevelFilter;
 
     use super::*;
+    use crate::channel::Channel;
     use crate::durations::options::Durations;
     use crate::filter::{Filters, Levels};
     use crate::frame::{RecordKind, Scratch, Time, Wanted, Writer};
@@ -190,7 +191,8 @@ mod tests {
             let mut wanted = Wanted::default();
             (wanted.spans, wanted.durations) = (true, true);
             let (when_full, counts) = (WhenFull::Block, Counts::default());
-            let mut shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
+            let channel = Channel::new(4096, when_full, counts);
+            let mut shared = Shared::new(filters, None, wanted, channel, None);
             shared.durations = Some(Collected::new(Durations::new(), UnixTime::EPOCH));
             shared.sends_unfinished = true;
             Self { traces: Traces::new(Arc::new(shared), tail, None, &[], 128), passed: Vec::new() }
@@ -274,7 +276,9 @@ mod tests {
         let mut machine = Machine::new();
         machine.part(RecordKind::End, 1, Instant::now(), 1);
         (0..3).for_each(|_| machine.round());
-        let count = |machine: &Machine| machine.traces.shared.counts.stats().spanless_records();
+        let count = |machine: &Machine| {
+            machine.traces.shared.channel.progress.counts.stats().spanless_records()
+        };
         assert_eq!(count(&machine), 1);
         machine.part(RecordKind::End, 1, Instant::now(), 1);
         machine.traces.finish(false, |_| {});

@@ -53,16 +53,8 @@ impl Drop for Begun {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Instant;
-
-    use log::LevelFilter;
 
     use super::*;
-    use crate::filter::{Filters, Levels};
-    use crate::frame::Wanted;
-    use crate::queue::WhenFull;
-    use crate::shared::{Flight, Shared};
-    use crate::stats::{Counts, SinkCounts};
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -80,27 +72,5 @@ mod tests {
         let _second = writing.begin();
         assert!(writing.wait_for(1, Duration::ZERO), "a later file is not waited for");
         assert!(!writing.wait(Duration::ZERO));
-    }
-    /// The process may be about to end, whatever the sinks say.
-    #[test]
-    fn a_flush_waits_for_the_file_even_if_a_sink_fails() {
-        let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
-        let counts = Counts { sinks: vec![Arc::new(SinkCounts::default())], ..Counts::default() };
-        let wanted = Wanted::default();
-        let mut shared = Shared::new(filters, None, wanted, 4096, WhenFull::Block, None, counts);
-        let flight = shared.flight.insert(Flight::new(None));
-        let begun = flight.writing.begin();
-        let short = Duration::from_millis(20);
-        shared.flush.done(0, u64::MAX, None);
-        let late = shared.flush(short).unwrap_err();
-        assert!(late.is_timeout() && late.to_string().contains("recorder's file"), "{late}");
-        shared.flush.done(0, u64::MAX, Some("full".to_owned()));
-        let start = Instant::now();
-        let failed = shared.flush(short).unwrap_err();
-        assert!(start.elapsed() >= short);
-        assert_eq!(failed.to_string(), "full");
-        shared.flush.done(0, u64::MAX, None);
-        drop(begun);
-        shared.flush(short).unwrap();
     }
 }

@@ -10,13 +10,13 @@ use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
 use super::spans::is_chosen;
+use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Origin, RecordKind, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::thread;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
@@ -194,7 +194,7 @@ impl Pipeline {
         let shared = self.shared();
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
-        let context = contexts.get(key).filter(|_| shared.is_in_its_process())?;
+        let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
         if contexts.is_active(key) {
             return contexts.otel.active(context.span);
         }
@@ -282,7 +282,7 @@ impl Pipeline {
         }
         let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
         let time = given.unwrap_or_else(|| shared.clock_time());
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             fields(&mut to, attributes.iter());
             to.around(span);

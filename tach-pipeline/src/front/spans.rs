@@ -5,13 +5,13 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata};
 
 use super::tracing::{Chosen, Visitor, key, level, place};
+use crate::channel::thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, RecordKind, Writer};
 use crate::ids::{Around, SpanContext};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::thread;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 use crate::trace::{Callers, current, new_context, remote};
@@ -117,7 +117,7 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.clock_time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
             let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
             write(&mut to);
@@ -135,7 +135,7 @@ impl Pipeline {
         let has_chosen = !chosen.is_empty()
             && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
         let time = shared.clock_time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
             let mut to = Writer::begin_span(scratch, time, level, target, name, context, None);
             to.unsampled();
@@ -234,7 +234,7 @@ impl Pipeline {
         // Without a sink of spans, no span is worth a header.
         let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
-        let context = contexts.get(key).filter(|_| shared.is_in_its_process())?;
+        let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
         Some(TraceContext::of(context, contexts.states.get(context.span)))
     }
 
@@ -323,7 +323,7 @@ impl Pipeline {
     ) -> bool {
         let shared = self.shared();
         let time = shared.clock_time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);
             write(&mut to);
             to.end();

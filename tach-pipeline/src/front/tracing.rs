@@ -15,13 +15,13 @@ use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::spans::is_chosen;
+use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{Pipeline, global};
-use crate::thread;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";

@@ -9,13 +9,13 @@ use log::LevelFilter;
 use tach_core::{Clock, adapter};
 
 use crate::back_end::BackEnd;
-use crate::back_end::Recorder;
 use crate::back_end::selection::Selection;
+use crate::channel::Channel;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
-use crate::flight::FlightRecorder;
+use crate::flight::{Flight, FlightRecorder, Recorder};
 use crate::frame::{Wanted, texts};
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
@@ -24,7 +24,7 @@ use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
 use crate::queue::{WhenFull, barrier};
-use crate::shared::{Flight, Shared};
+use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
 use crate::trace::Callers;
@@ -559,15 +559,8 @@ impl Builder {
         if self.flight.is_some() {
             wanted.add_flight();
         }
-        let mut shared = Shared::new(
-            filters,
-            limits,
-            wanted,
-            self.queue_bytes,
-            self.when_full,
-            self.clock,
-            counts,
-        );
+        let channel = Channel::new(self.queue_bytes, self.when_full, counts);
+        let mut shared = Shared::new(filters, limits, wanted, channel, self.clock);
         shared.sampling = match wanted {
             Wanted { spans: true, .. } => self.sampling,
             Wanted { recorder: true, .. } => Sampling::default(),
@@ -582,13 +575,15 @@ impl Builder {
             shared.activates_all = self.activates_all;
         }
         let flight = self.flight.as_ref();
-        shared.flight = files.map(Flight::new);
+        shared.flight = files.map(|files| Arc::new(Flight::new(files)));
         let shared = Arc::new(shared);
         let reporter = Reporter::new(self.on_incident);
-        let recorder = flight.map(|it| {
-            Recorder::new(it, Arc::clone(&shared), selection.redacted(), reporter.clone())
+        let progress = &shared.channel.progress;
+        let recorder = flight.zip(shared.flight.as_ref()).map(|(options, flight)| {
+            let (flight, progress) = (Arc::clone(flight), Arc::clone(progress));
+            Recorder::new(options, flight, progress, selection.redacted(), reporter.clone())
         });
-        let sinks = Sinks::start(opened, reporter, &shared)?;
+        let sinks = Sinks::start(opened, reporter, progress)?;
         let (tail, interval) = (self.tail, self.interval);
         let back_end =
             BackEnd::new(Arc::clone(&shared), selection, tail, recorder, sinks, interval);

@@ -78,7 +78,7 @@ impl Drop for Guard {
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));
             }
-            self.pipeline.shared().print_waiting();
+            self.pipeline.shared().channel.progress.print_waiting();
         }
     }
 }

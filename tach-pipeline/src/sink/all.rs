@@ -14,6 +14,7 @@ use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::Writer;
 use super::worker::{Plan, Worker};
+use crate::channel::Progress;
 use crate::durations::{Collected, Temporality};
 use crate::error::Error;
 use crate::filter::{Levels, OWN_TARGET};
@@ -21,7 +22,6 @@ use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::report;
-use crate::shared::Shared;
 use crate::stats::{Counts, Dropped, SinkCounts};
 use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
@@ -91,7 +91,7 @@ impl Opened {
 pub(crate) struct Sinks {
     layouts: Vec<Layout>,
     reporter: Reporter,
-    shared: Arc<Shared>,
+    progress: Arc<Progress>,
     /// Records that are yet to be counted.
     queued: u64,
     /// The shortest period of a sink that takes durations.
@@ -113,7 +113,7 @@ impl Sinks {
     pub(crate) fn start(
         opened: Opened,
         reporter: Reporter,
-        shared: &Arc<Shared>,
+        progress: &Arc<Progress>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
         let period = opened.0.iter().filter_map(|sink| sink.period).min();
@@ -128,12 +128,12 @@ impl Sinks {
                 writers if is_alone => *writers = Writers::Here(output),
                 Writers::Threads(workers) => {
                     let plan = Plan { output, max_wait, counts, reporter, index };
-                    workers.push(Worker::start(plan, shared).map_err(Error::thread)?);
+                    workers.push(Worker::start(plan, progress).map_err(Error::thread)?);
                 }
                 Writers::Here(_) => {}
             }
         }
-        Ok(Self { layouts, reporter, shared: Arc::clone(shared), queued: 0, period })
+        Ok(Self { layouts, reporter, progress: Arc::clone(progress), queued: 0, period })
     }
 
     /// Returns the most events that a sink takes of a span.
@@ -181,7 +181,7 @@ impl Sinks {
     #[cold]
     pub(crate) fn queue_dropped(&mut self, dropped: &Dropped, now: UnixTime) {
         let count = dropped.count;
-        self.shared.counts.dropped.add(count);
+        self.progress.counts.dropped.add(count);
         self.reporter.report(&Incident::Dropped { sink: None, count });
         let bytes = report::dropped(dropped, now, "records dropped");
         if let Some(record) = Frame::read(&bytes) {
@@ -228,7 +228,7 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        self.shared.counts.queued.add(core::mem::take(&mut self.queued));
+        self.progress.counts.queued.add(core::mem::take(&mut self.queued));
     }
 
     /// Writes everything, flushes the writers and then opens the files again if `reopens`. Reports
@@ -244,7 +244,7 @@ impl Sinks {
                     stream.reopen();
                 }
                 match &stream.writers {
-                    Writers::Here(_) => self.shared.flush.done(0, number, done.err()),
+                    Writers::Here(_) => self.progress.flush.done(0, number, done.err()),
                     Writers::Threads(workers) => {
                         for worker in workers {
                             worker.flush(number);

@@ -14,9 +14,9 @@ use super::batch::Batch;
 use super::formatter::Formatter;
 use super::gathering::Gathering;
 use super::output::Output;
+use crate::channel::Progress;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
-use crate::shared::Shared;
 use crate::stats::{Dropped, SinkCounts};
 
 /// How often the back end looks whether a sink makes progress.
@@ -118,7 +118,7 @@ impl Worker {
     /// # Errors
     ///
     /// If that fails.
-    pub(super) fn start(plan: Plan, shared: &Arc<Shared>) -> io::Result<Self> {
+    pub(super) fn start(plan: Plan, progress: &Arc<Progress>) -> io::Result<Self> {
         let Plan { output, max_wait, counts, reporter, index } = plan;
         let buffer_bytes = output.buffer_bytes();
         let gathering = Gathering::new(output.max_delay());
@@ -127,7 +127,7 @@ impl Worker {
             link: Arc::clone(&link),
             output,
             batch: Batch::new(),
-            shared: Arc::clone(shared),
+            progress: Arc::clone(progress),
             index,
             flushed: 0,
             reopened: 0,
@@ -300,7 +300,7 @@ struct Writing {
     output: Output,
     /// The events that are being written.
     batch: Batch,
-    shared: Arc<Shared>,
+    progress: Arc<Progress>,
     index: usize,
     flushed: u64,
     reopened: u64,
@@ -315,7 +315,7 @@ struct Job {
 
 impl Writing {
     fn run(mut self) -> Option<String> {
-        self.shared.waker.mark_thread();
+        self.progress.waker.mark_thread();
         loop {
             let job = self.next_job();
             let is_flush = job.flush != self.flushed || job.is_ending;
@@ -325,14 +325,14 @@ impl Writing {
             let done = panic::catch_unwind(AssertUnwindSafe(|| self.work(is_flush, reopens)));
             let failure = match done {
                 Ok(done) => done.err(),
-                Err(_) => Some(panicked(&self.shared.counts.sinks[self.index].name)),
+                Err(_) => Some(panicked(&self.progress.counts.sinks[self.index].name)),
             };
             if job.is_ending {
                 return failure;
             }
             if is_flush {
                 self.flushed = job.flush;
-                self.shared.flush.done(self.index, job.flush, failure);
+                self.progress.flush.done(self.index, job.flush, failure);
             }
         }
     }

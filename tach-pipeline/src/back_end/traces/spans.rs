@@ -198,7 +198,7 @@ impl Spans {
     }
 
     /// Passes the sampled spans that were not passed on yet: those that are open as unfinished.
-    pub(super) fn waiting(&self, now: UnixTime, mut each: impl FnMut(&Span<'_>)) {
+    pub(super) fn waiting(&self, now: UnixTime, each: &mut dyn FnMut(&Span<'_>)) {
         let endings = self.ending.iter().chain(&self.due);
         let endings: HashMap<_, _> = endings.map(|ending| (ending.span, ending)).collect();
         for (id, open) in self.open.iter().filter(|(_, open)| open.context.is_sampled) {

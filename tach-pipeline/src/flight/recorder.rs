@@ -1,5 +1,5 @@
-//! The flight recorder's part of the back end: it keeps the last spans and events, and has them
-//! written when a span was slow.
+//! The recorder at work on the back end: it keeps the last spans and events, and has them written
+//! when a span was slow.
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -9,15 +9,19 @@ use std::thread;
 
 use tach_core::UnixTime;
 
-use super::spans::Spans;
-use crate::flight::{Begun, Cause, FlightRecorder, Ring, Snapshot};
+use super::files::Cause;
+use super::ring::Ring;
+use super::snapshot::Snapshot;
+use super::writing::Begun;
+use super::{Flight, FlightRecorder};
+use crate::channel::Progress;
 use crate::incident::{Incident, Reporter};
-use crate::shared::Shared;
 use crate::trace::slow::Slow;
 use crate::trace::span::Span;
 
 pub(crate) struct Recorder {
-    shared: Arc<Shared>,
+    flight: Arc<Flight>,
+    progress: Arc<Progress>,
     ring: Ring,
     slow: Slow,
     /// Whether a span was slow in this round.
@@ -31,12 +35,14 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(
         options: &FlightRecorder,
-        shared: Arc<Shared>,
+        flight: Arc<Flight>,
+        progress: Arc<Progress>,
         redacted: &[String],
         reporter: Reporter,
     ) -> Self {
         Self {
-            shared,
+            flight,
+            progress,
             ring: options.ring(),
             slow: options.slow.clone(),
             was_slow: false,
@@ -48,26 +54,27 @@ impl Recorder {
 
     /// Keeps the record of an event.
     #[inline]
-    pub(super) fn event(&mut self, record: &[u8], time: UnixTime) {
+    pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
         self.ring.event(record, time);
     }
 
     /// Keeps a span that has ended.
-    pub(super) fn span(&mut self, span: &Span<'_>) {
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
         if !span.is_unfinished {
             self.ring.span(span);
             self.was_slow |= self.slow.has(span);
         }
     }
 
-    /// Answers those who wait for a snapshot, and has a file written if a span was slow.
-    pub(super) fn end_round(&mut self, spans: &Spans, now: UnixTime) {
-        let Some(flight) = &self.shared.flight else { return };
+    /// Answers those who wait for a snapshot, and has a file written if a span was slow. `waiting`
+    /// calls a function with each span that was not passed on yet.
+    pub(crate) fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
         self.ring.forget(now);
-        flight.requests.answer(|| self.snapshot(spans, now));
+        self.flight.requests.answer(|| self.snapshot(now, &waiting));
         let was_slow = mem::take(&mut self.was_slow) && !self.is_writing();
-        if was_slow && flight.files.as_ref().is_some_and(|files| files.begin(Cause::SlowSpan)) {
-            self.write(self.snapshot(spans, now));
+        let files = self.flight.files.as_ref();
+        if was_slow && files.is_some_and(|files| files.begin(Cause::SlowSpan)) {
+            self.write(self.snapshot(now, &waiting));
         }
     }
 
@@ -75,24 +82,24 @@ impl Recorder {
         self.writing.strong_count() > 0
     }
 
-    fn snapshot(&self, spans: &Spans, now: UnixTime) -> Snapshot {
+    fn snapshot(&self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) -> Snapshot {
         let mut snapshot = Snapshot::new(&self.ring, now, Arc::clone(&self.redacted));
-        spans.waiting(now, |span| snapshot.add(span));
+        waiting(&mut |span| snapshot.add(span));
         snapshot
     }
 
     /// Writes a file on a thread of its own, since the back end must read the queues meanwhile.
     fn write(&mut self, snapshot: Snapshot) {
-        let (shared, reporter) = (Arc::clone(&self.shared), self.reporter.clone());
-        let Some(flight) = &self.shared.flight else { return };
-        let Some(files) = &flight.files else { return };
-        let (begun, thread) = (flight.writing.begin(), Arc::new(()));
+        let (flight, reporter) = (Arc::clone(&self.flight), self.reporter.clone());
+        let (progress, thread) = (Arc::clone(&self.progress), Arc::new(()));
+        let Some(files) = &self.flight.files else { return };
+        let begun = flight.writing.begin();
         self.writing = Arc::downgrade(&thread);
         let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
-            shared.waker.mark_thread();
+            progress.waker.mark_thread();
             // The user's function must not end the process.
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
-                write(&shared, snapshot, begun, thread, reporter);
+                write(&flight, snapshot, begun, thread, reporter);
             }));
         });
         if let Err(error) = started {
@@ -103,15 +110,13 @@ impl Recorder {
 }
 
 fn write(
-    shared: &Shared,
+    flight: &Flight,
     snapshot: Snapshot,
     begun: Begun,
     thread: Arc<()>,
     mut reporter: Reporter,
 ) {
-    let Some(files) = shared.flight.as_ref().and_then(|flight| flight.files.as_ref()) else {
-        return;
-    };
+    let Some(files) = &flight.files else { return };
     let written = files.write(&snapshot);
     drop(snapshot);
     // A flush waits for the message on stderr, but not for the user's function.

@@ -1,11 +1,12 @@
-//! A thread's memory for logging: buffers, and a queue for each pipeline.
+//! A thread's memory for logging: buffers, and a queue for each channel.
 
 use core::cell::{Cell, RefCell};
+use core::ptr;
 use std::sync::{Arc, Weak};
 
+use super::Channel;
 use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
-use crate::shared::Shared;
 
 /// How many buffers a thread keeps for calls within calls.
 const SPARES: usize = 4;
@@ -36,10 +37,11 @@ struct Local {
 
 /// A queue that ends with the thread.
 struct Lent {
-    id: u64,
+    /// The address of the owner, which no other channel has while `owner` holds its memory.
+    address: usize,
     /// `None` only while it is dropped.
     sender: Option<Sender>,
-    owner: Weak<Shared>,
+    owner: Weak<Channel>,
 }
 
 impl Drop for Lent {
@@ -50,14 +52,19 @@ impl Drop for Lent {
     }
 }
 
+#[inline]
+fn address(channel: &Channel) -> usize {
+    ptr::from_ref(channel).addr()
+}
+
 /// Logs the record that `write` writes. Returns whether it is in the thread's queue.
 #[inline]
-pub(crate) fn log(shared: &Arc<Shared>, write: impl FnOnce(&mut Scratch)) -> bool {
+pub(crate) fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
     let mut scratch = take_scratch();
     write(&mut scratch);
-    let logged = LOCAL.try_with(|local| local.push(shared, scratch.record()));
+    let logged = LOCAL.try_with(|local| local.push(channel, scratch.record()));
     // If the thread is ending, its memory has been dropped.
-    let is_pushed = logged.unwrap_or_else(|_| shared.push_common(scratch.record()));
+    let is_pushed = logged.unwrap_or_else(|_| channel.push_common(scratch.record()));
     give_back(scratch);
     is_pushed
 }
@@ -119,35 +126,39 @@ impl Local {
 
     /// For a record that is logged while the queues are borrowed.
     #[cold]
-    fn push_borrowed(&self, shared: &Shared, record: &mut Buffer) -> bool {
-        !self.is_silent.get() && shared.push_common(record)
+    fn push_borrowed(&self, channel: &Channel, record: &mut Buffer) -> bool {
+        !self.is_silent.get() && channel.push_common(record)
     }
 
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn push(&self, shared: &Arc<Shared>, record: &mut Buffer) -> bool {
+    fn push(&self, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
-            return self.push_borrowed(shared, record);
+            return self.push_borrowed(channel, record);
         };
-        let known = queues.iter_mut().find(|lent| lent.id == shared.id);
+        let known = queues.iter_mut().find(|lent| lent.address == address(channel));
         match known.and_then(|lent| lent.sender.as_mut()) {
-            Some(sender) => shared.push(sender, record),
-            None => borrow(&mut queues, shared, record),
+            Some(sender) => channel.push(sender, record),
+            None => borrow(&mut queues, channel, record),
         }
     }
 }
 
-/// Gets the thread's queue for its first record in this pipeline.
+/// Gets the thread's queue for its first record in this channel.
 #[cold]
-fn borrow(queues: &mut Vec<Lent>, shared: &Arc<Shared>, record: &mut Buffer) -> bool {
-    if shared.is_forked() {
+fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
+    if channel.is_forked() {
         return false;
     }
     queues.retain(|lent| lent.owner.strong_count() > 0);
-    let mut sender = shared.queues.new_queue();
-    let is_pushed = shared.push(&mut sender, record);
+    let mut sender = channel.queues.new_queue();
+    let is_pushed = channel.push(&mut sender, record);
     // Most threads log to one pipeline.
     queues.reserve_exact(1);
-    queues.push(Lent { id: shared.id, sender: Some(sender), owner: Arc::downgrade(shared) });
+    queues.push(Lent {
+        address: address(channel),
+        sender: Some(sender),
+        owner: Arc::downgrade(channel),
+    });
     is_pushed
 }
