@@ -1,5 +1,7 @@
 //! Spans as `opentelemetry` sees them, and as it changes them.
 
+pub(super) mod span;
+
 use core::fmt;
 use std::time::SystemTime;
 
@@ -9,7 +11,8 @@ use tach_core::UnixTime;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use super::spans::is_chosen;
+use self::span::Span;
+use super::tracing::is_chosen;
 use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
@@ -20,7 +23,7 @@ use crate::shared::Shared;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Foreign, Span, has_baggage, ids};
+use crate::trace::otel::{self, Foreign, has_baggage, ids};
 use crate::trace::{Contexts, current};
 
 /// The field by which a span is at the boundary of a service.

@@ -4,7 +4,7 @@ use tach_log::Value;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata};
 
-use super::tracing::{Chosen, Visitor, key, level, place};
+use super::tracing::{Chosen, Visitor, is_chosen, key, level, place};
 use crate::channel::thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
@@ -329,11 +329,6 @@ impl Pipeline {
             to.end();
         })
     }
-}
-
-/// Returns whether a key is one of the chosen ones, if only those are asked for.
-pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
-    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
 }
 
 fn set_field(to: &mut Writer<'_>, (key, value): (&str, Value<'_>)) {

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use opentelemetry::trace::{self, Link, SpanBuilder};
 use opentelemetry::{Context, KeyValue, Value};
 
+use super::otel::span::{Span, is_added};
 use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Foreign, Span, has_baggage};
+use crate::trace::otel::{Foreign, has_baggage};
 
 /// The attribute by which [`Tracer::build_with_context`](trace::Tracer::build_with_context) knows
 /// the span of a builder.
@@ -100,7 +101,7 @@ impl Tracer {
         let key = started.key;
         self.set_parent(&started, parent);
         let ids = contexts.get(key).filter(|ids| ids.span == started.ids.span)?;
-        let own = |attribute: &KeyValue| otel::span::is_added(started.metadata, attribute);
+        let own = |attribute: &KeyValue| is_added(started.metadata, attribute);
         let added: Vec<_> = attributes.into_iter().skip(1).filter(own).collect();
         if !added.is_empty() {
             self.pipeline.set_attributes(ids, &added);

@@ -14,7 +14,6 @@ use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::spans::is_chosen;
 use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
@@ -446,6 +445,11 @@ impl Visit for Visitor<'_, '_> {
         }
         self.to.error_field(MaybeStatic::Static(key(field)), value);
     }
+}
+
+/// Returns whether a key is one of the chosen ones, if only those are asked for.
+pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
+    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
 }
 
 /// Writes the values of these keys alone.

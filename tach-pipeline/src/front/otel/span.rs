@@ -7,12 +7,12 @@ use std::time::SystemTime;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{self, Status};
 
-use super::span_context;
 use tracing_core::Metadata;
 
 use crate::ids::SpanContext;
 use crate::pipeline::{Pipeline, WeakPipeline};
 use crate::trace::key::Key;
+use crate::trace::otel::span_context;
 
 /// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
 ///
