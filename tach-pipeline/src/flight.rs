@@ -25,9 +25,9 @@ use self::writing::Writing;
 use crate::error::Error;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::sink::Otlp;
+use crate::spans::slow::Slow;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::trace::limits::SpanLimits;
-use crate::trace::slow::Slow;
 
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;

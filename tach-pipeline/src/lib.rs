@@ -302,6 +302,7 @@ mod report;
 mod secret;
 mod shared;
 mod sink;
+mod spans;
 mod stats;
 mod trace;
 
@@ -328,11 +329,11 @@ pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy};
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+pub use crate::spans::tail::Tail;
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 pub use crate::trace::sampling::Sampling;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-pub use crate::trace::tail::Tail;
 #[cfg(feature = "tracing")]
 pub use crate::trace::w3c::TraceContext;
 

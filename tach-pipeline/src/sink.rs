@@ -1,7 +1,9 @@
 //! Where events go.
 
 pub(crate) mod all;
+mod any_format;
 mod batch;
+mod content;
 mod cut;
 mod file;
 mod formatter;
@@ -29,9 +31,9 @@ use std::path::PathBuf;
 use log::LevelFilter;
 use tach_log::{Format, Line};
 
+use self::content::Content;
 use self::file::Options;
 pub use self::file::SyncPolicy;
-use self::formatter::Content;
 pub use self::journal::Journal;
 #[cfg(feature = "otlp")]
 pub use self::otlp::Otlp;
@@ -48,8 +50,6 @@ use crate::filter::Levels;
 use crate::host::terminal;
 use crate::host::unlocked::Unlocked;
 
-/// How many bytes are gathered for one write.
-const BATCH: usize = 64 * 1024;
 /// How many bytes may wait by default for a sink that fails, or does not keep up with others.
 const MOST_WAITING: usize = 1024 * 1024;
 
@@ -95,8 +95,6 @@ pub struct Sink {
     #[cfg(feature = "syslog")]
     header: Option<syslog::Header>,
     buffer_bytes: usize,
-    /// How often durations of spans are sent, if they are.
-    period: Option<Duration>,
 }
 
 impl Sink {
@@ -221,7 +219,7 @@ impl Sink {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn otlp(options: Otlp) -> Self {
-        let content = Content::Events(Box::new(options.records()));
+        let content = Content::events(Box::new(options.records()));
         let target = Target::Otlp(Box::new(options), Signal::Logs);
         Self { content, buffer_bytes: otlp::BUFFER_BYTES, ..Self::to(target) }
     }
@@ -297,9 +295,8 @@ impl Sink {
         let (period, temporality) = options.of_metrics();
         let target = Target::Otlp(Box::new(options), Signal::Metrics);
         Self {
-            content: Content::Durations(otlp::write_durations, temporality),
+            content: Content::Durations(otlp::write_durations, temporality, period),
             buffer_bytes: otlp::BUFFER_BYTES,
-            period: Some(period),
             ..Self::to(target)
         }
     }
@@ -331,12 +328,11 @@ impl Sink {
     fn to(target: Target) -> Self {
         Self {
             target,
-            content: Content::Events(Box::new(Line::new())),
+            content: Content::events(Box::new(Line::new())),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             is_colored: false,
             max_wait: None,
             buffer_bytes: MOST_WAITING,
-            period: None,
             #[cfg(feature = "syslog")]
             header: None,
         }
@@ -520,10 +516,10 @@ impl Sink {
         #[cfg(feature = "syslog")]
         if let Some(header) = &self.header {
             let message = syslog::Message::new(header.clone(), format);
-            self.content = Content::Events(Box::new(message));
+            self.content = Content::events(Box::new(message));
             return self;
         }
-        self.content = Content::Events(format);
+        self.content = Content::events(format);
         self
     }
 

@@ -3,7 +3,6 @@
 mod by_span;
 mod contexts;
 pub(crate) mod current;
-pub(crate) mod kept;
 pub(crate) mod key;
 pub(crate) mod limits;
 #[cfg(feature = "opentelemetry")]
@@ -14,10 +13,6 @@ pub(crate) mod ratio;
 #[cfg(feature = "tracing")]
 pub(crate) mod remote;
 pub(crate) mod sampling;
-pub(crate) mod slow;
-pub(crate) mod span;
-pub(crate) mod status;
-pub(crate) mod tail;
 #[cfg(feature = "tracing")]
 pub(crate) mod w3c;
 

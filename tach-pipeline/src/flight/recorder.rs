@@ -16,8 +16,8 @@ use super::writing::Begun;
 use super::{Flight, FlightRecorder};
 use crate::channel::Progress;
 use crate::incident::{Incident, Reporter};
-use crate::trace::slow::Slow;
-use crate::trace::span::Span;
+use crate::spans::slow::Slow;
+use crate::spans::span::Span;
 
 pub(crate) struct Recorder {
     flight: Arc<Flight>,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 use crate::frame;
-use crate::trace::kept::Kept;
-use crate::trace::span::Span;
+use crate::spans::kept::Kept;
+use crate::spans::span::Span;
 
 /// The ring forgets a block at a time, so it has this many or more.
 const BLOCKS: usize = 16;
@@ -216,7 +216,7 @@ mod tests {
     use crate::frame::{Frame, Scratch, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::span::Dropped;
+    use crate::spans::span::Dropped;
 
     const HEAD: usize = 24;
 

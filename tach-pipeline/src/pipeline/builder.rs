@@ -10,6 +10,7 @@ use tach_core::{Clock, adapter};
 
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
+use crate::back_end::spans::{Sent, Spans};
 use crate::channel::Channel;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
@@ -27,9 +28,9 @@ use crate::queue::{WhenFull, barrier};
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
+use crate::spans::tail::Tail;
 use crate::trace::Callers;
 use crate::trace::sampling::Sampling;
-use crate::trace::tail::Tail;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -584,9 +585,10 @@ impl Builder {
             Recorder::new(options, flight, progress, selection.redacted(), reporter.clone())
         });
         let sinks = Sinks::start(opened, reporter, progress)?;
-        let (tail, interval) = (self.tail, self.interval);
-        let back_end =
-            BackEnd::new(Arc::clone(&shared), selection, tail, recorder, sinks, interval);
+        let (redacted, most_events) = (selection.redacted(), sinks.most_events());
+        let sent = Sent::new(self.tail, redacted);
+        let spans = Spans::new(Arc::clone(&shared), recorder, sent, redacted, most_events);
+        let back_end = BackEnd::new(Arc::clone(&shared), selection, spans, sinks, self.interval);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())

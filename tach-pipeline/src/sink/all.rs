@@ -1,5 +1,7 @@
 //! All sinks of a pipeline.
 
+mod signals;
+
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
@@ -9,22 +11,19 @@ use tach_core::UnixTime;
 
 use super::Sink;
 use super::batch::Batch;
-use super::formatter::{Content, Formatter};
+use super::formatter::Formatter;
 use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::Writer;
 use super::worker::{Plan, Worker};
 use crate::channel::Progress;
-use crate::durations::{Collected, Temporality};
 use crate::error::Error;
-use crate::filter::{Levels, OWN_TARGET};
+use crate::filter::Levels;
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::report;
 use crate::stats::{Counts, Dropped, SinkCounts};
-use crate::trace::limits::SpanLimits;
-use crate::trace::span::Span;
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -35,7 +34,6 @@ struct OpenSink {
     levels: Levels,
     max_wait: Duration,
     buffer_bytes: usize,
-    period: Option<Duration>,
     counts: Arc<SinkCounts>,
 }
 
@@ -44,11 +42,7 @@ impl Opened {
     pub(crate) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         for sink in &self.0 {
-            match &sink.formatter.content {
-                Content::Events(format) => wanted.add(&**format),
-                Content::Spans(..) => wanted.add_spans(),
-                Content::Durations(..) => wanted.durations = true,
-            }
+            sink.formatter.content.add_to(&mut wanted);
         }
         wanted
     }
@@ -70,7 +64,6 @@ impl Opened {
                 formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
                 buffer_bytes: sink.buffer_bytes,
-                period: sink.period,
             })
         };
         sinks.into_iter().map(open).collect::<Result<_, _>>().map(Self)
@@ -94,8 +87,6 @@ pub(crate) struct Sinks {
     progress: Arc<Progress>,
     /// Records that are yet to be counted.
     queued: u64,
-    /// The shortest period of a sink that takes durations.
-    period: Option<Duration>,
 }
 
 /// The sinks of one format, which writes each record once for all of them.
@@ -116,7 +107,6 @@ impl Sinks {
         progress: &Arc<Progress>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
-        let period = opened.0.iter().filter_map(|sink| sink.period).min();
         let is_alone = opened.0.len() == 1 && !opened.0[0].writer.is_remote();
         for (index, sink) in opened.0.into_iter().enumerate() {
             let OpenSink { writer, formatter, levels, max_wait, buffer_bytes, counts, .. } = sink;
@@ -133,16 +123,7 @@ impl Sinks {
                 Writers::Here(_) => {}
             }
         }
-        Ok(Self { layouts, reporter, progress: Arc::clone(progress), queued: 0, period })
-    }
-
-    /// Returns the most events that a sink takes of a span.
-    pub(crate) fn most_events(&self) -> u32 {
-        let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
-            Content::Spans(_, limits) => Some(limits.events),
-            Content::Events(_) | Content::Durations(..) => None,
-        });
-        each.max().unwrap_or(SpanLimits::default().events)
+        Ok(Self { layouts, reporter, progress: Arc::clone(progress), queued: 0 })
     }
 
     /// Adds a record, which happened at `time`.
@@ -150,31 +131,6 @@ impl Sinks {
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.queued += 1;
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
-    }
-
-    /// Adds a span that has ended.
-    pub(crate) fn span(&mut self, span: &Span<'_>) {
-        self.layouts.iter_mut().for_each(|layout| layout.span(span));
-    }
-
-    /// Returns how often a sink takes the durations of spans, if one does.
-    pub(crate) fn period(&self) -> Option<Duration> {
-        self.period
-    }
-
-    /// Adds the durations of spans until `now`. Returns whether that ends a period for a sink.
-    pub(crate) fn durations(&mut self, durations: &Collected, now: UnixTime) -> bool {
-        let mut ends_period = false;
-        for Layout { formatter, streams } in &mut self.layouts {
-            let Some(temporality) = formatter.temporality() else { continue };
-            ends_period |= temporality == Temporality::Delta;
-            // No level is below this one.
-            let level = Level::of(log::Level::Error);
-            write(streams, formatter, (level, OWN_TARGET), now, |batch| {
-                formatter.write_durations(durations, now, batch)
-            });
-        }
-        ends_period
     }
 
     /// Counts and reports the records that a queue dropped.
@@ -193,11 +149,7 @@ impl Sinks {
     fn report_dropped_spans(&mut self, is_asked: bool) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
-            let what = match formatter.content {
-                Content::Events(_) => continue,
-                Content::Spans(..) => "spans",
-                Content::Durations(..) => "durations",
-            };
+            let Some(what) = formatter.content.others() else { continue };
             for stream in streams {
                 stream.take_dropped(is_asked, |sink, dropped| {
                     let message = format!("{what} dropped while {sink} failed");
@@ -311,17 +263,6 @@ impl Layout {
         }
         write(streams, formatter, (record.level, record.target), time, |batch| {
             formatter.write(record, time, batch)
-        });
-    }
-
-    fn span(&mut self, span: &Span<'_>) {
-        let Self { formatter, streams } = self;
-        let Some(start) = span.begin() else { return };
-        if !formatter.takes_spans() {
-            return;
-        }
-        write(streams, formatter, (start.level, start.target), span.end, |batch| {
-            formatter.write_span(span, &start, batch)
         });
     }
 }

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use self::failure::Failure;
-use super::BATCH;
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::refused::Refused;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter};

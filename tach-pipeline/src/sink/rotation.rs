@@ -10,11 +10,12 @@ use tach_core::UnixTime;
 use tach_files::Folder;
 
 pub(super) use self::tidy::Tidying;
+use super::batch::BATCH;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The least limit of a file. It is one write of many events.
-const LEAST_BYTES: u64 = super::BATCH as u64;
+const LEAST_BYTES: u64 = BATCH as u64;
 
 /// When a sink's file is renamed and a new one begun, and how many of the old files are kept: see
 /// [`Sink::rotate`](crate::Sink::rotate).

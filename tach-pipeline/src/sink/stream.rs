@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use super::BATCH;
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::output::Output;
 use super::worker::Worker;

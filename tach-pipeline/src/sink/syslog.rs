@@ -12,7 +12,7 @@ use tach_core::adapter::rfc3339;
 use tach_log::{Event, Format};
 
 pub(super) use self::socket::{Address, Socket};
-use super::formatter::AnyFormat;
+use super::any_format::AnyFormat;
 use super::severity;
 use crate::host::program;
 

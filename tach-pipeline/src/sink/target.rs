@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use super::BATCH;
+use super::batch::BATCH;
 use super::file::{LogFile, Options};
 #[cfg(feature = "otlp")]
 use super::otlp::{self, Exporter, Otlp, Signal};

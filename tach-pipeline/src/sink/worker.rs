@@ -9,8 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use super::BATCH;
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::gathering::Gathering;
 use super::output::Output;

@@ -11,10 +11,10 @@ use std::collections::{HashMap, VecDeque};
 use tach_core::Instant;
 
 use super::by_trace::ByTrace;
+use crate::spans::kept::Kept;
+use crate::spans::span::Span;
+use crate::spans::tail::Tail;
 use crate::stats::Count;
-use crate::trace::kept::Kept;
-use crate::trace::span::Span;
-use crate::trace::tail::Tail;
 
 /// The memory of a trace that waits, but for its spans: an entry of the map that is half full, and
 /// one of the queue.
@@ -29,7 +29,7 @@ const UNUSED: usize = 64;
 /// Memory of a trace beyond this is freed.
 const LARGE: usize = 64 * 1024;
 
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     options: Tail,
     redacted: Vec<String>,
     traces: HashMap<u128, Known, ByTrace>,
@@ -68,7 +68,7 @@ struct Trace {
 }
 
 impl Waiting {
-    pub(super) fn new(options: Tail, redacted: Vec<String>) -> Self {
+    pub(crate) fn new(options: Tail, redacted: Vec<String>) -> Self {
         Self {
             options,
             redacted,
@@ -84,12 +84,12 @@ impl Waiting {
         }
     }
 
-    pub(super) fn begin_round(&mut self) {
+    pub(crate) fn begin_round(&mut self) {
         self.due.append(&mut self.ended);
     }
 
     /// Takes a span that has ended.
-    pub(super) fn span(&mut self, span: &Span<'_>, now: Instant, pass_on: impl FnOnce(&Span<'_>)) {
+    pub(crate) fn span(&mut self, span: &Span<'_>, now: Instant, pass_on: impl FnOnce(&Span<'_>)) {
         let id = span.context.trace;
         let known = match self.traces.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
@@ -114,7 +114,7 @@ impl Waiting {
     }
 
     /// Decides about the traces that are complete, too old, or beyond the bound of bytes.
-    pub(super) fn end_round(
+    pub(crate) fn end_round(
         &mut self,
         now: Instant,
         early: &Count,
@@ -151,7 +151,7 @@ impl Waiting {
     }
 
     /// Decides about all traces.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         &mut self,
         now: Instant,
         early: &Count,
@@ -168,7 +168,7 @@ impl Waiting {
     }
 
     /// Returns whether a trace waits for the next round.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         !self.ended.is_empty()
     }
 
@@ -230,7 +230,7 @@ impl Trace {
     }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests {
     use core::time::Duration;
 
@@ -240,7 +240,7 @@ mod tests {
     use crate::frame::{Scratch, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::span::Dropped;
+    use crate::spans::span::Dropped;
 
     const WAIT: Duration = Duration::from_secs(30);
     const FAST: u64 = 5;

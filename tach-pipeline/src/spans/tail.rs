@@ -2,10 +2,9 @@
 
 use core::time::Duration;
 
-use super::ratio::Ratio;
 use super::slow::Slow;
 use super::span::Span;
-use super::status::Status;
+use crate::trace::ratio::Ratio;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -148,6 +147,6 @@ impl Tail {
 
     /// Returns whether the span is reason to keep its trace.
     pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
-        span.is_unfinished || self.slow.has(span) || Status::has_error(span)
+        span.is_unfinished || self.slow.has(span) || span.has_error()
     }
 }

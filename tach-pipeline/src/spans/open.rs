@@ -1,6 +1,6 @@
 //! Open spans, until they end.
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests;
 
 use core::hash::{BuildHasherDefault, Hasher};
@@ -16,9 +16,9 @@ use crate::buffers::Buffers;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
 use crate::ids::SpanContext;
 use crate::queue::QueueId;
+use crate::spans::span::{Dropped, Span};
+use crate::spans::status::Status;
 use crate::trace::Contexts;
-use crate::trace::span::{Dropped, Span};
-use crate::trace::status::Status;
 
 /// The most bytes of a span after its start. Later events, values and links are dropped.
 const MOST_BYTES: usize = 256 * 1024;

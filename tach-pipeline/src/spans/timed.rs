@@ -5,7 +5,7 @@ use tach_log::adapter;
 use crate::durations::Collected;
 use crate::durations::key::{self, Key};
 use crate::frame::What;
-use crate::trace::span::{Item, Span};
+use crate::spans::span::{Item, Span};
 
 /// Memory for the key of a span.
 #[derive(Default)]
@@ -16,8 +16,23 @@ pub(super) struct Timed {
 }
 
 impl Timed {
+    /// Counts the duration of a span that has ended, and passes the span on if it is sampled.
+    pub(super) fn ended(
+        &mut self,
+        span: &Span<'_>,
+        durations: Option<&Collected>,
+        pass_on: &mut impl FnMut(&Span<'_>),
+    ) {
+        if let Some(durations) = durations {
+            self.span(span, durations);
+        }
+        if span.context.is_sampled {
+            pass_on(span);
+        }
+    }
+
     /// Adds the duration of a span to its series.
-    pub(super) fn span(&mut self, span: &Span<'_>, durations: &Collected) {
+    fn span(&mut self, span: &Span<'_>, durations: &Collected) {
         let Some(start) = span.begin().filter(|_| span.has_end) else { return };
         self.key.begin(start.name);
         let attributes = durations.attributes();

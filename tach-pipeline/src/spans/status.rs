@@ -2,8 +2,7 @@
 
 use tach_log::Value;
 
-use super::span::{Dropped, Span};
-use crate::frame::{self, Fields, Frame, SpanPart};
+use crate::frame::{self, Frame};
 
 /// The key of an error that is an event's only text.
 const ERROR: &str = "error";
@@ -67,28 +66,11 @@ impl Status {
         });
     }
 
-    /// Takes the events that the span had no room for.
-    pub(crate) fn dropped(&mut self, dropped: &Dropped) {
-        if dropped.has_error && self.code == Code::Unset {
+    /// Takes the events that the span had no room for, among which may be an error.
+    pub(crate) fn dropped(&mut self, has_error: bool) {
+        if has_error && self.code == Code::Unset {
             self.set(Code::Error, "");
         }
-    }
-
-    /// Returns whether the status of the span is an error.
-    pub(crate) fn has_error(span: &Span<'_>) -> bool {
-        let mut status = Self::default();
-        for record in span.records() {
-            if frame::is_of_span(record) {
-                let fields = SpanPart::read(record).map(|part| part.fields);
-                for (key, value) in fields.iter().flat_map(Fields::parts) {
-                    let _other = value.map(|value| status.field(key, value));
-                }
-            } else {
-                status.event_record(record);
-            }
-        }
-        status.dropped(&span.dropped);
-        status.code == Code::Error
     }
 
     fn set(&mut self, code: Code, description: &str) {

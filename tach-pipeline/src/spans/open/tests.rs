@@ -5,8 +5,8 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, Scratch, Writer};
 use crate::ids::Around;
 use crate::level::Level;
+use crate::spans::span::Item;
 use crate::trace::key::Key;
-use crate::trace::span::Item;
 
 const TRACE: u128 = 1;
 const MOST_EVENTS: u32 = 128;
@@ -227,7 +227,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
         seen = true;
         let is_parent = |item| matches!(item, Item::Part(SpanPart { what: What::Parent(_), .. }));
         assert!(span.items().any(is_parent) && span.context.trace == 2);
-        assert!(Status::has_error(span));
+        assert!(span.has_error());
         assert_eq!(span.dropped.attributes, 3, "a status may be too long");
     });
     assert!(seen);
@@ -261,7 +261,7 @@ fn an_error_without_room_sets_the_status() {
         machine.end(1, unix(20), 20);
         (0..2).for_each(|_| machine.spans.begin_round());
         let mut seen = None;
-        machine.spans.end_round(|span| seen = Some(Status::has_error(span)));
+        machine.spans.end_round(|span| seen = Some(span.has_error()));
         assert_eq!(seen, Some(expected), "{level:?} {message}");
     }
 }

@@ -1,0 +1,14 @@
+//! Spans on the back end: put together from their records until they end, and then kept or dropped
+//! with their trace.
+
+mod by_trace;
+pub(crate) mod kept;
+mod lost_ends;
+mod open;
+pub(crate) mod slow;
+pub(crate) mod span;
+pub(crate) mod status;
+pub(crate) mod tail;
+mod timed;
+pub(crate) mod traces;
+pub(crate) mod waiting;
