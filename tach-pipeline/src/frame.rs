@@ -30,6 +30,7 @@ mod buffer;
 mod read;
 mod scratch;
 pub(crate) mod texts;
+mod this_thread;
 mod time;
 mod write;
 

@@ -34,7 +34,6 @@ use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::host::unlocked::to_stderr;
 use crate::level::Level;
-use crate::pipeline::builder::Builder;
 #[cfg(feature = "opentelemetry")]
 use crate::shared::WeakHandle;
 use crate::shared::{Handle, Shared};
@@ -70,8 +69,8 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// to wake the back end if nothing was logged for a few milliseconds, or if the thread's queue is
 /// half full.
 ///
-/// The back end sleeps [`Builder::flush_interval`] between rounds. When no record comes it sleeps
-/// until the next one, or a second.
+/// The back end sleeps [`Builder::flush_interval`](crate::Builder::flush_interval) between rounds.
+/// When no record comes it sleeps until the next one, or a second.
 ///
 /// # Examples
 ///
@@ -85,18 +84,6 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Returns a builder with the defaults.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     fn new(shared: Arc<Shared>) -> Self {
         Self::with_handle(Handle::new(shared))
     }
@@ -181,7 +168,7 @@ impl Pipeline {
         self.shared().filters.most()
     }
 
-    /// Replaces the filter: see [`Builder::filter`].
+    /// Replaces the filter: see [`Builder::filter`](crate::Builder::filter).
     ///
     /// Tracing's cache of enabled callsites is rebuilt. If the pipeline is the logger of `log`,
     /// [`log::max_level`] is set. If it is only a layer of tracing, that level is raised but not
@@ -253,8 +240,8 @@ impl Pipeline {
     }
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
-    /// pipeline was built: nothing unless [`Builder::durations`] or `Sink::otlp_durations` has them
-    /// collected, and nothing in a forked process.
+    /// pipeline was built: nothing unless [`Builder::durations`](crate::Builder::durations) or
+    /// `Sink::otlp_durations` has them collected, and nothing in a forked process.
     ///
     /// Spans that ended a moment ago are missing until the back end has read their records. After a
     /// [`flush`](Self::flush) all are there.
@@ -329,8 +316,8 @@ impl Pipeline {
     /// # Errors
     ///
     /// If the back end does not answer within `timeout`, if the writer fails, in a forked process,
-    /// and if the pipeline has no [flight recorder](Builder::flight_recorder). In a sink, returns a
-    /// timeout at once.
+    /// and if the pipeline has no [flight recorder](crate::Builder::flight_recorder). In a sink,
+    /// returns a timeout at once.
     ///
     /// # Examples
     ///
@@ -362,9 +349,9 @@ impl Pipeline {
     /// end the process as the signal does.
     ///
     /// For a program that handles these signals itself, this is not needed: it ends by an exit,
-    /// which [flushes](Builder::flush_at_exit). A child that was forked without `exec` ignores the
-    /// signals, since `fork` does not copy the thread that waits for them. The handlers also take a
-    /// signal that was ignored before, such as SIGINT of a shell's background job.
+    /// which [flushes](crate::Builder::flush_at_exit). A child that was forked without `exec`
+    /// ignores the signals, since `fork` does not copy the thread that waits for them. The handlers
+    /// also take a signal that was ignored before, such as SIGINT of a shell's background job.
     ///
     /// # Errors
     ///

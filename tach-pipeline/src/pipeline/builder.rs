@@ -83,8 +83,22 @@ pub struct Builder {
     flight: Option<FlightRecorder>,
 }
 
+impl Pipeline {
+    /// Returns a builder with the defaults.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             sinks: Vec::new(),
             filter: Ok("info".to_owned()),

@@ -1,15 +1,12 @@
 //! Where in the program a record comes from, if a format asks for it.
 
-use core::panic::AssertUnwindSafe;
-use std::{panic, thread};
+use tach_log::Format;
 
-use tach_log::{Format, adapter};
-
-use super::{Writer, length};
+use super::Writer;
 #[cfg(feature = "tracing")]
 use crate::frame::EVENT_NAME;
-use crate::frame::buffer::Buffer;
 use crate::frame::texts::MaybeStatic;
+use crate::frame::this_thread::ThisThread;
 use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
 use crate::ids::{Around, SAMPLED, SpanContext};
 
@@ -61,28 +58,6 @@ pub(crate) struct Place<'a> {
     pub(crate) module: MaybeStatic<'a>,
 }
 
-/// A thread's number and name, as a field of its records.
-pub(crate) struct ThisThread(Box<[u8]>);
-
-impl ThisThread {
-    /// Returns this thread's. At the very end of a thread it is not known.
-    #[cold]
-    fn new() -> Self {
-        let known = panic::catch_unwind(AssertUnwindSafe(|| {
-            let thread = thread::current();
-            (adapter::thread_id(&thread), thread.name().map(str::to_owned))
-        }));
-        let (id, name) = known.unwrap_or_default();
-        let name = name.unwrap_or_default();
-        let mut field = Buffer::new();
-        for word in [Tag::Thread as u64 | length(name.len(), TEXT_SHIFT), id.unwrap_or(0)] {
-            field.push(&word.to_le_bytes());
-        }
-        field.push_text(name.as_bytes());
-        Self(field.written().into())
-    }
-}
-
 impl Writer<'_> {
     /// Writes the wanted parts and the ids of the span around the event, after all fields.
     #[inline(never)]
@@ -101,8 +76,8 @@ impl Writer<'_> {
             self.text([Tag::Module as u64], place.module);
         }
         if wanted.thread {
-            let ThisThread(field) = self.to.thread.get_or_insert_with(ThisThread::new);
-            self.to.buffer.push(field);
+            let thread = self.to.thread.get_or_insert_with(ThisThread::new);
+            self.to.buffer.push(thread.field());
         }
     }
 
