@@ -7,7 +7,7 @@ pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tach_core::Instant;
 
@@ -19,6 +19,7 @@ use crate::host::process::Process;
 use crate::queue::all::Queues;
 use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
+use crate::sync::Lock;
 
 /// How long the back end of another pipeline waits for room in a queue.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
@@ -29,7 +30,7 @@ pub(crate) struct Channel {
     when_full: WhenFull,
     process: Process,
     /// The queue for calls whose thread has lost its own memory.
-    common: Mutex<Sender>,
+    common: Lock<Sender>,
     reopenings: AtomicU64,
     is_ending: AtomicBool,
 }
@@ -37,7 +38,7 @@ pub(crate) struct Channel {
 impl Channel {
     pub(crate) fn new(capacity: usize, when_full: WhenFull, counts: Counts) -> Self {
         let queues = Queues::new(capacity);
-        let common = Mutex::new(queues.new_queue());
+        let common = Lock::new(queues.new_queue());
         Self {
             queues,
             progress: Arc::new(Progress::new(counts)),
@@ -113,7 +114,7 @@ impl Channel {
         if self.is_forked() {
             return false;
         }
-        let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut common = self.common.lock();
         self.push(&mut common, record)
     }
 

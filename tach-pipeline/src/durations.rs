@@ -8,7 +8,7 @@ pub(crate) mod snapshot;
 
 use core::time::Duration;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use tach_core::UnixTime;
 
@@ -16,12 +16,13 @@ use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
 use self::snapshot::SpanDurations;
+use crate::sync::Lock;
 
 /// The durations of a pipeline's spans.
 pub(crate) struct Collected {
     attributes: Vec<String>,
     /// Held for a few instructions by the back end, and never while a user's code runs.
-    table: Mutex<Table>,
+    table: Lock<Table>,
 }
 
 /// All series.
@@ -63,7 +64,7 @@ pub(crate) struct Point<'a> {
 impl Collected {
     pub(crate) fn new(options: Durations, start: UnixTime) -> Self {
         let Durations { attributes, max_series } = options;
-        let table = Mutex::new(Table::new(max_series, start));
+        let table = Lock::new(Table::new(max_series, start));
         Self { attributes, table }
     }
 
@@ -78,7 +79,7 @@ impl Collected {
 
     /// Returns the table. In a forked process nobody may be left to release it.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Returns all series since the start.

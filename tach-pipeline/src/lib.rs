@@ -304,6 +304,7 @@ mod shared;
 mod sink;
 mod spans;
 mod stats;
+mod sync;
 mod trace;
 
 #[cfg(feature = "tracing")]

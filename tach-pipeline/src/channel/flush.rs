@@ -2,11 +2,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::error::Error;
 use crate::stats::Counts;
+use crate::sync::{Changed, Lock};
 
 /// The bit of a request's number from which on it counts the process's ends. Below it counts the
 /// requests.
@@ -15,8 +15,8 @@ const ENDS_SHIFT: u32 = 36;
 /// Numbered requests, and the numbers up to which each sink is done.
 pub(crate) struct Flush {
     requested: AtomicU64,
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Lock<State>,
+    changed: Changed,
 }
 
 /// Why a flush is requested.
@@ -55,7 +55,7 @@ impl Flush {
     /// Creates the state for that many sinks.
     pub(crate) fn new(sinks: usize) -> Self {
         let state = State { sinks: vec![Done::default(); sinks], ended: false };
-        Self { requested: AtomicU64::new(0), state: Mutex::new(state), changed: Condvar::new() }
+        Self { requested: AtomicU64::new(0), state: Lock::new(state), changed: Changed::new() }
     }
 
     /// Requests a flush of everything that was logged before, and returns its number.
@@ -77,7 +77,7 @@ impl Flush {
         counts: &Counts,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.sinks.iter().all(|sink| sink.number >= number) {
                 return state.failure().map_or(Ok(()), |failure| Err(Error::sink(failure)));
@@ -93,8 +93,7 @@ impl Flush {
                 let late: Vec<_> = late.map(|(_, counts)| &*counts.name).collect();
                 return Err(Error::timed_out(timeout, &late));
             };
-            state =
-                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait(state, left);
         }
     }
 
@@ -105,36 +104,31 @@ impl Flush {
 
     /// Marks the requests up to `number` as done by a sink, with the reason if that failed.
     pub(crate) fn done(&self, sink: usize, number: u64, failure: Option<String>) {
-        self.lock().sinks[sink] = Done { number, failure };
-        self.changed.notify_all();
+        self.state.lock().sinks[sink] = Done { number, failure };
+        self.changed.notify();
     }
 
     /// Marks the requests up to `number` as failed for all sinks.
     pub(crate) fn failed(&self, number: u64, failure: &str) {
-        for sink in &mut self.lock().sinks {
+        for sink in &mut self.state.lock().sinks {
             *sink = Done { number, failure: Some(failure.to_owned()) };
         }
-        self.changed.notify_all();
+        self.changed.notify();
     }
 
     /// Marks the back end as ended, with the reason if writing failed.
     pub(crate) fn end(&self, failure: Option<&str>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ended = true;
         for sink in &mut state.sinks {
             sink.failure = failure.map(str::to_owned);
         }
         drop(state);
-        self.changed.notify_all();
+        self.changed.notify();
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.lock().ended
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ended
     }
 }
 

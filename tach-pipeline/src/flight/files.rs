@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tach_files::{Access, Entry, Folder};
@@ -16,6 +15,7 @@ use tach_files::{Access, Entry, Folder};
 use super::FlightFormat;
 use super::snapshot::Snapshot;
 use crate::host::{FILE_MODE, program};
+use crate::sync::Lock;
 
 /// The time in a file's name, with a zero for each digit.
 const TIME: &str = "0000-00-00T00-00-00.000000Z";
@@ -52,19 +52,19 @@ pub(crate) struct Files {
     most: usize,
     pause: Duration,
     /// The pauses that began last, by cause: since when, and how long.
-    pauses: Mutex<[Option<(Instant, Duration)>; 2]>,
+    pauses: Lock<[Option<(Instant, Duration)>; 2]>,
     next: AtomicU64,
 }
 
 impl Files {
     pub(super) fn new(folder: PathBuf, format: FlightFormat, most: usize, pause: Duration) -> Self {
-        let (pauses, next) = (Mutex::default(), AtomicU64::new(0));
+        let (pauses, next) = (Lock::default(), AtomicU64::new(0));
         Self { folder, format, most, pause, pauses, next }
     }
 
     /// Returns whether a file may be written for this cause, and begins the pause if so.
     pub(crate) fn begin(&self, cause: Cause) -> bool {
-        let pause = &mut self.pauses()[cause as usize];
+        let pause = &mut self.pauses.lock()[cause as usize];
         let is_due = pause.is_none_or(|(since, pause)| since.elapsed() >= pause);
         if is_due {
             *pause = Some((Instant::now(), self.pause));
@@ -75,12 +75,7 @@ impl Files {
     /// Ends the pause early, since the file that was begun for this cause could not be written.
     pub(crate) fn failed(&self, cause: Cause) {
         let pause = self.pause.min(PAUSE_AFTER_FAILURE);
-        self.pauses()[cause as usize] = Some((Instant::now(), pause));
-    }
-
-    fn pauses(&self) -> MutexGuard<'_, [Option<(Instant, Duration)>; 2]> {
-        // No code panics while it is held.
-        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pauses.lock()[cause as usize] = Some((Instant::now(), pause));
     }
 
     /// Writes a file, deletes the oldest beyond the bound, and returns the new one's path.

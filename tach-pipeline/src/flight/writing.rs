@@ -1,12 +1,14 @@
 //! The file that is being written after a slow span, for flushes that wait for it.
 
 use core::time::Duration;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use crate::sync::{Changed, Lock};
 
 #[derive(Default)]
 pub(crate) struct Writing {
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Lock<State>,
+    changed: Changed,
 }
 
 /// Files are written one after the other.
@@ -21,32 +23,26 @@ pub(crate) struct Begun(Arc<Writing>);
 
 impl Writing {
     pub(crate) fn begin(self: &Arc<Self>) -> Begun {
-        self.lock().begun += 1;
+        self.state.lock().begun += 1;
         Begun(Arc::clone(self))
     }
 
     /// Waits until the files that were begun before the call have ended. Returns `false` if that
     /// takes longer than `timeout`.
     pub(crate) fn wait(&self, timeout: Duration) -> bool {
-        let begun = self.lock().begun;
+        let begun = self.state.lock().begun;
         self.wait_for(begun, timeout)
     }
 
     fn wait_for(&self, begun: u64, timeout: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.lock(), timeout, |it| it.ended < begun);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait_while(self.state.lock(), timeout, |it| it.ended < begun)
     }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.0.lock().ended += 1;
-        self.0.changed.notify_all();
+        self.0.state.lock().ended += 1;
+        self.0.changed.notify();
     }
 }
 

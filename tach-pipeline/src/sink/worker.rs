@@ -5,7 +5,7 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
 use std::panic;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ use crate::channel::Progress;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
 use crate::stats::{Dropped, SinkCounts};
+use crate::sync::{Changed, Lock};
 
 /// How often the back end looks whether a sink makes progress.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -57,9 +58,9 @@ pub(super) struct Plan {
 
 #[derive(Default)]
 struct Link {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// Notified for the thread when there is work, and for the back end when there is room.
-    changed: Condvar,
+    changed: Changed,
 }
 
 struct State {
@@ -90,8 +91,7 @@ impl Default for State {
 
 impl Link {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code of the user's runs while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn wait<'a>(
@@ -100,13 +100,13 @@ impl Link {
         timeout: Duration,
     ) -> MutexGuard<'a, State> {
         state.waits = true;
-        self.changed.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0
+        self.changed.wait(state, timeout)
     }
 
     fn notify(&self, mut state: MutexGuard<'_, State>) {
         if mem::take(&mut state.waits) {
             drop(state);
-            self.changed.notify_all();
+            self.changed.notify();
         }
     }
 }
