@@ -6,6 +6,10 @@ mod inboxes;
 mod order;
 mod repeats;
 pub(crate) mod selection;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
+#[cfg(not(feature = "tracing"))]
+#[path = "back_end/no_spans.rs"]
 pub(crate) mod spans;
 
 use core::panic::AssertUnwindSafe;
@@ -22,7 +26,7 @@ use self::spans::Spans;
 use crate::channel::Progress;
 use crate::channel::flush::is_end_between;
 use crate::channel::wake::Sleep;
-use crate::frame::{self, Frame};
+use crate::frame::Frame;
 use crate::limits::Limits;
 use crate::report;
 use crate::shared::Shared;
@@ -150,8 +154,8 @@ impl BackEnd {
         self.spans.begin_round();
         let Self { shared, inboxes, merge, selection, spans, sinks, .. } = self;
         merge.records(inboxes.awake(), start, |record, time, queue| {
-            if frame::is_of_span(record) {
-                return spans.part(record, time, queue);
+            if spans.part(record, time, queue) {
+                return;
             }
             spans.recorded(record, time);
             selection.record(record, time, &shared.filters, |record, time, selected| {

@@ -175,7 +175,7 @@ impl Channel {
     /// Returns whether there is something left that a collector may still take.
     pub(crate) fn waits_for_collector(&self) -> bool {
         let Progress { counts, waker, .. } = &*self.progress;
-        let is_able = self.process.is_current() && !waker.is_back_end();
+        let is_able = self.is_in_its_process() && !waker.is_back_end();
         is_able && counts.sinks.iter().any(|sink| sink.is_remote && sink.waiting() > 0)
     }
 

@@ -11,24 +11,10 @@ pub(crate) struct SpanContext {
     pub(crate) is_sampled: bool,
 }
 
-impl SpanContext {
-    /// Returns the lower and the upper half of the trace's id.
-    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
-    pub(crate) const fn trace_halves(self) -> [u64; 2] {
-        [self.trace as u64, (self.trace >> u64::BITS) as u64]
-    }
-}
-
 /// The span around a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) context: SpanContext,
     /// Whether it is a span of the pipeline, whose events the records are.
     pub(crate) is_own: bool,
-}
-
-impl Around {
-    pub(crate) fn own(context: SpanContext) -> Self {
-        Self { context, is_own: true }
-    }
 }

@@ -159,6 +159,7 @@ impl Reporter {
     }
 
     /// Returns whether the owner's function takes the reports, instead of stderr.
+    #[cfg(feature = "tracing")]
     pub(crate) fn calls_owner(&self) -> bool {
         self.on_incident.is_some()
     }

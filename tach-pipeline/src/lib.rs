@@ -42,7 +42,7 @@
 //!
 //! | front end | feature | |
 //! |---|---|---|
-//! | `log` | `log` (default) | [`Pipeline::set_logger`], or the [`Pipeline`] as a `log::Log` |
+//! | `log` | `log` (default) | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` without it too |
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
 //! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
 //! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
@@ -271,21 +271,22 @@
 //! as long as the process lives. A library that logs must not be unloaded.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(all(feature = "log", feature = "slog", feature = "tracing", feature = "otlp")),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "each front end has parts that no other one calls, spans have two"
-    )
-)]
 
 mod back_end;
 mod buffers;
 mod channel;
+#[cfg(feature = "tracing")]
 mod durations;
+#[cfg(all(feature = "otlp", not(feature = "tracing")))]
+#[path = "durations/temporality.rs"]
+mod durations;
+#[cfg_attr(
+    not(feature = "tracing"),
+    expect(dead_code, reason = "the flight recorder has some of them")
+)]
 mod error;
 mod filter;
+#[cfg(feature = "tracing")]
 mod flight;
 mod frame;
 mod front;
@@ -295,6 +296,11 @@ mod incident;
 mod level;
 mod limits;
 mod pipeline;
+#[cfg(any(feature = "otlp", feature = "tracing"))]
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(dead_code, reason = "a viewer takes less than a collector")
+)]
 mod protobuf;
 mod queue;
 mod report;
@@ -302,9 +308,14 @@ mod report;
 mod secret;
 mod shared;
 mod sink;
+#[cfg(feature = "tracing")]
 mod spans;
 mod stats;
 mod sync;
+#[cfg(feature = "tracing")]
+mod trace;
+#[cfg(not(feature = "tracing"))]
+#[path = "trace/none.rs"]
 mod trace;
 
 #[cfg(feature = "tracing")]

@@ -8,38 +8,28 @@ pub(crate) mod global;
 pub(crate) mod guard;
 #[cfg(all(unix, feature = "signal"))]
 mod signal;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
+#[cfg(feature = "opentelemetry")]
+pub(crate) mod weak;
 
 use core::fmt;
 use core::time::Duration;
-#[cfg(feature = "tracing")]
-use std::io;
 use std::panic;
 use std::sync::Arc;
 
 use log::LevelFilter;
-#[cfg(feature = "tracing")]
-use tracing_core::span::Id;
 
 use crate::channel::thread;
-#[cfg(feature = "tracing")]
-use crate::durations::Collected;
-#[cfg(feature = "tracing")]
-use crate::durations::snapshot::SpanDurations;
 use crate::error::Error;
 use crate::filter::Levels;
-use crate::flight::Cause;
-#[cfg(feature = "tracing")]
-use crate::flight::FlightFormat;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
-use crate::host::unlocked::to_stderr;
 use crate::level::Level;
-#[cfg(feature = "opentelemetry")]
-use crate::shared::WeakHandle;
 use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
 #[cfg(feature = "tracing")]
-use crate::trace::key::{Key, Keys};
+use crate::trace::key::Keys;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,34 +86,9 @@ impl Pipeline {
         }
     }
 
-    /// Gives a handle that becomes the layer of a subscriber keys of its own.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn begin_layer(&mut self) {
-        self.keys = Keys::of_layer(self.id());
-    }
-
-    /// Returns the key of a span of the layer's subscriber.
-    #[cfg(feature = "tracing")]
-    #[inline]
-    pub(crate) fn key(&self, id: &Id) -> Key {
-        self.keys.key(id.into_u64())
-    }
-
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         self.handle.shared()
-    }
-
-    /// Returns the number of this pipeline, which stays if a forked process builds another one.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn id(&self) -> u64 {
-        self.handle.id()
-    }
-
-    /// Returns a handle that does not keep the pipeline.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn downgrade(&self) -> WeakPipeline {
-        WeakPipeline(self.handle.downgrade())
     }
 
     /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
@@ -239,39 +204,6 @@ impl Pipeline {
         self.shared().channel.progress.counts.stats()
     }
 
-    /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
-    /// pipeline was built: nothing unless [`Builder::durations`](crate::Builder::durations) or
-    /// `Sink::otlp_durations` has them collected, and nothing in a forked process.
-    ///
-    /// Spans that ended a moment ago are missing until the back end has read their records. After a
-    /// [`flush`](Self::flush) all are there.
-    ///
-    /// # Cost
-    ///
-    /// Copies the histograms, up to 2 KiB each. The back end waits meanwhile, callers do not.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Durations, Pipeline};
-    ///
-    /// let pipeline = Pipeline::builder().durations(Durations::new()).build()?;
-    /// for spans in pipeline.durations() {
-    ///     println!("{} took {:?} at the median", spans.name(), spans.quantile(0.5));
-    /// }
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    ///
-    /// [chosen attributes]: crate::Durations::attribute
-    #[cfg(feature = "tracing")]
-    #[must_use]
-    pub fn durations(&self) -> Vec<SpanDurations> {
-        let shared = self.shared();
-        // In a forked process nobody may be left to release the lock.
-        let durations = shared.durations.as_ref().filter(|_| !shared.channel.is_forked());
-        durations.map_or_else(Vec::new, Collected::snapshot)
-    }
-
     /// Opens all files again, after another program has moved them away.
     ///
     /// The call only sets a number, so a signal handler may make it. A later [`flush`](Self::flush)
@@ -307,42 +239,6 @@ impl Pipeline {
     /// ```
     pub fn flush_on_panic(&self, timeout: Duration) {
         flush_on_panic(self.shared(), timeout);
-    }
-
-    /// Writes the content of the flight recorder: everything that was recorded before.
-    ///
-    /// This thread formats and writes, while the back end proceeds.
-    ///
-    /// # Errors
-    ///
-    /// If the back end does not answer within `timeout`, if the writer fails, in a forked process,
-    /// and if the pipeline has no [flight recorder](crate::Builder::flight_recorder). In a sink,
-    /// returns a timeout at once.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
-    ///
-    /// let pipeline = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
-    /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
-    /// // For a file: `std::fs::File::create("work.pftrace")?`.
-    /// let mut trace = Vec::new();
-    /// pipeline.write_flight(&mut trace, &FlightFormat::perfetto(), Duration::from_secs(5))?;
-    /// # assert!(trace.len() > 100);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "tracing")]
-    pub fn write_flight(
-        &self,
-        mut to: impl io::Write,
-        format: &FlightFormat,
-        timeout: Duration,
-    ) -> Result<(), Error> {
-        let snapshot = self.shared().snapshot(timeout)?;
-        format.write(&snapshot, &mut to).map_err(Error::record)
     }
 
     /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
@@ -395,18 +291,6 @@ impl Pipeline {
     }
 }
 
-/// A handle that does not keep the pipeline.
-#[cfg(feature = "opentelemetry")]
-pub(crate) struct WeakPipeline(WeakHandle);
-
-#[cfg(feature = "opentelemetry")]
-impl WeakPipeline {
-    /// Returns `None` after the last handle was dropped.
-    pub(crate) fn upgrade(&self) -> Option<Pipeline> {
-        Some(Pipeline::with_handle(self.0.upgrade()?))
-    }
-}
-
 pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
     let before = panic::take_hook();
     let shared = Arc::downgrade(shared);
@@ -416,38 +300,6 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
             let _too_late_to_report = shared.flush_at_end(timeout);
         }
     }));
-}
-
-/// Installs a panic hook that writes a file of the flight recorder.
-pub(crate) fn dump_on_panic(shared: &Arc<Shared>, timeout: Duration) {
-    let before = panic::take_hook();
-    let shared = Arc::downgrade(shared);
-    panic::set_hook(Box::new(move |info| {
-        before(info);
-        if let Some(shared) = shared.upgrade() {
-            dump(&shared, timeout);
-        }
-    }));
-}
-
-/// Calls none of the user's code, since a panic in a panic hook ends the process.
-fn dump(shared: &Shared, timeout: Duration) {
-    let Some(flight) = &shared.flight else { return };
-    if shared.channel.progress.waker.is_back_end() || !shared.channel.is_in_its_process() {
-        return;
-    }
-    let Some(files) = flight.files.as_ref().filter(|files| files.begin(Cause::Panic)) else {
-        return;
-    };
-    let written =
-        shared.snapshot(timeout).and_then(|snapshot| files.write(&snapshot).map_err(Error::record));
-    match written {
-        Ok(path) => to_stderr(format_args!("the last spans and events are in {}", path.display())),
-        Err(error) => {
-            files.failed(Cause::Panic);
-            to_stderr(format_args!("{error}"));
-        }
-    }
 }
 
 impl fmt::Debug for Pipeline {
@@ -469,37 +321,13 @@ mod tests {
     use crate::queue::WhenFull;
     use crate::stats::Counts;
 
-    /// This thread is in place of the back end.
     /// Returns a pipeline without a back end.
-    fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
+    pub(crate) fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
         let counts = Counts::default();
         let channel = Channel::new(4096, when_full, counts);
         let shared = Shared::new(filters, None, wanted, channel, None);
         Pipeline::new(Arc::new(shared))
-    }
-
-    /// While the ids are in the table, the span is open for the back end.
-    #[cfg(feature = "tracing")]
-    #[test]
-    fn a_lost_end_is_looked_for_after_its_ids_are_removed() {
-        use tracing_subscriber::layer::SubscriberExt as _;
-        let mut wanted = Wanted::default();
-        wanted.spans = true;
-        let pipeline = alone(wanted, WhenFull::DropNewest);
-        let contexts = pipeline.shared().contexts.as_ref().unwrap();
-        let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-        tracing::subscriber::with_default(subscriber, || {
-            drop(tracing::info_span!("found room"));
-            assert!(!contexts.take_lost_end());
-            let span = tracing::info_span!("found none");
-            (0..1_000).for_each(|_| drop(tracing::info_span!("fills the queue")));
-            assert!(contexts.take_lost_end());
-            assert!(!contexts.take_lost_end());
-            drop(span);
-            assert!(contexts.take_lost_end());
-            assert!(contexts.spans().is_empty());
-        });
     }
 
     #[test]

@@ -1,52 +1,37 @@
 //! State that the callers and the back end share.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use core::time::Duration;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
+#[cfg(not(feature = "tracing"))]
+#[path = "shared/no_spans.rs"]
+pub(crate) mod spans;
 #[cfg(feature = "opentelemetry")]
-use std::sync::Weak;
+pub(crate) mod weak;
+
+use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
+use self::spans::Spans;
 use crate::channel::flush::Why;
 use crate::channel::{Channel, Progress};
-use crate::durations::Collected;
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::flight::{Flight, Snapshot};
 use crate::frame::{Time, Wanted};
-use crate::ids::{Around, SpanContext};
 use crate::limits::{Callsite, Limits};
-use crate::trace::sampling::Sampling;
-use crate::trace::{self, Callers, Contexts, current};
 
 /// The pauses between tries when the process ends.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Numbers pipelines, so that a thread tells their spans apart.
-static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-
 pub(crate) struct Shared {
-    pub(crate) id: u64,
     pub(crate) channel: Arc<Channel>,
     pub(crate) filters: Filters,
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
-    pub(crate) sampling: Sampling,
-    /// Whether spans that are open when the process ends are sent.
-    pub(crate) sends_unfinished: bool,
-    pub(crate) callers: Callers,
-    /// Whether each span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) activates_all: bool,
-    /// `None` if nobody takes spans, nor their durations.
-    pub(crate) contexts: Option<Contexts>,
-    /// `None` if no durations are collected.
-    pub(crate) durations: Option<Collected>,
-    /// `None` without a flight recorder.
-    pub(crate) flight: Option<Arc<Flight>>,
+    pub(crate) spans: Spans,
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
     /// In a forked child, the pipeline that handles of this one follow.
@@ -62,20 +47,11 @@ impl Shared {
         clock: Option<Box<dyn Clock>>,
     ) -> Self {
         Self {
-            // ORDERING: Relaxed: each number is given once, and publishes nothing.
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             channel: Arc::new(channel),
             filters,
             limits,
             wanted,
-            sampling: Sampling::default(),
-            sends_unfinished: false,
-            callers: Callers::default(),
-            #[cfg(feature = "opentelemetry")]
-            activates_all: false,
-            contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),
-            durations: None,
-            flight: None,
+            spans: Spans::new(wanted),
             clock,
             successor: OnceLock::new(),
         }
@@ -111,39 +87,10 @@ impl Shared {
         callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
     }
 
-    /// Returns the ids of the span that the thread is in, if a sink takes spans.
-    #[inline]
-    pub(crate) fn current_span(&self) -> Option<SpanContext> {
-        self.contexts.as_ref()?;
-        current::get(self.id)
-    }
-
-    /// Returns the thread's current span of `opentelemetry`, unless it is a stranger's.
-    #[inline]
-    pub(crate) fn foreign(&self) -> Option<Around> {
-        trace::foreign(self.callers)
-    }
-
-    /// Returns the span around a record that the thread logs.
-    #[inline]
-    pub(crate) fn around(&self) -> Option<Around> {
-        self.current_span().map(Around::own).or_else(|| self.foreign())
-    }
-
     /// Returns the current time. Calls that have returned recorded no later one.
     pub(crate) fn now(&self) -> UnixTime {
         let clock: &dyn Clock = self.clock.as_deref().unwrap_or(&SystemClock);
         clock.unix_time_at(clock.monotonic_now())
-    }
-
-    /// Has the back end find a span whose end was dropped, and whose ids are removed by now.
-    #[cfg(feature = "tracing")]
-    #[cold]
-    pub(crate) fn lose_end(&self, contexts: &Contexts) {
-        contexts.lose_end();
-        if !self.channel.is_forked() {
-            self.channel.wake();
-        }
     }
 
     /// Writes everything that was logged before, and waits for it.
@@ -174,17 +121,10 @@ impl Shared {
         let flushed = flush.wait(number, timeout, counts);
         // After a failure too: the process may be about to end.
         let left = timeout.saturating_sub(start.elapsed());
-        if self.flight.as_ref().is_none_or(|flight| flight.writing.wait(left)) {
+        if self.spans.wait_for_files(left) {
             return flushed;
         }
         flushed.and(Err(Error::timed_out(timeout, &["the flight recorder's file"])))
-    }
-
-    /// Returns the content of the flight recorder: everything that was recorded before.
-    pub(crate) fn snapshot(&self, timeout: Duration) -> Result<Arc<Snapshot>, Error> {
-        let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
-        self.channel.check_waiter()?;
-        flight.requests.wait(timeout, || self.channel.wake())
     }
 }
 
@@ -206,7 +146,7 @@ impl Handle {
     /// another one.
     #[cfg(feature = "tracing")]
     pub(crate) fn id(&self) -> u64 {
-        self.own.id
+        self.own.spans.id
     }
 
     /// Returns the state of the pipeline that this handle logs to.
@@ -231,28 +171,6 @@ impl Handle {
     }
 }
 
-/// A handle that does not keep the back end.
-#[cfg(feature = "opentelemetry")]
-pub(crate) struct WeakHandle {
-    alive: Weak<Alive>,
-}
-
-#[cfg(feature = "opentelemetry")]
-impl Handle {
-    pub(crate) fn downgrade(&self) -> WeakHandle {
-        WeakHandle { alive: Arc::downgrade(&self.alive) }
-    }
-}
-
-#[cfg(feature = "opentelemetry")]
-impl WeakHandle {
-    /// Returns `None` after the last handle was dropped.
-    pub(crate) fn upgrade(&self) -> Option<Handle> {
-        let alive = self.alive.upgrade()?;
-        Some(Handle { own: Arc::clone(&alive.0), alive })
-    }
-}
-
 /// Ends the back end when the last handle is dropped.
 struct Alive(Arc<Shared>);
 
@@ -268,6 +186,7 @@ mod tests {
 
     use super::*;
     use crate::filter::Levels;
+    use crate::flight::Flight;
     use crate::queue::WhenFull;
     use crate::stats::{Counts, SinkCounts};
 
@@ -279,7 +198,7 @@ mod tests {
         let wanted = Wanted::default();
         let channel = Channel::new(4096, WhenFull::Block, counts);
         let mut shared = Shared::new(filters, None, wanted, channel, None);
-        let flight = Arc::clone(shared.flight.insert(Arc::new(Flight::new(None))));
+        let flight = Arc::clone(shared.spans.flight.insert(Arc::new(Flight::new(None))));
         let begun = flight.writing.begin();
         let short = Duration::from_millis(20);
         shared.channel.progress.flush.done(0, u64::MAX, None);

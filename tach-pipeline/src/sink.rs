@@ -3,6 +3,10 @@
 pub(crate) mod all;
 mod any_format;
 mod batch;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod content;
+#[cfg(not(all(feature = "otlp", feature = "tracing")))]
+#[path = "sink/events.rs"]
 mod content;
 mod cut;
 mod file;
@@ -12,6 +16,7 @@ mod journal;
 #[cfg(all(target_os = "linux", feature = "journald"))]
 mod journald;
 #[cfg(feature = "otlp")]
+#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "parts are for spans alone"))]
 mod otlp;
 mod output;
 mod refused;

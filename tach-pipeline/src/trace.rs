@@ -4,32 +4,25 @@ mod by_span;
 mod contexts;
 pub(crate) mod current;
 pub(crate) mod key;
+#[cfg(feature = "otlp")]
 pub(crate) mod limits;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
-#[cfg(feature = "tracing")]
 mod random;
+#[cfg(feature = "otlp")]
 pub(crate) mod ratio;
-#[cfg(feature = "tracing")]
 pub(crate) mod remote;
+#[cfg(feature = "otlp")]
 pub(crate) mod sampling;
-#[cfg(feature = "tracing")]
+#[cfg(not(feature = "otlp"))]
+#[path = "trace/unsent.rs"]
+pub(crate) mod sampling;
 pub(crate) mod w3c;
 
 pub(crate) use self::contexts::Contexts;
+use self::sampling::Callers;
 use crate::ids::Around;
-#[cfg(feature = "tracing")]
 use crate::ids::SpanContext;
-
-/// Who calls the service from other processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Callers {
-    /// Their spans are parents.
-    #[default]
-    Trusted,
-    /// Their spans are linked to.
-    Strangers,
-}
 
 /// Returns the thread's current span of `opentelemetry`, if there is one. One of another process
 /// counts only if callers are trusted.
@@ -37,14 +30,13 @@ pub(crate) enum Callers {
 #[cfg_attr(not(feature = "opentelemetry"), expect(unused_variables, reason = "there is none"))]
 pub(crate) fn foreign(callers: Callers) -> Option<Around> {
     #[cfg(feature = "opentelemetry")]
-    return otel::active::span(callers == Callers::Trusted)
+    return otel::active::span(callers.are_trusted())
         .map(|context| Around { context, is_own: false });
     #[cfg(not(feature = "opentelemetry"))]
     None
 }
 
 /// Creates the ids of a span: with the trace of its parent, or else with a new one.
-#[cfg(feature = "tracing")]
 #[inline]
 pub(crate) fn new_context(
     parent: Option<SpanContext>,

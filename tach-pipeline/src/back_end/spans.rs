@@ -1,6 +1,10 @@
 //! What the back end does with spans: puts them together, counts their durations, and passes them
 //! to the flight recorder and to the sinks.
 
+#[cfg(feature = "otlp")]
+mod sent;
+#[cfg(not(feature = "otlp"))]
+#[path = "spans/unsent.rs"]
 mod sent;
 
 use std::sync::Arc;
@@ -9,12 +13,15 @@ use tach_core::UnixTime;
 
 pub(crate) use self::sent::Sent;
 use crate::flight::Recorder;
-use crate::frame::Frame;
+use crate::frame::{self, Frame};
 use crate::queue::QueueId;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
 use crate::spans::traces::{Round, Traces};
+
+/// The most events of a span, unless a sink takes more or fewer: the default of the specification.
+const MOST_EVENTS: u32 = 128;
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
@@ -30,9 +37,13 @@ impl Spans {
         recorder: Option<Recorder>,
         sent: Sent,
         redacted: &[String],
-        most_events: u32,
+        most_events: Option<u32>,
     ) -> Self {
-        let traces = Traces::new(redacted, most_events, shared.durations.is_some());
+        let traces = Traces::new(
+            redacted,
+            most_events.unwrap_or(MOST_EVENTS),
+            shared.spans.durations.is_some(),
+        );
         Self { shared, traces, recorder, sent }
     }
 
@@ -41,9 +52,15 @@ impl Spans {
         self.sent.begin_round();
     }
 
-    /// Takes a part of a span, which happened at `time`, out of a queue.
-    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
-        self.traces.part(record, time, queue);
+    /// Takes a record that happened at `time` out of a queue, if it is a part of a span. Returns
+    /// whether it is.
+    #[inline]
+    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
+        let is_part = frame::is_of_span(record);
+        if is_part {
+            self.traces.part(record, time, queue);
+        }
+        is_part
     }
 
     /// Takes an event for the flight recorder, whether or not it is written.
@@ -78,7 +95,7 @@ impl Spans {
     pub(super) fn finish(&mut self, process_ends: bool, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
         traces.finish(&round(shared), |span| pass_on(span, recorder, sent, sinks));
-        if process_ends && shared.sends_unfinished {
+        if process_ends && shared.spans.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
             traces.unfinished(time, wall, |span| pass_on(span, recorder, sent, sinks));
         }
@@ -87,7 +104,7 @@ impl Spans {
 
     /// Begins a round for the flight recorder. Returns whether somebody waits for a dump.
     pub(super) fn begin_dump(&self) -> bool {
-        self.shared.flight.as_ref().is_some_and(|flight| flight.requests.begin_round())
+        self.shared.spans.flight.as_ref().is_some_and(|flight| flight.requests.begin_round())
     }
 
     /// Answers requests for dumps at the end of a round, and begins a file if a span was slow.
@@ -100,7 +117,7 @@ impl Spans {
 
     /// Passes the durations of spans to the sinks that take them, each period.
     pub(super) fn export_durations(&mut self, now: UnixTime, is_asked: bool, sinks: &mut Sinks) {
-        if let Some(durations) = &self.shared.durations {
+        if let Some(durations) = &self.shared.spans.durations {
             self.sent.export_durations(durations, now, is_asked, sinks);
         }
     }
@@ -122,7 +139,7 @@ impl Spans {
 
     /// Refuses requests for dumps, since the back end ends.
     pub(super) fn end(&self) {
-        if let Some(flight) = &self.shared.flight {
+        if let Some(flight) = &self.shared.spans.flight {
             flight.requests.end();
         }
     }
@@ -130,8 +147,8 @@ impl Spans {
 
 fn round(shared: &Shared) -> Round<'_> {
     Round {
-        contexts: shared.contexts.as_ref(),
-        durations: shared.durations.as_ref(),
+        contexts: shared.spans.contexts.as_ref(),
+        durations: shared.spans.durations.as_ref(),
         spanless: &shared.channel.progress.counts.spanless,
     }
 }

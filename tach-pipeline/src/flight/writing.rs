@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::sync::{Changed, Lock};
 
@@ -35,7 +36,16 @@ impl Writing {
     }
 
     fn wait_for(&self, begun: u64, timeout: Duration) -> bool {
-        self.changed.wait_while(self.state.lock(), timeout, |it| it.ended < begun)
+        let start = Instant::now();
+        let mut state = self.state.lock();
+        while state.ended < begun {
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.changed.wait(state, left);
+        }
+        true
     }
 }
 

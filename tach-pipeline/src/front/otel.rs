@@ -76,7 +76,8 @@ impl Shared {
     fn activates(&self, metadata: &Metadata<'_>) -> bool {
         // A span that is not sent is no parent for the SDK's.
         self.wanted.spans
-            && (self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND))
+            && (self.spans.activates_all
+                || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
     /// Returns `None` if the context suppresses telemetry. The exporters of an SDK suppress the
@@ -84,7 +85,7 @@ impl Shared {
     #[inline]
     pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Option<Surroundings> {
         let is_active = self.activates(attributes.metadata());
-        let seen = current::seen(self.id);
+        let seen = current::seen(self.spans.id);
         let surroundings = active::with_current(|context| {
             if context.is_telemetry_suppressed() {
                 return None;
@@ -113,8 +114,8 @@ impl Shared {
 
     /// Returns the ids of the current span of a context, if it is an open one of this pipeline.
     fn own(&self, context: &Context) -> Option<SpanContext> {
-        let (key, span) = otel::own(context, self.id)?;
-        let open = self.contexts.as_ref()?.get_unheld(key)?;
+        let (key, span) = otel::own(context, self.spans.id)?;
+        let open = self.spans.contexts.as_ref()?.get_unheld(key)?;
         (open.span == span).then_some(open)
     }
 }
@@ -141,7 +142,7 @@ impl Pipeline {
         parent: Option<SpanContext>,
         surroundings: Surroundings,
     ) {
-        let Some(contexts) = self.shared().contexts.as_ref() else { return };
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
         let parent = parent.map_or(0, |parent| parent.span);
         let mut values = surroundings.values;
         match &values {
@@ -154,7 +155,7 @@ impl Pipeline {
             contexts.otel.set_active(context.span, active);
             let around = active::with_current(otel::current_id).unwrap_or(0);
             let started = Started { key, ids: context, parent, around, metadata };
-            started::set(self.shared().id, started);
+            started::set(self.shared().spans.id, started);
         }
     }
 
@@ -168,14 +169,14 @@ impl Pipeline {
     ) -> Context {
         let state = contexts.states.get(context.span);
         let span = Span::new(self, key, context, state.as_deref());
-        otel::with_own(values, self.shared().id, key, span)
+        otel::with_own(values, self.shared().spans.id, key, span)
     }
 
     /// Changes the context of an open span that was moved to another trace, or whose values are
     /// others now.
     pub(super) fn renew_context(&self, key: Key, context: SpanContext, values: Option<&Context>) {
         let shared = self.shared();
-        let Some(contexts) = shared.contexts.as_ref() else { return };
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
         if let Some(values) = values {
             contexts.otel.set_baggage(context.span, values);
         }
@@ -187,7 +188,7 @@ impl Pipeline {
         contexts.otel.set_active(context.span, active.clone());
         // If the span itself is the current one, in place of its former self.
         let is_current = active::span(true).is_some_and(|span| span.span == context.span);
-        if is_current && current::is_innermost(shared.id, key) {
+        if is_current && current::is_innermost(shared.spans.id, key) {
             let _former = current::replace(Active::attach(active));
         }
     }
@@ -195,7 +196,7 @@ impl Pipeline {
     /// Returns the context in which an open span is current.
     pub(super) fn otel_context(&self, key: Key) -> Option<Context> {
         let shared = self.shared();
-        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
+        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
         let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
         if contexts.is_active(key) {
@@ -213,7 +214,7 @@ impl Pipeline {
         parent: &Context,
     ) -> Result<(), Error> {
         let shared = self.shared();
-        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans);
+        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans);
         let find = || contexts.and_then(|contexts| contexts.get(key));
         if find().is_none() {
             return Err(Error::parent("no pipeline sends the span"));
@@ -232,7 +233,7 @@ impl Pipeline {
 
     /// Sets the baggage of an open span to the context's.
     pub(super) fn set_baggage(&self, span: u64, values: &Context) {
-        if let Some(contexts) = self.shared().contexts.as_ref() {
+        if let Some(contexts) = self.shared().spans.contexts.as_ref() {
             contexts.otel.set_baggage(span, values);
         }
     }
@@ -267,7 +268,7 @@ impl Pipeline {
 
     /// Returns whether `span` is an open one that the layer of `tracing-opentelemetry` has seen.
     pub(crate) fn is_in_layer(&self, span: &trace::SpanContext) -> bool {
-        let Some(contexts) = self.shared().contexts.as_ref() else { return false };
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return false };
         !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
     }
 

@@ -73,7 +73,8 @@ impl trace::Tracer for Tracer {
     {
         let builder = SpanBuilder::from_name(name);
         let shared = self.pipeline.shared();
-        let (Some(contexts), Some(started)) = (shared.contexts.as_ref(), started::take(shared.id))
+        let (Some(contexts), Some(started)) =
+            (shared.spans.contexts.as_ref(), started::take(shared.spans.id))
         else {
             return builder;
         };
@@ -93,7 +94,7 @@ impl trace::Tracer for Tracer {
 impl Tracer {
     /// Returns `None` if the builder is for no open span of the pipeline.
     fn build(&self, builder: SpanBuilder, parent: &Context) -> Option<Span> {
-        let contexts = self.pipeline.shared().contexts.as_ref()?;
+        let contexts = self.pipeline.shared().spans.contexts.as_ref()?;
         let attributes = builder.attributes.unwrap_or_default();
         let mark = attributes.first().filter(|first| first.key.as_str() == MARK)?;
         let Value::I64(mark) = mark.value else { return None };

@@ -9,7 +9,6 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber, callsite, dispatcher};
 use tracing_log::NormalizeEvent as _;
-#[cfg(feature = "log")]
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
@@ -289,7 +288,6 @@ impl Kept {
 
 /// Writes the spans that the thread is in, for a record of `log`: those that pipelines keep as
 /// layers of the current subscriber.
-#[cfg(feature = "log")]
 pub(super) fn write_current_spans(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
@@ -300,7 +298,6 @@ pub(super) fn write_current_spans(to: &mut Writer<'_>) {
     });
 }
 
-#[cfg(feature = "log")]
 fn write_kept_span(span: &SpanRef<'_, Registry>, to: &mut Writer<'_>) {
     if let Some(parent) = span.parent() {
         write_kept_span(&parent, to);

@@ -1,23 +1,31 @@
 //! The options of a pipeline.
 
+#[cfg(feature = "opentelemetry")]
+mod of_active;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod of_sent;
+#[cfg(feature = "tracing")]
+mod of_spans;
+#[cfg(feature = "tracing")]
+mod spans;
+#[cfg(not(feature = "tracing"))]
+#[path = "builder/no_spans.rs"]
+mod spans;
+
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 use std::thread;
 
-use log::LevelFilter;
 use tach_core::{Clock, adapter};
 
+use self::spans::SpanOptions;
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
-use crate::back_end::spans::{Sent, Spans};
 use crate::channel::Channel;
-use crate::durations::Collected;
-use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
-use crate::flight::{Flight, FlightRecorder, Recorder};
-use crate::frame::{Wanted, texts};
+use crate::frame::texts;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 #[cfg(unix)]
@@ -28,9 +36,6 @@ use crate::queue::{WhenFull, barrier};
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
-use crate::spans::tail::Tail;
-use crate::trace::Callers;
-use crate::trace::sampling::Sampling;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -73,14 +78,7 @@ pub struct Builder {
     at_exit: Duration,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
-    sampling: Sampling,
-    tail: Option<Tail>,
-    sends_unfinished: bool,
-    callers: Callers,
-    #[cfg(feature = "opentelemetry")]
-    activates_all: bool,
-    durations: Option<Durations>,
-    flight: Option<FlightRecorder>,
+    spans: SpanOptions,
 }
 
 impl Pipeline {
@@ -113,14 +111,7 @@ impl Builder {
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
             record_bytes: RECORD_BYTES,
-            sampling: Sampling::default(),
-            tail: None,
-            sends_unfinished: false,
-            callers: Callers::default(),
-            #[cfg(feature = "opentelemetry")]
-            activates_all: false,
-            durations: None,
-            flight: None,
+            spans: SpanOptions::default(),
         }
     }
 
@@ -399,140 +390,6 @@ impl Builder {
         self
     }
 
-    /// Sets which spans of tracing are recorded and sent, by default all.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Pipeline, Sampling};
-    ///
-    /// let builder = Pipeline::builder().sampling(Sampling::from_env());
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn sampling(mut self, sampling: Sampling) -> Self {
-        self.sampling = sampling;
-        self
-    }
-
-    /// Sets which traces are kept when they have ended, by default all.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::{Pipeline, Tail};
-    ///
-    /// let tail = Tail::ratio(0.01).slower_than(Duration::from_secs(1));
-    /// let builder = Pipeline::builder().tail(tail);
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn tail(mut self, tail: Tail) -> Self {
-        self.tail = Some(tail);
-        self
-    }
-
-    /// Begins a trace at each span that would have a parent in another process, and links the span
-    /// to its caller's: for a service that strangers call.
-    ///
-    /// A caller chooses the headers `traceparent` and `tracestate`. Without this method its sampled
-    /// flag decides whether this service records and sends the spans of the request, whatever
-    /// [`sampling`](Self::sampling) says, and its `tracestate`, up to 513 bytes, is in each span.
-    /// With this method `sampling` and [`tail`](Self::tail) decide, one link has the caller's ids,
-    /// and the `tracestate` is dropped. This applies to all ways to set such a parent:
-    /// [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent),
-    /// [`TraceContext::in_scope`](crate::TraceContext::in_scope), and contexts of `opentelemetry`
-    /// that a propagator has extracted. Baggage in such a context stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Pipeline, Sampling};
-    ///
-    /// let builder = Pipeline::builder().public_endpoint().sampling(Sampling::ratio(0.01));
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn public_endpoint(mut self) -> Self {
-        self.callers = Callers::Strangers;
-        self
-    }
-
-    /// Makes every span the current one of `opentelemetry` while a thread is in it, not only the
-    /// spans that declare the field `otel.kind`. Then spans of the SDK that start within any span
-    /// are its children. The start, each entry and the end of such a span take a lock, one of 16 by
-    /// its id.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let builder = tach_pipeline::Pipeline::builder().activate_all_spans();
-    /// ```
-    #[cfg(feature = "opentelemetry")]
-    pub fn activate_all_spans(mut self) -> Self {
-        self.activates_all = true;
-        self
-    }
-
-    /// Sends the spans that are still open when the process ends, with the attribute
-    /// `tach.unfinished`, which is `true`. By default they are not sent.
-    ///
-    /// The process ends, as far as the pipeline knows, when the [`Guard`] is dropped, at an
-    /// [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is flushed.
-    /// That time is the end of such a span, since the true one is not known. Errors so far set its
-    /// status.
-    ///
-    /// A span is sent unfinished once. If the process goes on, as after a panic that is caught, and
-    /// the span ends, it is sent again: whole, with the same ids, and without the attribute. A
-    /// [`Pipeline::flush`] does not send open spans.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let builder = Pipeline::builder().unfinished_spans();
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn unfinished_spans(mut self) -> Self {
-        self.sends_unfinished = true;
-        self
-    }
-
-    /// Collects the durations of spans of tracing in histograms, for
-    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp_durations`, which
-    /// collects them by name if this is not called.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Durations, Pipeline};
-    ///
-    /// let builder = Pipeline::builder().durations(Durations::new().attribute("http.route"));
-    /// ```
-    #[cfg(feature = "tracing")]
-    pub fn durations(mut self, durations: Durations) -> Self {
-        self.durations = Some(durations);
-        self
-    }
-
-    /// Keeps the last spans and events in memory, to be written when something went wrong.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::{FlightRecorder, Pipeline};
-    ///
-    /// let recorder = FlightRecorder::new().folder("flight").on_panic(Duration::from_secs(5));
-    /// let builder = Pipeline::builder().flight_recorder(recorder);
-    /// ```
-    #[cfg(feature = "tracing")]
-    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
-        self.flight = Some(recorder);
-        self
-    }
-
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
@@ -552,56 +409,28 @@ impl Builder {
         if self.sinks.is_empty() {
             self.sinks.push(Sink::stderr());
         }
-        #[cfg(feature = "otlp")]
-        self.sampling.check()?;
+        self.spans.check()?;
         let levels = Levels::parse(&self.filter?)?;
         let (kept, records) = self.backtrace.unzip();
         let kept = kept.as_deref().map(Levels::parse).transpose()?;
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
-        let files = self.flight.as_ref().map(FlightRecorder::files).transpose()?;
+        let files = self.spans.files()?;
         let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
-        // The recorder has what no sink takes.
-        let most = if self.flight.is_some() { LevelFilter::Trace } else { opened.most() };
-        let filters = Filters::new(levels, kept, most);
+        let filters = Filters::new(levels, kept, self.spans.most(opened.most()));
         let limits = self.rate_limit.map(Limits::new);
         texts::set_up();
         barrier::set_up();
         let counts = opened.counts();
         let mut wanted = opened.wanted();
-        let durations = self.durations.or_else(|| wanted.durations.then(Durations::new));
-        wanted.durations = durations.is_some();
-        if self.flight.is_some() {
-            wanted.add_flight();
-        }
+        self.spans.add_to(&mut wanted);
         let channel = Channel::new(self.queue_bytes, self.when_full, counts);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock);
-        shared.sampling = match wanted {
-            Wanted { spans: true, .. } => self.sampling,
-            Wanted { recorder: true, .. } => Sampling::default(),
-            // Nothing but the durations is asked for.
-            _ => Sampling::none(),
-        };
-        shared.durations = durations.map(|options| Collected::new(options, shared.now()));
-        shared.sends_unfinished = self.sends_unfinished;
-        shared.callers = self.callers;
-        #[cfg(feature = "opentelemetry")]
-        {
-            shared.activates_all = self.activates_all;
-        }
-        let flight = self.flight.as_ref();
-        shared.flight = files.map(|files| Arc::new(Flight::new(files)));
+        self.spans.share(&mut shared, files);
         let shared = Arc::new(shared);
         let reporter = Reporter::new(self.on_incident);
-        let progress = &shared.channel.progress;
-        let recorder = flight.zip(shared.flight.as_ref()).map(|(options, flight)| {
-            let (flight, progress) = (Arc::clone(flight), Arc::clone(progress));
-            Recorder::new(options, flight, progress, selection.redacted(), reporter.clone())
-        });
-        let sinks = Sinks::start(opened, reporter, progress)?;
-        let (redacted, most_events) = (selection.redacted(), sinks.most_events());
-        let sent = Sent::new(self.tail, redacted);
-        let spans = Spans::new(Arc::clone(&shared), recorder, sent, redacted, most_events);
+        let sinks = Sinks::start(opened, reporter.clone(), &shared.channel.progress)?;
+        let spans = self.spans.start(&shared, &sinks, selection.redacted(), reporter);
         let back_end = BackEnd::new(Arc::clone(&shared), selection, spans, sinks, self.interval);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
@@ -609,9 +438,7 @@ impl Builder {
             .map_err(Error::thread)?;
         #[cfg(unix)]
         exit::flush_at_exit(&shared, self.at_exit);
-        if let Some(timeout) = flight.and_then(|it| it.on_panic) {
-            pipeline::dump_on_panic(&shared, timeout);
-        }
+        self.spans.dump_on_panic(&shared);
         // Such a panic is no exit.
         if cfg!(panic = "abort") && !self.at_exit.is_zero() {
             pipeline::flush_on_panic(&shared, self.at_exit);
@@ -668,12 +495,7 @@ impl fmt::Debug for Builder {
             .field("rate_limit", &self.rate_limit)
             .field("at_exit", &self.at_exit)
             .field("record_bytes", &self.record_bytes)
-            .field("sampling", &self.sampling)
-            .field("tail", &self.tail)
-            .field("sends_unfinished", &self.sends_unfinished)
-            .field("callers", &self.callers)
-            .field("durations", &self.durations)
-            .field("flight", &self.flight)
+            .field("spans", &self.spans)
             .finish_non_exhaustive()
     }
 }

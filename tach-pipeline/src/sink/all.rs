@@ -1,5 +1,6 @@
 //! All sinks of a pipeline.
 
+#[cfg(all(feature = "otlp", feature = "tracing"))]
 mod signals;
 
 use core::time::Duration;

@@ -22,13 +22,6 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Keeps a span, whose records follow in `buffer`.
-    pub(crate) fn new(span: &Span<'_>, buffer: &mut Vec<u8>) -> Self {
-        let start = buffer.len();
-        buffer.extend_from_slice(span.records);
-        Self::at(span, start..buffer.len())
-    }
-
     /// Keeps a span without its events.
     pub(crate) fn without_events(span: &Span<'_>, buffer: &mut Vec<u8>) -> Self {
         let start = buffer.len();
@@ -36,7 +29,7 @@ impl Kept {
         Self::at(span, start..buffer.len())
     }
 
-    fn at(span: &Span<'_>, records: Range<usize>) -> Self {
+    pub(super) fn at(span: &Span<'_>, records: Range<usize>) -> Self {
         Self {
             context: span.context,
             start: span.start,

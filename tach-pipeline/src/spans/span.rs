@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tach_core::UnixTime;
 
 use super::status::{Code, Status};
-use crate::frame::{self, Fields, Frame, Linked, Origin, RecordKind, SpanPart, Start, What};
+use crate::frame::{self, Frame, Linked, Origin, RecordKind, SpanPart, Start, What};
 use crate::ids::SpanContext;
 
 #[cfg(test)]
@@ -84,28 +84,6 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Returns whether the status of the span is an error.
-    pub(crate) fn has_error(&self) -> bool {
-        let mut status = Status::default();
-        for record in self.records() {
-            if frame::is_of_span(record) {
-                let fields = SpanPart::read(record).map(|part| part.fields);
-                for (key, value) in fields.iter().flat_map(Fields::parts) {
-                    let _other = value.map(|value| status.field(key, value));
-                }
-            } else {
-                status.event_record(record);
-            }
-        }
-        status.dropped(self.dropped.has_error);
-        status.code == Code::Error
-    }
-
-    /// Returns whether no span of the pipeline contains the span in its trace.
-    pub(crate) fn is_local_root(&self) -> bool {
-        self.parent() == 0
-    }
-
     /// Returns the id of the pipeline's span that contains the span in its trace, or zero.
     pub(crate) fn parent(&self) -> u64 {
         let at_start = self.begin().map_or(0, |start| start.parent);
@@ -167,7 +145,7 @@ impl<'a> Span<'a> {
     }
 
     /// Returns the records of the parts and events.
-    fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub(super) fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut rest = self.records;
         iter::from_fn(move || {
             let (record, after) = frame::split(rest)?;

@@ -66,14 +66,7 @@ impl Status {
         });
     }
 
-    /// Takes the events that the span had no room for, among which may be an error.
-    pub(crate) fn dropped(&mut self, has_error: bool) {
-        if has_error && self.code == Code::Unset {
-            self.set(Code::Error, "");
-        }
-    }
-
-    fn set(&mut self, code: Code, description: &str) {
+    pub(super) fn set(&mut self, code: Code, description: &str) {
         if self.code == Code::Ok {
             return;
         }

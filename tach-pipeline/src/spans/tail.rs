@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use super::slow::Slow;
 use super::span::Span;
+use super::status::{Code, Status};
+use crate::frame::{self, Fields, SpanPart};
 use crate::trace::ratio::Ratio;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -148,5 +150,38 @@ impl Tail {
     /// Returns whether the span is reason to keep its trace.
     pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
         span.is_unfinished || self.slow.has(span) || span.has_error()
+    }
+}
+
+impl Span<'_> {
+    /// Returns whether no span of the pipeline contains the span in its trace.
+    pub(crate) fn is_local_root(&self) -> bool {
+        self.parent() == 0
+    }
+
+    /// Returns whether the status of the span is an error.
+    pub(crate) fn has_error(&self) -> bool {
+        let mut status = Status::default();
+        for record in self.records() {
+            if frame::is_of_span(record) {
+                let fields = SpanPart::read(record).map(|part| part.fields);
+                for (key, value) in fields.iter().flat_map(Fields::parts) {
+                    let _other = value.map(|value| status.field(key, value));
+                }
+            } else {
+                status.event_record(record);
+            }
+        }
+        status.dropped(self.dropped.has_error);
+        status.code == Code::Error
+    }
+}
+
+impl Status {
+    /// Takes the events that the span had no room for, among which may be an error.
+    pub(crate) fn dropped(&mut self, has_error: bool) {
+        if has_error && self.code == Code::Unset {
+            self.set(Code::Error, "");
+        }
     }
 }

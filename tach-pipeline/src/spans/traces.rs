@@ -123,7 +123,7 @@ mod tests {
     use crate::frame::{RecordKind, Scratch, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::spans::tail::Tail;
+    use crate::spans::slow::Slow;
 
     /// A pipeline that collects durations, whose clock the test sets. Each span is a trace.
     struct Machine {
@@ -132,7 +132,7 @@ mod tests {
         durations: Collected,
         spanless: Count,
         /// Which spans are passed on, if not all are.
-        tail: Option<Tail>,
+        slow: Option<Slow>,
         passed: Vec<u64>,
     }
 
@@ -141,13 +141,13 @@ mod tests {
             Self::with(None)
         }
 
-        fn with(tail: Option<Tail>) -> Self {
+        fn with(slow: Option<Slow>) -> Self {
             Self {
                 traces: Traces::new(&[], 128, true),
                 contexts: Contexts::new(),
                 durations: Collected::new(Durations::new(), UnixTime::EPOCH),
                 spanless: Count::default(),
-                tail,
+                slow,
                 passed: Vec::new(),
             }
         }
@@ -157,10 +157,10 @@ mod tests {
             &mut self,
             f: impl FnOnce(&mut Traces, &Round<'_>, &mut dyn FnMut(&Span<'_>)),
         ) {
-            let Self { traces, contexts, durations, spanless, tail, passed } = self;
+            let Self { traces, contexts, durations, spanless, slow, passed } = self;
             let round = Round { contexts: Some(contexts), durations: Some(durations), spanless };
             f(traces, &round, &mut |span| {
-                if tail.as_ref().is_none_or(|tail| tail.keeps(span)) {
+                if slow.as_ref().is_none_or(|slow| slow.has(span)) {
                     passed.push(span.context.span);
                 }
             });
@@ -229,7 +229,9 @@ mod tests {
 
     #[test]
     fn a_span_whose_end_was_dropped_is_not_slow() {
-        let mut machine = Machine::with(Some(Tail::ratio(0.0).slower_than(Duration::ZERO)));
+        let mut slow = Slow::default();
+        slow.others(Duration::ZERO);
+        let mut machine = Machine::with(Some(slow));
         let now = Instant::now();
         for span in [1, 3] {
             machine.part(RecordKind::Start, span, now, 1);

@@ -230,6 +230,15 @@ impl Trace {
     }
 }
 
+impl Kept {
+    /// Keeps a span, whose records follow in `buffer`.
+    fn new(span: &Span<'_>, buffer: &mut Vec<u8>) -> Self {
+        let start = buffer.len();
+        buffer.extend_from_slice(span.records);
+        Self::at(span, start..buffer.len())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::time::Duration;

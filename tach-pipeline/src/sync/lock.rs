@@ -48,18 +48,6 @@ impl Changed {
     ) -> MutexGuard<'a, T> {
         self.0.wait_timeout(value, timeout).unwrap_or_else(PoisonError::into_inner).0
     }
-
-    /// Waits while `is_waiting` returns `true` for the value. Returns `false` if that takes longer
-    /// than `timeout`.
-    pub(crate) fn wait_while<T>(
-        &self,
-        value: MutexGuard<'_, T>,
-        timeout: Duration,
-        is_waiting: impl FnMut(&mut T) -> bool,
-    ) -> bool {
-        let waited = self.0.wait_timeout_while(value, timeout, is_waiting);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
 }
 
 #[cfg(test)]

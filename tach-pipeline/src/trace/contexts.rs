@@ -81,7 +81,6 @@ impl Contexts {
     }
 
     /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.
-    #[cfg(feature = "tracing")]
     pub(crate) fn get_unheld(&self, key: Key) -> Option<SpanContext> {
         let known = self.slot(key).get_unheld(key.0).map(SpanContext::of_slot);
         known.or_else(|| self.with_others(|others| Some(others.get(&key)?.context)))
@@ -102,7 +101,6 @@ impl Contexts {
 
     /// Moves an open span to the trace of a remote parent. Returns whether it is moved: not if the
     /// span is unknown or was moved before.
-    #[cfg(feature = "tracing")]
     pub(crate) fn move_to(&self, key: Key, context: SpanContext) -> bool {
         let slot = self.slot(key);
         if slot.get(key.0).is_some() {
@@ -117,7 +115,6 @@ impl Contexts {
     }
 
     /// Remembers that a span was removed whose end was dropped.
-    #[cfg(feature = "tracing")]
     pub(crate) fn lose_end(&self) {
         // ORDERING: Release, with the Acquire of `take_lost_end`: the span is removed.
         self.has_lost_end.store(true, Ordering::Release);
@@ -201,7 +198,7 @@ impl SpanContext {
     }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests {
     use std::collections::HashSet;
     use std::thread;

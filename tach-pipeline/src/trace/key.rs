@@ -1,6 +1,5 @@
 //! The keys of open spans: the numbers of several subscribers' registries are the same.
 
-#[cfg(feature = "tracing")]
 use super::random::{self, Ids};
 
 /// The key of an open span, among the spans of all subscribers.
@@ -10,13 +9,11 @@ pub(crate) struct Key(pub(crate) u64);
 /// Makes keys of the numbers that the registry of one subscriber has for its spans.
 ///
 /// A mask is random, so the keys of two open spans are equal as seldom as their ids.
-#[cfg(feature = "tracing")]
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
     mask: u64,
 }
 
-#[cfg(feature = "tracing")]
 impl Keys {
     /// Returns the keys of a handle that is no layer.
     pub(crate) const fn unmasked() -> Self {

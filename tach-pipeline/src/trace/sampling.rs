@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use tach_core::adapter;
 
 use super::ratio::Ratio;
-#[cfg(feature = "otlp")]
 use crate::error::Error;
 use crate::ids::SpanContext;
 
@@ -178,7 +177,6 @@ impl Sampling {
     /// # Errors
     ///
     /// If a variable can't be used.
-    #[cfg(feature = "otlp")]
     pub(crate) fn check(&self) -> Result<(), Error> {
         let fault = self.fault.as_ref();
         fault.map_or(Ok(()), |(name, value, reason)| Err(Error::option(name, value, reason)))
@@ -209,6 +207,23 @@ impl Sampling {
 }
 
 /// Samples all traces, except those whose parent is not sampled.
+/// Who calls the service from other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Callers {
+    /// Their spans are parents.
+    #[default]
+    Trusted,
+    /// Their spans are linked to.
+    Strangers,
+}
+
+impl Callers {
+    #[inline]
+    pub(crate) fn are_trusted(self) -> bool {
+        self == Self::Trusted
+    }
+}
+
 impl Default for Sampling {
     fn default() -> Self {
         Self::ratio(1.0)
@@ -266,7 +281,6 @@ mod tests {
         assert_eq!(variables("parentbased_traceidratio", ""), Sampling::ratio(1.0));
     }
 
-    #[cfg(feature = "otlp")]
     #[test]
     fn a_variable_that_can_t_be_used_fails_and_is_named() {
         for (sampler, argument, named) in [

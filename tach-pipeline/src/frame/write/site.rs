@@ -3,8 +3,6 @@
 use tach_log::Format;
 
 use super::Writer;
-#[cfg(feature = "tracing")]
-use crate::frame::EVENT_NAME;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::this_thread::ThisThread;
 use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
@@ -14,15 +12,18 @@ use crate::ids::{Around, SAMPLED, SpanContext};
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Wanted {
-    place: bool,
-    thread: bool,
+    pub(super) place: bool,
+    pub(super) thread: bool,
     /// Whether any sink takes events, with the names and the fields of the spans around them.
     pub(crate) events: bool,
     /// Whether any sink takes spans.
+    #[cfg(feature = "tracing")]
     pub(crate) spans: bool,
     /// Whether the durations of all spans are collected.
+    #[cfg(feature = "tracing")]
     pub(crate) durations: bool,
     /// Whether a flight recorder takes spans, and events that no sink takes.
+    #[cfg(feature = "tracing")]
     pub(crate) recorder: bool,
 }
 
@@ -32,16 +33,6 @@ impl Wanted {
         self.events = true;
         self.place |= format.wants_site();
         self.thread |= format.wants_thread();
-    }
-
-    /// Adds what a sink of spans asks for.
-    pub(crate) fn add_spans(&mut self) {
-        (self.spans, self.place, self.thread) = (true, true, true);
-    }
-
-    /// Adds what the flight recorder asks for.
-    pub(crate) fn add_flight(&mut self) {
-        (self.recorder, self.place, self.thread) = (true, true, true);
     }
 
     #[inline]
@@ -81,21 +72,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the name that the program gives the event, after [`site`](Self::site).
-    #[cfg(feature = "tracing")]
-    pub(crate) fn event_name(&mut self, name: &'static str) {
-        let tag = Tag::Module as u64 | u64::from(EVENT_NAME) << TAG_BITS;
-        self.text([tag], MaybeStatic::Static(name));
-    }
-
-    /// Writes the ids of the span around the event, after all fields.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn around(&mut self, span: SpanContext) {
-        self.to.buffer.add(KIND_AT, u64::from(SITE));
-        self.context(span);
-    }
-
-    fn context(&mut self, around: SpanContext) {
+    pub(super) fn context(&mut self, around: SpanContext) {
         let flags = if around.is_sampled { SAMPLED } else { 0 };
         let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
         self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);

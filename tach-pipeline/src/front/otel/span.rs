@@ -10,7 +10,8 @@ use opentelemetry::trace::{self, Status};
 use tracing_core::Metadata;
 
 use crate::ids::SpanContext;
-use crate::pipeline::{Pipeline, WeakPipeline};
+use crate::pipeline::Pipeline;
+use crate::pipeline::weak::WeakPipeline;
 use crate::trace::key::Key;
 use crate::trace::otel::span_context;
 
@@ -84,7 +85,7 @@ impl Span {
         }
         let pipeline = self.pipeline.upgrade()?;
         // The key may be another span's by now: a context may outlive its span.
-        let open = pipeline.shared().contexts.as_ref()?.get_unheld(self.key)?;
+        let open = pipeline.shared().spans.contexts.as_ref()?.get_unheld(self.key)?;
         (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, open))
     }
 }

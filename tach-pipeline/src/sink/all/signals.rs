@@ -12,16 +12,15 @@ use crate::level::Level;
 use crate::sink::batch::Batch;
 use crate::sink::content::Content;
 use crate::spans::span::Span;
-use crate::trace::limits::SpanLimits;
 
 impl Sinks {
-    /// Returns the most events that a sink takes of a span.
-    pub(crate) fn most_events(&self) -> u32 {
+    /// Returns the most events that a sink takes of a span, if one takes spans.
+    pub(crate) fn most_events(&self) -> Option<u32> {
         let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
             Content::Spans(_, limits) => Some(limits.events),
             Content::Events(_) | Content::Durations(..) => None,
         });
-        each.max().unwrap_or(SpanLimits::default().events)
+        each.max()
     }
 
     /// Adds a span that has ended.
