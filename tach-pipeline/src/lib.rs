@@ -195,7 +195,7 @@
 //! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
-//!   [`Sink::follow_path`].
+//!   [`Sink::keep_open`].
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
 //!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
 //!   the timeout. Then stderr has the number of records that each sink lacks, as does
@@ -325,7 +325,7 @@ pub use crate::queue::WhenFull;
 pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
-pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy};
+pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 pub use crate::trace::sampling::Sampling;

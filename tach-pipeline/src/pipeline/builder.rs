@@ -118,8 +118,8 @@ impl Builder {
     ///
     /// let builder = Pipeline::builder().sink(Sink::stdout());
     /// ```
-    pub fn sink(mut self, sink: Sink) -> Self {
-        self.sinks.push(sink);
+    pub fn sink(mut self, sink: impl Into<Sink>) -> Self {
+        self.sinks.push(sink.into());
         self
     }
 
@@ -535,7 +535,7 @@ impl Builder {
     /// ```
     pub fn build(mut self) -> Result<Guard, Error> {
         if self.sinks.is_empty() {
-            self.sinks.push(Sink::stderr());
+            self.sinks.push(Sink::stderr().into());
         }
         #[cfg(feature = "otlp")]
         self.sampling.check()?;

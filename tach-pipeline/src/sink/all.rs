@@ -62,8 +62,8 @@ impl Opened {
     /// If a sink's filter can't be parsed, or its file can't be opened.
     pub(crate) fn new(sinks: Vec<Sink>, max_wait: Duration, most: usize) -> Result<Self, Error> {
         let open = |sink: Sink| {
-            let (levels, name) = (sink.filter?, sink.target.name());
-            let writer = sink.target.open()?;
+            let (levels, name) = (sink.filter?, sink.to.0.name());
+            let writer = sink.to.0.open()?;
             Ok(OpenSink {
                 levels,
                 counts: Arc::new(SinkCounts::new(name, writer.is_remote())),

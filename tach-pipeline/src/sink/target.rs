@@ -38,15 +38,6 @@ impl Target {
         }
     }
 
-    /// Returns whether any format may write the events. A collector reads one only.
-    pub(super) fn takes_formats(&self) -> bool {
-        match self {
-            Self::File { .. } | Self::Writer { .. } => true,
-            #[cfg(feature = "otlp")]
-            Self::Otlp(..) => false,
-        }
-    }
-
     pub(super) fn open(self) -> Result<Writer, Error> {
         match self {
             Self::File { path, options } => match LogFile::open(&path, options) {

@@ -15,7 +15,7 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
     let folder = Folder::new("reopen");
     let path = folder.path("app.log");
     fs::write(&path, "1970-01-01T00:00:00.000000Z INFO  app: earlier\n").unwrap();
-    let sink = Sink::file(&path).follow_path(false);
+    let sink = Sink::file(&path).keep_open();
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     info(&pipeline, "one");
     pipeline.flush(LONG).unwrap();
@@ -155,7 +155,7 @@ fn a_file_that_is_deleted_is_made_again_and_lacks_nothing() {
 fn a_file_that_is_not_followed_is_kept_when_it_is_deleted_or_moved() {
     let folder = Folder::new("not-followed");
     let path = folder.path("app.log");
-    let sink = Sink::file(&path).follow_path(false);
+    let sink = Sink::file(&path).keep_open();
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     fs::hard_link(&path, folder.path("link")).unwrap();
     fs::remove_file(&path).unwrap();
