@@ -100,6 +100,12 @@
 //! [`Builder::filter_from_env`] takes them from `RUST_LOG`. [`Sink::filter`] narrows them for one
 //! sink. [`Pipeline::set_filter`] changes them at run time.
 //!
+//! # Mistakes
+//!
+//! A method that can't work for a [kind] of sinks does not exist there. Other options that can't
+//! work fail [`Builder::build`], which names all of them at once: what is wrong, where, and what
+//! would be right.
+//!
 //! A filter applies to tracing's events and spans. As a layer, the [`Pipeline`] refuses them for
 //! all layers of the subscriber, as tracing-subscriber's `EnvFilter` does and at the same cost;
 //! [`Pipeline::layer`][layer] refuses them for itself alone.
@@ -283,6 +289,7 @@
 mod back_end;
 mod durations;
 mod error;
+mod faults;
 mod filter;
 mod flight;
 mod frame;

@@ -48,6 +48,7 @@ pub use self::rotation::Rotation;
 pub use self::syslog::{Facility, Syslog};
 use self::target::Target;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::filter::Levels;
 use crate::unlocked::Unlocked;
 
@@ -402,8 +403,8 @@ impl<K> Sink<K> {
         self
     }
 
-    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 1 MiB
-    /// by default, and 16 MiB for a collector. Records beyond are dropped.
+    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 64 KiB
+    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped.
     ///
     /// # Examples
     ///
@@ -506,6 +507,23 @@ impl<K> Sink<K> {
     pub fn filter(mut self, directives: &str) -> Self {
         self.filter = Levels::parse(directives);
         self
+    }
+}
+
+impl Sink {
+    /// Returns whether the sink takes spans.
+    pub(crate) const fn takes_spans(&self) -> bool {
+        matches!(self.content, Content::Spans(..))
+    }
+
+    /// Adds a fault for each option that can't work.
+    fn check(&self, faults: &mut Faults) {
+        let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
+        let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
+        faults.unless(self.buffer_bytes >= BATCH, call, wanted);
+        if let Target::File { path, options } = &self.to.0 {
+            options.check(faults, path);
+        }
     }
 }
 

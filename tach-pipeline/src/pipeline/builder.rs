@@ -1,5 +1,7 @@
 //! The options of a pipeline.
 
+mod check;
+
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use crate::back_end::selection::Selection;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
 use crate::flight::FlightRecorder;
 use crate::frame::{Wanted, texts};
@@ -33,15 +36,10 @@ use crate::trace::tail::Tail;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
-const LONGEST_FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const QUEUE_BYTES: usize = 256 * 1024;
 const RECORD_BYTES: usize = 1024 * 1024;
-/// Room for the parts that are never cut.
-const LEAST_RECORD_BYTES: usize = 256;
 /// How long a full sink may make no progress, unless it or [`WhenFull`] says otherwise.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// Room for records of the usual lengths.
-const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 
 /// Options of a pipeline, created by [`Pipeline::builder`].
 ///
@@ -72,7 +70,7 @@ pub struct Builder {
     at_exit: Duration,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
-    sampling: Sampling,
+    sampling: Option<Sampling>,
     tail: Option<Tail>,
     sends_unfinished: bool,
     callers: Callers,
@@ -98,7 +96,7 @@ impl Builder {
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
             record_bytes: RECORD_BYTES,
-            sampling: Sampling::default(),
+            sampling: None,
             tail: None,
             sends_unfinished: false,
             callers: Callers::default(),
@@ -191,11 +189,12 @@ impl Builder {
     /// let builder = Pipeline::builder().queue_bytes(1024 * 1024);
     /// ```
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
-        self.queue_bytes = bytes.max(LEAST_QUEUE_BYTES);
+        self.queue_bytes = bytes;
         self
     }
 
-    /// Sets how long the back end naps while records come: by default 5 ms, at most a second.
+    /// Sets how long the back end naps while records come: by default 5 ms, at most a second, and
+    /// not zero.
     ///
     /// A record reaches its sinks within that time of its call, unless a sink stalls. A longer
     /// interval takes less CPU time, and larger queues. An idle back end does not nap: it waits
@@ -212,11 +211,11 @@ impl Builder {
     /// let builder = Pipeline::builder().flush_interval(Duration::from_millis(1));
     /// ```
     pub fn flush_interval(mut self, interval: Duration) -> Self {
-        self.interval = interval.min(LONGEST_FLUSH_INTERVAL);
+        self.interval = interval;
         self
     }
 
-    /// Keeps the last `records` records that `directives` accept and the [filter](Self::filter)
+    /// Keeps the last `records` records, one or more, that `directives` accept and the [filter](Self::filter)
     /// refuses. The next record of the level `Error` has them written before it, so an error comes
     /// with the debug records that led to it.
     ///
@@ -254,7 +253,8 @@ impl Builder {
         self
     }
 
-    /// Logs at most `records` of each callsite each second. A callsite is a file and a line.
+    /// Logs at most `records`, one or more, of each callsite each second. A callsite is a file and a
+    /// line.
     ///
     /// The call refuses the others before it copies anything. How many it refused comes in a record
     /// of the target `tach_pipeline`, each second. Records without a static file name, as from
@@ -353,7 +353,7 @@ impl Builder {
     /// let builder = Pipeline::builder().max_record_bytes(8 * 1024);
     /// ```
     pub fn max_record_bytes(mut self, bytes: usize) -> Self {
-        self.record_bytes = bytes.max(LEAST_RECORD_BYTES);
+        self.record_bytes = bytes;
         self
     }
 
@@ -384,7 +384,7 @@ impl Builder {
         self
     }
 
-    /// Sets which spans of tracing are recorded and sent, by default all.
+    /// Sets which spans of tracing are recorded and sent, by default all. A sink must take spans.
     ///
     /// # Examples
     ///
@@ -395,11 +395,11 @@ impl Builder {
     /// ```
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     pub fn sampling(mut self, sampling: Sampling) -> Self {
-        self.sampling = sampling;
+        self.sampling = Some(sampling);
         self
     }
 
-    /// Sets which traces are kept when they have ended, by default all.
+    /// Sets which traces are kept when they have ended, by default all. A sink must take spans.
     ///
     /// # Examples
     ///
@@ -459,7 +459,7 @@ impl Builder {
     }
 
     /// Sends the spans that are still open when the process ends, with the attribute
-    /// `tach.unfinished`, which is `true`. By default they are not sent.
+    /// `tach.unfinished`, which is `true`. By default they are not sent. A sink must take spans.
     ///
     /// The process ends, as far as the pipeline knows, when the [`Guard`] is dropped, at an
     /// [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is flushed.
@@ -522,8 +522,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a file can't be opened, a filter can't be parsed, a thread can't be started, or an option
-    /// of a sink can't be used, such as one that a variable of the environment sets.
+    /// If an option can't work, a filter can't be parsed, or a file or a folder can't be used.
+    /// The error names all of these [faults](Error::faults). Also if a thread can't be started.
     ///
     /// # Examples
     ///
@@ -537,15 +537,19 @@ impl Builder {
         if self.sinks.is_empty() {
             self.sinks.push(Sink::stderr().into());
         }
-        #[cfg(feature = "otlp")]
-        self.sampling.check()?;
-        let levels = Levels::parse(&self.filter?)?;
+        let mut faults = Faults::default();
+        self.check(&mut faults);
+        let levels = faults.take(self.filter.and_then(|filter| Levels::parse(&filter)));
         let (kept, records) = self.backtrace.unzip();
-        let kept = kept.as_deref().map(Levels::parse).transpose()?;
+        let kept = kept.and_then(|kept| {
+            faults.take(Levels::parse(&kept).map_err(|fault| fault.of("Builder::backtrace")))
+        });
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
-        let files = self.flight.as_ref().map(FlightRecorder::files).transpose()?;
-        let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
+        let files = self.flight.as_ref().and_then(|flight| faults.take(flight.files()));
+        let opened = Opened::new(self.sinks, max_wait, self.record_bytes, &mut faults);
+        faults.into_result()?;
+        let levels = levels.unwrap_or_else(|| Levels::all(LevelFilter::Off));
         // The recorder has what no sink takes.
         let most = if self.flight.is_some() { LevelFilter::Trace } else { opened.most() };
         let filters = Filters::new(levels, kept, most);
@@ -569,7 +573,7 @@ impl Builder {
             counts,
         );
         shared.sampling = match wanted {
-            Wanted { spans: true, .. } => self.sampling,
+            Wanted { spans: true, .. } => self.sampling.unwrap_or_default(),
             Wanted { recorder: true, .. } => Sampling::default(),
             // Nothing but the durations is asked for.
             _ => Sampling::none(),

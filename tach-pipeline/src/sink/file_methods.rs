@@ -29,6 +29,9 @@ impl Sink<kind::File> {
     /// Sets the mode of a file that is created, whatever the umask. By default it is 0640 less the
     /// umask. A file that replaces another one keeps the mode of that file.
     ///
+    /// A mode beyond `0o777`, or one under which the owner can't write, fails
+    /// [`Builder::build`](crate::Builder::build).
+    ///
     /// # Platform-specific behavior
     ///
     /// On Unix only.
@@ -63,7 +66,8 @@ impl Sink<kind::File> {
     }
 
     /// Sets when the file is rotated, by default never. A device or a FIFO is never rotated. No
-    /// other process and no other sink may rotate the file.
+    /// other process may rotate the file. If two sinks of a pipeline have one file and one of them
+    /// rotates it, [`Builder::build`](crate::Builder::build) fails.
     ///
     /// # Examples
     ///

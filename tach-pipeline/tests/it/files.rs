@@ -309,7 +309,7 @@ fn the_file_behind_a_link_is_rotated_and_the_link_stays() {
     fs::write(folder.path("data/app.log"), "").unwrap();
     symlink("data/app.log", folder.path("middle")).unwrap();
     symlink("middle", folder.path("current")).unwrap();
-    let rotation = Rotation::new().max_bytes(1).keep(2);
+    let rotation = Rotation::new().max_bytes(64 * 1024).keep(2);
     let sink = Sink::file(folder.path("current")).rotate(rotation);
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     // Each record fills a file.
@@ -346,7 +346,7 @@ fn a_fifo_is_not_rotated() {
     let folder = Folder::new("fifo");
     let path = folder.path("app.log");
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(1));
+    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(64 * 1024));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let reader = thread::spawn(move || {
         let lines = std::io::BufReader::new(fs::File::open(path).unwrap());
@@ -364,7 +364,7 @@ fn a_fifo_is_not_rotated() {
 fn a_file_that_cannot_be_rotated_is_written_on() {
     let folder = Folder::new("unrotated");
     let path = folder.path(&"x".repeat(250));
-    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(1));
+    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(64 * 1024));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     (0..10_000).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();

@@ -26,6 +26,7 @@ mod order;
 mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod reentrance;
+mod refused;
 #[cfg(feature = "otlp")]
 mod secrets;
 mod selection;
