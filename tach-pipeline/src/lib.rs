@@ -104,7 +104,9 @@
 //!
 //! A method that can't work for a [kind] of sinks does not exist there. Other options that can't
 //! work fail [`Builder::build`], which names all of them at once: what is wrong, where, and what
-//! would be right.
+//! would be right. The environment is not the program's: a variable that can't be used is reported
+//! as [`Incident::Environment`], on stderr by default, and the rest of its value is used.
+//! [`Builder::strict_environment`] makes it an error.
 //!
 //! A filter applies to tracing's events and spans. As a layer, the [`Pipeline`] refuses them for
 //! all layers of the subscriber, as tracing-subscriber's `EnvFilter` does and at the same cost;
@@ -148,7 +150,8 @@
 //! network: protobuf over HTTP, without the SDK and without a runtime. The back end encodes, and
 //! the sink's thread compresses and sends. It is configured by OpenTelemetry's variables of the
 //! environment or by methods. A record carries the ids in its fields `trace_id` and `span_id`.
-//! Records of the sink's own client are dropped.
+//! Records of the sink's own client are dropped. If `OTEL_SDK_DISABLED` is `true`, nothing is sent
+//! to a collector, and other sinks are written as before.
 //!
 //! | to the collector | feature | |
 //! |---|---|---|
@@ -288,6 +291,7 @@
 
 mod back_end;
 mod durations;
+mod environment;
 mod error;
 mod faults;
 mod filter;

@@ -516,6 +516,12 @@ impl Sink {
         matches!(self.content, Content::Spans(..))
     }
 
+    /// Returns whether the sink sends to a collector of OpenTelemetry.
+    #[cfg(feature = "otlp")]
+    pub(crate) const fn is_collector(&self) -> bool {
+        matches!(self.to.0, Target::Otlp(..))
+    }
+
     /// Adds a fault for each option that can't work.
     fn check(&self, faults: &mut Faults) {
         let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());

@@ -15,6 +15,7 @@ use crate::back_end::Recorder;
 use crate::back_end::selection::Selection;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
@@ -58,7 +59,11 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 #[must_use]
 pub struct Builder {
     sinks: Vec<Sink>,
-    filter: Result<String, Error>,
+    /// The filter that the program sets.
+    filter: String,
+    /// The filter that a variable of the environment sets instead.
+    filter_from_env: Option<String>,
+    environment: Environment,
     when_full: WhenFull,
     queue_bytes: usize,
     interval: Duration,
@@ -84,7 +89,9 @@ impl Builder {
     pub(crate) fn new() -> Self {
         Self {
             sinks: Vec::new(),
-            filter: Ok("info".to_owned()),
+            filter: "info".to_owned(),
+            filter_from_env: None,
+            environment: Environment::default(),
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
             interval: FLUSH_INTERVAL,
@@ -135,13 +142,19 @@ impl Builder {
     /// let builder = Pipeline::builder().filter("warn,app=info,app::db=debug");
     /// ```
     pub fn filter(mut self, directives: &str) -> Self {
-        self.filter = Ok(directives.to_owned());
+        directives.clone_into(&mut self.filter);
+        self.filter_from_env = None;
         self
     }
 
     /// Sets the filter from an environment variable, usually `RUST_LOG`. If the variable is empty
     /// or not set, the filter stays. It also stays in a process with privileges that its caller
     /// lacks: see [`tach_core::Config::trust_environment`].
+    ///
+    /// Whoever starts the program sets the variable, so a mistake in it fails nothing. Directives
+    /// that can't be used, such as a level that does not exist or a filter by spans, are reported
+    /// as [`Incident::Environment`], and the others apply. If none can be used, the filter stays.
+    /// [`strict_environment`](Self::strict_environment) makes such a directive an error.
     ///
     /// # Examples
     ///
@@ -151,12 +164,33 @@ impl Builder {
     /// let builder = Pipeline::builder().filter("warn,app=info").filter_from_env("RUST_LOG");
     /// ```
     pub fn filter_from_env(mut self, variable: &str) -> Self {
-        match adapter::variable(variable) {
-            Some(value) if !value.is_empty() => {
-                self.filter = value.into_string().map_err(|_| Error::variable(variable));
+        let Some(value) = adapter::variable(variable) else { return self };
+        match value.into_string() {
+            Ok(directives) => {
+                let (usable, faults) = Levels::usable(variable, &directives);
+                self.filter_from_env = usable.or(self.filter_from_env);
+                self.environment.faults.extend(faults);
             }
-            _ => {}
+            Err(_) => self.environment.faults.push(Error::variable(variable)),
         }
+        self
+    }
+
+    /// Makes [`build`](Self::build) fail if a variable of the environment can't be used. By default
+    /// it is reported as [`Incident::Environment`] and ignored, as far as it can't be used.
+    ///
+    /// This applies to variables that a program asks for: by
+    /// [`filter_from_env`](Self::filter_from_env), `Sampling::from_env` and `Otlp::from_env`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter_from_env("RUST_LOG").strict_environment();
+    /// ```
+    pub fn strict_environment(mut self) -> Self {
+        self.environment.is_strict = true;
         self
     }
 
@@ -357,8 +391,8 @@ impl Builder {
         self
     }
 
-    /// Calls `f` when a sink fails, stalls or recovers and when records are dropped, instead of
-    /// printing a message on stderr.
+    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a variable
+    /// of the environment can't be used, instead of printing a message on stderr.
     ///
     /// The threads that write the log call it, so it should return soon. It may log, and a flush in
     /// it fails at once. If it panics, the panic is caught.
@@ -539,7 +573,10 @@ impl Builder {
         }
         let mut faults = Faults::default();
         self.check(&mut faults);
-        let levels = faults.take(self.filter.and_then(|filter| Levels::parse(&filter)));
+        self.check_environment(&mut faults);
+        let of_program = faults.take(Levels::parse(&self.filter));
+        // The directives were tried one by one.
+        let of_env = self.filter_from_env.as_deref().and_then(|it| Levels::parse(it).ok());
         let (kept, records) = self.backtrace.unzip();
         let kept = kept.and_then(|kept| {
             faults.take(Levels::parse(&kept).map_err(|fault| fault.of("Builder::backtrace")))
@@ -549,7 +586,12 @@ impl Builder {
         let files = self.flight.as_ref().and_then(|flight| faults.take(flight.files()));
         let opened = Opened::new(self.sinks, max_wait, self.record_bytes, &mut faults);
         faults.into_result()?;
-        let levels = levels.unwrap_or_else(|| Levels::all(LevelFilter::Off));
+        let reporter = Reporter::new(self.on_incident);
+        for error in &self.environment.faults {
+            // Each is printed: a copy does not know when another one was.
+            reporter.clone().report(&Incident::Environment { error });
+        }
+        let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Off));
         // The recorder has what no sink takes.
         let most = if self.flight.is_some() { LevelFilter::Trace } else { opened.most() };
         let filters = Filters::new(levels, kept, most);
@@ -588,7 +630,6 @@ impl Builder {
         let flight = self.flight.as_ref();
         shared.flight = files.map(Flight::new);
         let shared = Arc::new(shared);
-        let reporter = Reporter::new(self.on_incident);
         let recorder = flight.map(|it| {
             Recorder::new(it, Arc::clone(&shared), selection.redacted(), reporter.clone())
         });
@@ -652,6 +693,8 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("sinks", &self.sinks)
             .field("filter", &self.filter)
+            .field("filter_from_env", &self.filter_from_env)
+            .field("environment", &self.environment)
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
             .field("flush_interval", &self.interval)

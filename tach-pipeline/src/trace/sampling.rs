@@ -78,7 +78,10 @@ impl Sampling {
     /// a process with privileges that its caller lacks: see
     /// [`tach_core::Config::trust_environment`].
     ///
-    /// A variable that can't be used fails [`Builder::build`](crate::Builder::build).
+    /// A variable that can't be used is ignored and reported as
+    /// [`Incident::Environment`](crate::Incident::Environment), or fails
+    /// [`Builder::build`](crate::Builder::build) after
+    /// [`Builder::strict_environment`](crate::Builder::strict_environment).
     ///
     /// # Examples
     ///

@@ -7,6 +7,7 @@ mod colors;
 mod cut;
 #[cfg(feature = "tracing")]
 mod durations;
+mod environment;
 mod exits;
 mod faults;
 mod files;

@@ -1,11 +1,22 @@
-//! Options that can't work.
+//! Options that can't work, and variables of the environment that can't be used.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
+#[cfg(feature = "otlp")]
+use std::io;
+
+#[cfg(feature = "otlp")]
+use log::LevelFilter;
+#[cfg(feature = "otlp")]
+use tach_core::adapter;
 
 use super::Builder;
+#[cfg(feature = "otlp")]
+use crate::environment;
 use crate::faults::Faults;
 use crate::sink::Sink;
+#[cfg(feature = "otlp")]
+use crate::trace::sampling::Sampling;
 
 /// Room for records of the usual lengths, and the lengths that a record's head can state.
 const QUEUE_BYTES: RangeInclusive<usize> = 4 * 1024..=256 * 1024 * 1024;
@@ -46,10 +57,6 @@ impl Builder {
         }
         if let Some(sampling) = &self.sampling {
             sampling.check(faults);
-            #[cfg(feature = "otlp")]
-            if let Some(fault) = sampling.environment_fault() {
-                faults.add(fault);
-            }
         }
         if let Some(tail) = &self.tail {
             tail.check(faults);
@@ -74,6 +81,37 @@ impl Builder {
         ] {
             let wanted = "no sink takes spans; add one that does, Sink::otlp_spans";
             faults.unless(!is_set, || format!("Builder::{method}"), wanted);
+        }
+    }
+
+    /// Collects the faults of the environment, which are the program's if it asks for that.
+    pub(super) fn check_environment(&mut self, faults: &mut Faults) {
+        #[cfg(feature = "otlp")]
+        {
+            let sampling = self.sampling.as_ref();
+            self.environment.faults.extend(sampling.and_then(Sampling::environment_fault));
+            self.disable_collectors();
+        }
+        if self.environment.is_strict {
+            self.environment.faults.drain(..).for_each(|fault| faults.add(fault));
+        }
+    }
+
+    /// Removes the sinks that send to collectors if `OTEL_SDK_DISABLED` is `true`.
+    #[cfg(feature = "otlp")]
+    fn disable_collectors(&mut self) {
+        if !self.sinks.iter().any(Sink::is_collector) {
+            return;
+        }
+        match environment::is_sdk_disabled(adapter::variable) {
+            Ok(false) => return,
+            Ok(true) => self.sinks.retain(|sink| !sink.is_collector()),
+            Err(fault) => return self.environment.faults.push(fault),
+        }
+        if self.sinks.is_empty() {
+            // Without a sink, records would be printed on stderr.
+            let none = Sink::writer("no collector", io::sink()).level(LevelFilter::Off);
+            self.sinks.push(none.into());
         }
     }
 }
