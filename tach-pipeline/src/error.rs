@@ -333,9 +333,15 @@ impl fmt::Display for Error {
                 "can't append to the log file {path}: {error}; it must be a writable file, or a new one \
                  in a folder that is writable or can be made"
             ),
-            Kind::Folder(path, error) => {
+            // The error names the remedy itself.
+            Kind::Folder(path, error) if error.get_ref().is_some() => {
                 write!(f, "can't write the flight recorder's files to the folder {path}: {error}")
             }
+            Kind::Folder(path, error) => write!(
+                f,
+                "can't write the flight recorder's files to the folder {path}: {error}; it must be \
+                 a folder where this process can make files, or a new one in such a folder"
+            ),
             Kind::NoFolder => f.write_str(
                 "the flight recorder writes files after a panic or a slow span, and has no folder \
                  for them; name one by FlightRecorder::folder",

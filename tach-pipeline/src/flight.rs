@@ -274,7 +274,7 @@ impl FlightRecorder {
         let call = || format!("FlightRecorder::max_bytes({})", self.max_bytes);
         faults.unless(self.max_bytes >= LEAST_BYTES, call, "it takes 65536 bytes (64 KiB) or more");
         let call = || format!("FlightRecorder::max_age({:?})", self.max_age);
-        faults.unless(!self.max_age.is_zero(), call, "nothing is so young");
+        faults.unless(!self.max_age.is_zero(), call, "an age is longer than zero");
         let call = || format!("FlightRecorder::keep({})", self.files);
         faults.unless(self.files > 0, call, "the file that is written is kept, so it is 1 or more");
         let call = || "FlightRecorder::on_panic(0ns)".to_owned();

@@ -105,7 +105,8 @@ fn refuse_shared_rotations(sinks: &[OpenSink], faults: &mut Faults) {
                 continue;
             };
             let call = || format!("Sink::rotate for {} and {}", one.counts.name, other.counts.name);
-            let wanted = "these are one file; a file that is rotated has one sink";
+            let wanted =
+                "these are one file, and a rotated file has one sink; give each sink its own file";
             faults.unless(!file.shares_rotation(second), call, wanted);
         }
     }

@@ -88,7 +88,7 @@ pub struct Stream {
 ///
 /// A collector reads no lines:
 ///
-#[cfg_attr(feature = "otlp", doc = "```compile_fail,E0599")]
+#[cfg_attr(feature = "otlp", doc = "```compile_fail,E0277")]
 #[cfg_attr(not(feature = "otlp"), doc = "```ignore")]
 /// use tach_log::Line;
 /// use tach_pipeline::{Otlp, Sink};
@@ -111,6 +111,11 @@ pub struct OneFormat(pub(super) Target);
 ///     sink.format(Json::new())
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a sink of the kind `{Self}` has no format to set",
+    label = "the receiver reads one format alone",
+    note = "files, standard streams, writers and syslog daemons take formats"
+)]
 pub trait TakesFormat: sealed::Sealed {}
 
 impl TakesFormat for File {}

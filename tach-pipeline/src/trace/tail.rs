@@ -157,7 +157,7 @@ impl Tail {
         let call = || format!("Tail::max_bytes({})", self.max_bytes);
         faults.unless(self.max_bytes >= LEAST_BYTES, call, "65536 bytes (64 KiB) or more may wait");
         let call = || format!("Tail::max_wait({:?})", self.max_wait);
-        faults.unless(!self.max_wait.is_zero(), call, "no trace ends within no time");
+        faults.unless(!self.max_wait.is_zero(), call, "a wait is longer than zero");
     }
 
     /// Returns whether the span is reason to keep its trace.

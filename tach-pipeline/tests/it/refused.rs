@@ -112,7 +112,7 @@ fn a_file_that_is_rotated_has_one_sink() {
     let by_another_path = folder.path("../").join(path.parent().unwrap().file_name().unwrap());
     let again = by_another_path.join("app.log");
     let daily = |path: &Path| Sink::file(path).rotate(Rotation::new().daily());
-    let wanted = "these are one file; a file that is rotated has one sink";
+    let wanted = "these are one file, and a rotated file has one sink; give each sink its own file";
     let mut same = vec![again];
     #[cfg(unix)]
     {
@@ -175,7 +175,11 @@ fn a_flight_recorder_s_options_must_work() {
     let wanted_bytes = "it takes 65536 bytes (64 KiB) or more";
     let cases: [(FlightRecorder, &str, &str); 5] = [
         (recorder().max_bytes(65_535), "FlightRecorder::max_bytes(65535)", wanted_bytes),
-        (recorder().max_age(Duration::ZERO), "FlightRecorder::max_age(0ns)", "nothing is so young"),
+        (
+            recorder().max_age(Duration::ZERO),
+            "FlightRecorder::max_age(0ns)",
+            "an age is longer than zero",
+        ),
         (
             recorder().keep(0),
             "FlightRecorder::keep(0)",
@@ -255,7 +259,7 @@ fn options_of_spans_must_work_and_need_a_sink_of_spans() {
             "Tail::max_bytes(65535)",
             "65536 bytes (64 KiB) or more may wait",
         ),
-        (all().max_wait(Duration::ZERO), "Tail::max_wait(0ns)", "no trace ends within no time"),
+        (all().max_wait(Duration::ZERO), "Tail::max_wait(0ns)", "a wait is longer than zero"),
         (
             all().span_slower_than("", Duration::MAX),
             "Tail::span_slower_than(\"\", 18446744073709551615.999999999s)",
