@@ -18,6 +18,11 @@ impl Faults {
         self.0.push(fault);
     }
 
+    /// Moves the other faults to these.
+    pub(crate) fn append(&mut self, others: &mut Self) {
+        self.0.append(&mut others.0);
+    }
+
     /// Returns the value, or adds the fault.
     pub(crate) fn take<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         result.map_err(|fault| self.add(fault)).ok()

@@ -104,6 +104,8 @@ pub struct Sink<K = kind::Any> {
     buffer_bytes: usize,
     /// How often durations of spans are sent, if they are.
     period: Option<Duration>,
+    /// The faults of the receiver's options.
+    faults: Faults,
 }
 
 impl Sink {
@@ -199,10 +201,10 @@ impl Sink {
     #[cfg(feature = "syslog")]
     #[must_use]
     pub fn syslog(syslog: Syslog) -> Sink<kind::Stream> {
-        let header = Some(syslog.header());
+        let (header, faults) = (Some(syslog.header()), syslog.faults());
         let address = syslog.into_address();
         let sink = Self::writer(&address.to_string(), syslog::Socket::new(address));
-        Sink { header, ..sink }.format(Line::new().without_time().without_level())
+        Sink { header, faults, ..sink }.format(Line::new().without_time().without_level())
     }
 
     /// Sends records to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
@@ -346,6 +348,7 @@ impl<K> Sink<K> {
             max_wait: None,
             buffer_bytes: MOST_WAITING,
             period: None,
+            faults: Faults::default(),
             #[cfg(feature = "syslog")]
             header: None,
         }
@@ -366,6 +369,7 @@ impl<K> Sink<K> {
             header: self.header,
             buffer_bytes: self.buffer_bytes,
             period: self.period,
+            faults: self.faults,
         }
     }
 
@@ -523,12 +527,19 @@ impl Sink {
     }
 
     /// Adds a fault for each option that can't work.
-    fn check(&self, faults: &mut Faults) {
+    fn check(&mut self, faults: &mut Faults) {
+        faults.append(&mut self.faults);
         let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
         faults.unless(self.buffer_bytes >= BATCH, call, wanted);
-        if let Target::File { path, options } = &self.to.0 {
-            options.check(faults, path);
+        match &self.to.0 {
+            Target::File { path, options } => options.check(faults, path),
+            Target::Writer { name, .. } => {
+                let call = || "Sink::writer(\"\", ..)".to_owned();
+                faults.unless(!name.is_empty(), call, "messages call the writer by its name");
+            }
+            #[cfg(feature = "otlp")]
+            Target::Otlp(..) => {}
         }
     }
 }

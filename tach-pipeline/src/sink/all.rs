@@ -64,7 +64,7 @@ impl Opened {
         faults: &mut Faults,
     ) -> Self {
         let mut open = Vec::new();
-        for sink in sinks {
+        for mut sink in sinks {
             sink.check(faults);
             let (name, target) = (sink.to.0.name(), sink.to.0);
             let levels =

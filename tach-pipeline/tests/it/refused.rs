@@ -278,3 +278,43 @@ fn options_of_spans_must_work_and_need_a_sink_of_spans() {
         assert_refused(with_spans().sampling(sampling), call, wanted);
     }
 }
+
+#[test]
+fn a_writer_has_a_name() {
+    let sink = Sink::writer("", Vec::new());
+    assert_refused(
+        quiet().sink(sink),
+        "Sink::writer(\"\", ..)",
+        "messages call the writer by its name",
+    );
+}
+
+#[cfg(feature = "syslog")]
+#[test]
+fn a_syslog_daemon_has_an_address_and_names() {
+    use tach_pipeline::Syslog;
+
+    let address = "an address is host:port, such as localhost:514, or [::1]:514";
+    let name = "a name is not empty; without the call it is found out";
+    let udp = || Syslog::udp("localhost:514");
+    for (syslog, call, wanted) in [
+        (Syslog::udp("logs.example.com"), "Syslog::udp(\"logs.example.com\")", address),
+        (Syslog::tcp(":601"), "Syslog::tcp(\":601\")", address),
+        (Syslog::tcp("localhost:0"), "Syslog::tcp(\"localhost:0\")", address),
+        (Syslog::tcp("localhost:65536"), "Syslog::tcp(\"localhost:65536\")", address),
+        (udp().app_name(""), "Syslog::app_name(\"\")", name),
+        (udp().host_name(""), "Syslog::host_name(\"\")", name),
+        (
+            udp().rfc3164().host_name("a"),
+            "Syslog::host_name(\"a\")",
+            "RFC 3164 has no host here; call Syslog::rfc5424",
+        ),
+    ] {
+        // The faults are kept when the kind is not.
+        let sink: Sink = Sink::syslog(syslog).into();
+        assert_refused(quiet().sink(sink), call, wanted);
+    }
+    for syslog in [udp(), Syslog::tcp("[::1]:601").host_name("a").app_name("b")] {
+        assert_built(quiet().sink(Sink::syslog(syslog)));
+    }
+}
