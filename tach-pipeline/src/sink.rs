@@ -175,8 +175,9 @@ impl Sink {
     #[cfg(all(target_os = "linux", feature = "journald"))]
     #[must_use]
     pub fn journald() -> Sink<kind::OneFormat> {
-        let journal = journald::Journald::at(journald::SOCKET);
-        let sink = Sink::to(kind::OneFormat(Target::writer("journald", journal)));
+        let writer = Box::new(journald::Journald::at(journald::SOCKET));
+        let target = Target::Writer { name: "journald".to_owned(), writer };
+        let sink = Sink::to(kind::OneFormat(target));
         Sink { content: Content::Events(Box::new(Journal::new())), ..sink }
     }
 

@@ -24,10 +24,6 @@ pub(super) enum Target {
 }
 
 impl Target {
-    pub(super) fn writer(name: &str, writer: impl io::Write + Send + 'static) -> Self {
-        Self::Writer { name: name.to_owned(), writer: Box::new(writer) }
-    }
-
     /// Returns the name for messages.
     pub(super) fn name(&self) -> String {
         match self {
