@@ -59,6 +59,9 @@ const MOST_WAITING: usize = 1024 * 1024;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
 ///
+/// The parameter is the [kind] of the sink, which decides the methods that it has: only a file can be
+/// rotated, for instance. [`Builder::sink`](crate::Builder::sink) takes all kinds.
+///
 /// # Guarantees
 ///
 /// A writer receives whole events, many at a time: if it rotates files between two writes, it cuts
@@ -89,8 +92,6 @@ const MOST_WAITING: usize = 1024 * 1024;
 ///     .build()?;
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
-///
-/// The parameter is the [kind](kind), which decides which methods a sink has.
 pub struct Sink<K = kind::Any> {
     /// The file or the receiver.
     to: K,

@@ -3,6 +3,7 @@
 mod check;
 
 use core::fmt;
+use core::mem;
 use core::time::Duration;
 use std::sync::Arc;
 use std::thread;
@@ -64,6 +65,8 @@ pub struct Builder {
     /// The filter that a variable of the environment sets instead.
     filter_from_env: Option<String>,
     environment: Environment,
+    /// The faults of names, which are not kept.
+    faults: Faults,
     when_full: WhenFull,
     queue_bytes: usize,
     interval: Duration,
@@ -92,6 +95,7 @@ impl Builder {
             filter: "info".to_owned(),
             filter_from_env: None,
             environment: Environment::default(),
+            faults: Faults::default(),
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
             interval: FLUSH_INTERVAL,
@@ -164,6 +168,9 @@ impl Builder {
     /// let builder = Pipeline::builder().filter("warn,app=info").filter_from_env("RUST_LOG");
     /// ```
     pub fn filter_from_env(mut self, variable: &str) -> Self {
+        let is_name = !variable.is_empty() && !variable.contains(['=', '\0']);
+        let call = || format!("Builder::filter_from_env({variable:?})");
+        self.faults.unless(is_name, call, "a variable has a name, such as RUST_LOG");
         let Some(value) = adapter::variable(variable) else { return self };
         match value.into_string() {
             Ok(directives) => {
@@ -571,7 +578,7 @@ impl Builder {
         if self.sinks.is_empty() {
             self.sinks.push(Sink::stderr().into());
         }
-        let mut faults = Faults::default();
+        let mut faults = mem::take(&mut self.faults);
         self.check(&mut faults);
         self.check_environment(&mut faults);
         let of_program = faults.take(Levels::parse(&self.filter));

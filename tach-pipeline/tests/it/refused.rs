@@ -38,7 +38,7 @@ fn an_option_out_of_its_bounds_is_refused() {
     let queue = "a queue has 4096 (4 KiB) to 268435456 bytes (256 MiB)";
     let nap = "a nap is longer than zero and lasts a second at most";
     let hour = Duration::from_secs(3600);
-    let cases: [(Builder, &str, &str); 10] = [
+    let cases: [(Builder, &str, &str); 12] = [
         (quiet().queue_bytes(1), "Builder::queue_bytes(1)", queue),
         (quiet().queue_bytes(268_435_457), "Builder::queue_bytes(268435457)", queue),
         (quiet().flush_interval(hour), "Builder::flush_interval(3600s)", nap),
@@ -54,6 +54,16 @@ fn an_option_out_of_its_bounds_is_refused() {
             "a record has 256 bytes or more",
         ),
         (quiet().redact(["key", ""]), "Builder::redact([\"\"])", "a field has a key"),
+        (
+            quiet().filter_from_env("RUST_LOG=info"),
+            "Builder::filter_from_env(\"RUST_LOG=info\")",
+            "a variable has a name, such as RUST_LOG",
+        ),
+        (
+            quiet().filter_from_env(""),
+            "Builder::filter_from_env(\"\")",
+            "a variable has a name, such as RUST_LOG",
+        ),
         (
             quiet().backtrace("debug", 0),
             "Builder::backtrace(\"debug\", 0)",
