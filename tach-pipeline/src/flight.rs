@@ -233,10 +233,10 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets how many files of this program may be in the folder: one or more, by default 10. When one more was
-    /// written, the oldest is deleted, whichever process wrote it. So is a file that a process left
-    /// unfinished, after a minute. Only regular files of the process's user that have exactly such
-    /// a name, and no other one, are counted and deleted.
+    /// Sets how many files of this program may be in the folder: one or more, by default 10. When
+    /// one more was written, the oldest is deleted, whichever process wrote it. So is a file that a
+    /// process left unfinished, after a minute. Only regular files of the process's user that have
+    /// exactly such a name, and no other one, are counted and deleted.
     ///
     /// # Examples
     ///

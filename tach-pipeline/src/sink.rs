@@ -59,8 +59,8 @@ const MOST_WAITING: usize = 1024 * 1024;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
 ///
-/// The parameter is the [kind] of the sink, which decides the methods that it has: only a file can be
-/// rotated, for instance. [`Builder::sink`](crate::Builder::sink) takes all kinds.
+/// The parameter is the [kind] of the sink, which decides the methods that it has: only a file can
+/// be rotated, for instance. [`Builder::sink`](crate::Builder::sink) takes all kinds.
 ///
 /// # Guarantees
 ///

@@ -74,9 +74,9 @@ impl Durations {
         self
     }
 
-    /// Sets how many histograms there may be: two or more, by default 2,000. One of them is for all spans that
-    /// the others have no room for; it has the attribute `otel.metric.overflow`. A histogram takes
-    /// up to 2 KiB.
+    /// Sets how many histograms there may be: two or more, by default 2,000. One of them is for all
+    /// spans that the others have no room for; it has the attribute `otel.metric.overflow`. A
+    /// histogram takes up to 2 KiB.
     ///
     /// # Examples
     ///

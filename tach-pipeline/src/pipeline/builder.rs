@@ -256,9 +256,9 @@ impl Builder {
         self
     }
 
-    /// Keeps the last `records` records, one or more, that `directives` accept and the [filter](Self::filter)
-    /// refuses. The next record of the level `Error` has them written before it, so an error comes
-    /// with the debug records that led to it.
+    /// Keeps the last `records` records, one or more, that `directives` accept and the
+    /// [filter](Self::filter) refuses. The next record of the level `Error` has them written before
+    /// it, so an error comes with the debug records that led to it.
     ///
     /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
     /// A [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
@@ -294,8 +294,8 @@ impl Builder {
         self
     }
 
-    /// Logs at most `records`, one or more, of each callsite each second. A callsite is a file and a
-    /// line.
+    /// Logs at most `records`, one or more, of each callsite each second. A callsite is a file and
+    /// a line.
     ///
     /// The call refuses the others before it copies anything. How many it refused comes in a record
     /// of the target `tach_pipeline`, each second. Records without a static file name, as from
@@ -398,8 +398,8 @@ impl Builder {
         self
     }
 
-    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a variable
-    /// of the environment can't be used, instead of printing a message on stderr.
+    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a
+    /// variable of the environment can't be used, instead of printing a message on stderr.
     ///
     /// The threads that write the log call it, so it should return soon. It may log, and a flush in
     /// it fails at once. If it panics, the panic is caught.

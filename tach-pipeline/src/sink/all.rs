@@ -96,8 +96,8 @@ impl Opened {
     }
 }
 
-/// Adds a fault for each file that two sinks have and one of them rotates: the other one would write
-/// to the old file, which may be compressed or deleted meanwhile.
+/// Adds a fault for each file that two sinks have and one of them rotates: the other one would
+/// write to the old file, which may be compressed or deleted meanwhile.
 fn refuse_shared_rotations(sinks: &[OpenSink], faults: &mut Faults) {
     for (at, one) in sinks.iter().enumerate() {
         for other in &sinks[at + 1..] {

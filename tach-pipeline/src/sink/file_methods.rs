@@ -47,7 +47,8 @@ impl Sink<kind::File> {
         self
     }
 
-    /// Sets when a write waits until its records are on the disk, by default never. A write has all records that wait, up to 64 KiB.
+    /// Sets when a write waits until its records are on the disk, by default never. A write has all
+    /// records that wait, up to 64 KiB.
     ///
     /// If the disk reports a failure, the records of that write are written again once the disk
     /// works, so they may stand in the file twice.

@@ -1,8 +1,8 @@
 //! Kinds of sinks: the parameter of [`Sink`](crate::Sink).
 //!
 //! A method exists where it can work: [`Sink::rotate`](crate::Sink::rotate) for a file alone, and
-//! [`Sink::format`](crate::Sink::format) where the receiver reads any format. Programs seldom name a
-//! kind: [`Builder::sink`](crate::Builder::sink) takes all of them.
+//! [`Sink::format`](crate::Sink::format) where the receiver reads any format. Programs seldom name
+//! a kind: [`Builder::sink`](crate::Builder::sink) takes all of them.
 //!
 //! # Examples
 //!

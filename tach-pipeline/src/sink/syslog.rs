@@ -170,8 +170,9 @@ impl Syslog {
         self
     }
 
-    /// Sets the name of the host in RFC 5424, by default the machine's on Unix. Messages of RFC 3164
-    /// have no host, and with them this method fails [`Builder::build`](crate::Builder::build).
+    /// Sets the name of the host in RFC 5424, by default the machine's on Unix. Messages of RFC
+    /// 3164 have no host, and with them this method fails
+    /// [`Builder::build`](crate::Builder::build).
     ///
     /// # Examples
     ///

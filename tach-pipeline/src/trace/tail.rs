@@ -118,8 +118,8 @@ impl Tail {
         self
     }
 
-    /// Sets how many bytes of spans may wait: 64 KiB or more, by default 32 MiB. Beyond, the oldest traces are
-    /// decided about. A quarter as much beside is for the ids of kept traces, see
+    /// Sets how many bytes of spans may wait: 64 KiB or more, by default 32 MiB. Beyond, the oldest
+    /// traces are decided about. A quarter as much beside is for the ids of kept traces, see
     /// [`max_wait`](Self::max_wait).
     ///
     /// # Examples
