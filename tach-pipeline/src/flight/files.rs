@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Instant;
 
+use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder};
 
 use super::FlightFormat;
@@ -62,6 +63,27 @@ impl Files {
         Self { folder, format, most, pause, pauses, next }
     }
 
+    /// Makes the folder if it is missing, and a file in it, which is removed at once.
+    ///
+    /// # Errors
+    ///
+    /// If that fails: no dump can be written there later.
+    pub(super) fn probe(&self) -> io::Result<()> {
+        let folder = open(&self.folder)?;
+        let mut name = self.name(UnixTime::now(), 0);
+        name.push(PARTIAL);
+        let own = Entry::of(&folder.create_new(&name, &Access::at_most(FILE_MODE))?)?;
+        folder.remove_own(&name, &own)
+    }
+
+    /// Returns the name of a file that is written at `time`.
+    fn name(&self, time: UnixTime, number: u64) -> OsString {
+        // Windows takes no colons.
+        let time = format!("{time:.6}").replace(':', "-");
+        let (prefix, extension) = (prefix(), self.format.extension());
+        OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()))
+    }
+
     /// Returns whether a file may be written for this cause, and begins the pause if so.
     pub(crate) fn begin(&self, cause: Cause) -> bool {
         let pause = &mut self.pauses.lock()[cause as usize];
@@ -87,10 +109,7 @@ impl Files {
         let folder = open(&self.folder)?;
         // ORDERING: Relaxed: each number is given once, and publishes nothing.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Windows takes no colons.
-        let time = format!("{:.6}", snapshot.time()).replace(':', "-");
-        let (prefix, extension) = (prefix(), self.format.extension());
-        let name = OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()));
+        let name = self.name(snapshot.time(), number);
         let mut partial = name.clone();
         partial.push(PARTIAL);
         let file = folder.create_new(&partial, &Access::at_most(FILE_MODE))?;
@@ -138,7 +157,7 @@ impl Files {
 /// # Errors
 ///
 /// If that fails, or the process must not delete files there.
-pub(super) fn open(path: &Path) -> io::Result<Folder> {
+fn open(path: &Path) -> io::Result<Folder> {
     let folder = Folder::make(path)?;
     folder.refuse_if_shared()?;
     Ok(folder)

@@ -19,6 +19,7 @@ use super::target::Writer;
 use super::worker::{Plan, Worker};
 use crate::channel::Progress;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::filter::Levels;
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
@@ -48,26 +49,33 @@ impl Opened {
         wanted
     }
 
-    /// Opens the sinks. `max_wait` is for those that set none, and a record has at most `most`
-    /// bytes.
-    ///
-    /// # Errors
-    ///
-    /// If a sink's filter can't be parsed, or its file can't be opened.
-    pub(crate) fn new(sinks: Vec<Sink>, max_wait: Duration, most: usize) -> Result<Self, Error> {
-        let open = |sink: Sink| {
-            let (levels, name) = (sink.filter?, sink.target.name());
-            let writer = sink.target.open()?;
-            Ok(OpenSink {
+    /// Opens the sinks, and adds the fault of each that can't be opened. `max_wait` is for sinks
+    /// that set none, and a record has at most `most` bytes.
+    pub(crate) fn new(
+        sinks: Vec<Sink>,
+        max_wait: Duration,
+        most: usize,
+        faults: &mut Faults,
+    ) -> Self {
+        let mut open = Vec::new();
+        for mut sink in sinks {
+            sink.check(faults);
+            let (name, target) = (sink.to.0.name(), sink.to.0);
+            let levels =
+                faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
+            let writer = faults.take(target.open());
+            let Some((levels, writer)) = levels.zip(writer) else { continue };
+            open.push(OpenSink {
                 levels,
                 counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
                 writer,
                 formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
                 buffer_bytes: sink.buffer_bytes,
-            })
-        };
-        sinks.into_iter().map(open).collect::<Result<_, _>>().map(Self)
+            });
+        }
+        refuse_shared_rotations(&open, faults);
+        Self(open)
     }
 
     /// Returns the most verbose level of all sinks.
@@ -78,6 +86,22 @@ impl Opened {
     pub(crate) fn counts(&self) -> Counts {
         let sinks = self.0.iter().map(|sink| Arc::clone(&sink.counts)).collect();
         Counts { sinks, ..Counts::default() }
+    }
+}
+
+/// Adds a fault for each file that two sinks have and one of them rotates: the other one would
+/// write to the old file, which may be compressed or deleted meanwhile.
+fn refuse_shared_rotations(sinks: &[OpenSink], faults: &mut Faults) {
+    for (at, one) in sinks.iter().enumerate() {
+        for other in &sinks[at + 1..] {
+            let (Writer::File(file), Writer::File(second)) = (&one.writer, &other.writer) else {
+                continue;
+            };
+            let call = || format!("Sink::rotate for {} and {}", one.counts.name, other.counts.name);
+            let wanted =
+                "these are one file, and a rotated file has one sink; give each sink its own file";
+            faults.unless(!file.shares_rotation(second), call, wanted);
+        }
     }
 }
 

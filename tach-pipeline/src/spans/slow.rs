@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::span::Span;
+use crate::faults::Faults;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Slow {
@@ -18,6 +19,14 @@ impl Slow {
 
     pub(crate) fn named(&mut self, name: &str, limit: Duration) {
         self.by_name.push((name.to_owned(), limit));
+    }
+
+    /// Adds a fault for each limit that no span can have. `options` is the type that has them.
+    pub(crate) fn check(&self, faults: &mut Faults, options: &str) {
+        for (name, limit) in &self.by_name {
+            let call = || format!("{options}::span_slower_than({name:?}, {limit:?})");
+            faults.unless(!name.is_empty(), call, "a span has a name");
+        }
     }
 
     /// Returns whether no span has a limit.

@@ -5,10 +5,12 @@ use core::time::Duration;
 use super::slow::Slow;
 use super::span::Span;
 use super::status::{Code, Status};
+use crate::faults::Faults;
 use crate::frame::{self, Fields, SpanPart};
 use crate::trace::ratio::Ratio;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
+const LEAST_BYTES: usize = 64 * 1024;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Which traces are kept when they have ended, for [`Builder::tail`](crate::Builder::tail).
@@ -61,7 +63,8 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Keeps traces with errors and this part of the others, from 0 to 1.
+    /// Keeps traces with errors and this part of the others, from 0 to 1. Another ratio fails
+    /// [`Builder::build`](crate::Builder::build).
     ///
     /// The part is one of all traces, and chosen as by
     /// [`Sampling::ratio`](crate::Sampling::ratio): it has no effect if that ratio is lower.
@@ -116,8 +119,8 @@ impl Tail {
         self
     }
 
-    /// Sets how many bytes of spans may wait, by default 32 MiB. Beyond, the oldest traces are
-    /// decided about. A quarter as much beside is for the ids of kept traces, see
+    /// Sets how many bytes of spans may wait: 64 KiB or more, by default 32 MiB. Beyond, the oldest
+    /// traces are decided about. A quarter as much beside is for the ids of kept traces, see
     /// [`max_wait`](Self::max_wait).
     ///
     /// # Examples
@@ -130,7 +133,8 @@ impl Tail {
         self
     }
 
-    /// Sets how long a span may wait for the root of its trace to end, by default 30 seconds.
+    /// Sets how long a span may wait for the root of its trace to end: by default 30 seconds, and
+    /// not zero.
     /// Spans that come within that time after their trace was kept are kept too. That holds for as
     /// many traces as [`max_bytes`](Self::max_bytes) has room for, by default about 37,000:
     /// later spans of an older trace are decided about anew.
@@ -145,6 +149,16 @@ impl Tail {
     pub fn max_wait(mut self, time: Duration) -> Self {
         self.max_wait = time;
         self
+    }
+
+    /// Adds a fault for each option that can't work.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        self.others.check(faults, |ratio| format!("Tail::ratio({ratio:?})"));
+        self.slow.check(faults, "Tail");
+        let call = || format!("Tail::max_bytes({})", self.max_bytes);
+        faults.unless(self.max_bytes >= LEAST_BYTES, call, "65536 bytes (64 KiB) or more may wait");
+        let call = || format!("Tail::max_wait({:?})", self.max_wait);
+        faults.unless(!self.max_wait.is_zero(), call, "a wait is longer than zero");
     }
 
     /// Returns whether the span is reason to keep its trace.

@@ -6,17 +6,21 @@ use log::LevelFilter;
 
 use crate::back_end::spans::Spans;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::frame::Wanted;
 use crate::incident::Reporter;
 use crate::shared::Shared;
+use crate::sink::Sink;
 use crate::sink::all::Sinks;
 
 #[derive(Debug, Default)]
 pub(super) struct SpanOptions;
 
 impl SpanOptions {
-    pub(super) fn check(&self) -> Result<(), Error> {
-        Ok(())
+    pub(super) fn check(&self, _: &[Sink], _: &mut Faults) {}
+
+    pub(super) fn environment_fault(&self) -> Option<Error> {
+        None
     }
 
     pub(super) fn files(&self) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use crate::spans::tail::Tail;
 use crate::trace::sampling::{Callers, Sampling};
 
 impl Builder {
-    /// Sets which spans of tracing are recorded and sent, by default all.
+    /// Sets which spans of tracing are recorded and sent, by default all. A sink must take spans.
     ///
     /// # Examples
     ///
@@ -15,11 +15,11 @@ impl Builder {
     /// let builder = Pipeline::builder().sampling(Sampling::from_env());
     /// ```
     pub fn sampling(mut self, sampling: Sampling) -> Self {
-        self.spans.sent.sampling = sampling;
+        self.spans.sent.sampling = Some(sampling);
         self
     }
 
-    /// Sets which traces are kept when they have ended, by default all.
+    /// Sets which traces are kept when they have ended, by default all. A sink must take spans.
     ///
     /// # Examples
     ///
@@ -61,7 +61,7 @@ impl Builder {
     }
 
     /// Sends the spans that are still open when the process ends, with the attribute
-    /// `tach.unfinished`, which is `true`. By default they are not sent.
+    /// `tach.unfinished`, which is `true`. By default they are not sent. A sink must take spans.
     ///
     /// The process ends, as far as the pipeline knows, when the [`Guard`] is dropped, at an
     /// [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is flushed.

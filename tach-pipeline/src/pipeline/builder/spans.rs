@@ -15,11 +15,13 @@ use crate::back_end::spans::Spans;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::flight::{Files, Flight, FlightRecorder, Recorder};
 use crate::frame::Wanted;
 use crate::incident::Reporter;
 use crate::pipeline::spans::dump_on_panic;
 use crate::shared::Shared;
+use crate::sink::Sink;
 use crate::sink::all::Sinks;
 use crate::trace::sampling::Sampling;
 
@@ -33,11 +35,24 @@ pub(super) struct SpanOptions {
 }
 
 impl SpanOptions {
-    /// # Errors
-    ///
-    /// If an option comes from a variable that can't be used.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        self.sent.check()
+    /// Adds a fault for each option that can't work, beside these sinks.
+    pub(super) fn check(&self, sinks: &[Sink], faults: &mut Faults) {
+        if let Some(durations) = &self.durations {
+            durations.check(faults);
+        }
+        if let Some(recorder) = &self.flight {
+            recorder.check(faults);
+        }
+        #[cfg(feature = "opentelemetry")]
+        let activates_all = self.activates_all;
+        #[cfg(not(feature = "opentelemetry"))]
+        let activates_all = false;
+        self.sent.check(sinks, activates_all, faults);
+    }
+
+    /// Returns the fault of the environment, if it has one.
+    pub(super) fn environment_fault(&self) -> Option<Error> {
+        self.sent.environment_fault()
     }
 
     /// Returns the files of the flight recorder, if there may be any.

@@ -2,7 +2,9 @@
 
 use crate::back_end::spans::Sent;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::shared::spans::Spans;
+use crate::sink::Sink;
 use crate::sink::all::Sinks;
 use crate::trace::sampling::Sampling;
 
@@ -10,8 +12,13 @@ use crate::trace::sampling::Sampling;
 pub(crate) struct SentOptions;
 
 impl SentOptions {
-    pub(super) fn check(&self) -> Result<(), Error> {
-        Ok(())
+    pub(super) fn check(&self, _: &[Sink], activates_all: bool, faults: &mut Faults) {
+        let wanted = "no sink takes spans; add one that does, Sink::otlp_spans";
+        faults.unless(!activates_all, || "Builder::activate_all_spans".to_owned(), wanted);
+    }
+
+    pub(super) fn environment_fault(&self) -> Option<Error> {
+        None
     }
 
     pub(super) fn sampling(&mut self) -> Sampling {
