@@ -1,35 +1,37 @@
 //! The thread that reads the queues, merges the records by time, and passes them to the sinks.
 
 mod backtrace;
-mod buffers;
 mod inbox;
 mod inboxes;
 mod order;
 mod repeats;
 pub(crate) mod selection;
-mod traces;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
+#[cfg(not(feature = "tracing"))]
+#[path = "back_end/no_spans.rs"]
+pub(crate) mod spans;
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
 
-use tach_core::{Instant, UnixTime};
+use tach_core::UnixTime;
 
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
-pub(crate) use self::traces::Recorder;
-use self::traces::Traces;
-use crate::frame::{self, Frame};
+use self::spans::Spans;
+use crate::channel::Progress;
+use crate::channel::flush::is_end_between;
+use crate::channel::wake::Sleep;
+use crate::frame::Frame;
 use crate::limits::Limits;
-use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
-use crate::shared::flush::is_end_between;
-use crate::shared::wake::Sleep;
 use crate::sink::all::Sinks;
-use crate::trace::tail::Tail;
+use crate::stats::Dropped;
 
 /// With so many bytes in one round more are on their way, and the next begins at once.
 const BUSY: usize = 64 * 1024;
@@ -44,13 +46,11 @@ pub(crate) struct BackEnd {
     inboxes: Inboxes,
     merge: Merge,
     selection: Selection,
-    traces: Traces,
+    spans: Spans,
     sinks: Sinks,
     interval: Duration,
     /// When refused records were reported last.
     refusals_reported: UnixTime,
-    /// When the durations of spans were passed to the sinks last.
-    exported: Instant,
     flushed: u64,
     reopened: u64,
 }
@@ -59,24 +59,20 @@ impl BackEnd {
     pub(crate) fn new(
         shared: Arc<Shared>,
         selection: Selection,
-        tail: Option<Tail>,
-        flight: Option<Recorder>,
+        spans: Spans,
         sinks: Sinks,
         interval: Duration,
     ) -> Self {
-        let (redacted, most_events) = (selection.redacted(), sinks.most_events());
-        let traces = Traces::new(Arc::clone(&shared), tail, flight, redacted, most_events);
         let refusals_reported = shared.now();
         Self {
             shared,
             inboxes: Inboxes::new(),
             merge: Merge::default(),
-            traces,
+            spans,
             selection,
             sinks,
             interval,
             refusals_reported,
-            exported: Instant::now(),
             flushed: 0,
             reopened: 0,
         }
@@ -84,63 +80,63 @@ impl BackEnd {
 
     /// Runs until the last handle is dropped.
     pub(crate) fn run(mut self) {
-        let mut sleep = Sleep::new(&self.shared.waker, self.interval);
+        let channel = Arc::clone(&self.shared.channel);
+        let Progress { flush, waker, .. } = &*channel.progress;
+        let mut sleep = Sleep::new(waker, self.interval);
         let at_the_end = loop {
             // Both are read before the queues, so records logged before are seen.
-            let is_ending = self.shared.is_ending();
-            let requested = self.shared.flush.requested();
-            let flush = (requested != self.flushed).then_some(requested);
+            let is_ending = channel.is_ending();
+            let requested = flush.requested();
+            let request = (requested != self.flushed).then_some(requested);
             let process_ends = is_end_between(self.flushed, requested);
             self.flushed = requested;
             // The user's code runs guarded. If this file panics, logging goes on.
             let round = panic::catch_unwind(AssertUnwindSafe(|| {
-                self.round(flush, is_ending, process_ends)
+                self.round(request, is_ending, process_ends)
             }));
             if is_ending {
                 let failure = round.is_err().then(|| PANICKED.to_owned());
                 break failure.or(self.sinks.finish());
             }
             let found = round.unwrap_or_else(|_| {
-                self.shared.flush.failed(requested, PANICKED);
+                flush.failed(requested, PANICKED);
                 0
             });
             if found < BUSY {
-                let Self { shared, inboxes, selection, traces, flushed, .. } = &mut self;
+                let Self { shared, inboxes, selection, spans, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
-                    || traces.are_waiting()
+                    || spans.are_waiting()
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
-                sleep.sleep(&shared.waker, found > 0 || may_report, || {
-                    let wake_up = inboxes.fall_asleep(&shared.queues)?;
-                    (shared.flush.requested() == *flushed).then_some(wake_up)
+                sleep.sleep(waker, found > 0 || may_report, || {
+                    let wake_up = inboxes.fall_asleep(&channel.queues)?;
+                    (flush.requested() == *flushed).then_some(wake_up)
                 });
             }
         };
-        if let Some(flight) = &self.shared.flight {
-            flight.requests.end();
-        }
-        self.shared.flush.end(at_the_end.as_deref());
+        self.spans.end();
+        flush.end(at_the_end.as_deref());
     }
 
     /// Writes the records in the queues, and returns how many bytes were found. For a flush and at
     /// the end, none is left for the next round.
     fn round(&mut self, flush: Option<u64>, is_ending: bool, process_ends: bool) -> usize {
-        let reopenings = self.shared.reopenings();
+        let reopenings = self.shared.channel.reopenings();
         let is_asked = flush.is_some() || is_ending;
-        let is_dumping = self.shared.flight.as_ref().is_some_and(|it| it.requests.begin_round());
+        let is_dumping = self.spans.begin_dump();
         let mut found = self.pass_on(is_asked || is_dumping);
         if is_asked || is_dumping {
             // The records that the first pass left.
             found += self.pass_on(true);
         }
-        let Self { shared, selection, traces, sinks, .. } = self;
+        let Self { shared, selection, spans, sinks, .. } = self;
         if is_asked {
-            traces.finish(process_ends, |span| sinks.span(span));
+            spans.finish(process_ends, sinks);
         }
         let now = shared.now();
-        traces.end_flight(now);
+        spans.end_dump(now);
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
         self.report_refusals(now, is_asked);
-        self.export_durations(now, is_asked);
+        self.spans.export_durations(now, is_asked, &mut self.sinks);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         match flush {
@@ -154,51 +150,36 @@ impl BackEnd {
     /// to be taken. Reports dropped records, and returns how many bytes were taken.
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
-        let found = self.inboxes.fill(&self.shared.queues, is_asked);
-        self.traces.begin_round();
-        let Self { shared, inboxes, merge, selection, traces, sinks, .. } = self;
+        let found = self.inboxes.fill(&self.shared.channel.queues, is_asked);
+        self.spans.begin_round();
+        let Self { shared, inboxes, merge, selection, spans, sinks, .. } = self;
         merge.records(inboxes.awake(), start, |record, time, queue| {
-            if frame::is_of_span(record) {
-                return traces.part(record, time, queue);
+            if spans.part(record, time, queue) {
+                return;
             }
-            traces.recorded(record, time);
+            spans.recorded(record, time);
             selection.record(record, time, &shared.filters, |record, time, selected| {
                 match selected {
                     // A span has each of its events.
-                    Selected::Written | Selected::Repeated => traces.event(record, time),
-                    Selected::Released => traces.released(record, time),
+                    Selected::Written | Selected::Repeated => spans.event(record, time),
+                    Selected::Released => spans.released(record, time),
                 }
                 if selected != Selected::Repeated {
                     sinks.record(record, time);
                 }
             });
         });
-        traces.end_round(start, |span| sinks.span(span));
+        spans.end_round(start, sinks);
         for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
                 sinks.queue_dropped(&dropped, shared.now());
-                traces.suspect_lost_ends();
+                spans.suspect_lost_ends();
             }
         }
-        if inboxes.settle(&shared.queues) {
-            traces.trim();
+        if inboxes.settle(&shared.channel.queues) {
+            spans.trim();
         }
         found
-    }
-
-    /// Passes the durations of spans to the sinks that take them, each period.
-    fn export_durations(&mut self, now: UnixTime, is_asked: bool) {
-        let period = self.sinks.period();
-        let Some((durations, period)) = self.shared.durations.as_ref().zip(period) else { return };
-        let at = Instant::now();
-        let is_due = at.saturating_duration_since(self.exported) >= period;
-        if (!is_asked && !is_due) || durations.lock().is_empty() {
-            return;
-        }
-        self.exported = at;
-        if self.sinks.durations(durations, now) {
-            durations.lock().end_period(now);
-        }
     }
 
     /// Reports the records over the rate limit, each second.

@@ -1,27 +1,42 @@
 //! How long spans take, by name: histograms that the back end adds to and any thread reads.
 
 mod bucket;
+#[cfg(feature = "otlp")]
+mod export;
 pub(crate) mod histogram;
 pub(crate) mod key;
 pub(crate) mod options;
+#[cfg(feature = "otlp")]
+mod periods;
+#[cfg(not(feature = "otlp"))]
+#[path = "durations/no_periods.rs"]
+mod periods;
 pub(crate) mod snapshot;
+#[cfg(feature = "otlp")]
+mod temporality;
 
 use core::time::Duration;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use tach_core::UnixTime;
 
+#[cfg(feature = "otlp")]
+pub(crate) use self::export::Point;
 use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
+use self::periods::Periods;
 use self::snapshot::SpanDurations;
+#[cfg(feature = "otlp")]
+pub(crate) use self::temporality::Temporality;
+use crate::sync::Lock;
 
 /// The durations of a pipeline's spans.
 pub(crate) struct Collected {
     attributes: Vec<String>,
     /// Held for a few instructions by the back end, and never while a user's code runs.
-    table: Mutex<Table>,
+    table: Lock<Table>,
 }
 
 /// All series.
@@ -31,8 +46,8 @@ pub(crate) struct Table {
     /// The place of the series of all others, once there are too many.
     overflow: Option<usize>,
     most: usize,
-    start: UnixTime,
-    period_start: UnixTime,
+    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "no sink asks for times"))]
+    periods: Periods,
 }
 
 /// The durations of the spans with one name and the same attributes.
@@ -44,26 +59,10 @@ struct Series {
     before: Histogram,
 }
 
-/// Which time the points of an export are about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Temporality {
-    /// From the start on.
-    Cumulative,
-    /// Since the export before.
-    Delta,
-}
-
-/// A series as it is exported.
-pub(crate) struct Point<'a> {
-    /// `None` for all series beyond the bound.
-    pub(crate) key: Option<&'a Key>,
-    pub(crate) histogram: &'a Histogram,
-}
-
 impl Collected {
     pub(crate) fn new(options: Durations, start: UnixTime) -> Self {
         let Durations { attributes, max_series } = options;
-        let table = Mutex::new(Table::new(max_series, start));
+        let table = Lock::new(Table::new(max_series, start));
         Self { attributes, table }
     }
 
@@ -78,7 +77,7 @@ impl Collected {
 
     /// Returns the table. In a forked process nobody may be left to release it.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Returns all series since the start.
@@ -101,8 +100,7 @@ impl Table {
             series: Vec::new(),
             overflow: None,
             most,
-            start,
-            period_start: start,
+            periods: Periods::new(start),
         }
     }
 
@@ -130,44 +128,6 @@ impl Table {
         let (recent, before) = (Histogram::new(), Histogram::new());
         self.series.push(Series { key: new, recent, before });
         at
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.series.is_empty()
-    }
-
-    /// Returns when the time began that the points are about.
-    pub(crate) fn start(&self, temporality: Temporality) -> UnixTime {
-        match temporality {
-            Temporality::Cumulative => self.start,
-            Temporality::Delta => self.period_start,
-        }
-    }
-
-    /// Passes the series that have durations.
-    pub(crate) fn points(&self, temporality: Temporality, mut each: impl FnMut(Point<'_>)) {
-        for series in &self.series {
-            let total;
-            let histogram = match temporality {
-                Temporality::Cumulative if series.before.count > 0 => {
-                    total = series.total();
-                    &total
-                }
-                _ => &series.recent,
-            };
-            if histogram.count > 0 {
-                each(Point { key: series.key.as_ref(), histogram });
-            }
-        }
-    }
-
-    /// Ends a period: adds the recent durations to those before, and clears them.
-    pub(crate) fn end_period(&mut self, now: UnixTime) {
-        for Series { recent, before, .. } in &mut self.series {
-            before.add(recent);
-            recent.clear();
-        }
-        self.period_start = now;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::error;
 use core::fmt;
+use core::slice;
 use core::time::Duration;
 use std::io;
 use std::path::Path;
@@ -35,8 +36,13 @@ enum Kind {
     Filter {
         directives: String,
         fault: String,
+        place: String,
     },
     Variable(String),
+    /// A call that sets an option, and what would be right.
+    Setting(String, String),
+    /// Two faults or more.
+    Faults(Vec<Error>),
     #[cfg(feature = "otlp")]
     Option {
         name: String,
@@ -64,6 +70,19 @@ impl Error {
         Self { kind: Kind::Folder(path.display().to_string(), error) }
     }
 
+    /// The call sets an option to a value that can't be used. `wanted` says which ones can.
+    pub(crate) fn setting(call: String, wanted: &str) -> Self {
+        Self { kind: Kind::Setting(call, wanted.to_owned()) }
+    }
+
+    /// Returns an error that names all of these faults, or `None` if there are none.
+    pub(crate) fn all(mut faults: Vec<Self>) -> Option<Self> {
+        match faults.len() {
+            0 | 1 => faults.pop(),
+            _ => Some(Self { kind: Kind::Faults(faults) }),
+        }
+    }
+
     pub(crate) fn no_folder() -> Self {
         Self { kind: Kind::NoFolder }
     }
@@ -79,7 +98,15 @@ impl Error {
 
     pub(crate) fn filter(directives: &str, fault: &str) -> Self {
         let (directives, fault) = (directives.to_owned(), fault.to_owned());
-        Self { kind: Kind::Filter { directives, fault } }
+        Self { kind: Kind::Filter { directives, fault, place: String::new() } }
+    }
+
+    /// Adds where a filter stands, such as the name of a sink.
+    pub(crate) fn of(mut self, owner: &str) -> Self {
+        if let Kind::Filter { place, .. } = &mut self.kind {
+            *place = format!(" of {owner}");
+        }
+        self
     }
 
     pub(crate) fn variable(name: &str) -> Self {
@@ -129,6 +156,36 @@ impl Error {
         Self { kind: Kind::Record(error) }
     }
 
+    /// Returns whether the error or one of its faults is of such a kind.
+    fn has(&self, is: impl Fn(&Kind) -> bool) -> bool {
+        self.faults().iter().any(|fault| is(&fault.kind))
+    }
+
+    /// Returns the faults of a configuration: [`Builder::build`](crate::Builder::build) finds all
+    /// of them at once. The predicates are about each of them.
+    ///
+    /// An error of another kind, or with one fault alone, returns itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let builder = Pipeline::builder().filter("app=loud").queue_bytes(1).sink(Sink::file("/"));
+    /// let error = builder.build().unwrap_err();
+    /// assert_eq!(error.faults().len(), 3);
+    /// assert!(error.is_filter() && error.is_option() && error.is_open());
+    /// // Each has a line of its own in the message.
+    /// assert_eq!(error.to_string().lines().count(), 1 + 3);
+    /// ```
+    #[must_use]
+    pub fn faults(&self) -> &[Self] {
+        match &self.kind {
+            Kind::Faults(faults) => faults,
+            _ => slice::from_ref(self),
+        }
+    }
+
     /// Returns whether a guard has nothing to add: everything is written, or another message said
     /// that nothing will be.
     pub(crate) const fn is_reported(&self) -> bool {
@@ -147,7 +204,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.kind, Kind::Open(..) | Kind::Folder(..) | Kind::NoFolder)
+        self.has(|kind| matches!(kind, Kind::Open(..) | Kind::Folder(..) | Kind::NoFolder))
     }
 
     /// Returns whether a filter could not be parsed.
@@ -161,24 +218,28 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_filter(&self) -> bool {
-        matches!(self.kind, Kind::Filter { .. } | Kind::Variable(_))
+        self.has(|kind| matches!(kind, Kind::Filter { .. } | Kind::Variable(_)))
     }
 
-    /// Returns whether an option of [`Otlp`](crate::Otlp), or its variable of the environment,
-    /// can't be used.
+    /// Returns whether an option, or its variable of the environment, can't be used.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    /// use tach_pipeline::Pipeline;
     ///
-    /// let sink = Sink::otlp(Otlp::new().endpoint("collector:4318"));
-    /// assert!(Pipeline::builder().sink(sink).build().unwrap_err().is_option());
+    /// let error = Pipeline::builder().max_record_bytes(0).build().unwrap_err();
+    /// assert!(error.is_option());
+    /// assert!(error.to_string().contains("max_record_bytes(0)"));
     /// ```
-    #[cfg(feature = "otlp")]
     #[must_use]
     pub fn is_option(&self) -> bool {
-        matches!(self.kind, Kind::Option { .. })
+        self.has(|kind| match kind {
+            Kind::Setting(..) => true,
+            #[cfg(feature = "otlp")]
+            Kind::Option { .. } => true,
+            _ => false,
+        })
     }
 
     /// Returns whether `log` had a logger before, or tracing a global subscriber.
@@ -272,9 +333,15 @@ impl fmt::Display for Error {
                 "can't append to the log file {path}: {error}; it must be a writable file, or a new one \
                  in a folder that is writable or can be made"
             ),
-            Kind::Folder(path, error) => {
+            // The error names the remedy itself.
+            Kind::Folder(path, error) if error.get_ref().is_some() => {
                 write!(f, "can't write the flight recorder's files to the folder {path}: {error}")
             }
+            Kind::Folder(path, error) => write!(
+                f,
+                "can't write the flight recorder's files to the folder {path}: {error}; it must be \
+                 a folder where this process can make files, or a new one in such a folder"
+            ),
             Kind::NoFolder => f.write_str(
                 "the flight recorder writes files after a panic or a slow span, and has no folder \
                  for them; name one by FlightRecorder::folder",
@@ -282,13 +349,18 @@ impl fmt::Display for Error {
             Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
             #[cfg(all(unix, feature = "signal"))]
             Kind::Signals(error) => write!(f, "can't handle SIGINT and SIGTERM: {error}"),
-            Kind::Filter { directives, fault } => write!(
+            Kind::Filter { directives, fault, place } => write!(
                 f,
-                "can't parse the filter {directives:?}: {fault}; a filter is a list such as \
+                "can't parse the filter {directives:?}{place}: {fault}; a filter is a list such as \
                  \"info,app::db=debug\", with the levels off, error, warn, info, debug and trace"
             ),
             Kind::Variable(name) => {
                 write!(f, "can't parse the filter in the variable {name}: it must be Unicode")
+            }
+            Kind::Setting(call, wanted) => write!(f, "can't use {call}: {wanted}"),
+            Kind::Faults(faults) => {
+                write!(f, "the pipeline's configuration has {} faults:", faults.len())?;
+                faults.iter().try_for_each(|fault| write!(f, "\n- {fault}"))
             }
             #[cfg(feature = "otlp")]
             Kind::Option { name, value, fault } if value.is_empty() => {

@@ -56,6 +56,20 @@ impl Levels {
         Ok(Self { most: filter.filter(), filter, is_by_target })
     }
 
+    /// Returns the directives of an environment's variable that can be used, if there are any, and
+    /// the faults of the others.
+    pub(crate) fn usable(variable: &str, directives: &str) -> (Option<String>, Vec<Error>) {
+        let (mut usable, mut faults) = (Vec::new(), Vec::new());
+        let directives = split(directives).into_iter().map(str::trim);
+        for directive in directives.filter(|directive| !directive.is_empty()) {
+            match Self::parse(directive) {
+                Ok(_) => usable.push(directive),
+                Err(fault) => faults.push(fault.of(&format!("the variable {variable}"))),
+            }
+        }
+        ((!usable.is_empty()).then(|| usable.join(",")), faults)
+    }
+
     /// Returns `level` for all targets.
     pub(crate) fn all(level: LevelFilter) -> Self {
         let filter = Builder::new().filter_level(level).build();
@@ -84,6 +98,30 @@ impl Levels {
         let metadata = Metadata::builder().level(level.of_log()).target(target).build();
         self.filter.enabled(&metadata)
     }
+}
+
+/// Splits directives at the commas, except within brackets, where a comma separates the fields of a
+/// span. The last item is a pattern for messages, with the slash that begins it, if there is one.
+fn split(directives: &str) -> Vec<&str> {
+    let (mut items, mut start, mut depth) = (Vec::new(), 0, 0_u32);
+    for (at, character) in directives.char_indices() {
+        match character {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                items.push(&directives[start..at]);
+                start = at + 1;
+            }
+            '/' if depth == 0 => {
+                items.push(&directives[start..at]);
+                start = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    items.push(&directives[start..]);
+    items
 }
 
 /// The filter of a pipeline.
@@ -261,6 +299,31 @@ mod tests {
             let error = error.to_string();
             assert!(error.contains(&format!("{directives:?}")), "{error}");
             assert!(error.contains(fault), "{error}");
+        }
+    }
+    #[test]
+    fn a_variable_s_directives_are_used_except_those_that_can_t_be() {
+        let cases: [(&str, Option<&str>, &[&str]); 11] = [
+            ("warn, app::db=debug", Some("warn,app::db=debug"), &[]),
+            ("info,app=loud", Some("info"), &["\"app=loud\""]),
+            ("a=b=c,app=debug,", Some("app=debug"), &["\"a=b=c\""]),
+            ("[request]=trace,warn", Some("warn"), &["\"[request]=trace\""]),
+            ("app[a{b=1,c,d}]=trace,warn", Some("warn"), &["\"app[a{b=1,c,d}]=trace\""]),
+            ("a[x=1,warn", None, &["\"a[x=1,warn\""]),
+            ("]=info,warn", Some("warn"), &["\"]=info\""]),
+            ("info/secret,app=debug", Some("info"), &["\"/secret,app=debug\""]),
+            ("app[{path=\"/\"}]=debug,info", Some("info"), &["slash"]),
+            ("app=loud,b=1", None, &["\"app=loud\"", "\"b=1\""]),
+            (" , ", None, &[]),
+        ];
+        for (directives, usable, expected) in cases {
+            let (used, faults) = Levels::usable("RUST_LOG", directives);
+            assert_eq!(used.as_deref(), usable, "{directives}");
+            assert!(used.is_none_or(|used| Levels::parse(&used).is_ok()), "{directives}");
+            assert_eq!(faults.len(), expected.len(), "{faults:?}");
+            for (fault, expected) in faults.iter().map(ToString::to_string).zip(expected) {
+                assert!(fault.contains(expected) && fault.contains("RUST_LOG"), "{fault}");
+            }
         }
     }
 }

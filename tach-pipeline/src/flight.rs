@@ -4,6 +4,7 @@ mod files;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod otlp;
 mod perfetto;
+mod recorder;
 mod requests;
 mod ring;
 mod snapshot;
@@ -13,18 +14,21 @@ use core::fmt;
 use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(crate) use self::files::{Cause, Files};
-pub(crate) use self::requests::Requests;
-pub(crate) use self::ring::Ring;
+pub(crate) use self::recorder::Recorder;
+use self::requests::Requests;
+use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
-pub(crate) use self::writing::{Begun, Writing};
+use self::writing::Writing;
 use crate::error::Error;
+use crate::faults::Faults;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::sink::Otlp;
+use crate::spans::slow::Slow;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 use crate::trace::limits::SpanLimits;
-use crate::trace::slow::Slow;
 
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;
@@ -88,7 +92,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 pub struct FlightRecorder {
     max_bytes: usize,
     max_age: Duration,
-    pub(crate) slow: Slow,
+    slow: Slow,
     pub(crate) on_panic: Option<Duration>,
     folder: Option<PathBuf>,
     format: FlightFormat,
@@ -128,12 +132,12 @@ impl FlightRecorder {
     /// let recorder = tach_pipeline::FlightRecorder::new().max_bytes(64 * 1024 * 1024);
     /// ```
     pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes.max(LEAST_BYTES);
+        self.max_bytes = bytes;
         self
     }
 
     /// Sets how long ago an event may have happened, or a span may have ended: by default 30
-    /// seconds.
+    /// seconds, and not zero.
     ///
     /// # Examples
     ///
@@ -148,7 +152,8 @@ impl FlightRecorder {
     }
 
     /// Writes a file after a panic in any thread, also after one that is caught: installs a hook
-    /// that calls the old hook, and then waits at most `timeout` for the back end before it writes.
+    /// that calls the old hook, and then waits at most `timeout`, which is not zero, for the back
+    /// end before it writes.
     /// A panic of the pipeline's own threads, such as one in a sink, writes none. Nor does a panic
     /// in a forked process.
     ///
@@ -199,8 +204,9 @@ impl FlightRecorder {
     }
 
     /// Sets the folder for the files that are written after a panic and when a span was slow. It
-    /// must be set for these. If it is missing, [`Builder::build`](crate::Builder::build) makes it,
-    /// and resolves the links of its path.
+    /// must be set for these, and for nothing else. [`Builder::build`](crate::Builder::build)
+    /// resolves the links of its path, makes the folder if it is missing, and fails if no file can
+    /// be written there.
     ///
     /// The name of a file is `flight-`, the program's name, the time, the number of the process,
     /// and the number of the file. A process that runs as root, or has privileges that its caller
@@ -230,10 +236,10 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets how many files of this program may be in the folder, by default 10. When one more was
-    /// written, the oldest is deleted, whichever process wrote it. So is a file that a process left
-    /// unfinished, after a minute. Only regular files of the process's user that have exactly such
-    /// a name, and no other one, are counted and deleted.
+    /// Sets how many files of this program may be in the folder: one or more, by default 10. When
+    /// one more was written, the oldest is deleted, whichever process wrote it. So is a file that a
+    /// process left unfinished, after a minute. Only regular files of the process's user that have
+    /// exactly such a name, and no other one, are counted and deleted.
     ///
     /// # Examples
     ///
@@ -241,7 +247,7 @@ impl FlightRecorder {
     /// let recorder = tach_pipeline::FlightRecorder::new().keep(3);
     /// ```
     pub fn keep(mut self, files: usize) -> Self {
-        self.files = files.max(1);
+        self.files = files;
         self
     }
 
@@ -261,6 +267,31 @@ impl FlightRecorder {
         self
     }
 
+    /// Returns whether there is a reason to write files.
+    fn writes_files(&self) -> bool {
+        self.on_panic.is_some() || !self.slow.is_empty()
+    }
+
+    /// Adds a fault for each option that can't work.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        let call = || format!("FlightRecorder::max_bytes({})", self.max_bytes);
+        faults.unless(self.max_bytes >= LEAST_BYTES, call, "it takes 65536 bytes (64 KiB) or more");
+        let call = || format!("FlightRecorder::max_age({:?})", self.max_age);
+        faults.unless(!self.max_age.is_zero(), call, "an age is longer than zero");
+        let call = || format!("FlightRecorder::keep({})", self.files);
+        faults.unless(self.files > 0, call, "the file that is written is kept, so it is 1 or more");
+        let call = || "FlightRecorder::on_panic(0ns)".to_owned();
+        let has_time = self.on_panic.is_none_or(|timeout| !timeout.is_zero());
+        faults.unless(has_time, call, "the back end needs some time, such as five seconds");
+        if let Some(folder) = &self.folder {
+            let call = || format!("FlightRecorder::folder(\"{}\")", folder.display());
+            let wanted = "no file is written there; say when by on_panic, slower_than or \
+                          span_slower_than";
+            faults.unless(self.writes_files(), call, wanted);
+        }
+        self.slow.check(faults, "FlightRecorder");
+    }
+
     pub(crate) fn ring(&self) -> Ring {
         Ring::new(self.max_bytes, self.max_age)
     }
@@ -272,19 +303,33 @@ impl FlightRecorder {
     /// If their folder is not named or can't be used.
     pub(crate) fn files(&self) -> Result<Option<Files>, Error> {
         let Some(folder) = &self.folder else {
-            let writes_files = self.on_panic.is_some() || !self.slow.is_empty();
-            return if writes_files { Err(Error::no_folder()) } else { Ok(None) };
+            return if self.writes_files() { Err(Error::no_folder()) } else { Ok(None) };
         };
         let cannot = |error| Error::folder(folder, error);
         let resolved = tach_files::resolve(folder).map_err(cannot)?;
-        files::open(&resolved).map_err(cannot)?;
-        Ok(Some(Files::new(resolved, self.format.clone(), self.files, self.pause)))
+        let files = Files::new(resolved, self.format.clone(), self.files, self.pause);
+        files.probe().map_err(cannot)?;
+        Ok(Some(files))
     }
 }
 
 impl Default for FlightRecorder {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The callers' side of the recorder.
+pub(crate) struct Flight {
+    pub(crate) requests: Requests,
+    /// `None` if dumps are written on demand alone.
+    pub(crate) files: Option<Files>,
+    pub(crate) writing: Arc<Writing>,
+}
+
+impl Flight {
+    pub(crate) fn new(files: Option<Files>) -> Self {
+        Self { requests: Requests::default(), files, writing: Arc::default() }
     }
 }
 

@@ -29,24 +29,29 @@
 mod buffer;
 mod read;
 mod scratch;
+#[cfg(feature = "tracing")]
+mod spans;
 pub(crate) mod texts;
+mod this_thread;
 mod time;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::read::replace;
-pub(crate) use self::read::span::{Linked, Origin, SpanPart, Start, What, is_of_span, is_part};
-pub(crate) use self::read::{
-    Fields, Frame, is_error, is_reference, length, may_set_status, references, set_time, split,
-    time,
+#[cfg(feature = "tracing")]
+pub(crate) use self::read::span::{
+    Linked, Origin, SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, set_time,
 };
+pub(crate) use self::read::{Frame, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
+#[cfg(feature = "tracing")]
+pub(crate) use self::spans::RecordKind;
 pub(crate) use self::time::Time;
-#[cfg(any(feature = "log", feature = "slog", feature = "tracing"))]
-pub(crate) use self::write::site::Place;
-pub(crate) use self::write::site::Wanted;
+pub(crate) use self::write::site::{Place, Wanted};
 pub(crate) use self::write::{Writer, reference};
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+pub(crate) use self::{read::Fields, spans::TRACE_STATE};
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
@@ -67,15 +72,11 @@ const SPANS: u32 = 8;
 const SITE: u32 = 16;
 /// The span whose ids follow is none of the pipeline.
 const FOREIGN: u32 = 32;
-/// The span is not sampled. Only its duration is asked for.
-const UNSAMPLED: u32 = 64;
 
 /// The lowest bit of a text's number or length in a word: the upper half.
 const TEXT_SHIFT: u32 = u32::BITS;
 /// The lowest bit of the level in the head's last word.
 const LEVEL_SHIFT: u32 = 8;
-/// The lowest bit of the kind in the head's last word.
-const RECORD_SHIFT: u32 = 16;
 /// Marks a number in place of a length. No bytes follow.
 const NUMBER: u32 = 1 << 31;
 /// Marks a module in place of its length: it is the name of the event.
@@ -88,24 +89,6 @@ const TAG_BITS: u32 = 4;
 
 /// The longest record, so that every length in it has room in its field.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
-
-/// The key of a span's `tracestate`.
-pub(crate) const TRACE_STATE: &str = "otel.trace_state";
-
-/// What a record is, for sinks that take spans.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum RecordKind {
-    Event,
-    Start,
-    Values,
-    Link,
-    Parent,
-    Discard,
-    /// An event that only its span has.
-    Added,
-    End,
-}
 
 /// The kind of a field's value, or of another part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

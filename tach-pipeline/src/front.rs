@@ -2,7 +2,6 @@
 
 #[cfg(feature = "tracing")]
 pub(crate) mod lines;
-#[cfg(feature = "log")]
 mod log;
 #[cfg(feature = "opentelemetry")]
 mod otel;

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::unlocked;
+use crate::error::Error;
+use crate::host::unlocked;
 
 /// How long a sink's messages on stderr are apart.
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
@@ -97,6 +98,14 @@ pub enum Incident<'a> {
         /// The reason.
         error: &'a io::Error,
     },
+    /// A variable of the environment, or a part of its value, can't be used and is ignored.
+    /// [`Builder::build`](crate::Builder::build) reports it, unless
+    /// [`Builder::strict_environment`](crate::Builder::strict_environment) makes it an error.
+    #[non_exhaustive]
+    Environment {
+        /// The name of the variable, the part, and the reason.
+        error: &'a Error,
+    },
 }
 
 impl fmt::Display for Incident<'_> {
@@ -125,6 +134,7 @@ impl fmt::Display for Incident<'_> {
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())
             }
+            Self::Environment { error } => write!(f, "ignored in the environment: {error}"),
             Self::NotRecorded { error } => {
                 write!(
                     f,
@@ -159,6 +169,7 @@ impl Reporter {
     }
 
     /// Returns whether the owner's function takes the reports, instead of stderr.
+    #[cfg(feature = "tracing")]
     pub(crate) fn calls_owner(&self) -> bool {
         self.on_incident.is_some()
     }

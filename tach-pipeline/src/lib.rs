@@ -42,7 +42,7 @@
 //!
 //! | front end | feature | |
 //! |---|---|---|
-//! | `log` | `log` (default) | [`Pipeline::set_logger`], or the [`Pipeline`] as a `log::Log` |
+//! | `log` | `log` (default) | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` without it too |
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
 //! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
 //! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
@@ -100,6 +100,14 @@
 //! [`Builder::filter_from_env`] takes them from `RUST_LOG`. [`Sink::filter`] narrows them for one
 //! sink. [`Pipeline::set_filter`] changes them at run time.
 //!
+//! # Mistakes
+//!
+//! A method that can't work for a [kind] of sinks does not exist there. Other options that can't
+//! work fail [`Builder::build`], which names all of them at once: what is wrong, where, and what
+//! would be right. The environment is not the program's: a variable that can't be used is reported
+//! as [`Incident::Environment`], on stderr by default, and the rest of its value is used.
+//! [`Builder::strict_environment`] makes it an error.
+//!
 //! A filter applies to tracing's events and spans. As a layer, the [`Pipeline`] refuses them for
 //! all layers of the subscriber, as tracing-subscriber's `EnvFilter` does and at the same cost;
 //! [`Pipeline::layer`][layer] refuses them for itself alone.
@@ -142,7 +150,8 @@
 //! network: protobuf over HTTP, without the SDK and without a runtime. The back end encodes, and
 //! the sink's thread compresses and sends. It is configured by OpenTelemetry's variables of the
 //! environment or by methods. A record carries the ids in its fields `trace_id` and `span_id`.
-//! Records of the sink's own client are dropped.
+//! Records of the sink's own client are dropped. If `OTEL_SDK_DISABLED` is `true`, nothing is sent
+//! to a collector, and other sinks are written as before.
 //!
 //! | to the collector | feature | |
 //! |---|---|---|
@@ -195,7 +204,7 @@
 //! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
-//!   [`Sink::follow_path`].
+//!   [`Sink::keep_open`].
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
 //!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
 //!   the timeout. Then stderr has the number of records that each sink lacks, as does
@@ -271,26 +280,38 @@
 //! as long as the process lives. A library that logs must not be unloaded.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(all(feature = "log", feature = "slog", feature = "tracing", feature = "otlp")),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "each front end has parts that no other one calls, spans have two"
-    )
-)]
 
 mod back_end;
+mod buffers;
+mod channel;
+#[cfg(feature = "tracing")]
 mod durations;
+#[cfg(all(feature = "otlp", not(feature = "tracing")))]
+#[path = "durations/temporality.rs"]
+mod durations;
+mod environment;
+#[cfg_attr(
+    not(feature = "tracing"),
+    expect(dead_code, reason = "the flight recorder has some of them")
+)]
 mod error;
+mod faults;
 mod filter;
+#[cfg(feature = "tracing")]
 mod flight;
 mod frame;
 mod front;
+mod host;
+mod ids;
 mod incident;
 mod level;
 mod limits;
 mod pipeline;
+#[cfg(any(feature = "otlp", feature = "tracing"))]
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(dead_code, reason = "a viewer takes less than a collector")
+)]
 mod protobuf;
 mod queue;
 mod report;
@@ -298,10 +319,15 @@ mod report;
 mod secret;
 mod shared;
 mod sink;
+#[cfg(feature = "tracing")]
+mod spans;
 mod stats;
-mod thread;
+mod sync;
+#[cfg(feature = "tracing")]
 mod trace;
-mod unlocked;
+#[cfg(not(feature = "tracing"))]
+#[path = "trace/none.rs"]
+mod trace;
 
 #[cfg(feature = "tracing")]
 pub use crate::durations::options::Durations;
@@ -325,12 +351,12 @@ pub use crate::queue::WhenFull;
 pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
-pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy};
+pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+pub use crate::spans::tail::Tail;
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 pub use crate::trace::sampling::Sampling;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-pub use crate::trace::tail::Tail;
 #[cfg(feature = "tracing")]
 pub use crate::trace::w3c::TraceContext;
 

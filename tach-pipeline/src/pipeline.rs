@@ -8,40 +8,28 @@ pub(crate) mod global;
 pub(crate) mod guard;
 #[cfg(all(unix, feature = "signal"))]
 mod signal;
+#[cfg(feature = "tracing")]
+pub(crate) mod spans;
+#[cfg(feature = "opentelemetry")]
+pub(crate) mod weak;
 
 use core::fmt;
 use core::time::Duration;
-#[cfg(feature = "tracing")]
-use std::io;
 use std::panic;
 use std::sync::Arc;
 
 use log::LevelFilter;
-#[cfg(feature = "tracing")]
-use tracing_core::span::Id;
 
-#[cfg(feature = "tracing")]
-use crate::durations::Collected;
-#[cfg(feature = "tracing")]
-use crate::durations::snapshot::SpanDurations;
+use crate::channel::thread;
 use crate::error::Error;
 use crate::filter::Levels;
-use crate::flight::Cause;
-#[cfg(feature = "tracing")]
-use crate::flight::FlightFormat;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
-use crate::pipeline::builder::Builder;
-use crate::shared::Shared;
-use crate::shared::handle::Handle;
-#[cfg(feature = "opentelemetry")]
-use crate::shared::handle::WeakHandle;
+use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
-use crate::thread;
 #[cfg(feature = "tracing")]
-use crate::trace::key::{Key, Keys};
-use crate::unlocked::to_stderr;
+use crate::trace::key::Keys;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,8 +59,8 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// to wake the back end if nothing was logged for a few milliseconds, or if the thread's queue is
 /// half full.
 ///
-/// The back end sleeps [`Builder::flush_interval`] between rounds. When no record comes it sleeps
-/// until the next one, or a second.
+/// The back end sleeps [`Builder::flush_interval`](crate::Builder::flush_interval) between rounds.
+/// When no record comes it sleeps until the next one, or a second.
 ///
 /// # Examples
 ///
@@ -86,18 +74,6 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Returns a builder with the defaults.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     fn new(shared: Arc<Shared>) -> Self {
         Self::with_handle(Handle::new(shared))
     }
@@ -110,34 +86,9 @@ impl Pipeline {
         }
     }
 
-    /// Gives a handle that becomes the layer of a subscriber keys of its own.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn begin_layer(&mut self) {
-        self.keys = Keys::of_layer(self.id());
-    }
-
-    /// Returns the key of a span of the layer's subscriber.
-    #[cfg(feature = "tracing")]
-    #[inline]
-    pub(crate) fn key(&self, id: &Id) -> Key {
-        self.keys.key(id.into_u64())
-    }
-
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         self.handle.shared()
-    }
-
-    /// Returns the number of this pipeline, which stays if a forked process builds another one.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn id(&self) -> u64 {
-        self.handle.id()
-    }
-
-    /// Returns a handle that does not keep the pipeline.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn downgrade(&self) -> WeakPipeline {
-        WeakPipeline(self.handle.downgrade())
     }
 
     /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
@@ -182,7 +133,7 @@ impl Pipeline {
         self.shared().filters.most()
     }
 
-    /// Replaces the filter: see [`Builder::filter`].
+    /// Replaces the filter: see [`Builder::filter`](crate::Builder::filter).
     ///
     /// Tracing's cache of enabled callsites is rebuilt. If the pipeline is the logger of `log`,
     /// [`log::max_level`] is set. If it is only a layer of tracing, that level is raised but not
@@ -250,40 +201,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shared().counts.stats()
-    }
-
-    /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
-    /// pipeline was built: nothing unless [`Builder::durations`] or `Sink::otlp_durations` has them
-    /// collected, and nothing in a forked process.
-    ///
-    /// Spans that ended a moment ago are missing until the back end has read their records. After a
-    /// [`flush`](Self::flush) all are there.
-    ///
-    /// # Cost
-    ///
-    /// Copies the histograms, up to 2 KiB each. The back end waits meanwhile, callers do not.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Durations, Pipeline};
-    ///
-    /// let pipeline = Pipeline::builder().durations(Durations::new()).build()?;
-    /// for spans in pipeline.durations() {
-    ///     println!("{} took {:?} at the median", spans.name(), spans.quantile(0.5));
-    /// }
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    ///
-    /// [chosen attributes]: crate::Durations::attribute
-    #[cfg(feature = "tracing")]
-    #[must_use]
-    pub fn durations(&self) -> Vec<SpanDurations> {
-        let shared = self.shared();
-        // In a forked process nobody may be left to release the lock.
-        let durations = shared.durations.as_ref().filter(|_| !shared.is_forked());
-        durations.map_or_else(Vec::new, Collected::snapshot)
+        self.shared().channel.progress.counts.stats()
     }
 
     /// Opens all files again, after another program has moved them away.
@@ -302,7 +220,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn reopen(&self) {
-        self.shared().reopen();
+        self.shared().channel.reopen();
     }
 
     /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
@@ -323,49 +241,13 @@ impl Pipeline {
         flush_on_panic(self.shared(), timeout);
     }
 
-    /// Writes the content of the flight recorder: everything that was recorded before.
-    ///
-    /// This thread formats and writes, while the back end proceeds.
-    ///
-    /// # Errors
-    ///
-    /// If the back end does not answer within `timeout`, if the writer fails, in a forked process,
-    /// and if the pipeline has no [flight recorder](Builder::flight_recorder). In a sink, returns a
-    /// timeout at once.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
-    ///
-    /// let pipeline = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
-    /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
-    /// // For a file: `std::fs::File::create("work.pftrace")?`.
-    /// let mut trace = Vec::new();
-    /// pipeline.write_flight(&mut trace, &FlightFormat::perfetto(), Duration::from_secs(5))?;
-    /// # assert!(trace.len() > 100);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "tracing")]
-    pub fn write_flight(
-        &self,
-        mut to: impl io::Write,
-        format: &FlightFormat,
-        timeout: Duration,
-    ) -> Result<(), Error> {
-        let snapshot = self.shared().snapshot(timeout)?;
-        format.write(&snapshot, &mut to).map_err(Error::record)
-    }
-
     /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
     /// end the process as the signal does.
     ///
     /// For a program that handles these signals itself, this is not needed: it ends by an exit,
-    /// which [flushes](Builder::flush_at_exit). A child that was forked without `exec` ignores the
-    /// signals, since `fork` does not copy the thread that waits for them. The handlers also take a
-    /// signal that was ignored before, such as SIGINT of a shell's background job.
+    /// which [flushes](crate::Builder::flush_at_exit). A child that was forked without `exec`
+    /// ignores the signals, since `fork` does not copy the thread that waits for them. The handlers
+    /// also take a signal that was ignored before, such as SIGINT of a shell's background job.
     ///
     /// # Errors
     ///
@@ -397,27 +279,15 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let mut record = Writer::begin(scratch, time, level, target);
             write(&mut record);
             record.end();
         });
         if level.of_log() == log::Level::Error {
             // The process may be about to end.
-            shared.waker.wake();
+            shared.channel.wake();
         }
-    }
-}
-
-/// A handle that does not keep the pipeline.
-#[cfg(feature = "opentelemetry")]
-pub(crate) struct WeakPipeline(WeakHandle);
-
-#[cfg(feature = "opentelemetry")]
-impl WeakPipeline {
-    /// Returns `None` after the last handle was dropped.
-    pub(crate) fn upgrade(&self) -> Option<Pipeline> {
-        Some(Pipeline::with_handle(self.0.upgrade()?))
     }
 }
 
@@ -432,38 +302,6 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
     }));
 }
 
-/// Installs a panic hook that writes a file of the flight recorder.
-pub(crate) fn dump_on_panic(shared: &Arc<Shared>, timeout: Duration) {
-    let before = panic::take_hook();
-    let shared = Arc::downgrade(shared);
-    panic::set_hook(Box::new(move |info| {
-        before(info);
-        if let Some(shared) = shared.upgrade() {
-            dump(&shared, timeout);
-        }
-    }));
-}
-
-/// Calls none of the user's code, since a panic in a panic hook ends the process.
-fn dump(shared: &Shared, timeout: Duration) {
-    let Some(flight) = &shared.flight else { return };
-    if shared.waker.is_back_end() || !shared.is_in_its_process() {
-        return;
-    }
-    let Some(files) = flight.files.as_ref().filter(|files| files.begin(Cause::Panic)) else {
-        return;
-    };
-    let written =
-        shared.snapshot(timeout).and_then(|snapshot| files.write(&snapshot).map_err(Error::record));
-    match written {
-        Ok(path) => to_stderr(format_args!("the last spans and events are in {}", path.display())),
-        Err(error) => {
-            files.failed(Cause::Panic);
-            to_stderr(format_args!("{error}"));
-        }
-    }
-}
-
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pipeline").field("max_level", &self.max_level()).finish_non_exhaustive()
@@ -476,49 +314,27 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::channel::Channel;
+    use crate::channel::wake::Sleep;
     use crate::filter::Filters;
     use crate::frame::Wanted;
     use crate::queue::WhenFull;
-    use crate::shared::wake::Sleep;
     use crate::stats::Counts;
 
-    /// This thread is in place of the back end.
     /// Returns a pipeline without a back end.
-    fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
+    pub(crate) fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
         let counts = Counts::default();
-        let shared = Shared::new(filters, None, wanted, 4096, when_full, None, counts);
+        let channel = Channel::new(4096, when_full, counts);
+        let shared = Shared::new(filters, None, wanted, channel, None);
         Pipeline::new(Arc::new(shared))
-    }
-
-    /// While the ids are in the table, the span is open for the back end.
-    #[cfg(feature = "tracing")]
-    #[test]
-    fn a_lost_end_is_looked_for_after_its_ids_are_removed() {
-        use tracing_subscriber::layer::SubscriberExt as _;
-        let mut wanted = Wanted::default();
-        wanted.spans = true;
-        let pipeline = alone(wanted, WhenFull::DropNewest);
-        let contexts = pipeline.shared().contexts.as_ref().unwrap();
-        let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-        tracing::subscriber::with_default(subscriber, || {
-            drop(tracing::info_span!("found room"));
-            assert!(!contexts.take_lost_end());
-            let span = tracing::info_span!("found none");
-            (0..1_000).for_each(|_| drop(tracing::info_span!("fills the queue")));
-            assert!(contexts.take_lost_end());
-            assert!(!contexts.take_lost_end());
-            drop(span);
-            assert!(contexts.take_lost_end());
-            assert!(contexts.spans().is_empty());
-        });
     }
 
     #[test]
     fn an_error_ends_a_nap() {
         const LONG: Duration = Duration::from_secs(60);
         let pipeline = alone(Wanted::default(), WhenFull::Block);
-        let _sleep = Sleep::new(&pipeline.shared().waker, LONG);
+        let _sleep = Sleep::new(&pipeline.shared().channel.progress.waker, LONG);
         let target = MaybeStatic::Static("app");
         pipeline.log_with(Level::of(log::Level::Error), target, |_| {});
         let start = Instant::now();

@@ -9,12 +9,12 @@ mod pool;
 mod ring;
 
 use core::mem;
+use core::ptr;
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
-pub(crate) use self::drops::Dropped;
 use self::drops::Drops;
 use self::flag::Flag;
 pub(crate) use self::flag::barrier;
@@ -23,6 +23,8 @@ use self::long::{LONG, Long};
 use self::pool::{Ends, Pool, Rings};
 use self::ring::{Consumer, Producer};
 use crate::frame::{self, Buffer};
+use crate::stats::Dropped;
+use crate::sync::Lock;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
 
@@ -66,11 +68,23 @@ pub(crate) struct Queue {
     flag: Flag,
     /// The lock lets the thread of a full queue make room. The back end holds it only while it
     /// moves the records out.
-    reader: Mutex<Reader>,
+    reader: Lock<Reader>,
     links: Links,
     long: Long,
     drops: Drops,
     pool: Arc<Pool>,
+}
+
+/// Tells queues apart, and so the threads that log. A thread may have the number of one that has
+/// ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueId(usize);
+
+impl QueueId {
+    #[cfg(test)]
+    pub(crate) const fn of(number: usize) -> Self {
+        Self(number)
+    }
 }
 
 struct Reader {
@@ -85,7 +99,7 @@ impl Sender {
         let Ends { producer, consumer } = pool.small.take();
         let queue = Queue {
             flag: Flag::asleep(),
-            reader: Mutex::new(Reader { consumer: Some(consumer), is_awake: false }),
+            reader: Lock::new(Reader { consumer: Some(consumer), is_awake: false }),
             links: Links::default(),
             long: Long::default(),
             drops: Drops::default(),
@@ -180,7 +194,7 @@ impl Sender {
             WhenFull::DropOldest => {
                 if length <= self.queue.pool.bytes() {
                     let queue = Arc::clone(&self.queue);
-                    let mut oldest = queue.lock();
+                    let mut oldest = queue.reader.lock();
                     while !(self.push(record.written()) || self.push_beyond(record, false)) {
                         if !queue.drop_one(&mut oldest) {
                             return false;
@@ -205,11 +219,6 @@ impl Sender {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Reader> {
-        // No code panics while it is held.
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns how many bytes the queue may hold.
     pub(crate) fn capacity(&self) -> usize {
         self.pool.bytes()
@@ -219,7 +228,7 @@ impl Queue {
     /// follow: false if the thread has ended.
     pub(crate) fn take(&self, bytes: &mut Vec<u8>, long: &mut VecDeque<Buffer>) -> bool {
         let before = bytes.len();
-        let mut reader = self.lock();
+        let mut reader = self.reader.lock();
         let may_follow = self.take_rings(&mut reader, bytes);
         if self.long.bytes() > 0 {
             // A record that was just added may have no reference yet.
@@ -247,15 +256,19 @@ impl Queue {
         }
     }
 
+    pub(crate) fn id(&self) -> QueueId {
+        QueueId(ptr::from_ref(self).addr())
+    }
+
     /// Returns whether there are neither records nor a number of dropped ones.
     pub(crate) fn is_empty(&self) -> bool {
-        let is_read = self.lock().consumer.as_ref().is_none_or(|ring| ring.waiting() == 0);
+        let is_read = self.reader.lock().consumer.as_ref().is_none_or(|ring| ring.waiting() == 0);
         is_read && self.links.count() == 0 && self.drops.is_empty()
     }
 
     /// Returns whether the thread has ended, and everything was taken.
     pub(crate) fn is_over(&self) -> bool {
-        self.lock().consumer.is_none()
+        self.reader.lock().consumer.is_none()
     }
 
     /// Returns the records that were dropped since the last call.
@@ -276,7 +289,7 @@ impl Queue {
 
     /// Sets whether the back end reads the queue in each round, and returns whether that is new.
     pub(crate) fn set_awake(&self, is_awake: bool) -> bool {
-        mem::replace(&mut self.lock().is_awake, is_awake) != is_awake
+        mem::replace(&mut self.reader.lock().is_awake, is_awake) != is_awake
     }
 
     /// Drops the oldest record, or returns a ring that was read. Returns false if the queue is

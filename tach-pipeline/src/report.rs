@@ -8,7 +8,7 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
-use crate::queue::Dropped;
+use crate::stats::Dropped;
 
 /// Returns a record that reports how many records were dropped.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {

@@ -1,18 +1,26 @@
 //! Where events go.
 
 pub(crate) mod all;
+mod any_format;
 mod batch;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod content;
+#[cfg(not(all(feature = "otlp", feature = "tracing")))]
+#[path = "sink/events.rs"]
+mod content;
 mod cut;
 mod file;
+mod file_methods;
 mod formatter;
 mod gathering;
 mod journal;
 #[cfg(all(target_os = "linux", feature = "journald"))]
 mod journald;
+pub mod kind;
 #[cfg(feature = "otlp")]
+#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "parts are for spans alone"))]
 mod otlp;
 mod output;
-pub(crate) mod program;
 mod refused;
 mod rotation;
 mod severity;
@@ -20,7 +28,6 @@ mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;
 mod target;
-mod terminal;
 mod worker;
 
 use core::fmt;
@@ -31,9 +38,9 @@ use std::path::PathBuf;
 use log::LevelFilter;
 use tach_log::{Format, Line};
 
+use self::content::Content;
 use self::file::Options;
 pub use self::file::SyncPolicy;
-use self::formatter::Content;
 pub use self::journal::Journal;
 #[cfg(feature = "otlp")]
 pub use self::otlp::Otlp;
@@ -46,15 +53,18 @@ pub use self::rotation::Rotation;
 pub use self::syslog::{Facility, Syslog};
 use self::target::Target;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::filter::Levels;
-use crate::unlocked::Unlocked;
+use crate::host::terminal;
+use crate::host::unlocked::Unlocked;
 
-/// How many bytes are gathered for one write.
-const BATCH: usize = 64 * 1024;
 /// How many bytes may wait by default for a sink that fails, or does not keep up with others.
 const MOST_WAITING: usize = 1024 * 1024;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
+///
+/// The parameter is the [kind] of the sink, which decides the methods that it has: only a file can
+/// be rotated, for instance. [`Builder::sink`](crate::Builder::sink) takes all kinds.
 ///
 /// # Guarantees
 ///
@@ -86,8 +96,9 @@ const MOST_WAITING: usize = 1024 * 1024;
 ///     .build()?;
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
-pub struct Sink {
-    target: Target,
+pub struct Sink<K = kind::Any> {
+    /// The file or the receiver.
+    to: K,
     content: Content,
     filter: Result<Levels, Error>,
     is_colored: bool,
@@ -96,8 +107,8 @@ pub struct Sink {
     #[cfg(feature = "syslog")]
     header: Option<syslog::Header>,
     buffer_bytes: usize,
-    /// How often durations of spans are sent, if they are.
-    period: Option<Duration>,
+    /// The faults of the receiver's options.
+    faults: Faults,
 }
 
 impl Sink {
@@ -114,8 +125,8 @@ impl Sink {
     /// let sink = tach_pipeline::Sink::stdout();
     /// ```
     #[must_use]
-    pub fn stdout() -> Self {
-        Self::stream("stdout", io::stdout())
+    pub fn stdout() -> Sink<kind::Stream> {
+        Sink::stream("stdout", io::stdout())
     }
 
     /// Writes to the standard error stream: see [`stdout`](Self::stdout).
@@ -126,15 +137,15 @@ impl Sink {
     /// let sink = tach_pipeline::Sink::stderr();
     /// ```
     #[must_use]
-    pub fn stderr() -> Self {
-        Self::stream("stderr", io::stderr())
+    pub fn stderr() -> Sink<kind::Stream> {
+        Sink::stream("stderr", io::stderr())
     }
 
     /// Appends to a file. If it is missing, it is created with the mode 0640, and its folders with
     /// 0750, less the umask.
     ///
     /// If the file is moved away or deleted, a new one is created, with the mode and the owner of
-    /// the old one: see [`follow_path`](Self::follow_path).
+    /// the old one: see [`keep_open`](Sink::keep_open).
     /// [`Pipeline::reopen`](crate::Pipeline::reopen) does so at once. A device or a FIFO stays
     /// open. A FIFO need not have a reader, but this process must be allowed to read it too.
     ///
@@ -147,8 +158,8 @@ impl Sink {
     /// let sink = tach_pipeline::Sink::file("app.log");
     /// ```
     #[must_use]
-    pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self::to(Target::File { path: path.into(), options: Options::default() })
+    pub fn file(path: impl Into<PathBuf>) -> Sink<kind::File> {
+        Sink::to(kind::File { path: path.into(), options: Options::default() })
     }
 
     /// Writes to systemd's journal on this machine, in the format [`Journal`].
@@ -166,13 +177,15 @@ impl Sink {
     /// ```
     #[cfg(all(target_os = "linux", feature = "journald"))]
     #[must_use]
-    pub fn journald() -> Self {
-        let journal = journald::Journald::at(journald::SOCKET);
-        Self::writer("journald", journal).format(Journal::new())
+    pub fn journald() -> Sink<kind::OneFormat> {
+        let writer = Box::new(journald::Journald::at(journald::SOCKET));
+        let target = Target::Writer { name: "journald".to_owned(), writer };
+        let sink = Sink::to(kind::OneFormat(target));
+        Sink { content: Content::events(Box::new(Journal::new())), ..sink }
     }
 
     /// Sends messages to a syslog daemon. Their text is [`Line`] without time and level, or another
-    /// [format](Self::format).
+    /// [format](Sink::format).
     ///
     /// If the daemon can't be reached, the sink fails, and tries again. A message that is too long
     /// for a datagram is cut.
@@ -191,11 +204,11 @@ impl Sink {
     /// ```
     #[cfg(feature = "syslog")]
     #[must_use]
-    pub fn syslog(syslog: Syslog) -> Self {
-        let header = Some(syslog.header());
+    pub fn syslog(syslog: Syslog) -> Sink<kind::Stream> {
+        let (header, faults) = (Some(syslog.header()), syslog.faults());
         let address = syslog.into_address();
         let sink = Self::writer(&address.to_string(), syslog::Socket::new(address));
-        Self { header, ..sink }.format(Line::new().without_time().without_level())
+        Sink { header, faults, ..sink }.format(Line::new().without_time().without_level())
     }
 
     /// Sends records to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
@@ -203,8 +216,7 @@ impl Sink {
     /// The target is the scope, the message is the body, and fields are attributes, as are
     /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
     /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. `err` and `error` are `exception.message`. A [`format`](Self::format)
-    /// has no effect.
+    /// hexadecimal digits. `err` and `error` are `exception.message`.
     ///
     /// The sink has a thread of its own, also if it is alone. While the collector can't be reached,
     /// records wait and are sent again, with pauses that grow. Records that it refuses for good,
@@ -221,10 +233,10 @@ impl Sink {
     /// ```
     #[cfg(feature = "otlp")]
     #[must_use]
-    pub fn otlp(options: Otlp) -> Self {
-        let content = Content::Events(Box::new(options.records()));
+    pub fn otlp(options: Otlp) -> Sink<kind::OneFormat> {
+        let content = Content::events(Box::new(options.records()));
         let target = Target::Otlp(Box::new(options), Signal::Logs);
-        Self { content, buffer_bytes: otlp::BUFFER_BYTES, ..Self::to(target) }
+        Sink { content, buffer_bytes: otlp::BUFFER_BYTES, ..Sink::to(kind::OneFormat(target)) }
     }
 
     /// Sends the spans of `tracing` to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
@@ -258,13 +270,13 @@ impl Sink {
     /// ```
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
-    pub fn otlp_spans(options: Otlp) -> Self {
+    pub fn otlp_spans(options: Otlp) -> Sink<kind::OneFormat> {
         let limits = options.span_limits();
         let target = Target::Otlp(Box::new(options), Signal::Traces);
-        Self {
+        Sink {
             content: Content::Spans(otlp::write_span, limits),
             buffer_bytes: otlp::BUFFER_BYTES,
-            ..Self::to(target)
+            ..Sink::to(kind::OneFormat(target))
         }
     }
 
@@ -294,14 +306,13 @@ impl Sink {
     /// ```
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
-    pub fn otlp_durations(options: Otlp) -> Self {
+    pub fn otlp_durations(options: Otlp) -> Sink<kind::OneFormat> {
         let (period, temporality) = options.of_metrics();
         let target = Target::Otlp(Box::new(options), Signal::Metrics);
-        Self {
-            content: Content::Durations(otlp::write_durations, temporality),
+        Sink {
+            content: Content::Durations(otlp::write_durations, temporality, period),
             buffer_bytes: otlp::BUFFER_BYTES,
-            period: Some(period),
-            ..Self::to(target)
+            ..Sink::to(kind::OneFormat(target))
         }
     }
 
@@ -315,116 +326,52 @@ impl Sink {
     /// let sink = tach_pipeline::Sink::writer("memory", Vec::new());
     /// ```
     #[must_use]
-    pub fn writer(name: &str, writer: impl io::Write + Send + 'static) -> Self {
-        Self::to(Target::writer(name, writer))
+    pub fn writer(name: &str, writer: impl io::Write + Send + 'static) -> Sink<kind::Stream> {
+        Sink::to(kind::Stream { name: name.to_owned(), writer: Box::new(writer) })
     }
 
     /// Writes to a standard stream.
-    fn stream<S>(name: &str, stream: S) -> Self
+    fn stream<S>(name: &str, stream: S) -> Sink<kind::Stream>
     where
         S: IsTerminal + Send + 'static,
         Unlocked<S>: io::Write,
     {
         let is_colored = terminal::shows_colors(&stream);
-        Self { is_colored, ..Self::writer(name, Unlocked(stream)) }
+        Sink { is_colored, ..Self::writer(name, Unlocked(stream)) }
     }
+}
 
-    fn to(target: Target) -> Self {
+impl<K> Sink<K> {
+    fn to(to: K) -> Self {
         Self {
-            target,
-            content: Content::Events(Box::new(Line::new())),
+            to,
+            content: Content::events(Box::new(Line::new())),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             is_colored: false,
             max_wait: None,
             buffer_bytes: MOST_WAITING,
-            period: None,
+            faults: Faults::default(),
             #[cfg(feature = "syslog")]
             header: None,
         }
     }
 
-    /// Sets whether a [`file`](Self::file) that was moved or deleted is opened again at its path.
-    /// By default it is.
-    ///
-    /// The path is looked at before a write, at most once a second; until then records go to the
-    /// file that was moved. After each write the file is asked whether it was deleted: if so, the
-    /// events of that write are written again, to a new file.
-    ///
-    /// # Platform-specific behavior
-    ///
-    /// On Unix only. Elsewhere call [`Pipeline::reopen`](crate::Pipeline::reopen).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let sink = tach_pipeline::Sink::file("app.log").follow_path(false);
-    /// ```
-    #[must_use]
-    pub fn follow_path(mut self, is_followed: bool) -> Self {
-        if let Target::File { options, .. } = &mut self.target {
-            options.is_kept = !is_followed;
+    /// Returns the sink as one of any kind.
+    fn into_any(self) -> Sink
+    where
+        Target: From<K>,
+    {
+        Sink {
+            to: kind::Any(self.to.into()),
+            content: self.content,
+            filter: self.filter,
+            is_colored: self.is_colored,
+            max_wait: self.max_wait,
+            #[cfg(feature = "syslog")]
+            header: self.header,
+            buffer_bytes: self.buffer_bytes,
+            faults: self.faults,
         }
-        self
-    }
-
-    /// Sets the mode of a [`file`](Self::file) that is created, whatever the umask. By default it
-    /// is 0640 less the umask. A file that replaces another one keeps the mode of that file.
-    ///
-    /// # Platform-specific behavior
-    ///
-    /// On Unix only.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let sink = tach_pipeline::Sink::file("audit.log").mode(0o600);
-    /// ```
-    #[must_use]
-    pub fn mode(mut self, mode: u32) -> Self {
-        if let Target::File { options, .. } = &mut self.target {
-            options.mode = Some(mode);
-        }
-        self
-    }
-
-    /// Sets when a write to a [`file`](Self::file) waits until its records are on the disk, by
-    /// default never. A write has all records that wait, up to 64 KiB.
-    ///
-    /// If the disk reports a failure, the records of that write are written again once the disk
-    /// works, so they may stand in the file twice.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Sink, SyncPolicy};
-    ///
-    /// let sink = Sink::file("audit.log").sync(SyncPolicy::Every);
-    /// ```
-    #[must_use]
-    pub fn sync(mut self, policy: SyncPolicy) -> Self {
-        if let Target::File { options, .. } = &mut self.target {
-            options.sync = policy;
-        }
-        self
-    }
-
-    /// Sets when a [`file`](Self::file) is rotated, by default never. A device or a FIFO never is.
-    /// No other process and no other sink may rotate the file.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Rotation, Sink};
-    ///
-    /// let rotation = Rotation::new().max_bytes(100 * 1024 * 1024).keep(10);
-    /// let sink = Sink::file("app.log").rotate(rotation);
-    /// ```
-    #[must_use]
-    pub fn rotate(mut self, rotation: Rotation) -> Self {
-        if let Target::File { options, .. } = &mut self.target {
-            options.rotation = Some(rotation);
-        }
-        self
     }
 
     /// Sets how long the pipeline waits for this sink while its buffer is full and it makes no
@@ -461,8 +408,8 @@ impl Sink {
         self
     }
 
-    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 1 MiB
-    /// by default, and 16 MiB for a collector. Records beyond are dropped.
+    /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 64 KiB
+    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped.
     ///
     /// # Examples
     ///
@@ -513,18 +460,18 @@ impl Sink {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn format(mut self, format: impl Format + Send + 'static) -> Self {
-        if !self.target.takes_formats() {
-            return self;
-        }
+    pub fn format(mut self, format: impl Format + Send + 'static) -> Self
+    where
+        K: kind::TakesFormat,
+    {
         let format = Box::new(format);
         #[cfg(feature = "syslog")]
         if let Some(header) = &self.header {
             let message = syslog::Message::new(header.clone(), format);
-            self.content = Content::Events(Box::new(message));
+            self.content = Content::events(Box::new(message));
             return self;
         }
-        self.content = Content::Events(format);
+        self.content = Content::events(format);
         self
     }
 
@@ -568,11 +515,36 @@ impl Sink {
     }
 }
 
+impl Sink {
+    /// Returns whether the sink sends to a collector of OpenTelemetry.
+    #[cfg(feature = "otlp")]
+    pub(crate) const fn is_collector(&self) -> bool {
+        matches!(self.to.0, Target::Otlp(..))
+    }
+
+    /// Adds a fault for each option that can't work.
+    fn check(&mut self, faults: &mut Faults) {
+        faults.append(&mut self.faults);
+        let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
+        let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
+        faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
+        match &self.to.0 {
+            Target::File { path, options } => options.check(faults, path),
+            Target::Writer { name, .. } => {
+                let call = || "Sink::writer(\"\", ..)".to_owned();
+                faults.unless(!name.is_empty(), call, "messages call the writer by its name");
+            }
+            #[cfg(feature = "otlp")]
+            Target::Otlp(..) => {}
+        }
+    }
+}
+
 /// Writers and formats need not be `Debug`.
-impl fmt::Debug for Sink {
+impl<K: fmt::Debug> fmt::Debug for Sink<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sink")
-            .field("target", &self.target.name())
+            .field("to", &self.to)
             .field("filter", &self.filter)
             .field("is_colored", &self.is_colored)
             .field("max_wait", &self.max_wait)

@@ -1,9 +1,13 @@
 //! How many records were written and lost.
 
+mod dropped;
+
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+
+pub(crate) use self::dropped::Dropped;
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
 ///

@@ -7,7 +7,7 @@ use std::process::{self, Command};
 use std::time::Instant;
 use std::{env, fs, io, panic, thread};
 
-use tach_pipeline::{Pipeline, Sink};
+use tach_pipeline::{Pipeline, Sink, kind};
 
 const WAY: &str = "TACH_PIPELINE_AT_EXIT";
 const PATH: &str = "TACH_PIPELINE_AT_EXIT_PATH";
@@ -120,7 +120,7 @@ impl io::Write for Late {
     }
 }
 
-fn stalls() -> Sink {
+fn stalls() -> Sink<kind::Stream> {
     Sink::writer("stalls", Acts(|| thread::sleep(FOREVER)))
 }
 

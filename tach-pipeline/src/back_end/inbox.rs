@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use tach_core::UnixTime;
 
-use super::buffers::Buffers;
+use crate::buffers::Buffers;
 use crate::frame::{self, Buffer};
-use crate::queue::{Dropped, Queue};
+use crate::queue::{Queue, QueueId};
+use crate::stats::Dropped;
 
 /// How many rounds a queue is empty before its thread is to wake the back end.
 const QUIET: u32 = 16;
@@ -38,18 +39,6 @@ pub(crate) struct Inbox {
     is_over: bool,
 }
 
-/// Tells queues apart, and so the threads that log. A thread may have the number of one that has
-/// ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct QueueId(usize);
-
-impl QueueId {
-    #[cfg(test)]
-    pub(crate) const fn of(number: usize) -> Self {
-        Self(number)
-    }
-}
-
 impl Inbox {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
         Self {
@@ -66,7 +55,7 @@ impl Inbox {
     }
 
     pub(crate) fn queue_id(&self) -> QueueId {
-        QueueId(Arc::as_ptr(&self.queue).addr())
+        self.queue.id()
     }
 
     /// Moves everything out of the queue and returns the number of bytes.

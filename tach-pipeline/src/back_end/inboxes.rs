@@ -4,11 +4,11 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::buffers::Buffers;
 use super::inbox::Inbox;
+use crate::buffers::Buffers;
+use crate::channel::wake::WakeUp;
 use crate::queue::all::{Changes, Queues};
 use crate::queue::{Queue, barrier};
-use crate::shared::wake::WakeUp;
 
 /// How often memory that was not needed since is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);

@@ -10,7 +10,8 @@ use std::collections::BinaryHeap;
 
 use tach_core::UnixTime;
 
-use super::inbox::{Inbox, QueueId};
+use super::inbox::Inbox;
+use crate::queue::QueueId;
 
 /// Memory for merging.
 #[derive(Default)]

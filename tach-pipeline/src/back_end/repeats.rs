@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 
 use crate::frame::Frame;
 use crate::level::Level;
-use crate::queue::Dropped;
+use crate::stats::Dropped;
 
 /// A count is written at most this long after the first record that it counts.
 const LONGEST: Duration = Duration::from_secs(1);

@@ -70,13 +70,6 @@ impl Histogram {
         }
     }
 
-    /// Removes all durations, and keeps the memory.
-    pub(super) fn clear(&mut self) {
-        let mut counts = core::mem::take(&mut self.counts);
-        counts.clear();
-        *self = Self { counts, ..Self::new() };
-    }
-
     /// Returns an estimate of the duration that `q` of all durations do not exceed, in nanoseconds:
     /// the middle of its bucket on the logarithmic scale.
     #[expect(

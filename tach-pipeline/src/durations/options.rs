@@ -1,7 +1,11 @@
 //! Options of the durations.
 
+use crate::faults::Faults;
+
 /// OpenTelemetry's default for the series of a metric.
 const MAX_SERIES: usize = 2000;
+/// One for a name, and one for all others.
+const LEAST_SERIES: usize = 2;
 
 /// Which durations of spans are collected, for [`Builder::durations`](crate::Builder::durations).
 ///
@@ -70,9 +74,9 @@ impl Durations {
         self
     }
 
-    /// Sets how many histograms there may be, by default 2,000. One of them is for all spans that
-    /// the others have no room for; it has the attribute `otel.metric.overflow`. A histogram takes
-    /// up to 2 KiB.
+    /// Sets how many histograms there may be: two or more, by default 2,000. One of them is for all
+    /// spans that the others have no room for; it has the attribute `otel.metric.overflow`. A
+    /// histogram takes up to 2 KiB.
     ///
     /// # Examples
     ///
@@ -82,6 +86,17 @@ impl Durations {
     pub fn max_series(mut self, most: usize) -> Self {
         self.max_series = most;
         self
+    }
+
+    /// Adds a fault for each option that can't work.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        for key in &self.attributes {
+            let call = || format!("Durations::attribute({key:?})");
+            faults.unless(!key.is_empty(), call, "a field has a key");
+        }
+        let call = || format!("Durations::max_series({})", self.max_series);
+        let wanted = "there are two or more: one of them is for all spans beyond";
+        faults.unless(self.max_series >= LEAST_SERIES, call, wanted);
     }
 }
 

@@ -8,14 +8,15 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder};
 
 use super::FlightFormat;
 use super::snapshot::Snapshot;
-use crate::sink::program;
+use crate::host::{FILE_MODE, program};
+use crate::sync::Lock;
 
 /// The time in a file's name, with a zero for each digit.
 const TIME: &str = "0000-00-00T00-00-00.000000Z";
@@ -23,8 +24,6 @@ const TIME: &str = "0000-00-00T00-00-00.000000Z";
 const EXTENSIONS: [&str; 2] = [".pftrace", ".otlp"];
 /// The end of the name of a file that is being written.
 const PARTIAL: &str = ".partial";
-/// The mode of a file, less the umask.
-const MODE: u32 = 0o640;
 
 /// How long after a failure no other file is begun, unless the pause is shorter.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -54,19 +53,40 @@ pub(crate) struct Files {
     most: usize,
     pause: Duration,
     /// The pauses that began last, by cause: since when, and how long.
-    pauses: Mutex<[Option<(Instant, Duration)>; 2]>,
+    pauses: Lock<[Option<(Instant, Duration)>; 2]>,
     next: AtomicU64,
 }
 
 impl Files {
     pub(super) fn new(folder: PathBuf, format: FlightFormat, most: usize, pause: Duration) -> Self {
-        let (pauses, next) = (Mutex::default(), AtomicU64::new(0));
+        let (pauses, next) = (Lock::default(), AtomicU64::new(0));
         Self { folder, format, most, pause, pauses, next }
+    }
+
+    /// Makes the folder if it is missing, and a file in it, which is removed at once.
+    ///
+    /// # Errors
+    ///
+    /// If that fails: no dump can be written there later.
+    pub(super) fn probe(&self) -> io::Result<()> {
+        let folder = open(&self.folder)?;
+        let mut name = self.name(UnixTime::now(), 0);
+        name.push(PARTIAL);
+        let own = Entry::of(&folder.create_new(&name, &Access::at_most(FILE_MODE))?)?;
+        folder.remove_own(&name, &own)
+    }
+
+    /// Returns the name of a file that is written at `time`.
+    fn name(&self, time: UnixTime, number: u64) -> OsString {
+        // Windows takes no colons.
+        let time = format!("{time:.6}").replace(':', "-");
+        let (prefix, extension) = (prefix(), self.format.extension());
+        OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()))
     }
 
     /// Returns whether a file may be written for this cause, and begins the pause if so.
     pub(crate) fn begin(&self, cause: Cause) -> bool {
-        let pause = &mut self.pauses()[cause as usize];
+        let pause = &mut self.pauses.lock()[cause as usize];
         let is_due = pause.is_none_or(|(since, pause)| since.elapsed() >= pause);
         if is_due {
             *pause = Some((Instant::now(), self.pause));
@@ -77,12 +97,7 @@ impl Files {
     /// Ends the pause early, since the file that was begun for this cause could not be written.
     pub(crate) fn failed(&self, cause: Cause) {
         let pause = self.pause.min(PAUSE_AFTER_FAILURE);
-        self.pauses()[cause as usize] = Some((Instant::now(), pause));
-    }
-
-    fn pauses(&self) -> MutexGuard<'_, [Option<(Instant, Duration)>; 2]> {
-        // No code panics while it is held.
-        self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pauses.lock()[cause as usize] = Some((Instant::now(), pause));
     }
 
     /// Writes a file, deletes the oldest beyond the bound, and returns the new one's path.
@@ -94,13 +109,10 @@ impl Files {
         let folder = open(&self.folder)?;
         // ORDERING: Relaxed: each number is given once, and publishes nothing.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Windows takes no colons.
-        let time = format!("{:.6}", snapshot.time()).replace(':', "-");
-        let (prefix, extension) = (prefix(), self.format.extension());
-        let name = OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()));
+        let name = self.name(snapshot.time(), number);
         let mut partial = name.clone();
         partial.push(PARTIAL);
-        let file = folder.create_new(&partial, &Access::at_most(MODE))?;
+        let file = folder.create_new(&partial, &Access::at_most(FILE_MODE))?;
         // Later files are compared with this one.
         let own = Entry::of(&file)?;
         let written = self.write_to(snapshot, file).and_then(|()| folder.rename(&partial, &name));
@@ -145,7 +157,7 @@ impl Files {
 /// # Errors
 ///
 /// If that fails, or the process must not delete files there.
-pub(super) fn open(path: &Path) -> io::Result<Folder> {
+fn open(path: &Path) -> io::Result<Folder> {
     let folder = Folder::make(path)?;
     folder.refuse_if_shared()?;
     Ok(folder)

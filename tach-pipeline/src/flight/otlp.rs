@@ -8,8 +8,8 @@ use super::ring::Item;
 use super::snapshot::Snapshot;
 use crate::frame::Frame;
 use crate::sink::{of_resource, write_span};
+use crate::spans::span::{Dropped, Span};
 use crate::trace::limits::SpanLimits;
-use crate::trace::span::{Dropped, Span};
 
 /// So many bytes of spans are in one `ResourceSpans`, beyond which another begins.
 const WRITTEN: usize = 256 * 1024;

@@ -19,7 +19,7 @@ use self::packet::Packets;
 use super::ring::Item;
 use super::snapshot::Snapshot;
 use crate::frame::{Frame, SpanPart, What};
-use crate::trace::span::{Item as Part, Span};
+use crate::spans::span::{Item as Part, Span};
 
 /// The end of a span that is open.
 const OPEN: u64 = u64::MAX;

@@ -2,15 +2,16 @@
 
 use core::mem;
 use core::time::Duration;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::snapshot::Snapshot;
 use crate::error::Error;
+use crate::sync::{Changed, Lock};
 
 #[derive(Default)]
 pub(crate) struct Requests {
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Default)]
@@ -24,8 +25,8 @@ struct State {
 
 #[derive(Default)]
 struct Request {
-    answer: Mutex<Answer>,
-    changed: Condvar,
+    answer: Lock<Answer>,
+    changed: Changed,
 }
 
 #[derive(Default)]
@@ -46,14 +47,14 @@ impl Requests {
         let start = Instant::now();
         let request = Arc::new(Request::default());
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.has_ended {
                 return Err(Error::ended());
             }
             state.waiting.push(Arc::clone(&request));
         }
         wake();
-        let mut answer = lock(&request.answer);
+        let mut answer = request.answer.lock();
         loop {
             match &*answer {
                 Answer::Snapshot(snapshot) => return Ok(Arc::clone(snapshot)),
@@ -62,25 +63,21 @@ impl Requests {
             }
             let left = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero());
             let Some(left) = left else { return Err(Error::timed_out(timeout, &[])) };
-            answer = request
-                .changed
-                .wait_timeout(answer, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            answer = request.changed.wait(answer, left);
         }
     }
 
     /// Begins a round. Returns whether anyone waits for a snapshot at its end. Those who ask later
     /// wait for the next round, which reads their records.
     pub(crate) fn begin_round(&self) -> bool {
-        let State { waiting, due, .. } = &mut *lock(&self.state);
+        let State { waiting, due, .. } = &mut *self.state.lock();
         due.append(waiting);
         !due.is_empty()
     }
 
     /// Answers the requests that were made before the round.
     pub(crate) fn answer(&self, snapshot: impl FnOnce() -> Snapshot) {
-        let due = mem::take(&mut lock(&self.state).due);
+        let due = mem::take(&mut self.state.lock().due);
         if due.is_empty() {
             return;
         }
@@ -93,7 +90,7 @@ impl Requests {
     /// Refuses all requests, since the back end ends.
     pub(crate) fn end(&self) {
         let ended = State { has_ended: true, ..State::default() };
-        let State { waiting, due, .. } = mem::replace(&mut *lock(&self.state), ended);
+        let State { waiting, due, .. } = mem::replace(&mut *self.state.lock(), ended);
         for request in waiting.into_iter().chain(due) {
             request.resolve(Answer::Ended);
         }
@@ -102,14 +99,9 @@ impl Requests {
 
 impl Request {
     fn resolve(&self, answer: Answer) {
-        *lock(&self.answer) = answer;
-        self.changed.notify_all();
+        *self.answer.lock() = answer;
+        self.changed.notify();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it is held.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -131,12 +123,12 @@ mod tests {
                         while ask().is_timeout() {}
                     });
                 }
-                while lock(&requests.state).waiting.len() < 10 {
+                while requests.state.lock().waiting.len() < 10 {
                     hint::spin_loop();
                 }
                 requests.end();
             });
-            assert!(lock(&requests.state).waiting.is_empty(), "round {round}");
+            assert!(requests.state.lock().waiting.is_empty(), "round {round}");
         }
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 use crate::frame;
-use crate::trace::kept::Kept;
-use crate::trace::span::Span;
+use crate::spans::kept::Kept;
+use crate::spans::span::Span;
 
 /// The ring forgets a block at a time, so it has this many or more.
 const BLOCKS: usize = 16;
@@ -214,9 +214,9 @@ mod tests {
     use crate::flight::Snapshot;
     use crate::frame::texts::MaybeStatic;
     use crate::frame::{Frame, Scratch, Time, Writer};
+    use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::SpanContext;
-    use crate::trace::span::Dropped;
+    use crate::spans::span::Dropped;
 
     const HEAD: usize = 24;
 

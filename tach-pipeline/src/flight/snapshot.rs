@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 use super::ring::{Block, Item, Ring};
-use crate::trace::span::Span;
+use crate::spans::span::Span;
 
 pub(crate) struct Snapshot {
     full: Vec<Arc<Block>>,
@@ -63,9 +63,9 @@ impl Snapshot {
 mod tests {
     use super::*;
     use crate::frame::{Scratch, Time, Writer};
+    use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::trace::SpanContext;
-    use crate::trace::span::Dropped;
+    use crate::spans::span::Dropped;
 
     const MOST: usize = 64 * 1024;
 

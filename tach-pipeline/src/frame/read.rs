@@ -1,6 +1,7 @@
 //! Reading a record's bytes. Whatever the bytes are, nothing panics.
 
 mod fields;
+#[cfg(feature = "tracing")]
 pub(super) mod span;
 
 use core::iter;
@@ -12,12 +13,9 @@ use tach_log::adapter::{Parts, Site};
 pub(crate) use self::fields::Fields;
 #[cfg(feature = "tracing")]
 pub(crate) use self::fields::replace;
-use super::{
-    EVENT_NAME, FOREIGN, HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD,
-    texts,
-};
+use super::{EVENT_NAME, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
+use crate::ids::SpanContext;
 use crate::level::Level;
-use crate::trace::{SAMPLED, SpanContext};
 
 /// Returns the length of the record with this head, head included.
 #[inline]
@@ -54,31 +52,6 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
 /// Returns when the record that begins with `bytes` happened, or `None` if the head is not whole.
 pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
-}
-
-/// Returns whether the record that begins with `bytes` has the level of errors.
-pub(crate) fn is_error(bytes: &[u8]) -> bool {
-    let head = Head::read(&mut Reader(bytes));
-    head.is_some_and(|head| head.level().of_log() == log::Level::Error)
-}
-
-/// Returns whether the event that begins with `bytes` may set the status of its span: by its level,
-/// or by an error that is its only text.
-pub(crate) fn may_set_status(bytes: &[u8]) -> bool {
-    let Some(head) = Head::read(&mut Reader(bytes)) else { return false };
-    let has_no_message = match head.message & NUMBER {
-        0 => head.message == 0,
-        _ => texts::text(head.message & !NUMBER).is_some_and(str::is_empty),
-    };
-    has_no_message || head.level().of_log() == log::Level::Error
-}
-
-/// Sets the time of the record that begins with `bytes`.
-pub(crate) fn set_time(bytes: &mut [u8], time: UnixTime) {
-    let Some(head) = bytes.first_chunk_mut::<HEAD>() else { return };
-    let (before, kind) = head.split_at_mut(KIND_AT);
-    before[WORD..].copy_from_slice(&time.as_nanos().to_le_bytes());
-    kind[0] |= UNIX.to_le_bytes()[0];
 }
 
 /// The head of a record, without its length.
@@ -123,8 +96,6 @@ pub(crate) struct Frame<'a> {
     pub(crate) is_line: bool,
     pub(crate) fields: Fields<'a>,
     pub(crate) site: Site<'a>,
-    /// Whether the span of the site is none of the pipeline.
-    is_foreign: bool,
     /// The whole record.
     pub(crate) bytes: &'a [u8],
 }
@@ -138,33 +109,15 @@ impl<'a> Frame<'a> {
         let target = reader.text(head.target)?;
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
-        let is_foreign = head.kind & FOREIGN != 0;
         let fields = Fields::new(reader.0, head.kind);
         let site = fields.site();
-        Some(Self {
-            level: head.level(),
-            target,
-            message,
-            is_line,
-            fields,
-            site,
-            is_foreign,
-            bytes,
-        })
+        Some(Self { level: head.level(), target, message, is_line, fields, site, bytes })
     }
 
     /// Returns the record without the values of the keys `redacted`.
     pub(crate) const fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
         self
-    }
-
-    /// Returns the ids of the span around the event, if the pipeline records the span.
-    pub(crate) fn context(&self) -> Option<SpanContext> {
-        let (trace, span, flags) = self.site.trace_context?;
-        let is_sampled = flags & SAMPLED != 0;
-        let is_own = is_sampled && !self.is_foreign;
-        is_own.then_some(SpanContext { trace, span, is_sampled })
     }
 
     /// Returns whether two records are equal in all but their times.

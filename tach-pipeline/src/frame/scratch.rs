@@ -1,7 +1,7 @@
 //! A thread's memory for writing records.
 
 use super::buffer::Buffer;
-use super::write::site::ThisThread;
+use super::this_thread::ThisThread;
 use super::{NUMBER, TEXT_SHIFT};
 use crate::frame::texts::Interner;
 

@@ -1,5 +1,7 @@
 //! Writing a record's bytes.
 
+#[cfg(feature = "opentelemetry")]
+mod otel;
 pub(crate) mod site;
 #[cfg(feature = "tracing")]
 mod span;
@@ -114,7 +116,6 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a field whose value prints itself as JSON. If it fails, the field is a text.
-    #[cfg(any(feature = "log", feature = "slog", feature = "opentelemetry"))]
     #[cold]
     pub(crate) fn nested_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
         let at = self.to.buffer.len();
@@ -179,20 +180,6 @@ impl<'a> Writer<'a> {
             }
         }
         self.learned(&mut { words }, text, code);
-    }
-
-    /// Writes words. An upper half that is a text's code means an empty text if it is zero.
-    #[cfg(feature = "tracing")]
-    #[expect(
-        clippy::inline_always,
-        reason = "their number is known, so that few instructions are left"
-    )]
-    #[inline(always)]
-    fn bare<const N: usize>(&mut self, words: [u64; N]) {
-        match self.to.buffer.next(N * WORD) {
-            Some(next) => store(next, words),
-            None => self.words(&mut { words }, 0),
-        }
     }
 
     /// Like [`text`](Self::text), if the text may get its number now or the buffer must grow.

@@ -90,7 +90,7 @@ impl Log for Pipeline {
             #[cfg(feature = "tracing")]
             super::tracing::write_current_spans(to);
             if wanted.is_any() {
-                to.site(wanted, place(record), self.shared().around());
+                to.site(wanted, place(record), self.shared().spans.around());
             }
         });
     }

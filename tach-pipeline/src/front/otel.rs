@@ -1,5 +1,7 @@
 //! Spans as `opentelemetry` sees them, and as it changes them.
 
+pub(super) mod span;
+
 use core::fmt;
 use std::time::SystemTime;
 
@@ -9,18 +11,20 @@ use tach_core::UnixTime;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use super::spans::is_chosen;
+use self::span::Span;
+use super::tracing::is_chosen;
+use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Origin, RecordKind, Time, Writer};
+use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::thread;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Foreign, Span, has_baggage, ids};
-use crate::trace::{Contexts, SpanContext, current};
+use crate::trace::otel::{self, Foreign, has_baggage, ids};
+use crate::trace::{Contexts, current};
 
 /// The field by which a span is at the boundary of a service.
 const KIND: &str = "otel.kind";
@@ -72,7 +76,8 @@ impl Shared {
     fn activates(&self, metadata: &Metadata<'_>) -> bool {
         // A span that is not sent is no parent for the SDK's.
         self.wanted.spans
-            && (self.activates_all || metadata.fields().iter().any(|field| field.name() == KIND))
+            && (self.spans.activates_all
+                || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
     /// Returns `None` if the context suppresses telemetry. The exporters of an SDK suppress the
@@ -80,7 +85,7 @@ impl Shared {
     #[inline]
     pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Option<Surroundings> {
         let is_active = self.activates(attributes.metadata());
-        let seen = current::seen(self.id);
+        let seen = current::seen(self.spans.id);
         let surroundings = active::with_current(|context| {
             if context.is_telemetry_suppressed() {
                 return None;
@@ -109,8 +114,8 @@ impl Shared {
 
     /// Returns the ids of the current span of a context, if it is an open one of this pipeline.
     fn own(&self, context: &Context) -> Option<SpanContext> {
-        let (key, span) = otel::own(context, self.id)?;
-        let open = self.contexts.as_ref()?.get_unheld(key)?;
+        let (key, span) = otel::own(context, self.spans.id)?;
+        let open = self.spans.contexts.as_ref()?.get_unheld(key)?;
         (open.span == span).then_some(open)
     }
 }
@@ -137,7 +142,7 @@ impl Pipeline {
         parent: Option<SpanContext>,
         surroundings: Surroundings,
     ) {
-        let Some(contexts) = self.shared().contexts.as_ref() else { return };
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
         let parent = parent.map_or(0, |parent| parent.span);
         let mut values = surroundings.values;
         match &values {
@@ -150,7 +155,7 @@ impl Pipeline {
             contexts.otel.set_active(context.span, active);
             let around = active::with_current(otel::current_id).unwrap_or(0);
             let started = Started { key, ids: context, parent, around, metadata };
-            started::set(self.shared().id, started);
+            started::set(self.shared().spans.id, started);
         }
     }
 
@@ -164,14 +169,14 @@ impl Pipeline {
     ) -> Context {
         let state = contexts.states.get(context.span);
         let span = Span::new(self, key, context, state.as_deref());
-        otel::with_own(values, self.shared().id, key, span)
+        otel::with_own(values, self.shared().spans.id, key, span)
     }
 
     /// Changes the context of an open span that was moved to another trace, or whose values are
     /// others now.
     pub(super) fn renew_context(&self, key: Key, context: SpanContext, values: Option<&Context>) {
         let shared = self.shared();
-        let Some(contexts) = shared.contexts.as_ref() else { return };
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
         if let Some(values) = values {
             contexts.otel.set_baggage(context.span, values);
         }
@@ -183,7 +188,7 @@ impl Pipeline {
         contexts.otel.set_active(context.span, active.clone());
         // If the span itself is the current one, in place of its former self.
         let is_current = active::span(true).is_some_and(|span| span.span == context.span);
-        if is_current && current::is_innermost(shared.id, key) {
+        if is_current && current::is_innermost(shared.spans.id, key) {
             let _former = current::replace(Active::attach(active));
         }
     }
@@ -191,9 +196,9 @@ impl Pipeline {
     /// Returns the context in which an open span is current.
     pub(super) fn otel_context(&self, key: Key) -> Option<Context> {
         let shared = self.shared();
-        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
+        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
-        let context = contexts.get(key).filter(|_| shared.is_in_its_process())?;
+        let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
         if contexts.is_active(key) {
             return contexts.otel.active(context.span);
         }
@@ -209,7 +214,7 @@ impl Pipeline {
         parent: &Context,
     ) -> Result<(), Error> {
         let shared = self.shared();
-        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans);
+        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans);
         let find = || contexts.and_then(|contexts| contexts.get(key));
         if find().is_none() {
             return Err(Error::parent("no pipeline sends the span"));
@@ -228,7 +233,7 @@ impl Pipeline {
 
     /// Sets the baggage of an open span to the context's.
     pub(super) fn set_baggage(&self, span: u64, values: &Context) {
-        if let Some(contexts) = self.shared().contexts.as_ref() {
+        if let Some(contexts) = self.shared().spans.contexts.as_ref() {
             contexts.otel.set_baggage(span, values);
         }
     }
@@ -263,7 +268,7 @@ impl Pipeline {
 
     /// Returns whether `span` is an open one that the layer of `tracing-opentelemetry` has seen.
     pub(crate) fn is_in_layer(&self, span: &trace::SpanContext) -> bool {
-        let Some(contexts) = self.shared().contexts.as_ref() else { return false };
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return false };
         !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
     }
 
@@ -281,7 +286,7 @@ impl Pipeline {
         }
         let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
         let time = given.unwrap_or_else(|| shared.clock_time());
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             fields(&mut to, attributes.iter());
             to.around(span);

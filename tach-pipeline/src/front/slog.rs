@@ -59,7 +59,7 @@ impl Drain for Pipeline {
                 pass_over(values.serialize(record, &mut fields));
             });
             if wanted.is_any() {
-                to.site(wanted, place(record), self.shared().around());
+                to.site(wanted, place(record), self.shared().spans.around());
             }
         });
         Ok(())

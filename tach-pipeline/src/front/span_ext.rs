@@ -6,8 +6,8 @@ use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
 use crate::frame::Origin;
+use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::trace::SpanContext;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 

@@ -4,23 +4,25 @@ use tach_log::Value;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata};
 
-use super::tracing::{Chosen, Visitor, key, level, place};
+use super::tracing::{Chosen, Visitor, is_chosen, key, level, place};
+use crate::channel::thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, RecordKind, Writer};
+use crate::ids::{Around, SpanContext};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::thread;
+use crate::shared::spans::Spans;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Around, Callers, SpanContext, current, remote};
+use crate::trace::{current, new_context, remote};
 
 impl Shared {
     /// Returns the ids of the span that contains a span or an event.
     fn parent(&self, explicit: Option<Key>, is_contextual: bool) -> Option<SpanContext> {
         match explicit {
-            Some(key) => self.contexts.as_ref()?.get(key),
-            None if is_contextual => self.current_span(),
+            Some(key) => self.spans.contexts.as_ref()?.get(key),
+            None if is_contextual => self.spans.current_span(),
             None => None,
         }
     }
@@ -28,7 +30,7 @@ impl Shared {
     /// Returns whether a span of that origin must not be a parent.
     #[inline]
     fn distrusts(&self, origin: Origin) -> bool {
-        self.callers == Callers::Strangers && origin == Origin::Remote
+        !self.spans.callers.are_trusted() && origin == Origin::Remote
     }
 }
 
@@ -37,12 +39,12 @@ impl Pipeline {
     pub(super) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
         let parent = event.parent().map(|id| self.key(id));
         let own = self.shared().parent(parent, event.is_contextual()).map(Around::own);
-        own.or_else(|| if event.is_contextual() { self.shared().foreign() } else { None })
+        own.or_else(|| if event.is_contextual() { self.shared().spans.foreign() } else { None })
     }
 
     pub(super) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
         let shared = self.shared();
-        let Some(contexts) = shared.contexts.as_ref() else { return };
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
         let metadata = attributes.metadata();
         let key = self.key(id);
         let parent = attributes.parent().map(|id| self.key(id));
@@ -66,8 +68,8 @@ impl Pipeline {
         };
         let origin = elsewhere.as_ref().map(|(span, _)| span.context()).or(parent);
         let (target, name) = (metadata.target(), metadata.name());
-        let context = SpanContext::new(origin, shared.id, |trace| {
-            shared.sampling.has(origin, trace, target, name)
+        let context = new_context(origin, shared.spans.id, |trace| {
+            shared.spans.sampling.has(origin, trace, target, name)
         });
         let state = parent.and_then(|parent| contexts.states.inherit(context.span, parent.span));
         if let Some((span, _)) = &elsewhere {
@@ -116,7 +118,7 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.clock_time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
             let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
             write(&mut to);
@@ -129,12 +131,12 @@ impl Pipeline {
     #[inline(never)]
     fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) {
         let shared = self.shared();
-        let Some(durations) = &shared.durations else { return };
+        let Some(durations) = &shared.spans.durations else { return };
         let (metadata, chosen) = (attributes.metadata(), durations.attributes());
         let has_chosen = !chosen.is_empty()
             && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
         let time = shared.clock_time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
             let mut to = Writer::begin_span(scratch, time, level, target, name, context, None);
             to.unsampled();
@@ -165,14 +167,14 @@ impl Pipeline {
             self.log_record(context, RecordKind::Values, |to| write(to, None));
             return;
         }
-        let chosen = self.shared().durations.as_ref().map_or(&[][..], Collected::attributes);
+        let chosen = self.shared().spans.durations.as_ref().map_or(&[][..], Collected::attributes);
         if !chosen.is_empty() {
             self.log_record(context, RecordKind::Values, |to| write(to, Some(chosen)));
         }
     }
 
     pub(super) fn link_spans(&self, key: Key, follows: Key) {
-        let contexts = self.shared().contexts.as_ref();
+        let contexts = self.shared().spans.contexts.as_ref();
         let linked = contexts.and_then(|contexts| contexts.get_unheld(follows));
         if let Some(linked) = linked {
             let linked = Linked { context: linked, origin: Origin::Own };
@@ -193,7 +195,7 @@ impl Pipeline {
         origin: Origin,
     ) -> bool {
         let shared = self.shared();
-        let Some(contexts) = shared.contexts.as_ref().filter(|_| shared.wanted.spans) else {
+        let Some(contexts) = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans) else {
             return false;
         };
         let Some(before) = contexts.get(key) else { return false };
@@ -206,13 +208,13 @@ impl Pipeline {
             return is_first;
         }
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
-        let is_sampled = shared.sampling.has(Some(parent.context()), trace, target, name);
+        let is_sampled = shared.spans.sampling.has(Some(parent.context()), trace, target, name);
         let after = SpanContext { trace, is_sampled, ..before };
         if !contexts.move_to(key, after) {
             return false;
         }
         contexts.states.set(after.span, parent.state().cloned());
-        current::update(shared.id, key, after);
+        current::update(shared.spans.id, key, after);
         #[cfg(feature = "opentelemetry")]
         self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
@@ -231,9 +233,9 @@ impl Pipeline {
     pub(super) fn trace_context(&self, key: Key) -> Option<TraceContext> {
         let shared = self.shared();
         // Without a sink of spans, no span is worth a header.
-        let contexts = shared.contexts.as_ref().filter(|_| shared.wanted.spans)?;
+        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
-        let context = contexts.get(key).filter(|_| shared.is_in_its_process())?;
+        let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
         Some(TraceContext::of(context, contexts.states.get(context.span)))
     }
 
@@ -255,39 +257,39 @@ impl Pipeline {
     }
 
     pub(super) fn context(&self, key: Key) -> Option<SpanContext> {
-        self.shared().contexts.as_ref().and_then(|contexts| contexts.get(key))
+        self.shared().spans.contexts.as_ref().and_then(|contexts| contexts.get(key))
     }
 
     #[inline]
     pub(super) fn enter_span(&self, key: Key) {
         let shared = self.shared();
-        let Some(contexts) = shared.contexts.as_ref() else { return };
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
         if let Some(context) = contexts.get(key) {
             #[cfg(feature = "opentelemetry")]
             let active = super::otel::activate(contexts, key, context);
             #[cfg(not(feature = "opentelemetry"))]
             let active = current::Active;
-            current::enter(shared.id, key, context, active);
+            current::enter(shared.spans.id, key, context, active);
         }
     }
 
     #[inline]
     pub(super) fn exit_span(&self, key: Key) {
         let shared = self.shared();
-        if shared.contexts.as_ref().is_some() {
-            current::exit(shared.id, key);
+        if shared.spans.contexts.as_ref().is_some() {
+            current::exit(shared.spans.id, key);
         }
     }
 
     pub(super) fn end_span(&self, key: Key) {
-        let Some(contexts) = self.shared().contexts.as_ref() else { return };
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
         let Some(context) = contexts.get(key) else { return };
         let has_end = context.is_sampled || self.shared().wanted.durations;
         // Before the ids are removed: a span without ids has logged its end.
         let is_lost = has_end && !self.log_record(context, RecordKind::End, |_| {});
         contexts.remove(key, context.span);
         if is_lost {
-            self.shared().lose_end(contexts);
+            Spans::lose_end(contexts, &self.shared().channel);
         }
     }
 
@@ -322,17 +324,12 @@ impl Pipeline {
     ) -> bool {
         let shared = self.shared();
         let time = shared.clock_time();
-        thread::log(shared, |scratch| {
+        thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);
             write(&mut to);
             to.end();
         })
     }
-}
-
-/// Returns whether a key is one of the chosen ones, if only those are asked for.
-pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
-    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
 }
 
 fn set_field(to: &mut Writer<'_>, (key, value): (&str, Value<'_>)) {

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use opentelemetry::trace::{self, Link, SpanBuilder};
 use opentelemetry::{Context, KeyValue, Value};
 
+use super::otel::span::{Span, is_added};
 use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Foreign, Span, has_baggage};
+use crate::trace::otel::{Foreign, has_baggage};
 
 /// The attribute by which [`Tracer::build_with_context`](trace::Tracer::build_with_context) knows
 /// the span of a builder.
@@ -72,7 +73,8 @@ impl trace::Tracer for Tracer {
     {
         let builder = SpanBuilder::from_name(name);
         let shared = self.pipeline.shared();
-        let (Some(contexts), Some(started)) = (shared.contexts.as_ref(), started::take(shared.id))
+        let (Some(contexts), Some(started)) =
+            (shared.spans.contexts.as_ref(), started::take(shared.spans.id))
         else {
             return builder;
         };
@@ -92,7 +94,7 @@ impl trace::Tracer for Tracer {
 impl Tracer {
     /// Returns `None` if the builder is for no open span of the pipeline.
     fn build(&self, builder: SpanBuilder, parent: &Context) -> Option<Span> {
-        let contexts = self.pipeline.shared().contexts.as_ref()?;
+        let contexts = self.pipeline.shared().spans.contexts.as_ref()?;
         let attributes = builder.attributes.unwrap_or_default();
         let mark = attributes.first().filter(|first| first.key.as_str() == MARK)?;
         let Value::I64(mark) = mark.value else { return None };
@@ -100,7 +102,7 @@ impl Tracer {
         let key = started.key;
         self.set_parent(&started, parent);
         let ids = contexts.get(key).filter(|ids| ids.span == started.ids.span)?;
-        let own = |attribute: &KeyValue| otel::span::is_added(started.metadata, attribute);
+        let own = |attribute: &KeyValue| is_added(started.metadata, attribute);
         let added: Vec<_> = attributes.into_iter().skip(1).filter(own).collect();
         if !added.is_empty() {
             self.pipeline.set_attributes(ids, &added);

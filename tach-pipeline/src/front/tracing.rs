@@ -9,19 +9,17 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber, callsite, dispatcher};
 use tracing_log::NormalizeEvent as _;
-#[cfg(feature = "log")]
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Filter, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::spans::is_chosen;
+use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{Pipeline, global};
-use crate::thread;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
@@ -290,7 +288,6 @@ impl Kept {
 
 /// Writes the spans that the thread is in, for a record of `log`: those that pipelines keep as
 /// layers of the current subscriber.
-#[cfg(feature = "log")]
 pub(super) fn write_current_spans(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
@@ -301,7 +298,6 @@ pub(super) fn write_current_spans(to: &mut Writer<'_>) {
     });
 }
 
-#[cfg(feature = "log")]
 fn write_kept_span(span: &SpanRef<'_, Registry>, to: &mut Writer<'_>) {
     if let Some(parent) = span.parent() {
         write_kept_span(&parent, to);
@@ -446,6 +442,11 @@ impl Visit for Visitor<'_, '_> {
         }
         self.to.error_field(MaybeStatic::Static(key(field)), value);
     }
+}
+
+/// Returns whether a key is one of the chosen ones, if only those are asked for.
+pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
+    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
 }
 
 /// Writes the values of these keys alone.

@@ -1,6 +1,22 @@
 //! The options of a pipeline.
 
+mod check;
+#[cfg(feature = "otlp")]
+mod disabled;
+#[cfg(feature = "opentelemetry")]
+mod of_active;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod of_sent;
+#[cfg(feature = "tracing")]
+mod of_spans;
+#[cfg(feature = "tracing")]
+mod spans;
+#[cfg(not(feature = "tracing"))]
+#[path = "builder/no_spans.rs"]
+mod spans;
+
 use core::fmt;
+use core::mem;
 use core::time::Duration;
 use std::sync::Arc;
 use std::thread;
@@ -8,15 +24,15 @@ use std::thread;
 use log::LevelFilter;
 use tach_core::{Clock, adapter};
 
+use self::spans::SpanOptions;
 use crate::back_end::BackEnd;
-use crate::back_end::Recorder;
 use crate::back_end::selection::Selection;
-use crate::durations::Collected;
-use crate::durations::options::Durations;
+use crate::channel::Channel;
+use crate::environment::Environment;
 use crate::error::Error;
+use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
-use crate::flight::FlightRecorder;
-use crate::frame::{Wanted, texts};
+use crate::frame::texts;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 #[cfg(unix)]
@@ -24,24 +40,16 @@ use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
 use crate::queue::{WhenFull, barrier};
-use crate::shared::{Flight, Shared};
+use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::{Opened, Sinks};
-use crate::trace::Callers;
-use crate::trace::sampling::Sampling;
-use crate::trace::tail::Tail;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
-const LONGEST_FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const QUEUE_BYTES: usize = 256 * 1024;
 const RECORD_BYTES: usize = 1024 * 1024;
-/// Room for the parts that are never cut.
-const LEAST_RECORD_BYTES: usize = 256;
 /// How long a full sink may make no progress, unless it or [`WhenFull`] says otherwise.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// Room for records of the usual lengths.
-const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 
 /// Options of a pipeline, created by [`Pipeline::builder`].
 ///
@@ -60,7 +68,13 @@ const LEAST_QUEUE_BYTES: usize = 4 * 1024;
 #[must_use]
 pub struct Builder {
     sinks: Vec<Sink>,
-    filter: Result<String, Error>,
+    /// The filter that the program sets.
+    filter: String,
+    /// The filter that a variable of the environment sets instead.
+    filter_from_env: Option<String>,
+    environment: Environment,
+    /// The faults of names, which are not kept.
+    faults: Faults,
     when_full: WhenFull,
     queue_bytes: usize,
     interval: Duration,
@@ -72,21 +86,31 @@ pub struct Builder {
     at_exit: Duration,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
-    sampling: Sampling,
-    tail: Option<Tail>,
-    sends_unfinished: bool,
-    callers: Callers,
-    #[cfg(feature = "opentelemetry")]
-    activates_all: bool,
-    durations: Option<Durations>,
-    flight: Option<FlightRecorder>,
+    spans: SpanOptions,
+}
+
+impl Pipeline {
+    /// Returns a builder with the defaults.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
 }
 
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             sinks: Vec::new(),
-            filter: Ok("info".to_owned()),
+            filter: "info".to_owned(),
+            filter_from_env: None,
+            environment: Environment::default(),
+            faults: Faults::default(),
             when_full: WhenFull::default(),
             queue_bytes: QUEUE_BYTES,
             interval: FLUSH_INTERVAL,
@@ -98,14 +122,7 @@ impl Builder {
             at_exit: FLUSH_TIMEOUT,
             on_incident: None,
             record_bytes: RECORD_BYTES,
-            sampling: Sampling::default(),
-            tail: None,
-            sends_unfinished: false,
-            callers: Callers::default(),
-            #[cfg(feature = "opentelemetry")]
-            activates_all: false,
-            durations: None,
-            flight: None,
+            spans: SpanOptions::default(),
         }
     }
 
@@ -118,8 +135,8 @@ impl Builder {
     ///
     /// let builder = Pipeline::builder().sink(Sink::stdout());
     /// ```
-    pub fn sink(mut self, sink: Sink) -> Self {
-        self.sinks.push(sink);
+    pub fn sink(mut self, sink: impl Into<Sink>) -> Self {
+        self.sinks.push(sink.into());
         self
     }
 
@@ -137,13 +154,19 @@ impl Builder {
     /// let builder = Pipeline::builder().filter("warn,app=info,app::db=debug");
     /// ```
     pub fn filter(mut self, directives: &str) -> Self {
-        self.filter = Ok(directives.to_owned());
+        directives.clone_into(&mut self.filter);
+        self.filter_from_env = None;
         self
     }
 
     /// Sets the filter from an environment variable, usually `RUST_LOG`. If the variable is empty
     /// or not set, the filter stays. It also stays in a process with privileges that its caller
     /// lacks: see [`tach_core::Config::trust_environment`].
+    ///
+    /// Whoever starts the program sets the variable, so a mistake in it fails nothing. Directives
+    /// that can't be used, such as a level that does not exist or a filter by spans, are reported
+    /// as [`Incident::Environment`], and the others apply. If none can be used, the filter stays.
+    /// [`strict_environment`](Self::strict_environment) makes such a directive an error.
     ///
     /// # Examples
     ///
@@ -153,12 +176,36 @@ impl Builder {
     /// let builder = Pipeline::builder().filter("warn,app=info").filter_from_env("RUST_LOG");
     /// ```
     pub fn filter_from_env(mut self, variable: &str) -> Self {
-        match adapter::variable(variable) {
-            Some(value) if !value.is_empty() => {
-                self.filter = value.into_string().map_err(|_| Error::variable(variable));
+        let is_name = !variable.is_empty() && !variable.contains(['=', '\0']);
+        let call = || format!("Builder::filter_from_env({variable:?})");
+        self.faults.unless(is_name, call, "a variable has a name, such as RUST_LOG");
+        let Some(value) = adapter::variable(variable) else { return self };
+        match value.into_string() {
+            Ok(directives) => {
+                let (usable, faults) = Levels::usable(variable, &directives);
+                self.filter_from_env = usable.or(self.filter_from_env);
+                self.environment.faults.extend(faults);
             }
-            _ => {}
+            Err(_) => self.environment.faults.push(Error::variable(variable)),
         }
+        self
+    }
+
+    /// Makes [`build`](Self::build) fail if a variable of the environment can't be used. By default
+    /// it is reported as [`Incident::Environment`] and ignored, as far as it can't be used.
+    ///
+    /// This applies to variables that a program asks for: by
+    /// [`filter_from_env`](Self::filter_from_env), `Sampling::from_env` and `Otlp::from_env`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter_from_env("RUST_LOG").strict_environment();
+    /// ```
+    pub fn strict_environment(mut self) -> Self {
+        self.environment.is_strict = true;
         self
     }
 
@@ -191,11 +238,12 @@ impl Builder {
     /// let builder = Pipeline::builder().queue_bytes(1024 * 1024);
     /// ```
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
-        self.queue_bytes = bytes.max(LEAST_QUEUE_BYTES);
+        self.queue_bytes = bytes;
         self
     }
 
-    /// Sets how long the back end naps while records come: by default 5 ms, at most a second.
+    /// Sets how long the back end naps while records come: by default 5 ms, at most a second, and
+    /// not zero.
     ///
     /// A record reaches its sinks within that time of its call, unless a sink stalls. A longer
     /// interval takes less CPU time, and larger queues. An idle back end does not nap: it waits
@@ -212,13 +260,13 @@ impl Builder {
     /// let builder = Pipeline::builder().flush_interval(Duration::from_millis(1));
     /// ```
     pub fn flush_interval(mut self, interval: Duration) -> Self {
-        self.interval = interval.min(LONGEST_FLUSH_INTERVAL);
+        self.interval = interval;
         self
     }
 
-    /// Keeps the last `records` records that `directives` accept and the [filter](Self::filter)
-    /// refuses. The next record of the level `Error` has them written before it, so an error comes
-    /// with the debug records that led to it.
+    /// Keeps the last `records` records, one or more, that `directives` accept and the
+    /// [filter](Self::filter) refuses. The next record of the level `Error` has them written before
+    /// it, so an error comes with the debug records that led to it.
     ///
     /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
     /// A [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
@@ -254,7 +302,8 @@ impl Builder {
         self
     }
 
-    /// Logs at most `records` of each callsite each second. A callsite is a file and a line.
+    /// Logs at most `records`, one or more, of each callsite each second. A callsite is a file and
+    /// a line.
     ///
     /// The call refuses the others before it copies anything. How many it refused comes in a record
     /// of the target `tach_pipeline`, each second. Records without a static file name, as from
@@ -353,12 +402,12 @@ impl Builder {
     /// let builder = Pipeline::builder().max_record_bytes(8 * 1024);
     /// ```
     pub fn max_record_bytes(mut self, bytes: usize) -> Self {
-        self.record_bytes = bytes.max(LEAST_RECORD_BYTES);
+        self.record_bytes = bytes;
         self
     }
 
-    /// Calls `f` when a sink fails, stalls or recovers and when records are dropped, instead of
-    /// printing a message on stderr.
+    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a
+    /// variable of the environment can't be used, instead of printing a message on stderr.
     ///
     /// The threads that write the log call it, so it should return soon. It may log, and a flush in
     /// it fails at once. If it panics, the panic is caught.
@@ -384,146 +433,12 @@ impl Builder {
         self
     }
 
-    /// Sets which spans of tracing are recorded and sent, by default all.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Pipeline, Sampling};
-    ///
-    /// let builder = Pipeline::builder().sampling(Sampling::from_env());
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn sampling(mut self, sampling: Sampling) -> Self {
-        self.sampling = sampling;
-        self
-    }
-
-    /// Sets which traces are kept when they have ended, by default all.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::{Pipeline, Tail};
-    ///
-    /// let tail = Tail::ratio(0.01).slower_than(Duration::from_secs(1));
-    /// let builder = Pipeline::builder().tail(tail);
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn tail(mut self, tail: Tail) -> Self {
-        self.tail = Some(tail);
-        self
-    }
-
-    /// Begins a trace at each span that would have a parent in another process, and links the span
-    /// to its caller's: for a service that strangers call.
-    ///
-    /// A caller chooses the headers `traceparent` and `tracestate`. Without this method its sampled
-    /// flag decides whether this service records and sends the spans of the request, whatever
-    /// [`sampling`](Self::sampling) says, and its `tracestate`, up to 513 bytes, is in each span.
-    /// With this method `sampling` and [`tail`](Self::tail) decide, one link has the caller's ids,
-    /// and the `tracestate` is dropped. This applies to all ways to set such a parent:
-    /// [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent),
-    /// [`TraceContext::in_scope`](crate::TraceContext::in_scope), and contexts of `opentelemetry`
-    /// that a propagator has extracted. Baggage in such a context stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Pipeline, Sampling};
-    ///
-    /// let builder = Pipeline::builder().public_endpoint().sampling(Sampling::ratio(0.01));
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn public_endpoint(mut self) -> Self {
-        self.callers = Callers::Strangers;
-        self
-    }
-
-    /// Makes every span the current one of `opentelemetry` while a thread is in it, not only the
-    /// spans that declare the field `otel.kind`. Then spans of the SDK that start within any span
-    /// are its children. The start, each entry and the end of such a span take a lock, one of 16 by
-    /// its id.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let builder = tach_pipeline::Pipeline::builder().activate_all_spans();
-    /// ```
-    #[cfg(feature = "opentelemetry")]
-    pub fn activate_all_spans(mut self) -> Self {
-        self.activates_all = true;
-        self
-    }
-
-    /// Sends the spans that are still open when the process ends, with the attribute
-    /// `tach.unfinished`, which is `true`. By default they are not sent.
-    ///
-    /// The process ends, as far as the pipeline knows, when the [`Guard`] is dropped, at an
-    /// [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is flushed.
-    /// That time is the end of such a span, since the true one is not known. Errors so far set its
-    /// status.
-    ///
-    /// A span is sent unfinished once. If the process goes on, as after a panic that is caught, and
-    /// the span ends, it is sent again: whole, with the same ids, and without the attribute. A
-    /// [`Pipeline::flush`] does not send open spans.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let builder = Pipeline::builder().unfinished_spans();
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    pub fn unfinished_spans(mut self) -> Self {
-        self.sends_unfinished = true;
-        self
-    }
-
-    /// Collects the durations of spans of tracing in histograms, for
-    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp_durations`, which
-    /// collects them by name if this is not called.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{Durations, Pipeline};
-    ///
-    /// let builder = Pipeline::builder().durations(Durations::new().attribute("http.route"));
-    /// ```
-    #[cfg(feature = "tracing")]
-    pub fn durations(mut self, durations: Durations) -> Self {
-        self.durations = Some(durations);
-        self
-    }
-
-    /// Keeps the last spans and events in memory, to be written when something went wrong.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::{FlightRecorder, Pipeline};
-    ///
-    /// let recorder = FlightRecorder::new().folder("flight").on_panic(Duration::from_secs(5));
-    /// let builder = Pipeline::builder().flight_recorder(recorder);
-    /// ```
-    #[cfg(feature = "tracing")]
-    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
-        self.flight = Some(recorder);
-        self
-    }
-
     /// Opens the sinks and starts the thread, and one more for each of several sinks.
     ///
     /// # Errors
     ///
-    /// If a file can't be opened, a filter can't be parsed, a thread can't be started, or an option
-    /// of a sink can't be used, such as one that a variable of the environment sets.
+    /// If an option can't work, a filter can't be parsed, or a file or a folder can't be used.
+    /// The error names all of these [faults](Error::faults). Also if a thread can't be started.
     ///
     /// # Examples
     ///
@@ -535,72 +450,50 @@ impl Builder {
     /// ```
     pub fn build(mut self) -> Result<Guard, Error> {
         if self.sinks.is_empty() {
-            self.sinks.push(Sink::stderr());
+            self.sinks.push(Sink::stderr().into());
         }
-        #[cfg(feature = "otlp")]
-        self.sampling.check()?;
-        let levels = Levels::parse(&self.filter?)?;
+        let mut faults = mem::take(&mut self.faults);
+        self.check(&mut faults);
+        self.check_environment(&mut faults);
+        let of_program = faults.take(Levels::parse(&self.filter));
+        // The directives were tried one by one.
+        let of_env = self.filter_from_env.as_deref().and_then(|it| Levels::parse(it).ok());
         let (kept, records) = self.backtrace.unzip();
-        let kept = kept.as_deref().map(Levels::parse).transpose()?;
+        let kept = kept.and_then(|kept| {
+            faults.take(Levels::parse(&kept).map_err(|fault| fault.of("Builder::backtrace")))
+        });
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
         let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
-        let files = self.flight.as_ref().map(FlightRecorder::files).transpose()?;
-        let opened = Opened::new(self.sinks, max_wait, self.record_bytes)?;
-        // The recorder has what no sink takes.
-        let most = if self.flight.is_some() { LevelFilter::Trace } else { opened.most() };
-        let filters = Filters::new(levels, kept, most);
+        let files = faults.take(self.spans.files());
+        let opened = Opened::new(self.sinks, max_wait, self.record_bytes, &mut faults);
+        faults.into_result()?;
+        let reporter = Reporter::new(self.on_incident);
+        for error in &self.environment.faults {
+            // Each is printed: a copy does not know when another one was.
+            reporter.clone().report(&Incident::Environment { error });
+        }
+        let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Off));
+        let filters = Filters::new(levels, kept, self.spans.most(opened.most()));
         let limits = self.rate_limit.map(Limits::new);
         texts::set_up();
         barrier::set_up();
         let counts = opened.counts();
         let mut wanted = opened.wanted();
-        let durations = self.durations.or_else(|| wanted.durations.then(Durations::new));
-        wanted.durations = durations.is_some();
-        if self.flight.is_some() {
-            wanted.add_flight();
-        }
-        let mut shared = Shared::new(
-            filters,
-            limits,
-            wanted,
-            self.queue_bytes,
-            self.when_full,
-            self.clock,
-            counts,
-        );
-        shared.sampling = match wanted {
-            Wanted { spans: true, .. } => self.sampling,
-            Wanted { recorder: true, .. } => Sampling::default(),
-            // Nothing but the durations is asked for.
-            _ => Sampling::none(),
-        };
-        shared.durations = durations.map(|options| Collected::new(options, shared.now()));
-        shared.sends_unfinished = self.sends_unfinished;
-        shared.callers = self.callers;
-        #[cfg(feature = "opentelemetry")]
-        {
-            shared.activates_all = self.activates_all;
-        }
-        let flight = self.flight.as_ref();
-        shared.flight = files.map(Flight::new);
+        self.spans.add_to(&mut wanted);
+        let channel = Channel::new(self.queue_bytes, self.when_full, counts);
+        let mut shared = Shared::new(filters, limits, wanted, channel, self.clock);
+        self.spans.share(&mut shared, files.unwrap_or_default());
         let shared = Arc::new(shared);
-        let reporter = Reporter::new(self.on_incident);
-        let recorder = flight.map(|it| {
-            Recorder::new(it, Arc::clone(&shared), selection.redacted(), reporter.clone())
-        });
-        let sinks = Sinks::start(opened, reporter, &shared)?;
-        let (tail, interval) = (self.tail, self.interval);
-        let back_end =
-            BackEnd::new(Arc::clone(&shared), selection, tail, recorder, sinks, interval);
+        let sinks = Sinks::start(opened, reporter.clone(), &shared.channel.progress)?;
+        let spans = self.spans.start(&shared, &sinks, selection.redacted(), reporter);
+        let back_end = BackEnd::new(Arc::clone(&shared), selection, spans, sinks, self.interval);
         thread::Builder::new()
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
             .map_err(Error::thread)?;
         #[cfg(unix)]
         exit::flush_at_exit(&shared, self.at_exit);
-        if let Some(timeout) = flight.and_then(|it| it.on_panic) {
-            pipeline::dump_on_panic(&shared, timeout);
-        }
+        self.spans.dump_on_panic(&shared);
         // Such a panic is no exit.
         if cfg!(panic = "abort") && !self.at_exit.is_zero() {
             pipeline::flush_on_panic(&shared, self.at_exit);
@@ -648,6 +541,8 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("sinks", &self.sinks)
             .field("filter", &self.filter)
+            .field("filter_from_env", &self.filter_from_env)
+            .field("environment", &self.environment)
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
             .field("flush_interval", &self.interval)
@@ -657,12 +552,7 @@ impl fmt::Debug for Builder {
             .field("rate_limit", &self.rate_limit)
             .field("at_exit", &self.at_exit)
             .field("record_bytes", &self.record_bytes)
-            .field("sampling", &self.sampling)
-            .field("tail", &self.tail)
-            .field("sends_unfinished", &self.sends_unfinished)
-            .field("callers", &self.callers)
-            .field("durations", &self.durations)
-            .field("flight", &self.flight)
+            .field("spans", &self.spans)
             .finish_non_exhaustive()
     }
 }

@@ -62,7 +62,7 @@ extern "C" fn flush_all() {
         let left = timeout.saturating_sub(start.elapsed());
         if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
             if pipeline.flush_at_end(left).is_err() {
-                pipeline.print_waiting();
+                pipeline.channel.progress.print_waiting();
             }
         }
     }

@@ -3,12 +3,11 @@
 //! Both can be set once. A forked child inherits them with a pipeline that nobody writes for, so
 //! there another pipeline takes that one's place.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::pipeline::Pipeline;
+use crate::sync::Lock;
 
 /// The pipeline that was installed for one front end.
-pub(crate) struct Installed(Mutex<Option<Pipeline>>);
+pub(crate) struct Installed(Lock<Option<Pipeline>>);
 
 #[cfg(feature = "log")]
 pub(crate) static LOGGER: Installed = Installed::none();
@@ -17,7 +16,7 @@ pub(crate) static SUBSCRIBER: Installed = Installed::none();
 
 impl Installed {
     const fn none() -> Self {
-        Self(Mutex::new(None))
+        Self(Lock::new(None))
     }
 
     /// Keeps the pipeline that `install` installs. If it fails in a forked child, since the
@@ -32,8 +31,7 @@ impl Installed {
         pipeline: &Pipeline,
         install: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
-        // No code panics while it is held.
-        let mut installed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut installed = self.0.lock();
         if let Err(error) = install() {
             let is_followed =
                 installed.as_ref().is_some_and(|old| old.handle.is_followed_by(&pipeline.handle));

@@ -4,10 +4,10 @@ use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
+use crate::host::unlocked::to_stderr;
 #[cfg(unix)]
 use crate::pipeline::exit;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
-use crate::unlocked::to_stderr;
 
 /// A [`Pipeline`] that is flushed when the guard is dropped. Keep it until the end of `main`.
 ///
@@ -78,7 +78,7 @@ impl Drop for Guard {
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));
             }
-            self.pipeline.shared().print_waiting();
+            self.pipeline.shared().channel.progress.print_waiting();
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Rings for the queues of one pipeline: a thread takes one when it needs more room, and the back
 //! end returns it when it is empty.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::ring::{Consumer, OVERHEAD, Producer, WORD, ring};
+use crate::sync::Lock;
 
 /// The first ring of a queue, which takes two pages. A thread that logs seldom holds one.
 const SMALL: usize = 8 * 1024 - OVERHEAD;
@@ -31,7 +30,7 @@ pub(super) struct Pool {
 pub(super) struct Rings {
     /// The bytes of each ring.
     bytes: usize,
-    unused: Mutex<Unused>,
+    unused: Lock<Unused>,
 }
 
 #[derive(Default)]
@@ -63,7 +62,7 @@ impl Pool {
     pub(super) fn give_back(&self, ends: Ends) {
         // Of a short queue, all rings have one size.
         let is_large = ends.producer.capacity() == self.large.bytes;
-        if is_large { &self.large } else { &self.small }.lock().rings.push(ends);
+        if is_large { &self.large } else { &self.small }.unused.lock().rings.push(ends);
     }
 
     /// Frees the rings that nobody needed since the last call.
@@ -75,13 +74,13 @@ impl Pool {
     /// Returns how many rings nobody uses.
     #[cfg(test)]
     pub(super) fn unused(&self) -> usize {
-        self.small.lock().rings.len() + self.large.lock().rings.len()
+        self.small.unused.lock().rings.len() + self.large.unused.lock().rings.len()
     }
 }
 
 impl Rings {
     fn new(bytes: usize) -> Self {
-        Self { bytes, unused: Mutex::default() }
+        Self { bytes, unused: Lock::default() }
     }
 
     /// The bytes of each ring.
@@ -90,7 +89,7 @@ impl Rings {
     }
 
     pub(super) fn take(&self) -> Ends {
-        let mut unused = self.lock();
+        let mut unused = self.unused.lock();
         let ends = unused.rings.pop();
         unused.fewest = unused.fewest.min(unused.rings.len());
         drop(unused);
@@ -102,7 +101,7 @@ impl Rings {
 
     fn trim(&self) {
         let kept = KEPT / self.bytes;
-        let mut unused = self.lock();
+        let mut unused = self.unused.lock();
         let surplus = unused.fewest.min(unused.rings.len().saturating_sub(kept));
         let rest = unused.rings.len() - surplus;
         let freed = unused.rings.split_off(rest);
@@ -110,11 +109,6 @@ impl Rings {
         unused.fewest = rest;
         drop(unused);
         drop(freed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Unused> {
-        // No code panics while it is held.
-        self.unused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,7 +121,7 @@ mod tests {
         for capacity in [4096, 4104, 20_000, 256 * 1024, 100_000_000] {
             let pool = Pool::new(capacity);
             pool.give_back(pool.large.take());
-            assert_eq!(pool.large.lock().rings.len(), 1, "it is found again");
+            assert_eq!(pool.large.unused.lock().rings.len(), 1, "it is found again");
             let in_all = pool.large.bytes() * pool.most();
             assert!((capacity..capacity + WORD * pool.most()).contains(&in_all), "{in_all}");
             assert!(pool.large.bytes() <= LARGE && pool.most() >= FEWEST);
@@ -140,7 +134,7 @@ mod tests {
         let pool = Pool::new(256 * 1024);
         for rings in [&pool.small, &pool.large] {
             let kept = KEPT / rings.bytes();
-            let unused = || rings.lock().rings.len();
+            let unused = || rings.unused.lock().rings.len();
             let use_some = |count| {
                 let taken: Vec<_> = (0..count).map(|_| rings.take()).collect();
                 for ends in taken {

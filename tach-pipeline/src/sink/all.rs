@@ -1,5 +1,8 @@
 //! All sinks of a pipeline.
 
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod signals;
+
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
@@ -9,23 +12,20 @@ use tach_core::UnixTime;
 
 use super::Sink;
 use super::batch::Batch;
-use super::formatter::{Content, Formatter};
+use super::formatter::Formatter;
 use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::Writer;
 use super::worker::{Plan, Worker};
-use crate::durations::{Collected, Temporality};
+use crate::channel::Progress;
 use crate::error::Error;
-use crate::filter::{Levels, OWN_TARGET};
+use crate::faults::Faults;
+use crate::filter::Levels;
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
-use crate::queue::Dropped;
 use crate::report;
-use crate::shared::Shared;
-use crate::stats::{Counts, SinkCounts};
-use crate::trace::limits::SpanLimits;
-use crate::trace::span::Span;
+use crate::stats::{Counts, Dropped, SinkCounts};
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -36,7 +36,6 @@ struct OpenSink {
     levels: Levels,
     max_wait: Duration,
     buffer_bytes: usize,
-    period: Option<Duration>,
     counts: Arc<SinkCounts>,
 }
 
@@ -45,36 +44,38 @@ impl Opened {
     pub(crate) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         for sink in &self.0 {
-            match &sink.formatter.content {
-                Content::Events(format) => wanted.add(&**format),
-                Content::Spans(..) => wanted.add_spans(),
-                Content::Durations(..) => wanted.durations = true,
-            }
+            sink.formatter.content.add_to(&mut wanted);
         }
         wanted
     }
 
-    /// Opens the sinks. `max_wait` is for those that set none, and a record has at most `most`
-    /// bytes.
-    ///
-    /// # Errors
-    ///
-    /// If a sink's filter can't be parsed, or its file can't be opened.
-    pub(crate) fn new(sinks: Vec<Sink>, max_wait: Duration, most: usize) -> Result<Self, Error> {
-        let open = |sink: Sink| {
-            let (levels, name) = (sink.filter?, sink.target.name());
-            let writer = sink.target.open()?;
-            Ok(OpenSink {
+    /// Opens the sinks, and adds the fault of each that can't be opened. `max_wait` is for sinks
+    /// that set none, and a record has at most `most` bytes.
+    pub(crate) fn new(
+        sinks: Vec<Sink>,
+        max_wait: Duration,
+        most: usize,
+        faults: &mut Faults,
+    ) -> Self {
+        let mut open = Vec::new();
+        for mut sink in sinks {
+            sink.check(faults);
+            let (name, target) = (sink.to.0.name(), sink.to.0);
+            let levels =
+                faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
+            let writer = faults.take(target.open());
+            let Some((levels, writer)) = levels.zip(writer) else { continue };
+            open.push(OpenSink {
                 levels,
                 counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
                 writer,
                 formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
                 max_wait: sink.max_wait.unwrap_or(max_wait),
                 buffer_bytes: sink.buffer_bytes,
-                period: sink.period,
-            })
-        };
-        sinks.into_iter().map(open).collect::<Result<_, _>>().map(Self)
+            });
+        }
+        refuse_shared_rotations(&open, faults);
+        Self(open)
     }
 
     /// Returns the most verbose level of all sinks.
@@ -88,15 +89,29 @@ impl Opened {
     }
 }
 
+/// Adds a fault for each file that two sinks have and one of them rotates: the other one would
+/// write to the old file, which may be compressed or deleted meanwhile.
+fn refuse_shared_rotations(sinks: &[OpenSink], faults: &mut Faults) {
+    for (at, one) in sinks.iter().enumerate() {
+        for other in &sinks[at + 1..] {
+            let (Writer::File(file), Writer::File(second)) = (&one.writer, &other.writer) else {
+                continue;
+            };
+            let call = || format!("Sink::rotate for {} and {}", one.counts.name, other.counts.name);
+            let wanted =
+                "these are one file, and a rotated file has one sink; give each sink its own file";
+            faults.unless(!file.shares_rotation(second), call, wanted);
+        }
+    }
+}
+
 /// The sinks at work.
 pub(crate) struct Sinks {
     layouts: Vec<Layout>,
     reporter: Reporter,
-    shared: Arc<Shared>,
+    progress: Arc<Progress>,
     /// Records that are yet to be counted.
     queued: u64,
-    /// The shortest period of a sink that takes durations.
-    period: Option<Duration>,
 }
 
 /// The sinks of one format, which writes each record once for all of them.
@@ -114,10 +129,9 @@ impl Sinks {
     pub(crate) fn start(
         opened: Opened,
         reporter: Reporter,
-        shared: &Arc<Shared>,
+        progress: &Arc<Progress>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
-        let period = opened.0.iter().filter_map(|sink| sink.period).min();
         let is_alone = opened.0.len() == 1 && !opened.0[0].writer.is_remote();
         for (index, sink) in opened.0.into_iter().enumerate() {
             let OpenSink { writer, formatter, levels, max_wait, buffer_bytes, counts, .. } = sink;
@@ -129,21 +143,12 @@ impl Sinks {
                 writers if is_alone => *writers = Writers::Here(output),
                 Writers::Threads(workers) => {
                     let plan = Plan { output, max_wait, counts, reporter, index };
-                    workers.push(Worker::start(plan, shared).map_err(Error::thread)?);
+                    workers.push(Worker::start(plan, progress).map_err(Error::thread)?);
                 }
                 Writers::Here(_) => {}
             }
         }
-        Ok(Self { layouts, reporter, shared: Arc::clone(shared), queued: 0, period })
-    }
-
-    /// Returns the most events that a sink takes of a span.
-    pub(crate) fn most_events(&self) -> u32 {
-        let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
-            Content::Spans(_, limits) => Some(limits.events),
-            Content::Events(_) | Content::Durations(..) => None,
-        });
-        each.max().unwrap_or(SpanLimits::default().events)
+        Ok(Self { layouts, reporter, progress: Arc::clone(progress), queued: 0 })
     }
 
     /// Adds a record, which happened at `time`.
@@ -153,36 +158,11 @@ impl Sinks {
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
     }
 
-    /// Adds a span that has ended.
-    pub(crate) fn span(&mut self, span: &Span<'_>) {
-        self.layouts.iter_mut().for_each(|layout| layout.span(span));
-    }
-
-    /// Returns how often a sink takes the durations of spans, if one does.
-    pub(crate) fn period(&self) -> Option<Duration> {
-        self.period
-    }
-
-    /// Adds the durations of spans until `now`. Returns whether that ends a period for a sink.
-    pub(crate) fn durations(&mut self, durations: &Collected, now: UnixTime) -> bool {
-        let mut ends_period = false;
-        for Layout { formatter, streams } in &mut self.layouts {
-            let Some(temporality) = formatter.temporality() else { continue };
-            ends_period |= temporality == Temporality::Delta;
-            // No level is below this one.
-            let level = Level::of(log::Level::Error);
-            write(streams, formatter, (level, OWN_TARGET), now, |batch| {
-                formatter.write_durations(durations, now, batch)
-            });
-        }
-        ends_period
-    }
-
     /// Counts and reports the records that a queue dropped.
     #[cold]
     pub(crate) fn queue_dropped(&mut self, dropped: &Dropped, now: UnixTime) {
         let count = dropped.count;
-        self.shared.counts.dropped.add(count);
+        self.progress.counts.dropped.add(count);
         self.reporter.report(&Incident::Dropped { sink: None, count });
         let bytes = report::dropped(dropped, now, "records dropped");
         if let Some(record) = Frame::read(&bytes) {
@@ -194,11 +174,7 @@ impl Sinks {
     fn report_dropped_spans(&mut self, is_asked: bool) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
-            let what = match formatter.content {
-                Content::Events(_) => continue,
-                Content::Spans(..) => "spans",
-                Content::Durations(..) => "durations",
-            };
+            let Some(what) = formatter.content.others() else { continue };
             for stream in streams {
                 stream.take_dropped(is_asked, |sink, dropped| {
                     let message = format!("{what} dropped while {sink} failed");
@@ -229,7 +205,7 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        self.shared.counts.queued.add(core::mem::take(&mut self.queued));
+        self.progress.counts.queued.add(core::mem::take(&mut self.queued));
     }
 
     /// Writes everything, flushes the writers and then opens the files again if `reopens`. Reports
@@ -245,7 +221,7 @@ impl Sinks {
                     stream.reopen();
                 }
                 match &stream.writers {
-                    Writers::Here(_) => self.shared.flush.done(0, number, done.err()),
+                    Writers::Here(_) => self.progress.flush.done(0, number, done.err()),
                     Writers::Threads(workers) => {
                         for worker in workers {
                             worker.flush(number);
@@ -312,17 +288,6 @@ impl Layout {
         }
         write(streams, formatter, (record.level, record.target), time, |batch| {
             formatter.write(record, time, batch)
-        });
-    }
-
-    fn span(&mut self, span: &Span<'_>) {
-        let Self { formatter, streams } = self;
-        let Some(start) = span.begin() else { return };
-        if !formatter.takes_spans() {
-            return;
-        }
-        write(streams, formatter, (start.level, start.target), span.end, |batch| {
-            formatter.write_span(span, &start, batch)
         });
     }
 }

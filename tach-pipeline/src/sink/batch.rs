@@ -6,8 +6,10 @@ use std::panic;
 
 use tach_core::UnixTime;
 
-use super::BATCH;
-use crate::queue::Dropped;
+use crate::stats::Dropped;
+
+/// How many bytes are gathered for one write.
+pub(super) const BATCH: usize = 64 * 1024;
 
 /// How many ends a batch keeps room for: more than a usual write has.
 const MOST_ENDS: usize = 4096;

@@ -11,11 +11,14 @@ use tach_core::UnixTime;
 use tach_files::{Access, Entry, Place};
 
 use super::rotation::{Rotation, Tidying};
+use crate::faults::Faults;
+use crate::host::FILE_MODE;
 
 /// How often the path is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// The mode of a new file, less the umask.
-const MODE: u32 = 0o640;
+/// The bits of a mode, and the one that lets the owner write.
+const ALL_RIGHTS: u32 = 0o777;
+const OWNER_WRITES: u32 = 0o200;
 
 /// When a write waits until its records are on the disk: see [`Sink::sync`](crate::Sink::sync).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,8 +44,21 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Adds a fault for each option that can't work for the file at `path`.
+    pub(super) fn check(&self, faults: &mut Faults, path: &Path) {
+        if let Some(rotation) = self.rotation {
+            rotation.check(faults, path);
+        }
+        if let Some(mode) = self.mode {
+            let is_mode = mode & !ALL_RIGHTS == 0 && mode & OWNER_WRITES != 0;
+            let call = || format!("Sink::file(\"{}\").mode({mode:#o})", path.display());
+            let wanted = "a mode is octal, 0o777 at most, and lets the owner write, such as 0o640";
+            faults.unless(is_mode, call, wanted);
+        }
+    }
+
     fn access(&self) -> Access {
-        self.mode.map_or(Access::at_most(MODE), Access::exactly)
+        self.mode.map_or(Access::at_most(FILE_MODE), Access::exactly)
     }
 }
 
@@ -171,6 +187,15 @@ impl LogFile {
         let is_due =
             |rotation: Rotation| rotation.is_due(self.length, more, self.written, UnixTime::now());
         self.rotation().is_some_and(is_due)
+    }
+
+    /// Returns whether both are one file that at least one of them rotates.
+    pub(super) fn shares_rotation(&self, other: &Self) -> bool {
+        let is_rotated = self.rotation().is_some() || other.rotation().is_some();
+        // Except on Unix files have no identity.
+        let is_other =
+            || self.entry.is_other(&other.entry) || !cfg!(unix) && self.place != other.place;
+        is_rotated && !is_other()
     }
 
     /// Renames the file and opens the path anew. If that fails, the old file stays.

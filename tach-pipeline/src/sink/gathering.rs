@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use super::BATCH;
+use super::batch::BATCH;
 
 #[derive(Debug)]
 pub(super) struct Gathering {

@@ -9,7 +9,8 @@ use std::io;
 use tach_log::adapter::{self, write_plain};
 use tach_log::{Event, Format, Value};
 
-use super::{program, severity};
+use super::severity;
+use crate::host::program;
 
 /// The longest name that the journal accepts, in bytes.
 const LONGEST_NAME: usize = 64;

@@ -51,9 +51,9 @@ use self::transport::Transport;
 use self::value::key_value;
 use crate::durations::Temporality;
 use crate::error::Error;
+use crate::host::program;
 use crate::protobuf;
 use crate::secret::Secret;
-use crate::sink::program;
 use crate::trace::limits::{AttributeLimits, SpanLimits};
 
 /// The addresses of a collector on this machine.

@@ -10,13 +10,11 @@ use std::sync::Arc;
 use std::thread;
 
 use self::failure::Failure;
-use super::BATCH;
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::refused::Refused;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter};
-use crate::queue::Dropped;
-use crate::stats::SinkCounts;
+use crate::stats::{Dropped, SinkCounts};
 
 /// How long to wait for a writer that would block.
 const BLOCKED: Duration = Duration::from_millis(1);

@@ -5,16 +5,19 @@ mod tidy;
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::Path;
 
 use tach_core::UnixTime;
 use tach_files::Folder;
 
 pub(super) use self::tidy::Tidying;
+use super::batch::BATCH;
+use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The least limit of a file. It is one write of many events.
-const LEAST_BYTES: u64 = super::BATCH as u64;
+const LEAST_BYTES: u64 = BATCH as u64;
 
 /// When a sink's file is renamed and a new one begun, and how many of the old files are kept: see
 /// [`Sink::rotate`](crate::Sink::rotate).
@@ -58,7 +61,9 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Creates options under which a file is never rotated and all old files are kept.
+    /// Creates options under which all old files are kept. A method must add when a file is
+    /// rotated, or [`Builder::build`](crate::Builder::build) fails: [`max_bytes`](Self::max_bytes),
+    /// [`hourly`](Self::hourly) or [`daily`](Self::daily).
     ///
     /// # Examples
     ///
@@ -78,7 +83,7 @@ impl Rotation {
     /// let rotation = tach_pipeline::Rotation::new().max_bytes(100 * 1024 * 1024);
     /// ```
     pub const fn max_bytes(mut self, bytes: u64) -> Self {
-        self.max_bytes = Some(if bytes < LEAST_BYTES { LEAST_BYTES } else { bytes });
+        self.max_bytes = Some(bytes);
         self
     }
 
@@ -132,6 +137,23 @@ impl Rotation {
     pub const fn gzip(mut self) -> Self {
         self.compresses = true;
         self
+    }
+
+    /// Adds a fault for each option that can't work for the file at `path`.
+    pub(super) fn check(&self, faults: &mut Faults, path: &Path) {
+        let Self { max_bytes, period, .. } = *self;
+        let path = path.display();
+        let call = |rotation: &str| format!("Sink::file(\"{path}\").rotate({rotation})");
+        faults.unless(
+            max_bytes.is_some() || period.is_some(),
+            || call("Rotation::new()"),
+            "a rotation has a size or a time: call Rotation::max_bytes, hourly or daily",
+        );
+        faults.unless(
+            max_bytes.is_none_or(|bytes| bytes >= LEAST_BYTES),
+            || call(&format!("Rotation::new().max_bytes({})", max_bytes.unwrap_or(0))),
+            "a file has 65536 bytes (64 KiB) or more, since as many are written at once",
+        );
     }
 
     /// Returns whether a file with `length` bytes that was last written at `written` must be
@@ -204,8 +226,6 @@ mod tests {
             (size, 99_000, 1_000, (1, 0), (90, 0), false),
             (size, 99_000, 1_001, (1, 0), (1, 0), true),
             (size, 0, 200_000, (1, 0), (1, 0), false),
-            // The least limit.
-            (size.max_bytes(1), 64_000, 1_000, (1, 0), (1, 0), false),
             (hourly, 1, 1, (1, 0), (1, 59), false),
             (hourly, 1, 1, (1, 59), (2, 0), true),
             (hourly, 0, 1, (1, 59), (2, 0), false),

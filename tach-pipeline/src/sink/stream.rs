@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use super::BATCH;
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::output::Output;
 use super::worker::Worker;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
-use crate::queue::Dropped;
-use crate::stats::SinkCounts;
+use crate::stats::{Dropped, SinkCounts};
 
 pub(super) struct Stream {
     pub(super) levels: Levels,

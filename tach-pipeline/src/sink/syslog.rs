@@ -12,8 +12,10 @@ use tach_core::adapter::rfc3339;
 use tach_log::{Event, Format};
 
 pub(super) use self::socket::{Address, Socket};
-use super::formatter::AnyFormat;
-use super::{program, severity};
+use super::any_format::AnyFormat;
+use super::severity;
+use crate::faults::Faults;
+use crate::host::program;
 
 /// The socket of the daemon on this machine.
 #[cfg(all(unix, not(target_vendor = "apple")))]
@@ -169,7 +171,9 @@ impl Syslog {
         self
     }
 
-    /// Sets the name of the host in RFC 5424, by default the machine's on Unix.
+    /// Sets the name of the host in RFC 5424, by default the machine's on Unix. Messages of RFC
+    /// 3164 have no host, and with them this method fails
+    /// [`Builder::build`](crate::Builder::build).
     ///
     /// # Examples
     ///
@@ -179,6 +183,22 @@ impl Syslog {
     pub fn host_name(mut self, name: &str) -> Self {
         self.host_name = Some(name.to_owned());
         self
+    }
+
+    /// Returns a fault for each option that can't work.
+    pub(super) fn faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        self.address.check(&mut faults);
+        for (name, method) in [(&self.app_name, "app_name"), (&self.host_name, "host_name")] {
+            let is_empty = name.as_ref().is_some_and(String::is_empty);
+            let wanted = "a name is not empty; without the call it is found out";
+            faults.unless(!is_empty, || format!("Syslog::{method}(\"\")"), wanted);
+        }
+        if let Some(name) = &self.host_name {
+            let call = || format!("Syslog::host_name({name:?})");
+            faults.unless(self.is_rfc5424, call, "RFC 3164 has no host here; call Syslog::rfc5424");
+        }
+        faults
     }
 
     pub(super) fn into_address(self) -> Address {

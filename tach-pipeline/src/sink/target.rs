@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use super::BATCH;
+use super::batch::BATCH;
 use super::file::{LogFile, Options};
 #[cfg(feature = "otlp")]
 use super::otlp::{self, Exporter, Otlp, Signal};
@@ -24,10 +24,6 @@ pub(super) enum Target {
 }
 
 impl Target {
-    pub(super) fn writer(name: &str, writer: impl io::Write + Send + 'static) -> Self {
-        Self::Writer { name: name.to_owned(), writer: Box::new(writer) }
-    }
-
     /// Returns the name for messages.
     pub(super) fn name(&self) -> String {
         match self {
@@ -35,15 +31,6 @@ impl Target {
             Self::Writer { name, .. } => name.clone(),
             #[cfg(feature = "otlp")]
             Self::Otlp(options, signal) => options.name(*signal),
-        }
-    }
-
-    /// Returns whether any format may write the events. A collector reads one only.
-    pub(super) fn takes_formats(&self) -> bool {
-        match self {
-            Self::File { .. } | Self::Writer { .. } => true,
-            #[cfg(feature = "otlp")]
-            Self::Otlp(..) => false,
         }
     }
 

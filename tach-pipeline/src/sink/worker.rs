@@ -5,20 +5,19 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
 use std::panic;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use super::BATCH;
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::gathering::Gathering;
 use super::output::Output;
+use crate::channel::Progress;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
-use crate::queue::Dropped;
-use crate::shared::Shared;
-use crate::stats::SinkCounts;
+use crate::stats::{Dropped, SinkCounts};
+use crate::sync::{Changed, Lock};
 
 /// How often the back end looks whether a sink makes progress.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -59,9 +58,9 @@ pub(super) struct Plan {
 
 #[derive(Default)]
 struct Link {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// Notified for the thread when there is work, and for the back end when there is room.
-    changed: Condvar,
+    changed: Changed,
 }
 
 struct State {
@@ -92,8 +91,7 @@ impl Default for State {
 
 impl Link {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code of the user's runs while it is held.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn wait<'a>(
@@ -102,13 +100,13 @@ impl Link {
         timeout: Duration,
     ) -> MutexGuard<'a, State> {
         state.waits = true;
-        self.changed.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0
+        self.changed.wait(state, timeout)
     }
 
     fn notify(&self, mut state: MutexGuard<'_, State>) {
         if mem::take(&mut state.waits) {
             drop(state);
-            self.changed.notify_all();
+            self.changed.notify();
         }
     }
 }
@@ -119,7 +117,7 @@ impl Worker {
     /// # Errors
     ///
     /// If that fails.
-    pub(super) fn start(plan: Plan, shared: &Arc<Shared>) -> io::Result<Self> {
+    pub(super) fn start(plan: Plan, progress: &Arc<Progress>) -> io::Result<Self> {
         let Plan { output, max_wait, counts, reporter, index } = plan;
         let buffer_bytes = output.buffer_bytes();
         let gathering = Gathering::new(output.max_delay());
@@ -128,7 +126,7 @@ impl Worker {
             link: Arc::clone(&link),
             output,
             batch: Batch::new(),
-            shared: Arc::clone(shared),
+            progress: Arc::clone(progress),
             index,
             flushed: 0,
             reopened: 0,
@@ -301,7 +299,7 @@ struct Writing {
     output: Output,
     /// The events that are being written.
     batch: Batch,
-    shared: Arc<Shared>,
+    progress: Arc<Progress>,
     index: usize,
     flushed: u64,
     reopened: u64,
@@ -316,7 +314,7 @@ struct Job {
 
 impl Writing {
     fn run(mut self) -> Option<String> {
-        self.shared.waker.mark_thread();
+        self.progress.waker.mark_thread();
         loop {
             let job = self.next_job();
             let is_flush = job.flush != self.flushed || job.is_ending;
@@ -326,14 +324,14 @@ impl Writing {
             let done = panic::catch_unwind(AssertUnwindSafe(|| self.work(is_flush, reopens)));
             let failure = match done {
                 Ok(done) => done.err(),
-                Err(_) => Some(panicked(&self.shared.counts.sinks[self.index].name)),
+                Err(_) => Some(panicked(&self.progress.counts.sinks[self.index].name)),
             };
             if job.is_ending {
                 return failure;
             }
             if is_flush {
                 self.flushed = job.flush;
-                self.shared.flush.done(self.index, job.flush, failure);
+                self.progress.flush.done(self.index, job.flush, failure);
             }
         }
     }

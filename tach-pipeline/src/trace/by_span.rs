@@ -1,11 +1,11 @@
 //! Values that few open spans have, by the spans' ids.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::HashMap;
-use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam_utils::CachePadded;
+
+use crate::host::process::Process;
+use crate::sync::Mirrored;
 
 /// Threads seldom meet in one of so many parts.
 const PARTS: u64 = 16;
@@ -18,20 +18,16 @@ const PARTS: u64 = 16;
 pub(crate) struct BySpan<V> {
     parts: Box<[CachePadded<Part<V>>]>,
     /// The process whose threads hold the locks.
-    process: u32,
+    process: Process,
 }
 
 /// The values of the spans whose ids have a remainder in common. The ids are random.
-struct Part<V> {
-    values: Mutex<HashMap<u64, V>>,
-    count: AtomicUsize,
-}
+type Part<V> = Mirrored<HashMap<u64, V>>;
 
 impl<V: Clone> BySpan<V> {
     pub(super) fn new() -> Self {
-        let part =
-            |_| CachePadded::new(Part { values: Mutex::default(), count: AtomicUsize::new(0) });
-        Self { parts: (0..PARTS).map(part).collect(), process: process::id() }
+        let parts = (0..PARTS).map(|_| CachePadded::default()).collect();
+        Self { parts, process: Process::current() }
     }
 
     #[inline]
@@ -51,11 +47,7 @@ impl<V: Clone> BySpan<V> {
     /// Sets or removes the value of a span, and returns the one before.
     pub(crate) fn set(&self, span: u64, value: Option<V>) -> Option<V> {
         let Some(value) = value else { return self.remove(span) };
-        let part = self.part(span);
-        let mut values = self.lock(part)?;
-        let before = values.insert(span, value);
-        part.set_count(&values);
-        before
+        self.change(self.part(span), |values| values.insert(span, value))
     }
 
     /// Removes the value of a span that is closed, and returns it.
@@ -77,29 +69,18 @@ impl<V: Clone> BySpan<V> {
         f: impl FnOnce(&mut HashMap<u64, V>) -> Option<R>,
     ) -> Option<R> {
         let part = self.part(span);
-        // ORDERING: Relaxed: a caller that has a span saw its insertion.
-        if part.count.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let mut values = self.lock(part)?;
-        let found = f(&mut values);
-        part.set_count(&values);
-        found
+        // A caller that has a span saw its insertion.
+        if part.length() == 0 { None } else { self.change(part, f) }
     }
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
-    fn lock<'a>(&self, part: &'a Part<V>) -> Option<MutexGuard<'a, HashMap<u64, V>>> {
-        let is_current = self.process == process::id();
-        // No code panics while it is held.
-        is_current.then(|| part.values.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl<V> Part<V> {
-    fn set_count(&self, values: &HashMap<u64, V>) {
-        // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
-        self.count.store(values.len(), Ordering::Relaxed);
+    fn change<R>(
+        &self,
+        part: &Part<V>,
+        f: impl FnOnce(&mut HashMap<u64, V>) -> Option<R>,
+    ) -> Option<R> {
+        if self.process.is_current() { part.change(f) } else { None }
     }
 }
 
@@ -119,7 +100,7 @@ mod tests {
         assert_eq!((states.get(1), states.get(2).as_deref()), (None, Some("a=1")));
         states.set(2, None);
         assert_eq!(states.get(2), None);
-        let counts = states.parts.iter().map(|part| part.count.load(Ordering::Relaxed));
+        let counts = states.parts.iter().map(|part| part.length());
         assert_eq!(counts.sum::<usize>(), 0);
     }
 
@@ -128,8 +109,8 @@ mod tests {
     fn a_span_does_not_wait_for_those_of_other_parts() {
         let states = BySpan::<Arc<str>>::new();
         (1..=PARTS).for_each(|span| drop(states.set(span, Some(Arc::from("a=1")))));
-        let _held = states.part(1).values.lock().unwrap();
-        let is_free = |span| states.part(span).values.try_lock().is_ok();
+        let _held = states.part(1).lock();
+        let is_free = |span| states.part(span).is_free();
         assert!(is_free(2) && is_free(PARTS + 3));
         assert_eq!(states.inherit(PARTS + 3, 2).as_deref(), Some("a=1"));
         assert_eq!(states.remove(PARTS + 3).as_deref(), Some("a=1"));
@@ -142,7 +123,7 @@ mod tests {
         struct Reentrant<'a>(&'a BySpan<Option<Reentrant<'a>>>);
         impl Drop for Reentrant<'_> {
             fn drop(&mut self) {
-                let is_free = |part: &CachePadded<Part<_>>| part.values.try_lock().is_ok();
+                let is_free = |part: &CachePadded<Part<_>>| part.is_free();
                 assert!(self.0.parts.iter().all(is_free), "it would wait for itself");
             }
         }

@@ -5,17 +5,18 @@
 
 mod slot;
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{HashMap, HashSet};
-use std::process;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use self::slot::{Ids, Slot};
-use super::SpanContext;
 use super::by_span::BySpan;
 use super::key::Key;
 #[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
+use crate::host::process::Process;
+use crate::ids::SpanContext;
+use crate::sync::Mirrored;
 
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
@@ -31,8 +32,7 @@ const THREAD_BITS: u32 = 13;
 pub(crate) struct Contexts {
     pages: Box<[OnceLock<Box<[Slot]>>]>,
     /// Spans whose slot another span has.
-    others: Mutex<HashMap<Key, Other>>,
-    others_count: AtomicUsize,
+    others: Mirrored<HashMap<Key, Other>>,
     /// Whether a span was removed whose end was dropped.
     has_lost_end: AtomicBool,
     /// The `tracestate` of spans. Most traces have none.
@@ -40,20 +40,19 @@ pub(crate) struct Contexts {
     #[cfg(feature = "opentelemetry")]
     pub(crate) otel: Kept,
     /// The process whose threads hold the lock.
-    process: u32,
+    process: Process,
 }
 
 impl Contexts {
     pub(crate) fn new() -> Self {
         Self {
             pages: (0..PAGES).map(|_| OnceLock::new()).collect(),
-            others: Mutex::default(),
-            others_count: AtomicUsize::new(0),
+            others: Mirrored::default(),
             has_lost_end: AtomicBool::new(false),
             states: BySpan::new(),
             #[cfg(feature = "opentelemetry")]
             otel: Kept::new(),
-            process: process::id(),
+            process: Process::current(),
         }
     }
 
@@ -82,7 +81,6 @@ impl Contexts {
     }
 
     /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.
-    #[cfg(feature = "tracing")]
     pub(crate) fn get_unheld(&self, key: Key) -> Option<SpanContext> {
         let known = self.slot(key).get_unheld(key.0).map(SpanContext::of_slot);
         known.or_else(|| self.with_others(|others| Some(others.get(&key)?.context)))
@@ -103,7 +101,6 @@ impl Contexts {
 
     /// Moves an open span to the trace of a remote parent. Returns whether it is moved: not if the
     /// span is unknown or was moved before.
-    #[cfg(feature = "tracing")]
     pub(crate) fn move_to(&self, key: Key, context: SpanContext) -> bool {
         let slot = self.slot(key);
         if slot.get(key.0).is_some() {
@@ -118,7 +115,6 @@ impl Contexts {
     }
 
     /// Remembers that a span was removed whose end was dropped.
-    #[cfg(feature = "tracing")]
     pub(crate) fn lose_end(&self) {
         // ORDERING: Release, with the Acquire of `take_lost_end`: the span is removed.
         self.has_lost_end.store(true, Ordering::Release);
@@ -151,33 +147,19 @@ impl Contexts {
 
     #[cold]
     fn insert_other(&self, key: Key, context: SpanContext, is_active: bool) {
-        let Some(mut others) = self.lock() else { return };
-        others.insert(key, Other { context, is_moved: false, is_active });
-        self.count(&others);
+        let other = Other { context, is_moved: false, is_active };
+        self.change_others(|others| others.insert(key, other));
     }
 
     fn with_others<R>(&self, f: impl FnOnce(&mut HashMap<Key, Other>) -> Option<R>) -> Option<R> {
-        // ORDERING: Relaxed: a caller that has a span's number saw its insertion.
-        if self.others_count.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let mut others = self.lock()?;
-        let found = f(&mut others);
-        self.count(&others);
-        found
-    }
-
-    fn count(&self, others: &HashMap<Key, Other>) {
-        // ORDERING: Relaxed: publishes nothing. The lock orders the changes.
-        self.others_count.store(others.len(), Ordering::Relaxed);
+        // A caller that has a span's number saw its insertion.
+        if self.others.length() == 0 { None } else { self.change_others(f) }
     }
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
-    fn lock(&self) -> Option<MutexGuard<'_, HashMap<Key, Other>>> {
-        let is_current = self.process == process::id();
-        // No code panics while it is held.
-        is_current.then(|| self.others.lock().unwrap_or_else(PoisonError::into_inner))
+    fn change_others<R>(&self, f: impl FnOnce(&mut HashMap<Key, Other>) -> Option<R>) -> Option<R> {
+        if self.process.is_current() { self.others.change(f) } else { None }
     }
 }
 
@@ -216,7 +198,7 @@ impl SpanContext {
     }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests {
     use std::collections::HashSet;
     use std::thread;
@@ -316,13 +298,13 @@ mod tests {
             }
         });
         assert_eq!(contexts.spans().len(), 4 * 50_000);
-        assert!(contexts.others.lock().unwrap().len() >= 4 * 50_000 - SLOTS);
+        assert!(contexts.others.lock().len() >= 4 * 50_000 - SLOTS);
         for number in 1..=4 {
             for place in 1..=EACH {
                 contexts.remove(Key(number << THREAD_SHIFT | place), number * EACH + place);
             }
         }
-        assert!(contexts.spans().is_empty() && contexts.others.lock().unwrap().is_empty());
+        assert!(contexts.spans().is_empty() && contexts.others.lock().is_empty());
     }
 
     /// Otherwise each span would touch new memory.

@@ -2,10 +2,10 @@
 
 use core::cell::RefCell;
 
-use super::SpanContext;
 use super::key::Key;
 #[cfg(feature = "opentelemetry")]
 use super::otel::active::Active;
+use crate::ids::SpanContext;
 
 /// Without `opentelemetry`, nothing else changes when a span is entered.
 #[cfg(not(feature = "opentelemetry"))]

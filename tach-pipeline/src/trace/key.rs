@@ -1,7 +1,6 @@
 //! The keys of open spans: the numbers of several subscribers' registries are the same.
 
-#[cfg(feature = "tracing")]
-use super::ids::{self, Ids};
+use super::random::{self, Ids};
 
 /// The key of an open span, among the spans of all subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -10,13 +9,11 @@ pub(crate) struct Key(pub(crate) u64);
 /// Makes keys of the numbers that the registry of one subscriber has for its spans.
 ///
 /// A mask is random, so the keys of two open spans are equal as seldom as their ids.
-#[cfg(feature = "tracing")]
 #[derive(Clone, Copy)]
 pub(crate) struct Keys {
     mask: u64,
 }
 
-#[cfg(feature = "tracing")]
 impl Keys {
     /// Returns the keys of a handle that is no layer.
     pub(crate) const fn unmasked() -> Self {
@@ -25,7 +22,7 @@ impl Keys {
 
     /// Returns the keys of a new layer.
     pub(crate) fn of_layer(pipeline: u64) -> Self {
-        Self { mask: ids::with(pipeline, Ids::span) }
+        Self { mask: random::with(pipeline, Ids::span) }
     }
 
     #[inline]

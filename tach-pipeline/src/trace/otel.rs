@@ -1,7 +1,6 @@
 //! Spans and the `Context` of `opentelemetry`: each takes its parents from the other.
 
 pub(crate) mod active;
-pub(crate) mod span;
 pub(crate) mod started;
 
 use std::sync::Arc;
@@ -10,13 +9,12 @@ use opentelemetry::Context;
 use opentelemetry::baggage::BaggageExt as _;
 use opentelemetry::trace::{self, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
 
-pub(crate) use self::span::Span;
 use self::started::Started;
-use super::SpanContext;
 use super::by_span::BySpan;
 use super::key::Key;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
+use crate::ids::SpanContext;
 
 /// The contexts of open spans. To enter an active one takes the lock of its part of a [`BySpan`].
 pub(crate) struct Kept {
@@ -91,8 +89,13 @@ struct Own {
 }
 
 /// Returns `values` with a span of a pipeline as the current one.
-pub(crate) fn with_own(values: &Context, pipeline: u64, key: Key, span: Span) -> Context {
-    let own = Own { pipeline, key, span: number(trace::Span::span_context(&span)) };
+pub(crate) fn with_own(
+    values: &Context,
+    pipeline: u64,
+    key: Key,
+    span: impl trace::Span + Send + Sync + 'static,
+) -> Context {
+    let own = Own { pipeline, key, span: number(span.span_context()) };
     values.with_value(own).with_span(span)
 }
 
@@ -150,7 +153,7 @@ fn number(span: &trace::SpanContext) -> u64 {
 }
 
 /// Returns a span of this process as `opentelemetry` has it.
-fn span_context(context: SpanContext, state: Option<&str>) -> trace::SpanContext {
+pub(crate) fn span_context(context: SpanContext, state: Option<&str>) -> trace::SpanContext {
     let flags = if context.is_sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
     // A text that this type refuses is dropped as a whole, as W3C's recommendation asks.
     let state = state.and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();

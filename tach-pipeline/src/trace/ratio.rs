@@ -1,5 +1,7 @@
 //! A part of all traces, chosen by their ids.
 
+use crate::faults::Faults;
+
 /// The number of different values of the bits that decide.
 const ALL: u64 = 1 << 63;
 
@@ -9,7 +11,12 @@ const ALL: u64 = 1 << 63;
 /// and Go, so that services with the same ratio choose the same traces. A higher ratio chooses all
 /// traces of a lower one. (The specification asks for no algorithm: see its issue 1413.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ratio(u64);
+pub(crate) struct Ratio {
+    /// The first number whose traces are not sampled.
+    end: u64,
+    /// The ratio as the program gave it, in bits: not a number differs from itself.
+    given: u64,
+}
 
 impl Ratio {
     /// Returns the nearest ratio from 0 to 1. Not a number is 0.
@@ -20,13 +27,19 @@ impl Ratio {
         reason = "2^63 is exact, and a cast of floats saturates"
     )]
     pub(crate) fn new(ratio: f64) -> Self {
-        Self((ratio.clamp(0.0, 1.0) * ALL as f64) as u64)
+        Self { end: (ratio.clamp(0.0, 1.0) * ALL as f64) as u64, given: ratio.to_bits() }
+    }
+
+    /// Adds a fault unless the ratio is from 0 to 1. `call` returns the call that set it.
+    pub(crate) fn check(self, faults: &mut Faults, call: impl FnOnce(f64) -> String) {
+        let ratio = f64::from_bits(self.given);
+        faults.unless((0.0..=1.0).contains(&ratio), || call(ratio), "a ratio is from 0 to 1");
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "takes the lower half")]
     #[inline]
     pub(crate) fn has(self, trace: u128) -> bool {
-        (trace as u64) >> 1 < self.0
+        (trace as u64) >> 1 < self.end
     }
 }
 

@@ -8,8 +8,32 @@ thread_local! {
     static PARENT: RefCell<Option<TraceContext>> = const { RefCell::new(None) };
 }
 
+impl TraceContext {
+    /// Calls `f`, which starts a span of `tracing`. If the span has no parent in this process, this
+    /// is its parent.
+    ///
+    /// Unlike [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent), the span follows
+    /// the parent's sampled flag from its start.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::TraceContext;
+    ///
+    /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let start = || tracing::info_span!("request", otel.kind = "server");
+    /// let span = match TraceContext::from_headers(header, "") {
+    ///     Some(parent) => parent.in_scope(start),
+    ///     None => start(),
+    /// };
+    /// ```
+    pub fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+        during(self, f)
+    }
+}
+
 /// Calls `f`. Spans that start meanwhile in this thread, and have no parent, have `parent`.
-pub(super) fn during<R>(parent: &TraceContext, f: impl FnOnce() -> R) -> R {
+fn during<R>(parent: &TraceContext, f: impl FnOnce() -> R) -> R {
     /// Puts the parent from before back, also after a panic.
     struct Restore(Option<TraceContext>);
     impl Drop for Restore {

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use tach_core::adapter;
 
-use super::SpanContext;
 use super::ratio::Ratio;
-#[cfg(feature = "otlp")]
 use crate::error::Error;
+use crate::faults::Faults;
+use crate::ids::SpanContext;
 
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
@@ -35,7 +35,7 @@ pub struct Sampling {
     others: Ratio,
     rules: Vec<Rule>,
     follows_parents: bool,
-    /// The first variable that can't be used: its name, its value and the reason.
+    /// The variable that can't be used, if there is one: its name, its value and the reason.
     fault: Option<(&'static str, String, &'static str)>,
 }
 
@@ -53,7 +53,8 @@ enum By {
 }
 
 impl Sampling {
-    /// Samples this part of all traces, from 0 to 1.
+    /// Samples this part of all traces, from 0 to 1. Another ratio, also of a rule, fails
+    /// [`Builder::build`](crate::Builder::build).
     ///
     /// The id of the trace decides, as in OpenTelemetry's SDKs for Rust and Go: services with the
     /// same ratio choose the same traces.
@@ -76,7 +77,10 @@ impl Sampling {
     /// a process with privileges that its caller lacks: see
     /// [`tach_core::Config::trust_environment`].
     ///
-    /// A variable that can't be used fails [`Builder::build`](crate::Builder::build).
+    /// A variable that can't be used is ignored and reported as
+    /// [`Incident::Environment`](crate::Incident::Environment), or fails
+    /// [`Builder::build`](crate::Builder::build) after
+    /// [`Builder::strict_environment`](crate::Builder::strict_environment).
     ///
     /// # Examples
     ///
@@ -168,20 +172,35 @@ impl Sampling {
             _ => {
                 const NAMES: &str = "it must be always_on, always_off, traceidratio, or one of \
                                      these after parentbased_";
-                Err((SAMPLER, value.clone(), NAMES))
+                return Self { fault: Some((SAMPLER, value, NAMES)), ..Self::default() };
             }
         };
-        let fault = ratio.as_ref().err().cloned();
-        Self { follows_parents, fault, ..Self::ratio(ratio.unwrap_or(1.0)) }
+        // Without its argument, the sampler samples all traces.
+        let (ratio, fault) = ratio.map_or_else(|fault| (1.0, Some(fault)), |ratio| (ratio, None));
+        Self { follows_parents, fault, ..Self::ratio(ratio) }
     }
 
-    /// # Errors
-    ///
-    /// If a variable can't be used.
-    #[cfg(feature = "otlp")]
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let fault = self.fault.as_ref();
-        fault.map_or(Ok(()), |(name, value, reason)| Err(Error::option(name, value, reason)))
+    /// Returns the fault of the environment, if it has one.
+    pub(crate) fn environment_fault(&self) -> Option<Error> {
+        self.fault.as_ref().map(|(name, value, reason)| Error::option(name, value, reason))
+    }
+
+    /// Adds a fault for each option that can't work.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        self.others.check(faults, |ratio| format!("Sampling::ratio({ratio:?})"));
+        for Rule { by, text, ratio } in &self.rules {
+            let method = match by {
+                By::Target => "target",
+                By::Name => "span",
+            };
+            ratio.check(faults, |ratio| format!("Sampling::{method}({text:?}, {ratio:?})"));
+            let has_text = *by == By::Target || !text.is_empty();
+            faults.unless(
+                has_text,
+                || format!("Sampling::{method}({text:?}, ..)"),
+                "a span has a name",
+            );
+        }
     }
 
     /// Returns whether a span is sampled.
@@ -209,6 +228,23 @@ impl Sampling {
 }
 
 /// Samples all traces, except those whose parent is not sampled.
+/// Who calls the service from other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Callers {
+    /// Their spans are parents.
+    #[default]
+    Trusted,
+    /// Their spans are linked to.
+    Strangers,
+}
+
+impl Callers {
+    #[inline]
+    pub(crate) fn are_trusted(self) -> bool {
+        self == Self::Trusted
+    }
+}
+
 impl Default for Sampling {
     fn default() -> Self {
         Self::ratio(1.0)
@@ -266,16 +302,40 @@ mod tests {
         assert_eq!(variables("parentbased_traceidratio", ""), Sampling::ratio(1.0));
     }
 
-    #[cfg(feature = "otlp")]
     #[test]
-    fn a_variable_that_can_t_be_used_fails_and_is_named() {
-        for (sampler, argument, named) in [
-            ("xray", "", "OTEL_TRACES_SAMPLER \"xray\""),
-            ("traceidratio", "ten", "OTEL_TRACES_SAMPLER_ARG \"ten\""),
-            ("parentbased_traceidratio", "1.5", "OTEL_TRACES_SAMPLER_ARG \"1.5\""),
+    fn a_variable_that_can_t_be_used_is_named_and_counts_as_unset() {
+        let always_on = Sampling::ratio(1.0);
+        for (sampler, argument, named, used) in [
+            ("xray", "", "OTEL_TRACES_SAMPLER \"xray\"", always_on.clone()),
+            (
+                "parentbased_jaeger",
+                "",
+                "OTEL_TRACES_SAMPLER \"parentbased_jaeger\"",
+                always_on.clone(),
+            ),
+            (
+                "traceidratio",
+                "ten",
+                "OTEL_TRACES_SAMPLER_ARG \"ten\"",
+                always_on.clone().ignore_parents(),
+            ),
+            (
+                "parentbased_traceidratio",
+                "1.5",
+                "OTEL_TRACES_SAMPLER_ARG \"1.5\"",
+                always_on.clone(),
+            ),
+            (
+                "parentbased_traceidratio",
+                "NaN",
+                "OTEL_TRACES_SAMPLER_ARG \"NaN\"",
+                always_on.clone(),
+            ),
         ] {
-            let error = variables(sampler, argument).check().unwrap_err();
+            let sampling = variables(sampler, argument);
+            let error = sampling.environment_fault().unwrap();
             assert!(error.is_option() && error.to_string().contains(named), "{error}");
+            assert_eq!(Sampling { fault: None, ..sampling }, used, "{sampler}");
         }
     }
 }

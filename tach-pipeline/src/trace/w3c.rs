@@ -3,8 +3,8 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{SAMPLED, SpanContext, remote};
 use crate::frame::{Linked, Origin, Writer};
+use crate::ids::{SAMPLED, SpanContext};
 
 /// The length of a `traceparent` of version 0: version, trace id, span id and flags.
 const LENGTH: usize = "00-00000000000000000000000000000000-0000000000000000-00".len();
@@ -114,28 +114,6 @@ impl TraceContext {
     #[must_use]
     pub fn tracestate(&self) -> &str {
         self.state.as_deref().unwrap_or_default()
-    }
-
-    /// Calls `f`, which starts a span of `tracing`. If the span has no parent in this process, this
-    /// is its parent.
-    ///
-    /// Unlike [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent), the span follows
-    /// the parent's sampled flag from its start.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::TraceContext;
-    ///
-    /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    /// let start = || tracing::info_span!("request", otel.kind = "server");
-    /// let span = match TraceContext::from_headers(header, "") {
-    ///     Some(parent) => parent.in_scope(start),
-    ///     None => start(),
-    /// };
-    /// ```
-    pub fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-        remote::during(self, f)
     }
 
     pub(crate) fn context(&self) -> SpanContext {

@@ -4,7 +4,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_pipeline::{
     Builder, Error, Guard, Incident, Journal, Pipeline, Rotation, Sink, SinkStats, Stats,
-    SyncPolicy, WhenFull,
+    SyncPolicy, WhenFull, kind,
 };
 use test_support::assert_implements;
 
@@ -46,7 +46,12 @@ assert_implements!(
 );
 
 // Writers and formats need not be `Sync`.
-assert_implements!([Send + Unpin] Sink, Builder);
+assert_implements!(
+    [Send + Unpin]
+    Sink, Sink<kind::File>, Sink<kind::Stream>, Sink<kind::OneFormat>, Builder,
+    kind::Any, kind::Stream, kind::OneFormat,
+);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] kind::File);
 
 #[test]
 fn sizes() {

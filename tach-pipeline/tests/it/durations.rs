@@ -4,13 +4,13 @@ use core::time::Duration;
 use std::thread;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Durations, Pipeline, Sink, SpanDurations, SpanExt as _, TraceContext};
+use tach_pipeline::{Durations, Pipeline, Sink, SpanDurations, SpanExt as _, TraceContext, kind};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::support::{LONG, Memory};
 
-fn of_nothing() -> Sink {
+fn of_nothing() -> Sink<kind::Stream> {
     Sink::writer("nothing", std::io::sink())
 }
 

@@ -15,7 +15,7 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
     let folder = Folder::new("reopen");
     let path = folder.path("app.log");
     fs::write(&path, "1970-01-01T00:00:00.000000Z INFO  app: earlier\n").unwrap();
-    let sink = Sink::file(&path).follow_path(false);
+    let sink = Sink::file(&path).keep_open();
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     info(&pipeline, "one");
     pipeline.flush(LONG).unwrap();
@@ -155,7 +155,7 @@ fn a_file_that_is_deleted_is_made_again_and_lacks_nothing() {
 fn a_file_that_is_not_followed_is_kept_when_it_is_deleted_or_moved() {
     let folder = Folder::new("not-followed");
     let path = folder.path("app.log");
-    let sink = Sink::file(&path).follow_path(false);
+    let sink = Sink::file(&path).keep_open();
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     fs::hard_link(&path, folder.path("link")).unwrap();
     fs::remove_file(&path).unwrap();
@@ -309,7 +309,7 @@ fn the_file_behind_a_link_is_rotated_and_the_link_stays() {
     fs::write(folder.path("data/app.log"), "").unwrap();
     symlink("data/app.log", folder.path("middle")).unwrap();
     symlink("middle", folder.path("current")).unwrap();
-    let rotation = Rotation::new().max_bytes(1).keep(2);
+    let rotation = Rotation::new().max_bytes(64 * 1024).keep(2);
     let sink = Sink::file(folder.path("current")).rotate(rotation);
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     // Each record fills a file.
@@ -346,7 +346,7 @@ fn a_fifo_is_not_rotated() {
     let folder = Folder::new("fifo");
     let path = folder.path("app.log");
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(1));
+    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(64 * 1024));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let reader = thread::spawn(move || {
         let lines = std::io::BufReader::new(fs::File::open(path).unwrap());
@@ -364,7 +364,7 @@ fn a_fifo_is_not_rotated() {
 fn a_file_that_cannot_be_rotated_is_written_on() {
     let folder = Folder::new("unrotated");
     let path = folder.path(&"x".repeat(250));
-    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(1));
+    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(64 * 1024));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     (0..10_000).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();

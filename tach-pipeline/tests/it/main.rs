@@ -7,6 +7,7 @@ mod colors;
 mod cut;
 #[cfg(feature = "tracing")]
 mod durations;
+mod environment;
 mod exits;
 mod faults;
 mod files;
@@ -26,6 +27,7 @@ mod order;
 mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod reentrance;
+mod refused;
 #[cfg(feature = "otlp")]
 mod secrets;
 mod selection;

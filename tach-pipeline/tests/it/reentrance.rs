@@ -11,7 +11,7 @@ use std::{env, thread};
 
 #[cfg(unix)]
 use tach_pipeline::SpanExt as _;
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats, kind};
 use test_support::assert_test_passes;
 use tracing::span::{Id, Span};
 use tracing::subscriber::set_global_default;
@@ -91,7 +91,7 @@ pub(crate) fn collector() -> String {
     format!("http://{address}")
 }
 
-fn build(spans: Sink) -> Guard {
+fn build(spans: Sink<kind::OneFormat>) -> Guard {
     Pipeline::builder().sink(spans).sink(Sink::writer("events", io::sink())).build().unwrap()
 }
 

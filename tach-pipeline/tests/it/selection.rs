@@ -7,7 +7,7 @@ use std::time::Instant;
 use log::{Level, LevelFilter, Log as _, Record};
 use serde_json::{Value, json};
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Pipeline, Sink};
+use tach_pipeline::Pipeline;
 
 use crate::support::{LONG, Memory};
 
@@ -124,7 +124,7 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
 #[test]
 fn a_count_is_written_though_no_other_record_comes() {
     let memory = Memory::default();
-    let sink: Sink = memory.json();
+    let sink = memory.json();
     let pipeline = Pipeline::builder().sink(sink).collapse_repeats().build().unwrap();
     (0..3).for_each(|_| log_at(&pipeline, Level::Info, "app", "a"));
     let start = Instant::now();

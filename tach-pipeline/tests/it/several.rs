@@ -244,7 +244,7 @@ fn a_flush_names_the_sinks_that_failed_or_were_late() {
 fn files_of_several_sinks_are_opened_anew_on_request() {
     let folder = Folder::new("several-reopen");
     let paths = ["a.log", "b.log"];
-    let sink = |name| Sink::file(folder.path(name)).follow_path(false);
+    let sink = |name| Sink::file(folder.path(name)).keep_open();
     let pipeline = Pipeline::builder().sink(sink(paths[0])).sink(sink(paths[1])).build().unwrap();
     for path in paths {
         fs::rename(folder.path(path), folder.path(&format!("{path}.1"))).unwrap();

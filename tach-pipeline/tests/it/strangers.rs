@@ -33,7 +33,7 @@ const SHARED: [(&str, u32, u32); 6] = [
 ];
 
 fn rotations() -> Vec<Rotation> {
-    let rotation = Rotation::new().max_bytes(1).keep(3);
+    let rotation = Rotation::new().max_bytes(64 * 1024).keep(3);
     vec![
         rotation,
         #[cfg(feature = "gzip")]

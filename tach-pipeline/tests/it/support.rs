@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use tach_log::Json;
-use tach_pipeline::{Pipeline, Sink};
+use tach_pipeline::{Pipeline, Sink, kind};
 use test_support::Captured;
 
 /// Long enough for any machine: no test fails by being slow.
@@ -22,7 +22,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) struct Memory(Captured);
 
 impl Memory {
-    pub(crate) fn json(&self) -> Sink {
+    pub(crate) fn json(&self) -> Sink<kind::Stream> {
         Sink::writer("memory", self.clone()).format(Json::new())
     }
 
@@ -92,7 +92,10 @@ impl<F: FnMut() -> io::Result<()>> io::Write for Moody<F> {
 
 /// Returns a sink that logs so many records and flushes during its first two writes, by the
 /// pipeline that is set.
-pub(crate) fn talkative(memory: &Memory, records: usize) -> (Sink, Arc<OnceLock<Pipeline>>) {
+pub(crate) fn talkative(
+    memory: &Memory,
+    records: usize,
+) -> (Sink<kind::Stream>, Arc<OnceLock<Pipeline>>) {
     let handle = Arc::<OnceLock<Pipeline>>::default();
     let pipeline = Arc::clone(&handle);
     let mut left = 2;

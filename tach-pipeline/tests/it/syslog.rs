@@ -7,14 +7,14 @@ use std::process;
 use log::{Level, Log as _, Record};
 use tach_core::{ManualClock, UnixTime};
 use tach_log::Json;
-use tach_pipeline::{Facility, Pipeline, Sink, Syslog};
+use tach_pipeline::{Facility, Pipeline, Sink, Syslog, kind};
 
 use crate::support::{LONG, info};
 
 /// The first example of RFC 5424, section 6.2.3.1, has this time.
 static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(482_196_050_520_000_000));
 
-fn pipeline(sink: Sink) -> Pipeline {
+fn pipeline(sink: Sink<kind::Stream>) -> Pipeline {
     let pipeline = Pipeline::builder().sink(sink).filter("trace").with_clock(&CLOCK);
     (*pipeline.build().unwrap()).clone()
 }

@@ -17,7 +17,7 @@ const REDACTED: &str = "[redacted]";
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
-    flags: u32,
+    pub(in crate::frame) flags: u32,
     /// The keys whose values are not shown.
     pub(in crate::frame) redacted: &'a [String],
     /// Only the part before the first span counts.

@@ -1,12 +1,14 @@
 //! Reading the parts of spans.
 
+use tach_core::UnixTime;
 use tach_log::adapter::Site;
 
 use super::fields::Fields;
-use super::{Head, Reader};
-use crate::frame::{RECORD_SHIFT, RecordKind, Time, UNSAMPLED};
+use super::{Frame, Head, Reader};
+use crate::frame::spans::{RECORD_SHIFT, RecordKind, UNSAMPLED};
+use crate::frame::{FOREIGN, HEAD, KIND_AT, NUMBER, Time, UNIX, WORD, texts};
+use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
-use crate::trace::SpanContext;
 
 /// A part of a span.
 #[derive(Debug)]
@@ -65,6 +67,41 @@ pub(crate) fn is_of_span(bytes: &[u8]) -> bool {
 /// Returns whether the record that begins with `bytes` is of this kind.
 pub(crate) fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
     Head::read(&mut Reader(bytes)).is_some_and(|head| head.part() == kind as u8)
+}
+
+/// Returns whether the record that begins with `bytes` has the level of errors.
+pub(crate) fn is_error(bytes: &[u8]) -> bool {
+    let head = Head::read(&mut Reader(bytes));
+    head.is_some_and(|head| head.level().of_log() == log::Level::Error)
+}
+
+/// Returns whether the event that begins with `bytes` may set the status of its span: by its level,
+/// or by an error that is its only text.
+pub(crate) fn may_set_status(bytes: &[u8]) -> bool {
+    let Some(head) = Head::read(&mut Reader(bytes)) else { return false };
+    let has_no_message = match head.message & NUMBER {
+        0 => head.message == 0,
+        _ => texts::text(head.message & !NUMBER).is_some_and(str::is_empty),
+    };
+    has_no_message || head.level().of_log() == log::Level::Error
+}
+
+/// Sets the time of the record that begins with `bytes`.
+pub(crate) fn set_time(bytes: &mut [u8], time: UnixTime) {
+    let Some(head) = bytes.first_chunk_mut::<HEAD>() else { return };
+    let (before, kind) = head.split_at_mut(KIND_AT);
+    before[WORD..].copy_from_slice(&time.as_nanos().to_le_bytes());
+    kind[0] |= UNIX.to_le_bytes()[0];
+}
+
+impl Frame<'_> {
+    /// Returns the ids of the span around the event, if the pipeline records the span.
+    pub(crate) fn context(&self) -> Option<SpanContext> {
+        let (trace, span, flags) = self.site.trace_context?;
+        let is_sampled = flags & SAMPLED != 0;
+        let is_own = is_sampled && self.fields.flags & FOREIGN == 0;
+        is_own.then_some(SpanContext { trace, span, is_sampled })
+    }
 }
 
 impl Head {

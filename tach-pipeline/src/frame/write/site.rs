@@ -1,31 +1,29 @@
 //! Where in the program a record comes from, if a format asks for it.
 
-use core::panic::AssertUnwindSafe;
-use std::{panic, thread};
+use tach_log::Format;
 
-use tach_log::{Format, adapter};
-
-use super::{Writer, length};
-#[cfg(feature = "tracing")]
-use crate::frame::EVENT_NAME;
-use crate::frame::buffer::Buffer;
+use super::Writer;
 use crate::frame::texts::MaybeStatic;
+use crate::frame::this_thread::ThisThread;
 use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
-use crate::trace::{Around, SAMPLED, SpanContext};
+use crate::ids::{Around, SAMPLED, SpanContext};
 
 /// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Wanted {
-    place: bool,
-    thread: bool,
+    pub(super) place: bool,
+    pub(super) thread: bool,
     /// Whether any sink takes events, with the names and the fields of the spans around them.
     pub(crate) events: bool,
     /// Whether any sink takes spans.
+    #[cfg(feature = "tracing")]
     pub(crate) spans: bool,
     /// Whether the durations of all spans are collected.
+    #[cfg(feature = "tracing")]
     pub(crate) durations: bool,
     /// Whether a flight recorder takes spans, and events that no sink takes.
+    #[cfg(feature = "tracing")]
     pub(crate) recorder: bool,
 }
 
@@ -35,16 +33,6 @@ impl Wanted {
         self.events = true;
         self.place |= format.wants_site();
         self.thread |= format.wants_thread();
-    }
-
-    /// Adds what a sink of spans asks for.
-    pub(crate) fn add_spans(&mut self) {
-        (self.spans, self.place, self.thread) = (true, true, true);
-    }
-
-    /// Adds what the flight recorder asks for.
-    pub(crate) fn add_flight(&mut self) {
-        (self.recorder, self.place, self.thread) = (true, true, true);
     }
 
     #[inline]
@@ -59,28 +47,6 @@ pub(crate) struct Place<'a> {
     pub(crate) file: MaybeStatic<'a>,
     pub(crate) line: u32,
     pub(crate) module: MaybeStatic<'a>,
-}
-
-/// A thread's number and name, as a field of its records.
-pub(crate) struct ThisThread(Box<[u8]>);
-
-impl ThisThread {
-    /// Returns this thread's. At the very end of a thread it is not known.
-    #[cold]
-    fn new() -> Self {
-        let known = panic::catch_unwind(AssertUnwindSafe(|| {
-            let thread = thread::current();
-            (adapter::thread_id(&thread), thread.name().map(str::to_owned))
-        }));
-        let (id, name) = known.unwrap_or_default();
-        let name = name.unwrap_or_default();
-        let mut field = Buffer::new();
-        for word in [Tag::Thread as u64 | length(name.len(), TEXT_SHIFT), id.unwrap_or(0)] {
-            field.push(&word.to_le_bytes());
-        }
-        field.push_text(name.as_bytes());
-        Self(field.written().into())
-    }
 }
 
 impl Writer<'_> {
@@ -101,26 +67,12 @@ impl Writer<'_> {
             self.text([Tag::Module as u64], place.module);
         }
         if wanted.thread {
-            let ThisThread(field) = self.to.thread.get_or_insert_with(ThisThread::new);
-            self.to.buffer.push(field);
+            let thread = self.to.thread.get_or_insert_with(ThisThread::new);
+            self.to.buffer.push(thread.field());
         }
     }
 
-    /// Writes the name that the program gives the event, after [`site`](Self::site).
-    #[cfg(feature = "tracing")]
-    pub(crate) fn event_name(&mut self, name: &'static str) {
-        let tag = Tag::Module as u64 | u64::from(EVENT_NAME) << TAG_BITS;
-        self.text([tag], MaybeStatic::Static(name));
-    }
-
-    /// Writes the ids of the span around the event, after all fields.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn around(&mut self, span: SpanContext) {
-        self.to.buffer.add(KIND_AT, u64::from(SITE));
-        self.context(span);
-    }
-
-    fn context(&mut self, around: SpanContext) {
+    pub(super) fn context(&mut self, around: SpanContext) {
         let flags = if around.is_sampled { SAMPLED } else { 0 };
         let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
         self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);

@@ -2,12 +2,15 @@
 
 use tach_log::Value;
 
-use super::{Writer, head};
+use super::site::Wanted;
+use super::{Writer, head, store};
+use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
+use crate::frame::spans::{RECORD_SHIFT, RecordKind, TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{KIND_AT, Linked, RECORD_SHIFT, RecordKind, TRACE_STATE, Time, UNSAMPLED};
+use crate::frame::{KIND_AT, Time, WORD};
+use crate::ids::SpanContext;
 use crate::level::Level;
-use crate::trace::SpanContext;
 
 impl<'a> Writer<'a> {
     /// Begins the start of a span. Its fields are next.
@@ -51,16 +54,6 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Begins an event that only its span has. Its fields are next, and then
-    /// [the span](Self::around).
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {
-        let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
-        writer.to.buffer.add(KIND_AT, (RecordKind::Added as u64) << RECORD_SHIFT);
-        writer.copied_message(name);
-        writer
-    }
-
     /// Writes the ids and the flags of another span, for [`RecordKind::Link`] and
     /// [`RecordKind::Parent`].
     pub(crate) fn link(&mut self, linked: Linked) {
@@ -70,8 +63,42 @@ impl<'a> Writer<'a> {
         self.to.buffer.push(&flags.to_le_bytes());
     }
 
+    /// Writes words. An upper half that is a text's code means an empty text if it is zero.
+    #[expect(
+        clippy::inline_always,
+        reason = "their number is known, so that few instructions are left"
+    )]
+    #[inline(always)]
+    fn bare<const N: usize>(&mut self, words: [u64; N]) {
+        match self.to.buffer.next(N * WORD) {
+            Some(next) => store(next, words),
+            None => self.words(&mut { words }, 0),
+        }
+    }
+
     /// Writes the `tracestate` of the span, or of the span that it links to.
     pub(crate) fn trace_state(&mut self, state: &str) {
         self.field(MaybeStatic::Static(TRACE_STATE), Value::Str(state));
+    }
+}
+
+impl Wanted {
+    /// Adds what a sink of spans asks for.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn add_spans(&mut self) {
+        (self.spans, self.place, self.thread) = (true, true, true);
+    }
+
+    /// Adds what the flight recorder asks for.
+    pub(crate) fn add_flight(&mut self) {
+        (self.recorder, self.place, self.thread) = (true, true, true);
+    }
+}
+
+impl SpanContext {
+    /// Returns the lower and the upper half of the trace's id.
+    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+    const fn trace_halves(self) -> [u64; 2] {
+        [self.trace as u64, (self.trace >> u64::BITS) as u64]
     }
 }

@@ -3,7 +3,7 @@
 use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{KIND_AT, LINE, SPANS, Tag};
+use crate::frame::{EVENT_NAME, KIND_AT, LINE, SPANS, TAG_BITS, Tag};
 
 impl<'a> Writer<'a> {
     /// Writes a message that is formatted already.
@@ -37,5 +37,11 @@ impl<'a> Writer<'a> {
     pub(crate) fn line(&mut self, line: &str) {
         self.to.buffer.add(KIND_AT, u64::from(LINE));
         self.copied_message(line);
+    }
+
+    /// Writes the name that the program gives the event, after [`site`](Self::site).
+    pub(crate) fn event_name(&mut self, name: &'static str) {
+        let tag = Tag::Module as u64 | u64::from(EVENT_NAME) << TAG_BITS;
+        self.text([tag], MaybeStatic::Static(name));
     }
 }

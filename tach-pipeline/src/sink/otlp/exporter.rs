@@ -10,7 +10,7 @@ use super::pauses::Pauses;
 use super::scope;
 use super::transport::Transport;
 use super::verdict::Rejection;
-use crate::thread;
+use crate::channel::thread;
 
 /// A collector, and when it may be tried again.
 pub(in crate::sink) struct Exporter {

@@ -14,11 +14,11 @@ use tach_log::{Chain, Value};
 use super::attributes::Attributes;
 use super::scope::in_scope;
 use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
+use crate::ids::{SAMPLED, SpanContext};
 use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
+use crate::spans::span::{Dropped, Item, Span};
+use crate::spans::status::{Code, Status};
 use crate::trace::limits::{AttributeLimits, SpanLimits};
-use crate::trace::span::{Dropped, Item, Span};
-use crate::trace::status::{Code, Status};
-use crate::trace::{SAMPLED, SpanContext};
 
 /// The numbers of the messages' fields.
 mod field {
@@ -197,7 +197,7 @@ impl<'a> Own<'a> {
         }
         fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
         number(to, field::KIND, self.kind);
-        self.status.dropped(&span.dropped);
+        self.status.dropped(span.dropped.has_error);
         if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
                 if !self.status.description.is_empty() {
@@ -357,7 +357,7 @@ mod tests {
     use crate::frame::texts::MaybeStatic;
     use crate::frame::{RecordKind, Scratch, Time, Writer};
     use crate::level::Level;
-    use crate::trace::span::READ;
+    use crate::spans::span::READ;
 
     #[test]
     fn many_values_are_read_a_few_times() {

@@ -3,14 +3,16 @@
 use core::fmt;
 use std::fs;
 
-use super::super::{Journal, program};
+use super::super::Journal;
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
+use crate::host::program;
 use crate::level::Level;
 use crate::sink::MOST_WAITING;
+use crate::sink::content::Content;
 use crate::sink::file::{LogFile, Options};
-use crate::sink::formatter::{Content, Formatter};
+use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
 
@@ -50,7 +52,7 @@ fn after_reopening(
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
     let formatter = Formatter {
-        content: Content::Events(Box::new(format)),
+        content: Content::events(Box::new(format)),
         is_colored: false,
         most: usize::MAX,
     };

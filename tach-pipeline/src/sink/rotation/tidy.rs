@@ -3,12 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use tach_files::{Entry, Folder, Place};
 
 use super::{Rotation, with_end};
+use crate::sync::Lock;
 
 /// The old files of one log.
 struct Job {
@@ -22,7 +23,7 @@ struct Job {
 #[derive(Default)]
 pub(in crate::sink) struct Tidying {
     last: Option<JoinHandle<()>>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Lock<State>>,
 }
 
 #[derive(Default)]
@@ -46,7 +47,7 @@ impl State {
 impl Tidying {
     /// Keeps the thread from the file that is written from now on.
     pub(in crate::sink) fn writes(&self, open: Entry) {
-        lock(&self.state).open = Some(open);
+        self.state.lock().open = Some(open);
     }
 
     /// Begins to compress and delete the old files of the log at `place`. If that is under way, the
@@ -67,7 +68,7 @@ impl Tidying {
         let job = Job { place, rotation, log };
         self.writes(log);
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.is_at_work {
                 state.late = Some(job);
                 return state.failure.take().map_or(Ok(()), Err);
@@ -77,7 +78,7 @@ impl Tidying {
         let work = Work { state: Arc::clone(&self.state), is_done: false };
         let tidy = move || work.tidy(job);
         self.last = Some(thread::Builder::new().name("tach-tidy".to_owned()).spawn(tidy)?);
-        lock(&self.state).failure.take().map_or(Ok(()), Err)
+        self.state.lock().failure.take().map_or(Ok(()), Err)
     }
 }
 
@@ -90,7 +91,7 @@ impl Drop for Tidying {
 
 /// The thread's work. However it ends, another thread may begin.
 struct Work {
-    state: Arc<Mutex<State>>,
+    state: Arc<Lock<State>>,
     is_done: bool,
 }
 
@@ -99,7 +100,7 @@ impl Work {
         let mut next = Some(first);
         while let Some(job) = next {
             let result = tidy(&job, &self.state);
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if let Err(error) = result {
                 state.failed(error);
             }
@@ -113,27 +114,23 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         if !self.is_done {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.is_at_work = false;
             state.failed(io::Error::other("the thread that compresses old files panicked"));
         }
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Deletes all but the youngest old files, and compresses these. Rotations go on meanwhile, so it
 /// looks again after each.
-fn tidy(job: &Job, state: &Mutex<State>) -> io::Result<()> {
+fn tidy(job: &Job, state: &Lock<State>) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
     let mut failed = Vec::new();
     while let Some(name) = delete_old(&folder, job, state, &failed)? {
         // Another user may stand in the way of a file, but of no other one.
         if let Err(error) = compress(&folder, &name, &job.log) {
-            lock(state).failed(error);
+            state.lock().failed(error);
             failed.push(name);
         }
     }
@@ -146,7 +143,7 @@ fn tidy(job: &Job, state: &Mutex<State>) -> io::Result<()> {
 fn delete_old(
     folder: &Folder,
     job: &Job,
-    state: &Mutex<State>,
+    state: &Lock<State>,
     failed: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut names = old_names(folder, job, state)?;
@@ -163,10 +160,10 @@ fn delete_old(
 
 /// Returns the names of the log's old files, the oldest first. Leaves out files of others, links,
 /// files with another name, and the file that is written.
-fn old_names(folder: &Folder, job: &Job, state: &Mutex<State>) -> io::Result<Vec<OsString>> {
+fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<OsString>> {
     let mut names = folder.names()?;
     let is_old = |entry: Entry| {
-        let is_open = lock(state).open.is_some_and(|open| !open.is_other(&entry));
+        let is_open = state.lock().open.is_some_and(|open| !open.is_other(&entry));
         folder.is_own(&entry, &job.log) && (cfg!(not(unix)) || !is_open)
     };
     names.retain(|name| {
@@ -290,12 +287,12 @@ mod tests {
         logs.add(&part(&compressed(&old("a", 0))));
         let [first, late] = ["a", "b"].map(|name| logs.job(name, Rotation::new().keep(1)));
         let state =
-            Arc::new(Mutex::new(State { is_at_work: true, late: Some(late), ..State::default() }));
+            Arc::new(Lock::new(State { is_at_work: true, late: Some(late), ..State::default() }));
         let work = Work { state: Arc::clone(&state), is_done: false };
         work.tidy(first);
-        assert!(lock(&state).failure.is_none());
+        assert!(state.lock().failure.is_none());
         assert_eq!(logs.names(), [old("a", 2), old("b", 2)]);
-        assert!(!lock(&state).is_at_work && lock(&state).late.is_none());
+        assert!(!state.lock().is_at_work && state.lock().late.is_none());
     }
 
     #[cfg(feature = "gzip")]
@@ -304,7 +301,7 @@ mod tests {
         let logs = Logs::new("tidy-gzip");
         let job = logs.job("log", Rotation::new().keep(2).gzip());
         let folder = job.place.folder().unwrap();
-        let state = Mutex::default();
+        let state = Lock::default();
         let next = || delete_old(&folder, &job, &state, &[]).unwrap();
         let compress = |name: &OsStr| compress(&folder, name, &job.log).unwrap();
         let old = |hour| old("log", hour);
@@ -319,16 +316,16 @@ mod tests {
         assert_eq!((next(), logs.names().len()), (None, 2));
         // One that is still written, since no new file could be opened.
         logs.add(&old(5));
-        lock(&state).open = folder.entry(&old(5)).unwrap();
+        state.lock().open = folder.entry(&old(5)).unwrap();
         assert_eq!((next(), logs.names().len()), (None, 3));
-        lock(&state).open = None;
+        state.lock().open = None;
         assert_eq!((next(), logs.names().len()), (Some(old(5)), 2));
     }
 
     #[test]
     fn work_that_never_began_is_no_longer_waited_for() {
-        let state = Arc::new(Mutex::new(State { is_at_work: true, ..State::default() }));
+        let state = Arc::new(Lock::new(State { is_at_work: true, ..State::default() }));
         drop(Work { state: Arc::clone(&state), is_done: false });
-        assert!(!lock(&state).is_at_work && lock(&state).failure.is_some());
+        assert!(!state.lock().is_at_work && state.lock().failure.is_some());
     }
 }

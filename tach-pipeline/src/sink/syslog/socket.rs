@@ -11,6 +11,8 @@ use std::os::unix::net::UnixDatagram;
 #[cfg(unix)]
 use std::path::PathBuf;
 
+use crate::faults::Faults;
+
 /// How long to wait for a connection to one address.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -30,6 +32,23 @@ impl fmt::Display for Address {
             Self::Udp(address) => write!(f, "syslog at {address} (UDP)"),
             Self::Tcp(address) => write!(f, "syslog at {address} (TCP)"),
         }
+    }
+}
+
+impl Address {
+    /// Adds a fault unless the address has a host and a port. A name is looked up later.
+    pub(super) fn check(&self, faults: &mut Faults) {
+        let (address, method) = match self {
+            #[cfg(unix)]
+            Self::Unix(_) => return,
+            Self::Udp(address) => (address, "udp"),
+            Self::Tcp(address) => (address, "tcp"),
+        };
+        let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port != 0);
+        let parts = address.rsplit_once(':');
+        let has_both = parts.is_some_and(|(host, port)| !host.is_empty() && is_port(port));
+        let wanted = "an address is host:port, such as localhost:514, or [::1]:514";
+        faults.unless(has_both, || format!("Syslog::{method}({address:?})"), wanted);
     }
 }
 

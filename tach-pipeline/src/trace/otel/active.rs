@@ -7,7 +7,7 @@ use opentelemetry::trace::TraceContextExt as _;
 use opentelemetry::{Context, ContextGuard};
 
 use super::{ids, number};
-use crate::trace::SpanContext;
+use crate::ids::SpanContext;
 
 thread_local! {
     static ALIVE: Alive = Alive::new();

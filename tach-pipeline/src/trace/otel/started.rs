@@ -4,7 +4,7 @@ use core::cell::Cell;
 
 use tracing_core::Metadata;
 
-use crate::trace::SpanContext;
+use crate::ids::SpanContext;
 use crate::trace::key::Key;
 
 thread_local! {

@@ -95,7 +95,7 @@ proptest! {
             }
         }
         let log = folder.path("app.log");
-        let rotation = Rotation::new().max_bytes(1).keep(0);
+        let rotation = Rotation::new().max_bytes(64 * 1024).keep(0);
         let pipeline = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build().unwrap();
         fill(&pipeline, "1");
         fill(&pipeline, "2");

@@ -98,7 +98,7 @@ fn service() {
     else {
         #[cfg(feature = "gzip")]
         {
-            let pipeline = build(tach_pipeline::Rotation::new().max_bytes(1).gzip());
+            let pipeline = build(tach_pipeline::Rotation::new().max_bytes(64 * 1024).gzip());
             // The trap at its compressed file is found, and reported at the next rotation.
             let old = folder.join(OLD.replace("2020", "2021"));
             // The youngest are compressed first, so there must be a pause for the trap.

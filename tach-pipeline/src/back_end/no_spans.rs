@@ -1,0 +1,45 @@
+//! In place of the spans on the back end, without a feature that has spans.
+
+use tach_core::UnixTime;
+
+use crate::frame::Frame;
+use crate::queue::QueueId;
+use crate::sink::all::Sinks;
+
+pub(crate) struct Spans;
+
+impl Spans {
+    pub(super) fn begin_round(&mut self) {}
+
+    pub(super) fn part(&mut self, _: &[u8], _: UnixTime, _: QueueId) -> bool {
+        false
+    }
+
+    pub(super) fn recorded(&mut self, _: &[u8], _: UnixTime) {}
+
+    pub(super) fn event(&mut self, _: &Frame<'_>, _: UnixTime) {}
+
+    pub(super) fn released(&mut self, _: &Frame<'_>, _: UnixTime) {}
+
+    pub(super) fn end_round(&mut self, _: UnixTime, _: &mut Sinks) {}
+
+    pub(super) fn finish(&mut self, _: bool, _: &mut Sinks) {}
+
+    pub(super) fn begin_dump(&self) -> bool {
+        false
+    }
+
+    pub(super) fn end_dump(&mut self, _: UnixTime) {}
+
+    pub(super) fn export_durations(&mut self, _: UnixTime, _: bool, _: &mut Sinks) {}
+
+    pub(super) fn suspect_lost_ends(&mut self) {}
+
+    pub(super) fn are_waiting(&self) -> bool {
+        false
+    }
+
+    pub(super) fn trim(&mut self) {}
+
+    pub(super) fn end(&self) {}
+}

@@ -1,0 +1,75 @@
+//! The way of spans that have ended to the sinks, if their trace is kept.
+
+use tach_core::{Instant, UnixTime};
+
+use crate::durations::Collected;
+use crate::sink::all::Sinks;
+use crate::spans::span::Span;
+use crate::spans::tail::Tail;
+use crate::spans::waiting::Waiting;
+use crate::stats::Counts;
+
+pub(crate) struct Sent {
+    /// `None` if every trace is kept.
+    tail: Option<Waiting>,
+    /// When the durations of spans were passed to the sinks last.
+    exported: Instant,
+}
+
+impl Sent {
+    pub(crate) fn new(tail: Option<Tail>, redacted: &[String]) -> Self {
+        let tail = tail.map(|options| Waiting::new(options, redacted.to_vec()));
+        Self { tail, exported: Instant::now() }
+    }
+
+    pub(super) fn begin_round(&mut self) {
+        if let Some(tail) = &mut self.tail {
+            tail.begin_round();
+        }
+    }
+
+    /// Passes the span on, or has it wait until its trace is decided about.
+    pub(super) fn span(&mut self, span: &Span<'_>, sinks: &mut Sinks) {
+        match &mut self.tail {
+            Some(tail) => tail.span(span, Instant::now(), |span| sinks.span(span)),
+            None => sinks.span(span),
+        }
+    }
+
+    pub(super) fn end_round(&mut self, counts: &Counts, sinks: &mut Sinks) {
+        if let Some(tail) = &mut self.tail {
+            tail.end_round(Instant::now(), &counts.early, |span| sinks.span(span));
+        }
+    }
+
+    pub(super) fn finish(&mut self, counts: &Counts, sinks: &mut Sinks) {
+        if let Some(tail) = &mut self.tail {
+            tail.finish(Instant::now(), &counts.early, |span| sinks.span(span));
+        }
+    }
+
+    /// Returns whether a span waits for the next round.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.tail.as_ref().is_some_and(Waiting::is_waiting)
+    }
+
+    /// Passes the durations of spans to the sinks that take them, each period.
+    pub(super) fn export_durations(
+        &mut self,
+        durations: &Collected,
+        now: UnixTime,
+        is_asked: bool,
+        sinks: &mut Sinks,
+    ) {
+        let Some(period) = sinks.period() else { return };
+        let at = Instant::now();
+        let is_due = at.saturating_duration_since(self.exported) >= period;
+        if (!is_asked && !is_due) || durations.lock().is_empty() {
+            return;
+        }
+        self.exported = at;
+        if sinks.durations(durations, now) {
+            durations.lock().end_period(now);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! How far the sinks are, for the callers that wait for them.
+
+use super::flush::Flush;
+use super::wake::Waker;
+use crate::host::unlocked::to_stderr;
+use crate::stats::Counts;
+
+/// The part of a channel that each sink's thread shares.
+pub(crate) struct Progress {
+    pub(crate) flush: Flush,
+    pub(crate) counts: Counts,
+    pub(crate) waker: Waker,
+}
+
+impl Progress {
+    pub(super) fn new(counts: Counts) -> Self {
+        Self { flush: Flush::new(counts.sinks.len()), counts, waker: Waker::default() }
+    }
+
+    /// Prints how many records wait for each sink. If the process ends now, they are lost.
+    pub(crate) fn print_waiting(&self) {
+        for sink in self.counts.sinks.iter().filter(|sink| sink.waiting() > 0) {
+            let (count, name) = (sink.waiting(), &sink.name);
+            to_stderr(format_args!("{count} records for {name} were not written in time"));
+        }
+    }
+}

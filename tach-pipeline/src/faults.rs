@@ -1,0 +1,37 @@
+//! The faults of a configuration, of which one error names all.
+
+use crate::error::Error;
+
+/// The faults that were found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<Error>);
+
+impl Faults {
+    /// Adds a fault unless `is_right`: the call that is wrong, and what would be right.
+    pub(crate) fn unless(&mut self, is_right: bool, call: impl FnOnce() -> String, wanted: &str) {
+        if !is_right {
+            self.add(Error::setting(call(), wanted));
+        }
+    }
+
+    pub(crate) fn add(&mut self, fault: Error) {
+        self.0.push(fault);
+    }
+
+    /// Moves the other faults to these.
+    pub(crate) fn append(&mut self, others: &mut Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// Returns the value, or adds the fault.
+    pub(crate) fn take<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+        result.map_err(|fault| self.add(fault)).ok()
+    }
+
+    /// # Errors
+    ///
+    /// If there is a fault.
+    pub(crate) fn into_result(self) -> Result<(), Error> {
+        Error::all(self.0).map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,134 @@
+//! The recorder at work on the back end: it keeps the last spans and events, and has them written
+//! when a span was slow.
+
+use core::mem;
+use core::panic::AssertUnwindSafe;
+use std::panic;
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use tach_core::UnixTime;
+
+use super::files::Cause;
+use super::ring::Ring;
+use super::snapshot::Snapshot;
+use super::writing::Begun;
+use super::{Flight, FlightRecorder};
+use crate::channel::Progress;
+use crate::incident::{Incident, Reporter};
+use crate::spans::slow::Slow;
+use crate::spans::span::Span;
+
+pub(crate) struct Recorder {
+    flight: Arc<Flight>,
+    progress: Arc<Progress>,
+    ring: Ring,
+    slow: Slow,
+    /// Whether a span was slow in this round.
+    was_slow: bool,
+    redacted: Arc<[String]>,
+    /// The thread that writes a file and reports it has the other end.
+    writing: Weak<()>,
+    reporter: Reporter,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        options: &FlightRecorder,
+        flight: Arc<Flight>,
+        progress: Arc<Progress>,
+        redacted: &[String],
+        reporter: Reporter,
+    ) -> Self {
+        Self {
+            flight,
+            progress,
+            ring: options.ring(),
+            slow: options.slow.clone(),
+            was_slow: false,
+            redacted: redacted.into(),
+            writing: Weak::new(),
+            reporter,
+        }
+    }
+
+    /// Keeps the record of an event.
+    #[inline]
+    pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
+        self.ring.event(record, time);
+    }
+
+    /// Keeps a span that has ended.
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
+        if !span.is_unfinished {
+            self.ring.span(span);
+            self.was_slow |= self.slow.has(span);
+        }
+    }
+
+    /// Answers those who wait for a snapshot, and has a file written if a span was slow. `waiting`
+    /// calls a function with each span that was not passed on yet.
+    pub(crate) fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
+        self.ring.forget(now);
+        self.flight.requests.answer(|| self.snapshot(now, &waiting));
+        let was_slow = mem::take(&mut self.was_slow) && !self.is_writing();
+        let files = self.flight.files.as_ref();
+        if was_slow && files.is_some_and(|files| files.begin(Cause::SlowSpan)) {
+            self.write(self.snapshot(now, &waiting));
+        }
+    }
+
+    fn is_writing(&self) -> bool {
+        self.writing.strong_count() > 0
+    }
+
+    fn snapshot(&self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) -> Snapshot {
+        let mut snapshot = Snapshot::new(&self.ring, now, Arc::clone(&self.redacted));
+        waiting(&mut |span| snapshot.add(span));
+        snapshot
+    }
+
+    /// Writes a file on a thread of its own, since the back end must read the queues meanwhile.
+    fn write(&mut self, snapshot: Snapshot) {
+        let (flight, reporter) = (Arc::clone(&self.flight), self.reporter.clone());
+        let (progress, thread) = (Arc::clone(&self.progress), Arc::new(()));
+        let Some(files) = &self.flight.files else { return };
+        let begun = flight.writing.begin();
+        self.writing = Arc::downgrade(&thread);
+        let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
+            progress.waker.mark_thread();
+            // The user's function must not end the process.
+            let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
+                write(&flight, snapshot, begun, thread, reporter);
+            }));
+        });
+        if let Err(error) = started {
+            files.failed(Cause::SlowSpan);
+            self.reporter.clone().report(&Incident::NotRecorded { error: &error });
+        }
+    }
+}
+
+fn write(
+    flight: &Flight,
+    snapshot: Snapshot,
+    begun: Begun,
+    thread: Arc<()>,
+    mut reporter: Reporter,
+) {
+    let Some(files) = &flight.files else { return };
+    let written = files.write(&snapshot);
+    drop(snapshot);
+    // A flush waits for the message on stderr, but not for the user's function.
+    let begun = Some(begun).filter(|_| !reporter.calls_owner());
+    match written {
+        Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
+        Err(error) => {
+            files.failed(Cause::SlowSpan);
+            reporter.report(&Incident::NotRecorded { error: &error });
+        }
+    }
+    // In this order: after a flush that waited, a slow span begins the next file.
+    drop(thread);
+    drop(begun);
+}

@@ -1,0 +1,25 @@
+//! Parts of spans as records.
+
+/// What a record is, for sinks that take spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RecordKind {
+    Event,
+    Start,
+    Values,
+    Link,
+    Parent,
+    Discard,
+    /// An event that only its span has.
+    Added,
+    End,
+}
+
+/// The key of a span's `tracestate`.
+pub(crate) const TRACE_STATE: &str = "otel.trace_state";
+
+/// The span is not sampled. Only its duration is asked for.
+pub(super) const UNSAMPLED: u32 = 64;
+
+/// The lowest bit of the kind in the head's last word.
+pub(super) const RECORD_SHIFT: u32 = 16;

@@ -1,0 +1,10 @@
+//! The process and its surroundings: its name, its number after a fork, the standard streams, the
+//! mode of the files that it creates.
+
+pub(crate) mod process;
+pub(crate) mod program;
+pub(crate) mod terminal;
+pub(crate) mod unlocked;
+
+/// The mode of a new file, less the umask.
+pub(crate) const FILE_MODE: u32 = 0o640;

@@ -1,0 +1,42 @@
+//! The process that has the back end: a fork copies the queues, but not the thread.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::process;
+
+use crate::host::unlocked::to_stderr;
+
+/// The process in which a pipeline was built.
+#[derive(Debug)]
+pub(crate) struct Process {
+    id: u32,
+    is_reported: AtomicBool,
+}
+
+impl Process {
+    pub(crate) fn current() -> Self {
+        Self { id: process::id(), is_reported: AtomicBool::new(false) }
+    }
+
+    /// Returns whether the caller is the process in which the pipeline was built.
+    ///
+    /// Makes a system call, so a call asks only before it waits or locks.
+    pub(crate) fn is_current(&self) -> bool {
+        self.id == process::id()
+    }
+
+    /// Returns whether the caller is a forked process, which is reported on stderr once.
+    pub(crate) fn is_forked(&self) -> bool {
+        if self.is_current() {
+            return false;
+        }
+        // ORDERING: Relaxed: publishes nothing.
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
+            to_stderr(format_args!(
+                "process {} was forked from {}, which writes the log; build a pipeline after forking",
+                process::id(),
+                self.id
+            ));
+        }
+        true
+    }
+}

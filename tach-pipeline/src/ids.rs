@@ -1,0 +1,20 @@
+//! The ids of spans, as records, spans and headers have them.
+
+/// W3C's flag of sampled traces.
+pub(crate) const SAMPLED: u8 = 1;
+
+/// The ids of a span, of which none is zero, and W3C's flag of sampled traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SpanContext {
+    pub(crate) trace: u128,
+    pub(crate) span: u64,
+    pub(crate) is_sampled: bool,
+}
+
+/// The span around a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) context: SpanContext,
+    /// Whether it is a span of the pipeline, whose events the records are.
+    pub(crate) is_own: bool,
+}

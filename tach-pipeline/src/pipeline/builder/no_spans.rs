@@ -1,0 +1,43 @@
+//! In place of the options for spans, without a feature that has spans.
+
+use std::sync::Arc;
+
+use log::LevelFilter;
+
+use crate::back_end::spans::Spans;
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::frame::Wanted;
+use crate::incident::Reporter;
+use crate::shared::Shared;
+use crate::sink::Sink;
+use crate::sink::all::Sinks;
+
+#[derive(Debug, Default)]
+pub(super) struct SpanOptions;
+
+impl SpanOptions {
+    pub(super) fn check(&self, _: &[Sink], _: &mut Faults) {}
+
+    pub(super) fn environment_fault(&self) -> Option<Error> {
+        None
+    }
+
+    pub(super) fn files(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
+        of_sinks
+    }
+
+    pub(super) fn add_to(&mut self, _: &mut Wanted) {}
+
+    pub(super) fn share(&mut self, _: &mut Shared, (): ()) {}
+
+    pub(super) fn start(&mut self, _: &Arc<Shared>, _: &Sinks, _: &[String], _: Reporter) -> Spans {
+        Spans
+    }
+
+    pub(super) fn dump_on_panic(&self, _: &Arc<Shared>) {}
+}

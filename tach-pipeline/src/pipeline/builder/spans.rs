@@ -1,0 +1,126 @@
+//! The options of a pipeline for spans, and what becomes of them.
+
+#[cfg(feature = "otlp")]
+mod sent;
+#[cfg(not(feature = "otlp"))]
+#[path = "spans/unsent.rs"]
+mod sent;
+
+use std::sync::Arc;
+
+use log::LevelFilter;
+
+use self::sent::SentOptions;
+use crate::back_end::spans::Spans;
+use crate::durations::Collected;
+use crate::durations::options::Durations;
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::flight::{Files, Flight, FlightRecorder, Recorder};
+use crate::frame::Wanted;
+use crate::incident::Reporter;
+use crate::pipeline::spans::dump_on_panic;
+use crate::shared::Shared;
+use crate::sink::Sink;
+use crate::sink::all::Sinks;
+use crate::trace::sampling::Sampling;
+
+#[derive(Debug, Default)]
+pub(super) struct SpanOptions {
+    pub(super) sent: SentOptions,
+    #[cfg(feature = "opentelemetry")]
+    pub(super) activates_all: bool,
+    pub(super) durations: Option<Durations>,
+    pub(super) flight: Option<FlightRecorder>,
+}
+
+impl SpanOptions {
+    /// Adds a fault for each option that can't work, beside these sinks.
+    pub(super) fn check(&self, sinks: &[Sink], faults: &mut Faults) {
+        if let Some(durations) = &self.durations {
+            durations.check(faults);
+        }
+        if let Some(recorder) = &self.flight {
+            recorder.check(faults);
+        }
+        #[cfg(feature = "opentelemetry")]
+        let activates_all = self.activates_all;
+        #[cfg(not(feature = "opentelemetry"))]
+        let activates_all = false;
+        self.sent.check(sinks, activates_all, faults);
+    }
+
+    /// Returns the fault of the environment, if it has one.
+    pub(super) fn environment_fault(&self) -> Option<Error> {
+        self.sent.environment_fault()
+    }
+
+    /// Returns the files of the flight recorder, if there may be any.
+    ///
+    /// # Errors
+    ///
+    /// If their folder is not named or can't be used.
+    pub(super) fn files(&self) -> Result<Option<Files>, Error> {
+        self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
+    }
+
+    /// Returns the most verbose level of all records, if the sinks take these. The flight recorder
+    /// has what no sink takes.
+    pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
+        if self.flight.is_some() { LevelFilter::Trace } else { of_sinks }
+    }
+
+    /// Adds what the options ask for, and collects the durations that a sink asks for.
+    pub(super) fn add_to(&mut self, wanted: &mut Wanted) {
+        if wanted.durations {
+            self.durations.get_or_insert_with(Durations::new);
+        }
+        wanted.durations = self.durations.is_some();
+        if self.flight.is_some() {
+            wanted.add_flight();
+        }
+    }
+
+    /// Sets the options that calls look at.
+    pub(super) fn share(&mut self, shared: &mut Shared, files: Option<Files>) {
+        let now = shared.now();
+        let spans = &mut shared.spans;
+        spans.sampling = match shared.wanted {
+            Wanted { spans: true, .. } => self.sent.sampling(),
+            Wanted { recorder: true, .. } => Sampling::default(),
+            // Nothing but the durations is asked for.
+            _ => Sampling::none(),
+        };
+        self.sent.share(spans);
+        spans.durations = self.durations.take().map(|options| Collected::new(options, now));
+        #[cfg(feature = "opentelemetry")]
+        {
+            spans.activates_all = self.activates_all;
+        }
+        spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
+    }
+
+    /// Returns the back end's part.
+    pub(super) fn start(
+        &mut self,
+        shared: &Arc<Shared>,
+        sinks: &Sinks,
+        redacted: &[String],
+        reporter: Reporter,
+    ) -> Spans {
+        let flight = self.flight.as_ref().zip(shared.spans.flight.as_ref());
+        let recorder = flight.map(|(options, flight)| {
+            let progress = Arc::clone(&shared.channel.progress);
+            Recorder::new(options, Arc::clone(flight), progress, redacted, reporter)
+        });
+        let (sent, most_events) = self.sent.start(sinks, redacted);
+        Spans::new(Arc::clone(shared), recorder, sent, redacted, most_events)
+    }
+
+    /// Has a panic write a file, if that is asked for.
+    pub(super) fn dump_on_panic(&self, shared: &Arc<Shared>) {
+        if let Some(timeout) = self.flight.as_ref().and_then(|flight| flight.on_panic) {
+            dump_on_panic(shared, timeout);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! In place of the options for spans that are sent, without a feature that has sinks of spans.
+
+use crate::back_end::spans::Sent;
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::shared::spans::Spans;
+use crate::sink::Sink;
+use crate::sink::all::Sinks;
+use crate::trace::sampling::Sampling;
+
+#[derive(Debug, Default)]
+pub(crate) struct SentOptions;
+
+impl SentOptions {
+    pub(super) fn check(&self, _: &[Sink], activates_all: bool, faults: &mut Faults) {
+        let wanted = "no sink takes spans; add one that does, Sink::otlp_spans";
+        faults.unless(!activates_all, || "Builder::activate_all_spans".to_owned(), wanted);
+    }
+
+    pub(super) fn environment_fault(&self) -> Option<Error> {
+        None
+    }
+
+    pub(super) fn sampling(&mut self) -> Sampling {
+        Sampling::default()
+    }
+
+    pub(super) fn share(&self, _: &mut Spans) {}
+
+    pub(super) fn start(&mut self, _: &Sinks, _: &[String]) -> (Sent, Option<u32>) {
+        (Sent, None)
+    }
+}

@@ -1,0 +1,102 @@
+//! What callers and the back end share about spans.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::channel::Channel;
+use crate::durations::Collected;
+use crate::error::Error;
+use crate::flight::{Flight, Snapshot};
+use crate::frame::Wanted;
+use crate::ids::{Around, SpanContext};
+use crate::trace::sampling::{Callers, Sampling};
+use crate::trace::{self, Contexts, current};
+
+/// Numbers pipelines, so that a thread tells their spans apart.
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) struct Spans {
+    pub(crate) id: u64,
+    pub(crate) sampling: Sampling,
+    /// Whether spans that are open when the process ends are sent.
+    pub(crate) sends_unfinished: bool,
+    pub(crate) callers: Callers,
+    /// Whether each span becomes the current one of `opentelemetry` when it is entered.
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) activates_all: bool,
+    /// `None` if nobody takes spans, nor their durations.
+    pub(crate) contexts: Option<Contexts>,
+    /// `None` if no durations are collected.
+    pub(crate) durations: Option<Collected>,
+    /// `None` without a flight recorder.
+    pub(crate) flight: Option<Arc<Flight>>,
+}
+
+impl Spans {
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        Self {
+            // ORDERING: Relaxed: each number is given once, and publishes nothing.
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            sampling: Sampling::default(),
+            sends_unfinished: false,
+            callers: Callers::default(),
+            #[cfg(feature = "opentelemetry")]
+            activates_all: false,
+            contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),
+            durations: None,
+            flight: None,
+        }
+    }
+
+    /// Waits for the files that the flight recorder began. Returns `false` if that takes longer than
+    /// `timeout`.
+    pub(super) fn wait_for_files(&self, timeout: Duration) -> bool {
+        self.flight.as_ref().is_none_or(|flight| flight.writing.wait(timeout))
+    }
+
+    /// Returns the ids of the span that the thread is in, if a sink takes spans.
+    #[inline]
+    pub(crate) fn current_span(&self) -> Option<SpanContext> {
+        self.contexts.as_ref()?;
+        current::get(self.id)
+    }
+
+    /// Returns the thread's current span of `opentelemetry`, unless it is a stranger's.
+    #[inline]
+    pub(crate) fn foreign(&self) -> Option<Around> {
+        trace::foreign(self.callers)
+    }
+
+    /// Returns the span around a record that the thread logs.
+    #[inline]
+    pub(crate) fn around(&self) -> Option<Around> {
+        self.current_span().map(Around::own).or_else(|| self.foreign())
+    }
+
+    /// Has the back end find a span whose end was dropped, and whose ids are removed by now.
+    #[cold]
+    pub(crate) fn lose_end(contexts: &Contexts, channel: &Channel) {
+        contexts.lose_end();
+        if !channel.is_forked() {
+            channel.wake();
+        }
+    }
+
+    /// Returns the content of the flight recorder: everything that was recorded before.
+    pub(crate) fn snapshot(
+        &self,
+        channel: &Channel,
+        timeout: Duration,
+    ) -> Result<Arc<Snapshot>, Error> {
+        let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
+        channel.check_waiter()?;
+        flight.requests.wait(timeout, || channel.wake())
+    }
+}
+
+impl Around {
+    pub(crate) fn own(context: SpanContext) -> Self {
+        Self { context, is_own: true }
+    }
+}

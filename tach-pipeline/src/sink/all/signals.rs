@@ -1,0 +1,85 @@
+//! Spans and their durations, for the sinks that take them.
+
+use core::time::Duration;
+use std::io;
+
+use tach_core::UnixTime;
+
+use super::{Layout, Sinks, write};
+use crate::durations::{Collected, Temporality};
+use crate::filter::OWN_TARGET;
+use crate::level::Level;
+use crate::sink::Sink;
+use crate::sink::batch::Batch;
+use crate::sink::content::Content;
+use crate::spans::span::Span;
+
+impl Sink {
+    /// Returns whether the sink takes spans.
+    pub(crate) fn takes_spans(&self) -> bool {
+        matches!(self.content, Content::Spans(..))
+    }
+}
+
+impl Sinks {
+    /// Returns the most events that a sink takes of a span, if one takes spans.
+    pub(crate) fn most_events(&self) -> Option<u32> {
+        let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
+            Content::Spans(_, limits) => Some(limits.events),
+            Content::Events(_) | Content::Durations(..) => None,
+        });
+        each.max()
+    }
+
+    /// Adds a span that has ended.
+    pub(crate) fn span(&mut self, span: &Span<'_>) {
+        self.layouts.iter_mut().for_each(|layout| layout.span(span));
+    }
+
+    /// Returns how often a sink takes the durations of spans, if one does: the shortest period.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        let each = self.layouts.iter().filter_map(|layout| match layout.formatter.content {
+            Content::Durations(_, _, period) => Some(period),
+            Content::Events(_) | Content::Spans(..) => None,
+        });
+        each.min()
+    }
+
+    /// Adds the durations of spans until `now`. Returns whether that ends a period for a sink.
+    pub(crate) fn durations(&mut self, durations: &Collected, now: UnixTime) -> bool {
+        let mut ends_period = false;
+        for Layout { formatter, streams } in &mut self.layouts {
+            let Content::Durations(append, temporality, _) = formatter.content else { continue };
+            ends_period |= temporality == Temporality::Delta;
+            // No level is below this one.
+            let level = Level::of(log::Level::Error);
+            write(streams, formatter, (level, OWN_TARGET), now, |batch| {
+                add(batch, now, |bytes| append(bytes, durations, temporality, now))
+            });
+        }
+        ends_period
+    }
+}
+
+impl Layout {
+    fn span(&mut self, span: &Span<'_>) {
+        let Self { formatter, streams } = self;
+        let Content::Spans(append, limits) = &formatter.content else { return };
+        let Some(start) = span.begin() else { return };
+        write(streams, formatter, (start.level, start.target), span.end, |batch| {
+            add(batch, span.end, |bytes| append(bytes, span, &start, limits))
+        });
+    }
+}
+
+/// Adds what `append` appends.
+///
+/// # Errors
+///
+/// If it panics.
+fn add(batch: &mut Batch, time: UnixTime, append: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    batch.add(time, |bytes| {
+        append(bytes);
+        Ok(())
+    })
+}

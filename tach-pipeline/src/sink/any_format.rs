@@ -1,0 +1,56 @@
+//! A format whose type can be found out, so that equal ones write each event once.
+
+use core::any::Any;
+use std::sync::Arc;
+
+use tach_log::{Format, Json, Line, Logfmt};
+
+use super::journal::Journal;
+
+/// A format whose type can be found out.
+pub(super) trait AnyFormat: Format + Send {
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<F: Format + Send + 'static> AnyFormat for F {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Returns whether both write each event alike. `false` only costs time.
+pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
+    /// A format that a program shares between sinks.
+    type Shared = Arc<dyn Format + Send + Sync>;
+
+    let (size, one, other) = (size_of_val(one), one.as_any(), other.as_any());
+    if one.type_id() != other.type_id() {
+        return false;
+    }
+    // Without a value there is no option that differs.
+    size == 0
+        || is_equal::<Json>(one, other)
+        || is_equal::<Line>(one, other)
+        || is_equal::<Logfmt>(one, other)
+        || is_equal::<Journal>(one, other)
+        || is_records(one, other)
+        || both::<Shared>(one, other).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
+}
+
+#[cfg(feature = "otlp")]
+fn is_records(one: &dyn Any, other: &dyn Any) -> bool {
+    is_equal::<super::otlp::Records>(one, other)
+}
+
+#[cfg(not(feature = "otlp"))]
+fn is_records(_: &dyn Any, _: &dyn Any) -> bool {
+    false
+}
+
+fn is_equal<F: PartialEq + 'static>(one: &dyn Any, other: &dyn Any) -> bool {
+    both::<F>(one, other).is_some_and(|(one, other)| one == other)
+}
+
+fn both<'a, F: 'static>(one: &'a dyn Any, other: &'a dyn Any) -> Option<(&'a F, &'a F)> {
+    one.downcast_ref().zip(other.downcast_ref())
+}

@@ -1,0 +1,29 @@
+//! What a sink takes, without the features that have spans and sinks of them: events.
+
+use super::any_format::{self, AnyFormat};
+use crate::frame::Wanted;
+
+pub(super) struct Content(Box<dyn AnyFormat>);
+
+impl Content {
+    pub(super) fn events(format: Box<dyn AnyFormat>) -> Self {
+        Self(format)
+    }
+
+    #[inline]
+    pub(super) fn format(&self) -> Option<&dyn AnyFormat> {
+        Some(&*self.0)
+    }
+
+    pub(super) fn others(&self) -> Option<&'static str> {
+        None
+    }
+
+    pub(super) fn add_to(&self, wanted: &mut Wanted) {
+        wanted.add(&*self.0);
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        any_format::is_same(&*self.0, &*other.0)
+    }
+}

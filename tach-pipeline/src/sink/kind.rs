@@ -1,0 +1,189 @@
+//! Kinds of sinks: the parameter of [`Sink`](crate::Sink).
+//!
+//! A method exists where it can work: [`Sink::rotate`](crate::Sink::rotate) for a file alone, and
+//! [`Sink::format`](crate::Sink::format) where the receiver reads any format. Programs seldom name
+//! a kind: [`Builder::sink`](crate::Builder::sink) takes all of them.
+//!
+//! # Examples
+//!
+//! A list of different sinks has the kind [`Any`], which is the default:
+//!
+//! ```
+//! use tach_pipeline::{Pipeline, Sink};
+//!
+//! let sinks: [Sink; 2] = [Sink::stdout().into(), Sink::writer("memory", Vec::new()).into()];
+//! let builder = sinks.into_iter().fold(Pipeline::builder(), |builder, sink| builder.sink(sink));
+//! ```
+//!
+//! A standard stream can't be rotated, and a writer has no path:
+//!
+//! ```compile_fail,E0599
+//! use tach_pipeline::{Rotation, Sink};
+//!
+//! let sink = Sink::stderr().rotate(Rotation::new().daily());
+//! ```
+//!
+//! ```compile_fail,E0599
+//! let sink = tach_pipeline::Sink::writer("memory", Vec::new()).keep_open();
+//! ```
+
+use core::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::Sink;
+use super::file::Options;
+use super::target::Target;
+
+/// A sink of any kind, with the methods that all kinds have.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Rotation, Sink};
+///
+/// fn sink(rotates: bool) -> Sink {
+///     let file = Sink::file("app.log");
+///     if rotates { file.rotate(Rotation::new().daily()).into() } else { file.into() }
+/// }
+/// ```
+pub struct Any(pub(super) Target);
+
+/// A [file](crate::Sink::file).
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Sink, SyncPolicy, kind};
+///
+/// fn audited(path: &str) -> Sink<kind::File> {
+///     Sink::file(path).mode(0o600).sync(SyncPolicy::Every)
+/// }
+/// ```
+pub struct File {
+    pub(super) path: PathBuf,
+    pub(super) options: Options,
+}
+
+/// A standard stream, a writer or a syslog daemon.
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::Json;
+/// use tach_pipeline::{Sink, kind};
+///
+/// fn memory() -> Sink<kind::Stream> {
+///     Sink::writer("memory", Vec::new()).format(Json::new())
+/// }
+/// ```
+pub struct Stream {
+    pub(super) name: String,
+    pub(super) writer: Box<dyn io::Write + Send>,
+}
+
+/// A receiver that reads one format alone: systemd's journal, or a collector of OpenTelemetry.
+///
+/// # Examples
+///
+/// A collector reads no lines:
+///
+#[cfg_attr(feature = "otlp", doc = "```compile_fail,E0277")]
+#[cfg_attr(not(feature = "otlp"), doc = "```ignore")]
+/// use tach_log::Line;
+/// use tach_pipeline::{Otlp, Sink};
+///
+/// let sink = Sink::otlp(Otlp::new()).format(Line::new());
+/// ```
+pub struct OneFormat(pub(super) Target);
+
+/// The kinds whose receiver reads any format.
+///
+/// The trait is sealed: only this crate implements it.
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::Json;
+/// use tach_pipeline::{Sink, kind};
+///
+/// fn json<K: kind::TakesFormat>(sink: Sink<K>) -> Sink<K> {
+///     sink.format(Json::new())
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a sink of the kind `{Self}` has no format to set",
+    label = "the receiver reads one format alone",
+    note = "files, standard streams, writers and syslog daemons take formats"
+)]
+pub trait TakesFormat: sealed::Sealed {}
+
+impl TakesFormat for File {}
+impl TakesFormat for Stream {}
+
+mod sealed {
+    /// A trait that other crates can't name, and so can't implement.
+    pub trait Sealed {}
+    impl Sealed for super::File {}
+    impl Sealed for super::Stream {}
+}
+
+impl From<File> for Target {
+    fn from(file: File) -> Self {
+        Self::File { path: file.path, options: file.options }
+    }
+}
+
+impl From<Stream> for Target {
+    fn from(stream: Stream) -> Self {
+        Self::Writer { name: stream.name, writer: stream.writer }
+    }
+}
+
+impl From<OneFormat> for Target {
+    fn from(receiver: OneFormat) -> Self {
+        receiver.0
+    }
+}
+
+impl From<Sink<File>> for Sink {
+    fn from(sink: Sink<File>) -> Self {
+        sink.into_any()
+    }
+}
+
+impl From<Sink<Stream>> for Sink {
+    fn from(sink: Sink<Stream>) -> Self {
+        sink.into_any()
+    }
+}
+
+impl From<Sink<OneFormat>> for Sink {
+    fn from(sink: Sink<OneFormat>) -> Self {
+        sink.into_any()
+    }
+}
+
+impl fmt::Debug for Any {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name())
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.path.display(), f)
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl fmt::Debug for OneFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name())
+    }
+}

@@ -1,0 +1,61 @@
+//! A span that is kept, with its records in a buffer that others share.
+
+use core::ops::Range;
+
+use tach_core::UnixTime;
+
+use super::span::{Dropped, Span};
+use crate::ids::SpanContext;
+
+#[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
+pub(crate) struct Kept {
+    context: SpanContext,
+    start: UnixTime,
+    end: UnixTime,
+    is_unfinished: bool,
+    records: Range<usize>,
+    has_values: bool,
+    has_end: bool,
+    is_on_one_thread: bool,
+    dropped: Dropped,
+}
+
+impl Kept {
+    /// Keeps a span without its events.
+    pub(crate) fn without_events(span: &Span<'_>, buffer: &mut Vec<u8>) -> Self {
+        let start = buffer.len();
+        span.parts().for_each(|record| buffer.extend_from_slice(record));
+        Self::at(span, start..buffer.len())
+    }
+
+    pub(super) fn at(span: &Span<'_>, records: Range<usize>) -> Self {
+        Self {
+            context: span.context,
+            start: span.start,
+            end: span.end,
+            is_unfinished: span.is_unfinished,
+            records,
+            has_values: span.has_values,
+            has_end: span.has_end,
+            is_on_one_thread: span.is_on_one_thread,
+            dropped: span.dropped,
+        }
+    }
+
+    /// Returns the span with its records, which are in `buffer`.
+    pub(crate) fn span<'a>(&self, buffer: &'a [u8], redacted: &'a [String]) -> Span<'a> {
+        Span {
+            context: self.context,
+            start: self.start,
+            end: self.end,
+            is_unfinished: self.is_unfinished,
+            records: buffer.get(self.records.clone()).unwrap_or_default(),
+            has_values: self.has_values,
+            has_end: self.has_end,
+            is_on_one_thread: self.is_on_one_thread,
+            dropped: self.dropped,
+            redacted,
+        }
+    }
+}

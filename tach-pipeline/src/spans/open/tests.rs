@@ -1,0 +1,360 @@
+use tach_log::Value;
+
+use super::*;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{Linked, Origin, Scratch, Writer};
+use crate::ids::Around;
+use crate::level::Level;
+use crate::spans::span::Item;
+use crate::trace::key::Key;
+
+const TRACE: u128 = 1;
+const MOST_EVENTS: u32 = 128;
+/// Ticks are some nanoseconds at most.
+const SECOND: u64 = 1_000_000_000;
+
+fn context(span: u64) -> SpanContext {
+    SpanContext { trace: TRACE, span, is_sampled: true }
+}
+
+/// A pipeline whose clock the test sets.
+struct Machine {
+    spans: Spans,
+    finished: Vec<(u64, u64, u64, usize)>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self { spans: Spans::new(Vec::new(), MOST_EVENTS, false), finished: Vec::new() }
+    }
+
+    fn start(&mut self, span: u64, parent: u64, at: Time, wall_ns: u64) {
+        let parent = (parent != 0).then_some(context(parent));
+        let context = context(span);
+        let mut scratch = Scratch::new();
+        let level = Level::INFO;
+        Writer::begin_span(&mut scratch, at, level, "app", "name", context, parent).end();
+        self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId::of(1));
+    }
+
+    fn end(&mut self, span: u64, at: Time, wall_ns: u64) {
+        let context = context(span);
+        let mut scratch = Scratch::new();
+        Writer::begin_part(&mut scratch, at, RecordKind::End, context).end();
+        self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId::of(1));
+    }
+
+    fn event(&mut self, span: u64, wall_ns: u64) {
+        let mut scratch = Scratch::new();
+        let time = UnixTime::from_nanos(wall_ns);
+        let target = MaybeStatic::Static("app");
+        let mut to = Writer::begin(&mut scratch, Time::Unix(time), Level::INFO, target);
+        Self::site(&mut to, span);
+        to.end();
+        self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
+    }
+
+    /// Writes that an event is in a span.
+    fn site(to: &mut Writer<'_>, span: u64) {
+        let empty = MaybeStatic::Static("");
+        let place = crate::frame::Place { file: empty, line: 0, module: empty };
+        to.site(crate::frame::Wanted::default(), place, Some(Around::own(context(span))));
+    }
+
+    fn part(&mut self, kind: RecordKind, span: u64, write: impl FnOnce(&mut Writer<'_>)) {
+        let mut scratch = Scratch::new();
+        let mut to = Writer::begin_part(&mut scratch, unix(11), kind, context(span));
+        write(&mut to);
+        to.end();
+        self.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
+    }
+
+    fn end_round(&mut self) {
+        let Self { spans, finished } = self;
+        spans.end_round(|span| {
+            let events = span.items().filter(|item| matches!(item, Item::Event(..)));
+            let times = (span.start.as_nanos(), span.end.as_nanos());
+            finished.push((span.context.span, times.0, times.1, events.count()));
+        });
+        spans.begin_round();
+    }
+}
+
+fn unix(ns: u64) -> Time {
+    Time::Unix(UnixTime::from_nanos(ns))
+}
+
+#[test]
+fn an_event_that_is_taken_one_round_late_belongs_to_its_span() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    machine.end(1, unix(20), 20);
+    machine.end_round();
+    assert_eq!(machine.finished, []);
+    machine.event(1, 15);
+    machine.end_round();
+    assert_eq!(machine.finished, [(1, 10, 20, 1)]);
+    // Two rounds late, it is no span's any more.
+    machine.event(1, 15);
+    machine.end_round();
+    machine.end_round();
+    assert!(!machine.spans.are_waiting() && machine.spans.open.is_empty());
+}
+
+#[test]
+fn records_that_come_before_their_start_wait_for_a_round() {
+    let mut machine = Machine::new();
+    machine.event(1, 15);
+    machine.end(1, unix(20), 20);
+    assert!(machine.spans.are_waiting());
+    machine.end_round();
+    machine.start(1, 0, unix(10), 10);
+    machine.end_round();
+    machine.end_round();
+    assert_eq!(machine.finished, [(1, 10, 20, 1)]);
+}
+
+/// Ticks go on while the wall clock is stepped.
+#[test]
+fn a_step_of_the_wall_clock_bends_no_span() {
+    let begin = Instant::now();
+    let ticks = |seconds: u64| Time::Ticks(begin + Duration::from_secs(seconds));
+    let mut machine = Machine::new();
+    machine.start(1, 0, ticks(0), 1_000 * SECOND);
+    // The clock is set back by an hour, and then by half a second.
+    machine.start(2, 1, ticks(5), 5);
+    machine.end(2, ticks(6), 6);
+    machine.start(3, 1, ticks(20), 1_020 * SECOND - SECOND / 2);
+    machine.start(4, 3, ticks(21), 1_021 * SECOND - SECOND / 2);
+    machine.start(5, 1, ticks(22), 1_022 * SECOND - 1_000);
+    for span in [3, 4, 5, 1] {
+        machine.end(span, ticks(23), 23);
+    }
+    (0..2).for_each(|_| machine.end_round());
+    machine.finished.sort_unstable();
+    let near = |ns: u64, seconds: u64, ago: u64| {
+        // The rate of the ticks may be corrected meanwhile.
+        ns.abs_diff(1_000 * SECOND + seconds * SECOND - ago) < 1_000_000
+    };
+    let spans = |number: usize| machine.finished[number - 1];
+    assert!(near(spans(1).1, 0, 0) && near(spans(1).2, 23, 0), "{:?}", spans(1));
+    assert!(near(spans(2).1, 5, 0) && near(spans(2).2, 6, 0), "a request agrees with itself");
+    // The root is old, so its new children follow the step, and their children them.
+    assert!(near(spans(3).1, 20, SECOND / 2) && near(spans(3).2, 23, SECOND / 2));
+    assert!(near(spans(4).1, 21, SECOND / 2) && near(spans(4).2, 23, SECOND / 2));
+    // A difference of a slew is none.
+    assert!(near(spans(5).1, 22, 0));
+}
+
+#[test]
+fn what_a_span_has_no_room_for_is_counted() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    (0..MOST_EVENTS + 3).for_each(|_| machine.event(1, 15));
+    assert_eq!(machine.spans.open[&1].dropped.events, 3);
+    machine.end(1, unix(5), 5);
+    (0..2).for_each(|_| machine.end_round());
+    assert_eq!(machine.finished, [(1, 10, 10, 128)], "a span does not end before it starts");
+    // Bytes are short before events are many.
+    machine.start(2, 0, unix(10), 10);
+    let text = "x".repeat(MOST_BYTES - 1024);
+    for _ in 0..3 {
+        let mut scratch = Scratch::new();
+        let mut to = Writer::begin_part(&mut scratch, unix(11), RecordKind::Values, context(2));
+        to.field(MaybeStatic::Static("key"), Value::Str(&text));
+        to.field(MaybeStatic::Static("number"), Value::I64(7));
+        to.end();
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
+        let mut scratch = Scratch::new();
+        let mut to = Writer::begin_part(&mut scratch, unix(12), RecordKind::Link, context(2));
+        to.link(Linked { context: context(9), origin: Origin::Local });
+        to.field(MaybeStatic::Static("key"), Value::Str(&text));
+        to.end();
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId::of(1));
+    }
+    let expected = Dropped { attributes: 4, links: 3, ..Dropped::default() };
+    assert_eq!(machine.spans.open[&2].dropped, expected);
+    // A count has a bound too.
+    let open = machine.spans.open.get_mut(&2).unwrap();
+    let most = Dropped { links: u32::MAX, events: u32::MAX, ..open.dropped };
+    (open.dropped, open.events) = (most, MOST_EVENTS);
+    machine.event(2, 15);
+    machine.part(RecordKind::Link, 2, |to| {
+        to.link(Linked { context: context(9), origin: Origin::Local });
+        to.field(MaybeStatic::Static("key"), Value::Str(&text));
+    });
+    assert_eq!(machine.spans.open[&2].dropped, most);
+}
+
+#[test]
+fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
+    let mut machine = Machine::new();
+    let text = "x".repeat(MOST_BYTES);
+    let mut scratch = Scratch::new();
+    let mut to =
+        Writer::begin_span(&mut scratch, unix(10), Level::INFO, "app", "name", context(1), None);
+    to.field(MaybeStatic::Static("body"), Value::Str(&text));
+    to.end();
+    machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId::of(1));
+    machine.event(1, 15);
+    assert_eq!(machine.spans.open[&1].dropped, Dropped::default());
+    // The rest is used up.
+    for (dropped, length) in [(1, 1024), (2, 8)] {
+        while machine.spans.open[&1].dropped.attributes < dropped {
+            machine.part(RecordKind::Values, 1, |to| {
+                to.field(MaybeStatic::Static("key"), Value::Str(&text[..length]));
+            });
+        }
+    }
+    let set_status = |machine: &mut Machine, length: usize| {
+        machine.part(RecordKind::Values, 1, |to| {
+            let description = MaybeStatic::Static("otel.status_description");
+            to.field(description, Value::Str(&text[..length]));
+        });
+    };
+    set_status(&mut machine, 512);
+    let parent = SpanContext { trace: 2, span: 3, is_sampled: true };
+    machine.part(RecordKind::Parent, 1, |to| {
+        to.link(Linked { context: parent, origin: Origin::Remote });
+        to.field(MaybeStatic::Static("otel.trace_state"), Value::Str(&text[..RESERVED]));
+    });
+    set_status(&mut machine, 512);
+    set_status(&mut machine, 2 * RESERVED);
+    machine.end(1, unix(20), 20);
+    (0..2).for_each(|_| machine.spans.begin_round());
+    let mut seen = false;
+    machine.spans.end_round(|span| {
+        seen = true;
+        let is_parent = |item| matches!(item, Item::Part(SpanPart { what: What::Parent(_), .. }));
+        assert!(span.items().any(is_parent) && span.context.trace == 2);
+        assert!(span.has_error());
+        assert_eq!(span.dropped.attributes, 3, "a status may be too long");
+    });
+    assert!(seen);
+}
+
+/// Its event has no room, but its status does.
+#[test]
+fn an_error_without_room_sets_the_status() {
+    let text = "x".repeat(MOST_BYTES);
+    let cases = [
+        (Level::INFO, "message", false),
+        (Level::of(log::Level::Error), "message", true),
+        (Level::WARN, "", true),
+    ];
+    for (level, message, expected) in cases {
+        let mut machine = Machine::new();
+        machine.start(1, 0, unix(10), 10);
+        let target = MaybeStatic::Static("app");
+        let mut scratch = Scratch::new();
+        let mut to = Writer::begin(&mut scratch, unix(11), level, target);
+        if !message.is_empty() {
+            to.message(format_args!("{message}"));
+        }
+        to.field(MaybeStatic::Static("error"), Value::Str("it failed"));
+        to.field(MaybeStatic::Static("body"), Value::Str(&text));
+        Machine::site(&mut to, 1);
+        to.end();
+        let event = Frame::read(scratch.written()).unwrap();
+        machine.spans.event(&event, UnixTime::from_nanos(11));
+        assert_eq!(machine.spans.open[&1].dropped.events, 1);
+        machine.end(1, unix(20), 20);
+        (0..2).for_each(|_| machine.spans.begin_round());
+        let mut seen = None;
+        machine.spans.end_round(|span| seen = Some(span.has_error()));
+        assert_eq!(seen, Some(expected), "{level:?} {message}");
+    }
+}
+
+#[test]
+fn a_span_counts_from_its_own_start() {
+    let begin = Instant::now();
+    // The rate of the ticks may be corrected meanwhile.
+    let all: Vec<_> = (0..14).map(|seconds| begin + Duration::from_secs(seconds)).collect();
+    let at = |seconds: usize| all[seconds];
+    let mut machine = Machine::new();
+    machine.start(1, 0, Time::Ticks(at(0)), 1_000 * SECOND);
+    machine.start(2, 1, Time::Ticks(at(8)), 1_008 * SECOND);
+    // The clock was set back, and the trace is old.
+    machine.start(3, 2, Time::Ticks(at(12)), SECOND);
+    machine.start(4, 3, Time::Ticks(at(13)), SECOND);
+    let line = |span| machine.spans.open[&span].line;
+    let lines = [1, 2, 3, 4].map(|span| (line(span).began, line(span).since));
+    assert_eq!(lines, [(0, 0), (0, 8), (12, 12), (12, 13)].map(|(a, b)| (at(a), at(b))));
+    assert_eq!(line(3).start, UnixTime::from_nanos(SECOND));
+}
+
+/// Each span once.
+#[test]
+fn a_span_that_is_open_ends_on_its_trace_s_line_meanwhile() {
+    let begin = Instant::now();
+    let ticks = |seconds: u64| Time::Ticks(begin + Duration::from_secs(seconds));
+    let mut machine = Machine::new();
+    machine.start(1, 0, ticks(0), 1_000 * SECOND);
+    let unfinished = |machine: &mut Machine| {
+        let mut ends = Vec::new();
+        // The clock was set back meanwhile.
+        machine.spans.unfinished(ticks(2), UnixTime::from_nanos(7), |span| {
+            assert!(span.is_unfinished);
+            ends.push(span.end.as_nanos());
+        });
+        ends
+    };
+    let ends = unfinished(&mut machine);
+    assert!(ends.len() == 1 && ends[0].abs_diff(1_002 * SECOND) < 1_000_000, "{ends:?}");
+    assert!(unfinished(&mut machine).is_empty());
+}
+
+/// Its end is not recorded.
+#[test]
+fn a_span_that_is_not_sampled_after_all_is_forgotten() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    let mut scratch = Scratch::new();
+    Writer::begin_part(&mut scratch, unix(11), RecordKind::Discard, context(1)).end();
+    machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
+    assert!(machine.spans.open.is_empty());
+    (0..2).for_each(|_| machine.end_round());
+    assert_eq!(machine.finished, []);
+}
+
+/// The thread is interrupted between the two for longer than any look takes.
+#[test]
+fn a_span_is_removed_long_after_its_end_was_dropped() {
+    let (mut machine, contexts) = (Machine::new(), Contexts::new());
+    contexts.insert(Key(1), context(1), false);
+    machine.start(1, 0, unix(10), 10);
+    machine.spans.suspect_lost_ends();
+    let mut rounds = |count: u32| {
+        for _ in 0..count {
+            machine.end_round();
+            machine.spans.end_lost(&contexts, UnixTime::from_nanos(20));
+        }
+        machine.finished.clone()
+    };
+    assert_eq!(rounds(100), []);
+    contexts.remove(Key(1), 1);
+    assert_eq!(rounds(100), [], "nobody looks");
+    contexts.lose_end();
+    assert_eq!(rounds(100), [(1, 10, 20, 0)]);
+}
+
+/// A span never ends before its start, and an early record waits for one round only.
+#[test]
+fn records_of_spans_that_never_started_are_counted() {
+    let mut machine = Machine::new();
+    machine.end(7, unix(5), 5);
+    machine.event(8, 5);
+    (0..2).for_each(|_| machine.end_round());
+    assert!(!machine.spans.are_waiting());
+    assert_eq!(machine.finished, []);
+    assert_eq!((machine.spans.take_spanless(), machine.spans.take_spanless()), (2, 0));
+    // An event that was kept longer than its span is none of them.
+    let mut scratch = Scratch::new();
+    let target = MaybeStatic::Static("app");
+    let mut to = Writer::begin(&mut scratch, unix(5), Level::INFO, target);
+    Machine::site(&mut to, 8);
+    to.end();
+    machine.spans.released(&Frame::read(scratch.written()).unwrap(), UnixTime::EPOCH);
+    assert!(!machine.spans.are_waiting());
+}

@@ -1,0 +1,52 @@
+//! How long spans may take, by their names.
+
+use core::time::Duration;
+
+use super::span::Span;
+use crate::faults::Faults;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Slow {
+    by_name: Vec<(String, Duration)>,
+    /// The limit of spans that have none of the names.
+    others: Option<Duration>,
+}
+
+impl Slow {
+    pub(crate) fn others(&mut self, limit: Duration) {
+        self.others = Some(limit);
+    }
+
+    pub(crate) fn named(&mut self, name: &str, limit: Duration) {
+        self.by_name.push((name.to_owned(), limit));
+    }
+
+    /// Adds a fault for each limit that no span can have. `options` is the type that has them.
+    pub(crate) fn check(&self, faults: &mut Faults, options: &str) {
+        for (name, limit) in &self.by_name {
+            let call = || format!("{options}::span_slower_than({name:?}, {limit:?})");
+            faults.unless(!name.is_empty(), call, "a span has a name");
+        }
+    }
+
+    /// Returns whether no span has a limit.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty() && self.others.is_none()
+    }
+
+    /// Returns whether the span took as long as its limit, or longer. If its end was not recorded,
+    /// nobody knows how long it took.
+    pub(crate) fn has(&self, span: &Span<'_>) -> bool {
+        if !span.has_end || self.is_empty() {
+            return false;
+        }
+        let named = if self.by_name.is_empty() {
+            None
+        } else {
+            let name = span.begin().map_or("", |start| start.name);
+            self.by_name.iter().find(|(known, _)| known == name).map(|(_, limit)| *limit)
+        };
+        let took = span.end.checked_duration_since(span.start);
+        named.or(self.others).is_some_and(|limit| took >= Some(limit))
+    }
+}

@@ -1,0 +1,69 @@
+//! The durations of spans that have ended: in which series each of them is.
+
+use tach_log::adapter;
+
+use crate::durations::Collected;
+use crate::durations::key::{self, Key};
+use crate::frame::What;
+use crate::spans::span::{Item, Span};
+
+/// Memory for the key of a span.
+#[derive(Default)]
+pub(super) struct Timed {
+    key: Key,
+    /// The values of the chosen attributes.
+    values: Vec<Vec<u8>>,
+}
+
+impl Timed {
+    /// Counts the duration of a span that has ended, and passes the span on if it is sampled.
+    pub(super) fn ended(
+        &mut self,
+        span: &Span<'_>,
+        durations: Option<&Collected>,
+        pass_on: &mut impl FnMut(&Span<'_>),
+    ) {
+        if let Some(durations) = durations {
+            self.span(span, durations);
+        }
+        if span.context.is_sampled {
+            pass_on(span);
+        }
+    }
+
+    /// Adds the duration of a span to its series.
+    fn span(&mut self, span: &Span<'_>, durations: &Collected) {
+        let Some(start) = span.begin().filter(|_| span.has_end) else { return };
+        self.key.begin(start.name);
+        let attributes = durations.attributes();
+        if !attributes.is_empty() {
+            self.add_values(span, attributes);
+        }
+        durations
+            .record(&self.key, span.end.checked_duration_since(span.start).unwrap_or_default());
+    }
+
+    /// Adds the last values of the attributes to the key.
+    fn add_values(&mut self, span: &Span<'_>, attributes: &[String]) {
+        let Self { key, values } = self;
+        values.resize_with(attributes.len(), Vec::new);
+        values.iter_mut().for_each(Vec::clear);
+        for item in span.items() {
+            let Item::Part(part) = item else { continue };
+            // The fields of a link are the link's.
+            if matches!(part.what, What::Link(_)) {
+                continue;
+            }
+            let visited = adapter::Fields::visit(&part.fields, &mut |key, value| {
+                if let Some(at) = attributes.iter().position(|known| known == key) {
+                    key::write(&mut values[at], value);
+                }
+                Ok(())
+            });
+            debug_assert!(visited.is_ok(), "nothing fails here");
+        }
+        for value in values {
+            key.part(value);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A lock that a panic does not close.
+
+use core::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A mutex without poison.
+///
+/// No code of the user's runs while one is held, so a panic meanwhile is a defect of this crate.
+/// The log goes on after it: a value is whole after each statement that changes it.
+#[derive(Debug, Default)]
+pub(crate) struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether no thread holds the lock.
+    #[cfg(test)]
+    pub(crate) fn is_free(&self) -> bool {
+        self.0.try_lock().is_ok()
+    }
+}
+
+/// Wakes the threads that wait until the value of a [`Lock`] has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changed(Condvar);
+
+impl Changed {
+    pub(crate) const fn new() -> Self {
+        Self(Condvar::new())
+    }
+
+    pub(crate) fn notify(&self) {
+        self.0.notify_all();
+    }
+
+    /// Waits until a notification, or for the timeout. May return early.
+    pub(crate) fn wait<'a, T>(
+        &self,
+        value: MutexGuard<'a, T>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, T> {
+        self.0.wait_timeout(value, timeout).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::panic::AssertUnwindSafe;
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_closes_no_lock() {
+        let lock = Lock::new(1);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut held = lock.lock();
+            *held = 2;
+            panic!("a defect");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(*lock.lock(), 2);
+    }
+}

@@ -1,0 +1,35 @@
+//! In place of the sampling of spans, without a feature that has sinks of spans.
+
+use crate::ids::SpanContext;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampling {
+    is_any: bool,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { is_any: true }
+    }
+}
+
+impl Sampling {
+    pub(crate) fn none() -> Self {
+        Self { is_any: false }
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, parent: Option<SpanContext>, _: u128, _: &str, _: &str) -> bool {
+        self.is_any && parent.is_none_or(|parent| parent.is_sampled)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Callers;
+
+impl Callers {
+    #[inline]
+    pub(crate) fn are_trusted(self) -> bool {
+        true
+    }
+}
