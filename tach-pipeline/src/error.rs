@@ -6,9 +6,6 @@ use core::time::Duration;
 use std::io;
 use std::path::Path;
 
-#[cfg(feature = "otlp")]
-use crate::secret::Secret;
-
 /// An error in setting a pipeline up or in writing everything.
 ///
 /// # Examples
@@ -43,6 +40,8 @@ enum Kind {
         value: String,
         fault: String,
     },
+    #[cfg(feature = "otlp")]
+    Otlp(tach_otlp::Error),
     AlreadySet(&'static str),
     TimedOut(Duration, String),
     Sink(String),
@@ -86,12 +85,15 @@ impl Error {
         Self { kind: Kind::Variable(name.to_owned()) }
     }
 
-    /// `value` may be empty, if it must not be printed. A secret in it is not printed either.
     #[cfg(feature = "otlp")]
     pub(crate) fn option(name: &str, value: &str, fault: &str) -> Self {
-        let value = Secret::new(value).shown();
-        let (name, fault) = (name.to_owned(), fault.to_owned());
+        let (name, value, fault) = (name.to_owned(), value.to_owned(), fault.to_owned());
         Self { kind: Kind::Option { name, value, fault } }
+    }
+
+    #[cfg(feature = "otlp")]
+    pub(crate) fn otlp(error: tach_otlp::Error) -> Self {
+        Self { kind: Kind::Otlp(error) }
     }
 
     #[cfg(any(feature = "log", feature = "tracing"))]
@@ -178,7 +180,7 @@ impl Error {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn is_option(&self) -> bool {
-        matches!(self.kind, Kind::Option { .. })
+        matches!(self.kind, Kind::Otlp(_) | Kind::Option { .. })
     }
 
     /// Returns whether `log` had a logger before, or tracing a global subscriber.
@@ -291,9 +293,7 @@ impl fmt::Display for Error {
                 write!(f, "can't parse the filter in the variable {name}: it must be Unicode")
             }
             #[cfg(feature = "otlp")]
-            Kind::Option { name, value, fault } if value.is_empty() => {
-                write!(f, "can't use {name}: {fault}")
-            }
+            Kind::Otlp(error) => fmt::Display::fmt(error, f),
             #[cfg(feature = "otlp")]
             Kind::Option { name, value, fault } => write!(f, "can't use {name} {value:?}: {fault}"),
             Kind::AlreadySet(what) => {

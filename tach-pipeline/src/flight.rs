@@ -20,11 +20,11 @@ pub(crate) use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
 pub(crate) use self::writing::{Begun, Writing};
 use crate::error::Error;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use crate::sink::Otlp;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use crate::trace::limits::SpanLimits;
 use crate::trace::slow::Slow;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+use tach_otlp::adapter::SpanLimits;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+use tach_otlp::{Otlp, adapter};
 
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;
@@ -340,7 +340,10 @@ impl FlightFormat {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp(options: &Otlp) -> Self {
-        Self(Kind::Otlp { resource: options.resource(), limits: options.span_limits() })
+        Self(Kind::Otlp {
+            resource: adapter::resource(options),
+            limits: adapter::span_limits(options),
+        })
     }
 
     fn extension(&self) -> &'static str {

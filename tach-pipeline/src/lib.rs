@@ -147,8 +147,8 @@
 //! | to the collector | feature | |
 //! |---|---|---|
 //! | protobuf over HTTP/1.1, port 4318 | `otlp` | the default |
-//! | gRPC, port 4317 | `otlp-grpc` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::grpc` |
-//! | either of them by TLS | `otlp-tls` | an endpoint that begins with `https://` |
+//! | gRPC, port 4317 | `grpc` of `tach-otlp` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::protocol` |
+//! | either of them by TLS | `tls` of `tach-otlp` | an endpoint that begins with `https://` |
 //!
 //! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
@@ -291,11 +291,8 @@ mod incident;
 mod level;
 mod limits;
 mod pipeline;
-mod protobuf;
 mod queue;
 mod report;
-#[cfg(feature = "otlp")]
-mod secret;
 mod shared;
 mod sink;
 mod stats;
@@ -321,8 +318,6 @@ pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
-#[cfg(feature = "otlp")]
-pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy};
@@ -333,6 +328,9 @@ pub use crate::trace::sampling::Sampling;
 pub use crate::trace::tail::Tail;
 #[cfg(feature = "tracing")]
 pub use crate::trace::w3c::TraceContext;
+#[cfg(feature = "otlp")]
+#[doc(no_inline)]
+pub use tach_otlp::Otlp;
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -35,12 +35,8 @@ use self::file::Options;
 pub use self::file::SyncPolicy;
 use self::formatter::Content;
 pub use self::journal::Journal;
-#[cfg(feature = "otlp")]
-pub use self::otlp::Otlp;
-#[cfg(feature = "otlp")]
-use self::otlp::Signal;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
-pub(crate) use self::otlp::{of_resource, write_span};
+pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
@@ -48,6 +44,10 @@ use self::target::Target;
 use crate::error::Error;
 use crate::filter::Levels;
 use crate::unlocked::Unlocked;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+use tach_otlp::adapter;
+#[cfg(feature = "otlp")]
+use tach_otlp::{Otlp, Signal};
 
 /// How many bytes are gathered for one write.
 const BATCH: usize = 64 * 1024;
@@ -222,7 +222,7 @@ impl Sink {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn otlp(options: Otlp) -> Self {
-        let content = Content::Events(Box::new(options.records()));
+        let content = Content::Events(Box::new(options.log_records()));
         let target = Target::Otlp(Box::new(options), Signal::Logs);
         Self { content, buffer_bytes: otlp::BUFFER_BYTES, ..Self::to(target) }
     }
@@ -234,7 +234,7 @@ impl Sink {
     /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
     /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
     /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
-    /// a span is an event of the span, unless [`Otlp::span_events`](crate::Otlp::span_events) says
+    /// a span is an event of the span, unless [`Otlp::without_span_events`] says
     /// otherwise; one of the level `ERROR` sets the status to an error. A span that [follows from]
     /// another one links to it.
     ///
@@ -259,7 +259,7 @@ impl Sink {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp_spans(options: Otlp) -> Self {
-        let limits = options.span_limits();
+        let limits = adapter::span_limits(&options);
         let target = Target::Otlp(Box::new(options), Signal::Traces);
         Self {
             content: Content::Spans(otlp::write_span, limits),
@@ -295,7 +295,7 @@ impl Sink {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp_durations(options: Otlp) -> Self {
-        let (period, temporality) = options.of_metrics();
+        let (period, temporality) = otlp::of_metrics(&options);
         let target = Target::Otlp(Box::new(options), Signal::Metrics);
         Self {
             content: Content::Durations(otlp::write_durations, temporality),

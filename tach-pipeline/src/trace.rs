@@ -7,7 +7,6 @@ pub(crate) mod current;
 mod ids;
 pub(crate) mod kept;
 pub(crate) mod key;
-pub(crate) mod limits;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
 pub(crate) mod ratio;

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::io;
 
+use tach_otlp::adapter::{SpanLimits, of_resource};
+
 use super::ring::Item;
 use super::snapshot::Snapshot;
 use crate::frame::Frame;
-use crate::sink::{of_resource, write_span};
-use crate::trace::limits::SpanLimits;
+use crate::sink::write_span;
 use crate::trace::span::{Dropped, Span};
 
 /// So many bytes of spans are in one `ResourceSpans`, beyond which another begins.

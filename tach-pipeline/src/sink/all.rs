@@ -24,8 +24,8 @@ use crate::queue::Dropped;
 use crate::report;
 use crate::shared::Shared;
 use crate::stats::{Counts, SinkCounts};
-use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
+use tach_otlp::adapter::SpanLimits;
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);

@@ -16,8 +16,8 @@ use crate::filter::Levels;
 use crate::frame::{Frame, Start};
 use crate::queue::Dropped;
 use crate::report;
-use crate::trace::limits::SpanLimits;
 use crate::trace::span::Span;
+use tach_otlp::adapter::SpanLimits;
 
 /// A format whose type can be found out.
 pub(super) trait AnyFormat: Format + Send {
@@ -210,7 +210,7 @@ fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
 
 #[cfg(feature = "otlp")]
 fn is_records(one: &dyn Any, other: &dyn Any) -> bool {
-    is_equal::<super::otlp::Records>(one, other)
+    is_equal::<tach_otlp::encode::LogRecords>(one, other)
 }
 
 #[cfg(not(feature = "otlp"))]

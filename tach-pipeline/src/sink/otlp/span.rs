@@ -11,14 +11,13 @@ use tach_core::UnixTime;
 use tach_log::adapter::{Fields, Site};
 use tach_log::{Chain, Value};
 
-use super::attributes::Attributes;
-use super::scope::in_scope;
 use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
-use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
-use crate::trace::limits::{AttributeLimits, SpanLimits};
 use crate::trace::span::{Dropped, Item, Span};
 use crate::trace::status::{Code, Status};
 use crate::trace::{SAMPLED, SpanContext};
+use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
+use tach_otlp::adapter::{AttributeLimits, Attributes, SpanLimits};
+use tach_otlp::encode::in_scope;
 
 /// The numbers of the messages' fields.
 mod field {
