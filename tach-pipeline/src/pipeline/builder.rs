@@ -482,7 +482,7 @@ impl Builder {
         self.spans.add_to(&mut wanted);
         let channel = Channel::new(self.queue_bytes, self.when_full, counts);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock);
-        self.spans.share(&mut shared, files.unwrap_or_default());
+        self.spans.share(&mut shared, files.flatten());
         let shared = Arc::new(shared);
         let sinks = Sinks::start(opened, reporter.clone(), &shared.channel.progress)?;
         let spans = self.spans.start(&shared, &sinks, selection.redacted(), reporter);

@@ -1,4 +1,9 @@
 //! What a sink takes, without the features that have spans and sinks of them: events.
+#![expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "the calls are those of the room in whose place it is"
+)]
 
 use super::any_format::{self, AnyFormat};
 use crate::frame::Wanted;

@@ -10,7 +10,10 @@ use crate::ids::{Around, SAMPLED, SpanContext};
 
 /// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
+#[cfg_attr(
+    feature = "tracing",
+    expect(clippy::struct_excessive_bools, reason = "each is asked for alone")
+)]
 pub(crate) struct Wanted {
     pub(super) place: bool,
     pub(super) thread: bool,

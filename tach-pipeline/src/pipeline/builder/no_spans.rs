@@ -1,5 +1,11 @@
 //! In place of the options for spans, without a feature that has spans.
+#![expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "the calls are those of the room in whose place it is"
+)]
 
+use core::convert::Infallible;
 use std::sync::Arc;
 
 use log::LevelFilter;
@@ -14,7 +20,7 @@ use crate::sink::Sink;
 use crate::sink::all::Sinks;
 
 #[derive(Debug, Default)]
-pub(super) struct SpanOptions;
+pub(super) struct SpanOptions {}
 
 impl SpanOptions {
     pub(super) fn check(&self, _: &[Sink], _: &mut Faults) {}
@@ -23,8 +29,8 @@ impl SpanOptions {
         None
     }
 
-    pub(super) fn files(&self) -> Result<(), Error> {
-        Ok(())
+    pub(super) fn files(&self) -> Result<Option<Infallible>, Error> {
+        Ok(None)
     }
 
     pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
@@ -33,7 +39,7 @@ impl SpanOptions {
 
     pub(super) fn add_to(&mut self, _: &mut Wanted) {}
 
-    pub(super) fn share(&mut self, _: &mut Shared, (): ()) {}
+    pub(super) fn share(&mut self, _: &mut Shared, _: Option<Infallible>) {}
 
     pub(super) fn start(&mut self, _: &Arc<Shared>, _: &Sinks, _: &[String], _: Reporter) -> Spans {
         Spans

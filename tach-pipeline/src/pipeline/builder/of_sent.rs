@@ -63,14 +63,14 @@ impl Builder {
     /// Sends the spans that are still open when the process ends, with the attribute
     /// `tach.unfinished`, which is `true`. By default they are not sent. A sink must take spans.
     ///
-    /// The process ends, as far as the pipeline knows, when the [`Guard`] is dropped, at an
-    /// [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is flushed.
-    /// That time is the end of such a span, since the true one is not known. Errors so far set its
-    /// status.
+    /// The process ends, as far as the pipeline knows, when the [`Guard`](crate::Guard) is dropped,
+    /// at an [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is
+    /// flushed. That time is the end of such a span, since the true one is not known. Errors so far
+    /// set its status.
     ///
     /// A span is sent unfinished once. If the process goes on, as after a panic that is caught, and
     /// the span ends, it is sent again: whole, with the same ids, and without the attribute. A
-    /// [`Pipeline::flush`] does not send open spans.
+    /// [`Pipeline::flush`](crate::Pipeline::flush) does not send open spans.
     ///
     /// # Examples
     ///
