@@ -202,3 +202,10 @@ fn tcp_carries_each_message_after_its_length_also_over_a_new_connection() {
     drop(pipeline);
     assert_eq!(messages(stream, 1), [expected("three")]);
 }
+
+#[test]
+fn the_options_of_a_format_within_messages_are_asked_for() {
+    let sink = Sink::syslog(Syslog::udp("127.0.0.1:9")).format(Json::new().without("time"));
+    let error = Pipeline::builder().sink(sink).build().unwrap_err().to_string();
+    assert!(error.contains(r#"Json::without("time"): no part had this key"#), "{error}");
+}
