@@ -531,6 +531,9 @@ impl Sink {
         let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
         faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
+        for fault in self.content.format().into_iter().flat_map(Format::faults) {
+            faults.add(Error::setting(format!("the format of {}", self.to.0.name()), &fault));
+        }
         match &self.to.0 {
             Target::File { path, options } => options.check(faults, path),
             Target::Writer { name, .. } => {
