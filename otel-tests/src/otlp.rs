@@ -15,6 +15,15 @@ pub enum Protocol {
     Http,
 }
 
+impl From<Protocol> for tach_otlp::Protocol {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Http => Self::HttpProtobuf,
+            Protocol::Grpc => Self::Grpc,
+        }
+    }
+}
+
 /// The ports of an OTLP receiver.
 #[derive(Debug)]
 pub(crate) struct Otlp {

@@ -229,7 +229,7 @@ fn a_delta_is_about_one_period_and_series_are_bounded() {
     let [deltas, totals] = [&servers[0], &servers[1]].map(|it| Otlp::new().endpoint(&it.0));
     let clock = manual();
     let pipeline = Pipeline::builder()
-        .sink(Sink::otlp_durations(deltas.delta_temporality(true)))
+        .sink(Sink::otlp_durations(deltas.temporality(tach_otlp::Temporality::Delta)))
         .sink(Sink::otlp_durations(totals))
         .with_clock(clock)
         .durations(Durations::new().max_series(2))
@@ -349,7 +349,8 @@ fn lost_spans_are_not_guessed() {
 #[test]
 fn the_collector_takes_durations() {
     let Some(collector) = Collector::start() else { return };
-    let otlp = Otlp::new().endpoint(&collector.endpoint()).gzip(true);
+    let otlp =
+        Otlp::new().endpoint(&collector.endpoint()).compression(tach_otlp::Compression::Gzip);
     let clock = manual();
     let pipeline = Pipeline::builder()
         .sink(Sink::otlp_durations(otlp))

@@ -13,6 +13,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use otel_tests::{Collector, Protocol};
+use tach_otlp::Compression;
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
 use tokio::runtime::{Builder, Runtime};
 use tonic::codec::CompressionEncoding;
@@ -74,7 +75,8 @@ fn serve_answers(answers: impl IntoIterator<Item = Answer>) -> Served {
 }
 
 fn build(otlp: Otlp) -> Guard {
-    let pipeline = Pipeline::builder().sink(Sink::otlp_spans(otlp.grpc(true)));
+    let pipeline =
+        Pipeline::builder().sink(Sink::otlp_spans(otlp.protocol(tach_otlp::Protocol::Grpc)));
     pipeline.on_incident(|_| ()).build().unwrap()
 }
 
@@ -101,10 +103,10 @@ fn sink(pipeline: &Pipeline) -> SinkStats {
 
 #[test]
 fn a_call_has_the_headers_and_the_spans() {
-    for compresses in [false, true] {
+    for compression in [Compression::None, Compression::Gzip] {
         let served = serve_answers([]);
         let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(LONG);
-        let pipeline = build(otlp.header("X-Api-Key", "secret").gzip(compresses));
+        let pipeline = build(otlp.header("X-Api-Key", "secret").compression(compression));
         // Longer than the window that a server opens at first.
         let long = "é".repeat(200_000);
         start_spans(&pipeline, ["first", &long]);
@@ -112,8 +114,8 @@ fn a_call_has_the_headers_and_the_spans() {
         let request = served.requests.recv().unwrap();
         let header = |name: &str| request.metadata().get(name).map(|it| it.to_str().unwrap());
         assert_eq!(header("x-api-key"), Some("secret"));
-        assert_eq!(header("grpc-encoding"), compresses.then_some("gzip"));
-        assert!(header("user-agent").unwrap().starts_with("tach-pipeline/"));
+        assert_eq!(header("grpc-encoding"), (compression == Compression::Gzip).then_some("gzip"));
+        assert!(header("user-agent").unwrap().starts_with("tach-otlp/"));
         let mut sent = names(request.into_inner());
         sent.extend(served.requests.try_iter().flat_map(|request| names(request.into_inner())));
         assert!(sent == ["first", &long], "{}", sent.len());
@@ -247,7 +249,7 @@ fn a_flush_within_a_runtime_ends() {
 fn each_signal_has_a_service() {
     let Some(collector) = Collector::start() else { return };
     let endpoint = format!("http://127.0.0.1:{}", collector.port(Protocol::Grpc));
-    let otlp = Otlp::new().endpoint(&endpoint).grpc(true);
+    let otlp = Otlp::new().endpoint(&endpoint).protocol(tach_otlp::Protocol::Grpc);
     let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone()));
     let pipeline = pipeline.sink(Sink::otlp_spans(otlp.clone())).sink(Sink::otlp_durations(otlp));
     let pipeline = pipeline.build().unwrap();

@@ -19,7 +19,7 @@ fn the_client_s_records_are_not_sent() {
     let otlp = Otlp::new().certificate(authority.certificate());
     // `rustls` logs through `log`, and `h2` through tracing, with spans.
     let http = otlp.clone().endpoint(&endpoint(Protocol::Http));
-    let grpc = otlp.grpc(true).endpoint(&endpoint(Protocol::Grpc));
+    let grpc = otlp.protocol(tach_otlp::Protocol::Grpc).endpoint(&endpoint(Protocol::Grpc));
     let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp(http.clone()));
     let pipeline = pipeline.sink(Sink::otlp_spans(http)).sink(Sink::otlp(grpc.clone()));
     let pipeline = pipeline.sink(Sink::otlp_spans(grpc)).init().unwrap();

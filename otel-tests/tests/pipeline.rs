@@ -8,6 +8,7 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use otel_tests::{Collector, decode, nanos, serve};
 use tach_core::{ManualClock, UnixTime};
+use tach_otlp::Compression;
 use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Sink};
 
 /// Long enough for any machine: no test fails by being slow.
@@ -35,9 +36,9 @@ fn bodies(records: &[serde_json::Value]) -> Vec<String> {
 fn a_record_arrives_whole() {
     const TIME: u64 = 1_700_000_000_123_456_789;
     let trace_id = "0af7651916cd43dd8448eb211c80319c";
-    for compresses in [false, true] {
+    for compression in [Compression::None, Compression::Gzip] {
         let Some(collector) = Collector::start() else { return };
-        let options = Otlp::new().endpoint(&collector.endpoint()).gzip(compresses);
+        let options = Otlp::new().endpoint(&collector.endpoint()).compression(compression);
         let options = options.service_name("checkout").attribute("service.instance.id", 3);
         let clock = ManualClock::new(UnixTime::from_nanos(TIME));
         let pipeline = build(options, |builder| builder.with_clock(clock));

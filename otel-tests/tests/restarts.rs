@@ -81,7 +81,7 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
     let mut collector = Collector::with(&settings)?;
     let scheme = if road.is_secure { "https" } else { "http" };
     let endpoint = format!("{scheme}://localhost:{}", collector.port(road.protocol));
-    let otlp = Otlp::new().endpoint(&endpoint).grpc(road.protocol == Protocol::Grpc);
+    let otlp = Otlp::new().endpoint(&endpoint).protocol(road.protocol.into());
     let otlp = otlp.certificate(authority.certificate());
     let pipeline = build(otlp, buffer_bytes);
     let count = count() / (2 * THREADS) * 2 * THREADS;

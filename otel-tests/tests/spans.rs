@@ -381,7 +381,8 @@ impl Clock for Gated {
 #[test]
 fn events_may_be_log_records_alone() {
     let ((spans, spans_of), (logs, logs_of)) = (serve(), serve());
-    let otlp = |endpoint: &str| Otlp::new().endpoint(endpoint).max_delay(LONG).span_events(false);
+    let otlp =
+        |endpoint: &str| Otlp::new().endpoint(endpoint).max_delay(LONG).without_span_events();
     let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp(&spans)));
     let pipeline = builder.sink(Sink::otlp(otlp(&logs))).build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {

@@ -11,6 +11,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use tach_otlp::Compression;
 use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -26,7 +27,7 @@ const PROTOCOLS: [Protocol; 2] = [Protocol::Http, Protocol::Grpc];
 
 /// Returns options for an endpoint of that protocol.
 fn otlp(protocol: Protocol, endpoint: &str) -> Otlp {
-    Otlp::new().grpc(protocol == Protocol::Grpc).endpoint(endpoint)
+    Otlp::new().protocol(protocol.into()).endpoint(endpoint)
 }
 
 fn build(otlp: Otlp) -> Guard {
@@ -64,10 +65,10 @@ fn records_and_spans_arrive_by_tls() {
     let authority = Authority::new("test");
     let hosts = HERE.iter().flat_map(|host| PROTOCOLS.map(|protocol| (host, protocol)));
     for (host, protocol) in hosts {
-        for compresses in [false, true] {
+        for compression in [Compression::None, Compression::Gzip] {
             let Some(collector) = collector(&authority.issue(&HERE)) else { return };
             let endpoint = format!("https://{host}:{}", collector.port(protocol));
-            let otlp = otlp(protocol, &endpoint).gzip(compresses);
+            let otlp = otlp(protocol, &endpoint).compression(compression);
             let pipeline = build(otlp.certificate(authority.certificate()));
             // The connection is kept, and then another one is made.
             for _ in 0..3 {

@@ -210,7 +210,7 @@ cfg_if! {
 cfg_if! {
     if #[cfg(feature = "std")] {
         mod environment;
-        pub use environment::{is_environment_trusted, variable};
+        pub use environment::{is_environment_trusted, program_name, variable};
         pub(crate) use environment::{report, trust_environment, with_variable};
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod escape;
 mod json;
 mod json_value;
 mod key_value;
+mod keyed;
 mod keys;
 mod layout;
 mod line;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use tach_core::{UnixTime, adapter};
 
 pub use self::json::Json;
+pub use self::keyed::{Keyed, Part};
 pub use self::line::Line;
 pub use self::logfmt::Logfmt;
 use crate::event::Event;
@@ -83,6 +85,24 @@ pub trait Format {
     fn wants_thread(&self) -> bool {
         false
     }
+
+    /// Returns a sentence for each of the format's options that can't work: the call, what is wrong
+    /// and what would be right. By default there are none.
+    ///
+    /// `Builder::build` of `tach-pipeline` fails with these sentences. [`write()`](crate::write())
+    /// and [`display()`](crate::display()) don't ask.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::{Format, Json};
+    ///
+    /// let faults = Json::new().without("time").faults();
+    /// assert!(faults[0].starts_with(r#"Json::without("time"): no part had this key"#));
+    /// ```
+    fn faults(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 macro_rules! forward {
@@ -101,6 +121,10 @@ macro_rules! forward {
             #[inline]
             fn wants_thread(&self) -> bool {
                 (**self).wants_thread()
+            }
+
+            fn faults(&self) -> Vec<String> {
+                (**self).faults()
             }
         })*
     };

@@ -63,11 +63,12 @@
 //!
 //! # Layouts
 //!
-//! Methods of [`Json`] and [`Logfmt`] rename, order, add and drop the parts of an event, and choose
-//! how time and level are written. [`Json::ecs`], [`Json::google_cloud`], [`Json::datadog`] and
-//! [`Json::opentelemetry`] are the layouts that these services read. [`Line::compact`] is the line
-//! for developers. Each key stands once in every format, with its innermost value. (In [`Line`] and
-//! [`Logfmt`], keys that differ only in characters that become `_` are equal, and both stand.)
+//! [`Json`] and [`Logfmt`] share their options, the methods of [`Keyed`]: they rename, order, add
+//! and drop the parts of an event, and choose how time and level are written. [`Json::ecs`],
+//! [`Json::google_cloud`], [`Json::datadog`] and [`Json::opentelemetry`] are the layouts that these
+//! services read. [`Line::compact`] is the line for developers. Each key stands once in every
+//! format, with its innermost value. (In [`Line`] and [`Logfmt`], keys that differ only in
+//! characters that become `_` are equal, and both stand.)
 //!
 //! # Features
 //!
@@ -92,7 +93,7 @@ mod write;
 
 pub use crate::event::{Event, Span};
 pub use crate::event_time::EventTime;
-pub use crate::format::{Format, Json, Line, Logfmt};
+pub use crate::format::{Format, Json, Keyed, Line, Logfmt, Part};
 pub use crate::timestamp::Timestamp;
 pub use crate::value::{Chain, Value};
 pub use crate::write::{display, write};

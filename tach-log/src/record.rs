@@ -281,34 +281,42 @@ impl<V: VisitFields> VisitValue<'_> for Pair<'_, V> {
         self.visit_error(error)
     }
 
+    #[inline]
     fn visit_null(&mut self) -> Result<(), kv::Error> {
         self.plain(Value::Null)
     }
 
+    #[inline]
     fn visit_bool(&mut self, value: bool) -> Result<(), kv::Error> {
         self.plain(Value::Bool(value))
     }
 
+    #[inline]
     fn visit_i64(&mut self, value: i64) -> Result<(), kv::Error> {
         self.plain(Value::I64(value))
     }
 
+    #[inline]
     fn visit_u64(&mut self, value: u64) -> Result<(), kv::Error> {
         self.plain(Value::U64(value))
     }
 
+    #[inline]
     fn visit_i128(&mut self, value: i128) -> Result<(), kv::Error> {
         self.plain(Value::I128(value))
     }
 
+    #[inline]
     fn visit_u128(&mut self, value: u128) -> Result<(), kv::Error> {
         self.plain(Value::U128(value))
     }
 
+    #[inline]
     fn visit_f64(&mut self, value: f64) -> Result<(), kv::Error> {
         self.plain(Value::F64(value))
     }
 
+    #[inline]
     fn visit_str(&mut self, value: &str) -> Result<(), kv::Error> {
         self.plain(Value::Str(value))
     }

@@ -7,9 +7,6 @@ use core::time::Duration;
 use std::io;
 use std::path::Path;
 
-#[cfg(feature = "otlp")]
-use crate::secret::Secret;
-
 /// An error in setting a pipeline up or in writing everything.
 ///
 /// # Examples
@@ -49,6 +46,8 @@ enum Kind {
         value: String,
         fault: String,
     },
+    #[cfg(feature = "otlp")]
+    Otlp(tach_otlp::Error),
     AlreadySet(&'static str),
     TimedOut(Duration, String),
     Sink(String),
@@ -113,12 +112,15 @@ impl Error {
         Self { kind: Kind::Variable(name.to_owned()) }
     }
 
-    /// `value` may be empty, if it must not be printed. A secret in it is not printed either.
     #[cfg(feature = "otlp")]
     pub(crate) fn option(name: &str, value: &str, fault: &str) -> Self {
-        let value = Secret::new(value).shown();
-        let (name, fault) = (name.to_owned(), fault.to_owned());
+        let (name, value, fault) = (name.to_owned(), value.to_owned(), fault.to_owned());
         Self { kind: Kind::Option { name, value, fault } }
+    }
+
+    #[cfg(feature = "otlp")]
+    pub(crate) fn otlp(error: tach_otlp::Error) -> Self {
+        Self { kind: Kind::Otlp(error) }
     }
 
     #[cfg(any(feature = "log", feature = "tracing"))]
@@ -237,7 +239,7 @@ impl Error {
         self.has(|kind| match kind {
             Kind::Setting(..) => true,
             #[cfg(feature = "otlp")]
-            Kind::Option { .. } => true,
+            Kind::Otlp(_) | Kind::Option { .. } => true,
             _ => false,
         })
     }
@@ -363,9 +365,7 @@ impl fmt::Display for Error {
                 faults.iter().try_for_each(|fault| write!(f, "\n- {fault}"))
             }
             #[cfg(feature = "otlp")]
-            Kind::Option { name, value, fault } if value.is_empty() => {
-                write!(f, "can't use {name}: {fault}")
-            }
+            Kind::Otlp(error) => fmt::Display::fmt(error, f),
             #[cfg(feature = "otlp")]
             Kind::Option { name, value, fault } => write!(f, "can't use {name} {value:?}: {fault}"),
             Kind::AlreadySet(what) => {

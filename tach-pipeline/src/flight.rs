@@ -16,6 +16,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+use tach_otlp::Otlp;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+use tach_otlp::adapter::{self, SpanLimits};
+
 pub(crate) use self::files::{Cause, Files};
 pub(crate) use self::recorder::Recorder;
 use self::requests::Requests;
@@ -24,11 +29,7 @@ pub(crate) use self::snapshot::Snapshot;
 use self::writing::Writing;
 use crate::error::Error;
 use crate::faults::Faults;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use crate::sink::Otlp;
 use crate::spans::slow::Slow;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use crate::trace::limits::SpanLimits;
 
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;
@@ -385,7 +386,10 @@ impl FlightFormat {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp(options: &Otlp) -> Self {
-        Self(Kind::Otlp { resource: options.resource(), limits: options.span_limits() })
+        Self(Kind::Otlp {
+            resource: adapter::resource(options),
+            limits: adapter::span_limits(options),
+        })
     }
 
     fn extension(&self) -> &'static str {

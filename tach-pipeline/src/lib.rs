@@ -156,8 +156,8 @@
 //! | to the collector | feature | |
 //! |---|---|---|
 //! | protobuf over HTTP/1.1, port 4318 | `otlp` | the default |
-//! | gRPC, port 4317 | `otlp-grpc` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::grpc` |
-//! | either of them by TLS | `otlp-tls` | an endpoint that begins with `https://` |
+//! | gRPC, port 4317 | `grpc` of `tach-otlp` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::protocol` |
+//! | either of them by TLS | `tls` of `tach-otlp` | an endpoint that begins with `https://` |
 //!
 //! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
@@ -286,9 +286,6 @@ mod buffers;
 mod channel;
 #[cfg(feature = "tracing")]
 mod durations;
-#[cfg(all(feature = "otlp", not(feature = "tracing")))]
-#[path = "durations/temporality.rs"]
-mod durations;
 mod environment;
 #[cfg_attr(
     not(feature = "tracing"),
@@ -307,16 +304,8 @@ mod incident;
 mod level;
 mod limits;
 mod pipeline;
-#[cfg(any(feature = "otlp", feature = "tracing"))]
-#[cfg_attr(
-    not(feature = "otlp"),
-    expect(dead_code, reason = "a viewer takes less than a collector")
-)]
-mod protobuf;
 mod queue;
 mod report;
-#[cfg(feature = "otlp")]
-mod secret;
 mod shared;
 mod sink;
 #[cfg(feature = "tracing")]
@@ -324,9 +313,6 @@ mod spans;
 mod stats;
 mod sync;
 #[cfg(feature = "tracing")]
-mod trace;
-#[cfg(not(feature = "tracing"))]
-#[path = "trace/none.rs"]
 mod trace;
 
 #[cfg(feature = "tracing")]
@@ -347,8 +333,6 @@ pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
-#[cfg(feature = "otlp")]
-pub use crate::sink::Otlp;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
@@ -359,6 +343,9 @@ pub use crate::stats::{SinkStats, Stats};
 pub use crate::trace::sampling::Sampling;
 #[cfg(feature = "tracing")]
 pub use crate::trace::w3c::TraceContext;
+#[cfg(feature = "otlp")]
+#[doc(no_inline)]
+pub use tach_otlp::Otlp;
 
 /// The example in the README.
 #[cfg(doctest)]

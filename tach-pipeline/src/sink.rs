@@ -37,17 +37,17 @@ use std::path::PathBuf;
 
 use log::LevelFilter;
 use tach_log::{Format, Line};
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+use tach_otlp::adapter;
+#[cfg(feature = "otlp")]
+use tach_otlp::{Otlp, Signal};
 
 use self::content::Content;
 use self::file::Options;
 pub use self::file::SyncPolicy;
 pub use self::journal::Journal;
-#[cfg(feature = "otlp")]
-pub use self::otlp::Otlp;
-#[cfg(feature = "otlp")]
-use self::otlp::Signal;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
-pub(crate) use self::otlp::{of_resource, write_span};
+pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
@@ -234,7 +234,7 @@ impl Sink {
     #[cfg(feature = "otlp")]
     #[must_use]
     pub fn otlp(options: Otlp) -> Sink<kind::OneFormat> {
-        let content = Content::events(Box::new(options.records()));
+        let content = Content::events(Box::new(options.log_records()));
         let target = Target::Otlp(Box::new(options), Signal::Logs);
         Sink { content, buffer_bytes: otlp::BUFFER_BYTES, ..Sink::to(kind::OneFormat(target)) }
     }
@@ -246,7 +246,7 @@ impl Sink {
     /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
     /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
     /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
-    /// a span is an event of the span, unless [`Otlp::span_events`](crate::Otlp::span_events) says
+    /// a span is an event of the span, unless [`Otlp::without_span_events`] says
     /// otherwise; one of the level `ERROR` sets the status to an error. A span that [follows from]
     /// another one links to it.
     ///
@@ -271,7 +271,7 @@ impl Sink {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp_spans(options: Otlp) -> Sink<kind::OneFormat> {
-        let limits = options.span_limits();
+        let limits = adapter::span_limits(&options);
         let target = Target::Otlp(Box::new(options), Signal::Traces);
         Sink {
             content: Content::Spans(otlp::write_span, limits),
@@ -307,7 +307,7 @@ impl Sink {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp_durations(options: Otlp) -> Sink<kind::OneFormat> {
-        let (period, temporality) = options.of_metrics();
+        let (period, temporality) = otlp::of_metrics(&options);
         let target = Target::Otlp(Box::new(options), Signal::Metrics);
         Sink {
             content: Content::Durations(otlp::write_durations, temporality, period),
@@ -516,10 +516,13 @@ impl<K> Sink<K> {
 }
 
 impl Sink {
-    /// Returns whether the sink sends to a collector of OpenTelemetry.
+    /// Returns the options of the collector of OpenTelemetry that the sink sends to, if it does.
     #[cfg(feature = "otlp")]
-    pub(crate) const fn is_collector(&self) -> bool {
-        matches!(self.to.0, Target::Otlp(..))
+    pub(crate) fn collector(&self) -> Option<&Otlp> {
+        match &self.to.0 {
+            Target::Otlp(options, _) => Some(options),
+            _ => None,
+        }
     }
 
     /// Adds a fault for each option that can't work.
@@ -528,6 +531,9 @@ impl Sink {
         let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
         faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
+        for fault in self.content.format().into_iter().flat_map(Format::faults) {
+            faults.add(Error::setting(format!("the format of {}", self.to.0.name()), &fault));
+        }
         match &self.to.0 {
             Target::File { path, options } => options.check(faults, path),
             Target::Writer { name, .. } => {

@@ -4,8 +4,6 @@ mod by_span;
 mod contexts;
 pub(crate) mod current;
 pub(crate) mod key;
-#[cfg(feature = "otlp")]
-pub(crate) mod limits;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
 #[cfg(not(feature = "opentelemetry"))]

@@ -4,8 +4,13 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::OnceLock;
 
 use super::has_more_privileges_than_caller;
+
+/// The most characters of the program's name, which is in names of files.
+const LONGEST_NAME: usize = 64;
 
 /// Whether the program trusts whoever started it.
 struct Trust(AtomicBool);
@@ -40,6 +45,26 @@ pub fn is_environment_trusted() -> bool {
 #[must_use]
 pub fn variable(name: &str) -> Option<OsString> {
     if is_environment_trusted() { env::var_os(name) } else { None }
+}
+
+/// Returns the name by which the program was called. If the caller has fewer rights and could choose
+/// that name, returns the name of the program's file.
+#[must_use]
+pub fn program_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let path = if has_more_privileges_than_caller() {
+            env::current_exe().unwrap_or_default().into_os_string()
+        } else {
+            env::args_os().next().unwrap_or_default()
+        };
+        let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy();
+        if name.is_empty() {
+            return "unknown".to_owned();
+        }
+        let printable = |c: char| if c.is_control() { '_' } else { c };
+        name.chars().take(LONGEST_NAME).map(printable).collect()
+    })
 }
 
 pub(crate) fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>)) {

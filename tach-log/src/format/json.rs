@@ -5,12 +5,9 @@ mod presets;
 
 use std::io;
 
-use tach_core::Offset;
-
 use super::json_value::{write_error, write_value};
-use super::layout::options::options;
-use super::layout::{DEFAULT, Layout, SITE, Syntax, THREAD, What};
-use super::time::Time;
+use super::keyed::Keyed;
+use super::layout::{JsonSyntax, Layout, Syntax, What};
 use super::{Format, escape, keys, made_line, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::Value;
@@ -32,10 +29,10 @@ use crate::value::Value;
 /// - Within spans of `tracing`, `span` has their names from the outermost to the innermost, with
 ///   `:` between them, and the spans' fields follow the event's own.
 ///
-/// The methods change the layout: a method such as [`time`](Self::time) names a part, and adds it
-/// at the end if the layout lacks it. `Json::empty()` begins with no part, so that the parts stand
-/// in the order of the calls. [`ecs`](Self::ecs), [`google_cloud`](Self::google_cloud),
-/// [`datadog`](Self::datadog) and [`opentelemetry`](Self::opentelemetry) are ready layouts.
+/// The methods of [`Keyed`] change the layout: `Json::new().with("@timestamp", Part::Time)` names
+/// the time, and `Json::empty()` begins without parts, so that they stand in the order of the
+/// calls. [`ecs`](Keyed::ecs), [`google_cloud`](Keyed::google_cloud), [`datadog`](Keyed::datadog)
+/// and [`opentelemetry`](Keyed::opentelemetry) are ready layouts.
 ///
 /// # Guarantees
 ///
@@ -57,28 +54,7 @@ use crate::value::Value;
 /// assert!(line.ends_with(b",\"msg\":\"a \\\"word\\\"\"}\n"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Json {
-    /// `None` for the default, whose texts are known to the compiler.
-    layout: Option<Box<Layout>>,
-}
-
-impl Json {
-    /// Creates the format.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let format = tach_log::Json::new();
-    /// env_logger::builder().format(tach_log::write(format)).init();
-    /// ```
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { layout: None }
-    }
-}
-
-options!(Json, Syntax::Json);
+pub type Json = Keyed<JsonSyntax>;
 
 impl Json {
     /// Adds the list of the spans, from the outermost to the innermost: for each an object with
@@ -91,7 +67,7 @@ impl Json {
     /// ```
     #[must_use]
     pub fn spans(self, key: &str) -> Self {
-        self.set(key, &What::Spans)
+        self.change(|layout| layout.set(key, &What::Spans))
     }
 
     /// Writes an error's sources within its text, with `: ` before each, and not as a list.
@@ -107,47 +83,50 @@ impl Json {
     }
 }
 
-/// Returns [`Json::new`].
-impl Default for Json {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Format for Json {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        if event.is_line() {
-            made_line(to, event);
-            return Ok(());
-        }
-        if let Some(layout) = &self.layout {
-            return custom(layout, to, event);
-        }
-        default_head(to, event)?;
-        event.fields(|key, value| {
-            to.extend_from_slice(b",\"");
-            escape::write::<true>(to, key);
-            keys::mark(to, key, event);
-            to.extend_from_slice(b"\":");
-            match value {
-                Value::Error(chain) => write_error(to, key, chain, |taken| event.has_key(taken)),
-                value => write_value(to, value),
-            }
-            Ok(())
-        })?;
-        to.extend_from_slice(b"}\n");
-        Ok(())
+        write(self.layout.as_deref(), event, to)
     }
 
     #[inline]
     fn wants_site(&self) -> bool {
-        self.layout_has(&SITE)
+        self.layout_wants_site()
     }
 
     #[inline]
     fn wants_thread(&self) -> bool {
-        self.layout_has(&THREAD)
+        self.layout_wants_thread()
     }
+
+    fn faults(&self) -> Vec<String> {
+        self.layout_faults()
+    }
+}
+
+/// Writes an event. A function of this module, since the compiler puts the methods of [`Keyed`] for
+/// both formats into one unit, where it calls what it could inline.
+fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+    if event.is_line() {
+        made_line(to, event);
+        return Ok(());
+    }
+    if let Some(layout) = layout {
+        return custom(layout, to, event);
+    }
+    default_head(to, event)?;
+    event.fields(|key, value| {
+        to.extend_from_slice(b",\"");
+        escape::write::<true>(to, key);
+        keys::mark(to, key, event);
+        to.extend_from_slice(b"\":");
+        match value {
+            Value::Error(chain) => write_error(to, key, chain, |taken| event.has_key(taken)),
+            value => write_value(to, value),
+        }
+        Ok(())
+    })?;
+    to.extend_from_slice(b"}\n");
+    Ok(())
 }
 
 /// Writes an event in a layout of the user's.

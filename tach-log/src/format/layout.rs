@@ -1,11 +1,11 @@
 //! A layout of the user's: the parts of an event, and how they are written.
 
-pub(super) mod options;
-pub(super) mod syntax;
+mod faults;
+mod syntax;
 
 use std::io;
 
-pub(super) use self::syntax::Syntax;
+pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Style, Syntax};
 use super::time::Time;
 use super::{json_value, keys, quoted};
 use crate::event::{Event, Span};
@@ -36,12 +36,24 @@ pub(super) struct Layout {
     pub(super) syntax: Syntax,
     pub(super) parts: Vec<Part>,
     pub(super) time: Time,
+    /// The time is a number since the Unix epoch.
+    pub(super) is_unix: bool,
     /// Values, as they are written.
     pub(super) levels: [String; LEVELS],
-    /// The keys of fields, and the keys that they get.
-    pub(super) renamed: Vec<(String, String)>,
+    renamed: Vec<Renamed>,
+    /// Keys that a part was to be removed by, and that no part had.
+    missed: Vec<String>,
     /// An error's sources are a list beside its message, not part of its text.
     pub(super) lists_sources: bool,
+}
+
+/// Fields of one key, and the key that they get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Renamed {
+    field: String,
+    key: String,
+    /// A service's layout renames the fields, so that a part which the user adds may use the key.
+    is_preset: bool,
 }
 
 /// A part of an event that is no field.
@@ -80,8 +92,10 @@ impl Layout {
             syntax,
             parts: parts.iter().map(part).collect(),
             time: Time::DEFAULT,
+            is_unix: false,
             levels: levels.map(|level| syntax.text_of(Value::Str(level))),
             renamed: Vec::new(),
+            missed: Vec::new(),
             lists_sources: syntax == Syntax::Json,
         }
     }
@@ -106,10 +120,31 @@ impl Layout {
         self.parts.retain(|part| part.key != key || part.what == *what);
     }
 
+    /// Removes the part with a key.
+    pub(super) fn remove(&mut self, key: &str) {
+        let count = self.parts.len();
+        self.parts.retain(|part| part.key != key);
+        if self.parts.len() == count {
+            self.missed.push(key.to_owned());
+        }
+    }
+
     /// Renames fields of one key. The first of several with the same new key has it.
     pub(super) fn rename(&mut self, field: &str, key: &str) {
-        self.renamed.retain(|(from, _)| from != field);
-        self.renamed.push((field.to_owned(), key.to_owned()));
+        self.push_renamed(field, key, false);
+    }
+
+    /// Renames fields as a service's layout does.
+    pub(super) fn renaming(mut self, fields: &[(&str, &str)]) -> Self {
+        for (field, key) in fields {
+            self.push_renamed(field, key, true);
+        }
+        self
+    }
+
+    fn push_renamed(&mut self, field: &str, key: &str, is_preset: bool) {
+        self.renamed.retain(|renamed| renamed.field != field);
+        self.renamed.push(Renamed { field: field.to_owned(), key: key.to_owned(), is_preset });
     }
 
     pub(super) fn has(&self, any: &[What]) -> bool {
@@ -144,9 +179,10 @@ impl Layout {
 
     /// Returns the other key of a field, unless another field has it.
     fn renamed(&self, event: &Event<'_>, key: &str) -> Option<&str> {
-        let at = self.renamed.iter().position(|(from, _)| from == key)?;
-        let (before, to) = (&self.renamed[..at], &self.renamed[at].1);
-        let is_before = |key: &str| before.iter().any(|(from, other)| from == key && other == to);
+        let at = self.renamed.iter().position(|renamed| renamed.field == key)?;
+        let (before, to) = (&self.renamed[..at], &self.renamed[at].key);
+        let is_before =
+            |key: &str| before.iter().any(|other| other.field == key && other.key == *to);
         let is_taken = self.parts.iter().any(|part| part.key == *to) || event.has_key(&is_before);
         (!is_taken).then_some(to)
     }
@@ -176,7 +212,8 @@ impl Layout {
 
     /// Returns whether any key of a part or a renamed field is as `is` says.
     fn any_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        self.parts.iter().any(|part| is(&part.key)) || self.renamed.iter().any(|(_, to)| is(to))
+        self.parts.iter().any(|part| is(&part.key))
+            || self.renamed.iter().any(|renamed| is(&renamed.key))
     }
 
     /// Writes the value of a part that the event has.
@@ -188,6 +225,7 @@ impl Layout {
     ) -> io::Result<()> {
         let number = |to: &mut _, number| write_plain(to, Value::U64(number));
         match what {
+            What::Time if self.is_unix => self.time.write_unix(to, event.time()),
             What::Time => self.syntax.time(to, self.time, event.time()),
             What::Level => to.extend_from_slice(self.level(event).as_bytes()),
             What::Target => self.syntax.text(to, event.target()),

@@ -151,7 +151,8 @@ impl Line {
     }
 
     /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
-    /// column. The [compact](Self::compact) line ends with the target and needs none.
+    /// column. A [compact](Self::compact) line ends with the target, so a width for it is one of
+    /// its [faults](Format::faults).
     ///
     /// # Examples
     ///
@@ -272,6 +273,17 @@ impl Format for Line {
         } else {
             self.write_line::<false>(event, to)
         }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults: Vec<_> = self.time.and_then(Time::fault).into_iter().collect();
+        if self.is_compact && self.target_width > 0 {
+            faults.push(format!(
+                "target_width({}): a compact line ends with the target, so leave the width out",
+                self.target_width
+            ));
+        }
+        faults.iter().map(|fault| format!("Line::{fault}")).collect()
     }
 }
 

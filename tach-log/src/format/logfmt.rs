@@ -2,14 +2,10 @@
 
 use std::io;
 
-use tach_core::Offset;
-
-use super::layout::options::options;
-use super::layout::{DEFAULT, Layout, SITE, Syntax, THREAD, What};
-use super::time::Time;
+use super::keyed::Keyed;
+use super::layout::{Layout, LogfmtSyntax};
 use super::{Format, key_value, keys, made_line, quoted, time};
 use crate::event::Event;
-use crate::value::Value;
 
 /// A line of logfmt for each event:
 ///
@@ -21,7 +17,7 @@ use crate::value::Value;
 /// keys and all values as in [`Line`](crate::Line). logfmt has no types: the text `"1"` and the
 /// number are both `1`.
 ///
-/// The methods change the layout as [`Json`](crate::Json)'s do.
+/// The methods of [`Keyed`] change the layout: `Logfmt::new().with("time", Part::Time)`.
 ///
 /// # Guarantees
 ///
@@ -38,75 +34,64 @@ use crate::value::Value;
 /// let line = display(Logfmt::new(), &record).to_string();
 /// assert!(line.ends_with(r#"Z level=INFO target=app msg="ready""#));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Logfmt {
-    /// `None` for the default, whose texts are known to the compiler.
-    layout: Option<Box<Layout>>,
-}
-
-impl Logfmt {
-    /// Creates the format.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let format = tach_log::Logfmt::new();
-    /// env_logger::builder().format(tach_log::write(format)).init();
-    /// ```
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { layout: None }
-    }
-}
-
-options!(Logfmt, Syntax::Logfmt);
+pub type Logfmt = Keyed<LogfmtSyntax>;
 
 impl Format for Logfmt {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        if event.is_line() {
-            made_line(to, event);
-            return Ok(());
-        }
-        if let Some(layout) = &self.layout {
-            return custom(layout, to, event);
-        }
-        to.extend_from_slice(b"ts=");
-        time(to, event.time());
-        to.extend_from_slice(b" level=");
-        to.extend_from_slice(event.level_name().as_bytes());
-        if !event.target().is_empty() {
-            to.extend_from_slice(b" target=");
-            key_value::write_text(to, event.target());
-        }
-        if !event.message().is_empty() {
-            to.extend_from_slice(b" msg=");
-            quoted(to, event.message());
-        }
-        if event.has_spans() {
-            to.extend_from_slice(b" span=");
-            key_value::write_span_names(to, event)?;
-        }
-        event.fields(|key, value| {
-            to.push(b' ');
-            key_value::write_key(to, key);
-            keys::mark(to, key, event);
-            to.push(b'=');
-            key_value::write_value(to, value);
-            Ok(())
-        })?;
-        to.push(b'\n');
-        Ok(())
+        write(self.layout.as_deref(), event, to)
     }
 
     #[inline]
     fn wants_site(&self) -> bool {
-        self.layout_has(&SITE)
+        self.layout_wants_site()
     }
 
     #[inline]
     fn wants_thread(&self) -> bool {
-        self.layout_has(&THREAD)
+        self.layout_wants_thread()
     }
+
+    fn faults(&self) -> Vec<String> {
+        self.layout_faults()
+    }
+}
+
+/// Writes an event. A function of this module, since the compiler puts the methods of [`Keyed`] for
+/// both formats into one unit, where it calls what it could inline.
+fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+    if event.is_line() {
+        made_line(to, event);
+        return Ok(());
+    }
+    if let Some(layout) = layout {
+        return custom(layout, to, event);
+    }
+    to.extend_from_slice(b"ts=");
+    time(to, event.time());
+    to.extend_from_slice(b" level=");
+    to.extend_from_slice(event.level_name().as_bytes());
+    if !event.target().is_empty() {
+        to.extend_from_slice(b" target=");
+        key_value::write_text(to, event.target());
+    }
+    if !event.message().is_empty() {
+        to.extend_from_slice(b" msg=");
+        quoted(to, event.message());
+    }
+    if event.has_spans() {
+        to.extend_from_slice(b" span=");
+        key_value::write_span_names(to, event)?;
+    }
+    event.fields(|key, value| {
+        to.push(b' ');
+        key_value::write_key(to, key);
+        keys::mark(to, key, event);
+        to.push(b'=');
+        key_value::write_value(to, value);
+        Ok(())
+    })?;
+    to.push(b'\n');
+    Ok(())
 }
 
 /// Writes an event in a layout of the user's.

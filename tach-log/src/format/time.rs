@@ -13,55 +13,58 @@ const TIME_OF_DAY: usize = 11;
 /// The width of `Z`, and of `+01:00`.
 const ZONES: [usize; 2] = [1, 6];
 
+/// The most digits of a second.
+const MOST_DIGITS: usize = 9;
+
+/// Nanoseconds in a unit of the last digit, by the number of digits.
+const UNITS_NS: [u64; MOST_DIGITS + 1] =
+    [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Time {
-    Text {
-        digits: usize,
-        offset: Option<Offset>,
-    },
-    /// Since the Unix epoch, in units of so many nanoseconds.
-    Number(u64),
+pub(super) struct Time {
+    digits: usize,
+    offset: Option<Offset>,
 }
 
 impl Time {
     /// UTC in microseconds, which a format may write without looking at options.
-    pub(super) const DEFAULT: Self = Self::Text { digits: DIGITS, offset: None };
+    pub(super) const DEFAULT: Self = Self { digits: DIGITS, offset: None };
 
     /// Returns the time with so many digits of a second.
     pub(super) const fn with_digits(self, digits: usize) -> Self {
-        match self {
-            Self::Text { offset, .. } => Self::Text { digits, offset },
-            Self::Number(_) => Self::Text { digits, offset: None },
-        }
+        Self { digits, ..self }
     }
 
     /// Returns the time in a zone.
     pub(super) const fn with_offset(self, offset: Offset) -> Self {
-        let offset = Some(offset);
-        match self {
-            Self::Text { digits, .. } => Self::Text { digits, offset },
-            Self::Number(_) => Self::Text { digits: DIGITS, offset },
-        }
+        Self { offset: Some(offset), ..self }
     }
 
-    pub(super) const fn is_number(self) -> bool {
-        matches!(self, Self::Number(_))
+    pub(super) const fn has_offset(self) -> bool {
+        self.offset.is_some()
+    }
+
+    /// Returns the call with an option that can't work, and what would be right.
+    pub(super) fn fault(self) -> Option<String> {
+        let digits = self.digits;
+        (digits > MOST_DIGITS)
+            .then(|| format!("digits({digits}): at most {MOST_DIGITS} digits are known"))
     }
 
     pub(super) fn write(self, to: &mut Vec<u8>, time: UnixTime) {
-        match self {
-            Self::Number(unit) => write_plain(to, Value::U64(time.as_nanos() / unit)),
-            Self::Text { digits, offset } => {
-                with_text(time, digits, offset, |text| to.extend_from_slice(text.as_bytes()));
-            }
-        }
+        with_text(time, self.digits, self.offset, |text| to.extend_from_slice(text.as_bytes()));
+    }
+
+    /// Writes the time since the Unix epoch, a number in units of the last digit.
+    pub(super) fn write_unix(self, to: &mut Vec<u8>, time: UnixTime) {
+        let unit_ns = UNITS_NS[self.digits.min(MOST_DIGITS)];
+        write_plain(to, Value::U64(time.as_nanos() / unit_ns));
     }
 
     /// Writes the time without the date and the zone.
     pub(super) fn write_time_of_day(self, to: &mut Vec<u8>, time: UnixTime) {
-        let Self::Text { digits, offset } = self else { return self.write(to, time) };
-        let zone = ZONES[usize::from(offset.is_some())];
-        with_text(time, digits, offset, |text| {
+        let zone = ZONES[usize::from(self.offset.is_some())];
+        with_text(time, self.digits, self.offset, |text| {
             let range = Range { start: TIME_OF_DAY, end: text.len().saturating_sub(zone) };
             to.extend_from_slice(text.get(range).unwrap_or(text).as_bytes());
         });

@@ -5,7 +5,7 @@ use std::io;
 use log::Level;
 use tach_core::UnixTime;
 use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site, event, is_line};
-use tach_log::{Event, Format, Json, Line, Logfmt, Value};
+use tach_log::{Event, Format, Json, Line, Logfmt, Part, Value};
 
 struct NoFields;
 
@@ -150,6 +150,8 @@ fn lines_name_the_spans_of_an_event() {
     // Within a span, the key `name` is the span's.
     let fields = r#","spans":[{"name":"outer","request":7,"name__":3,"name_":4},{"name":"inner"}],"step":1}"#;
     assert!(written(&Json::new().spans("spans"), &event).trim_end().ends_with(fields));
+    let named = Json::empty().with("within", Part::SpanNames);
+    assert!(written(&named, &event).starts_with(r#"{"within":"outer:inner","step":1,"#));
 }
 
 #[test]

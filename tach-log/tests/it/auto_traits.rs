@@ -2,15 +2,15 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_log::{Chain, Event, EventTime, Json, Line, Logfmt, Span, Timestamp, Value};
+use tach_log::{Chain, Event, EventTime, Json, Keyed, Line, Logfmt, Part, Span, Timestamp, Value};
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    Chain<'static>, Line, Timestamp, Value<'static>, EventTime<()>,
+    Chain<'static>, Line, Part<'static>, Timestamp, Value<'static>, EventTime<()>,
 );
 
-assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Json, Logfmt);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Json, Logfmt, Keyed<()>);
 
 // Sources of fields need be neither `Send` nor `Sync`.
 assert_implements!([Copy + Unpin] Event<'static>, Span<'static>);

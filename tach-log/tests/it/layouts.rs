@@ -3,7 +3,7 @@
 use log::{Level, Record};
 use serde_json::{Value, json};
 use tach_core::UnixTime;
-use tach_log::{Format, Json, Line, Logfmt};
+use tach_log::{Format, Json, Line, Logfmt, Part};
 
 use crate::written::at;
 
@@ -32,7 +32,11 @@ fn parsed(format: &Json, fields: &[(&str, i32)]) -> Value {
 
 #[test]
 fn the_parts_stand_in_the_order_of_the_calls() {
-    let json = Json::empty().level("severity").message("message").with("v", 1).time("t");
+    let json = Json::empty()
+        .with("severity", Part::Level)
+        .with("message", Part::Message)
+        .with("v", 1)
+        .with("t", Part::Time);
     let expected =
         r#"{"severity":"WARN","message":"said","v":1,"t":"2023-11-14T22:13:20.123456Z","k":2}"#;
     assert_eq!(with_fields(&json, &[("k", 2)]), format!("{expected}\n"));
@@ -42,11 +46,15 @@ fn the_parts_stand_in_the_order_of_the_calls() {
 
 #[test]
 fn a_part_is_renamed_in_its_place_dropped_or_replaced() {
-    let json = Json::new().time("@timestamp").without("target").message("level\"").digits(0);
+    let json = Json::new()
+        .with("@timestamp", Part::Time)
+        .without("target")
+        .with("level\"", Part::Message)
+        .digits(0);
     let expected = r#"{"@timestamp":"2023-11-14T22:13:20Z","level":"WARN","level\"":"said"}"#;
     assert_eq!(with_fields(&json, &[]), format!("{expected}\n"));
     // A key stands once, also if two parts are to have it.
-    let json = Json::new().message("level").with("ts", "fixed");
+    let json = Json::new().with("level", Part::Message).with("ts", "fixed");
     assert_eq!(
         with_fields(&json, &[]),
         "{\"ts\":\"fixed\",\"target\":\"app::db\",\"level\":\"said\"}\n"
@@ -56,7 +64,7 @@ fn a_part_is_renamed_in_its_place_dropped_or_replaced() {
 #[test]
 fn a_layout_as_the_default_writes_as_the_default() {
     let fields = [("ts", 1), ("k", 2), ("span", 3), ("k", 4), ("msg_", 5), ("msg", 6)];
-    let same = Json::new().time("ts");
+    let same = Json::new().with("ts", Part::Time);
     assert_ne!(Json::new(), same);
     assert_eq!(with_fields(&Json::new(), &fields), with_fields(&same, &fields));
 }
@@ -65,9 +73,14 @@ fn a_layout_as_the_default_writes_as_the_default() {
 fn an_absent_target_or_message_is_left_out_unless_it_is_required() {
     let silent = Record::builder().level(Level::Warn).target("").build();
     let parts = |json: &Json| line(json, &silent);
-    assert_eq!(parts(&Json::empty().target("t").message("m").level("l")), "{\"l\":\"WARN\"}\n");
+    assert_eq!(
+        parts(
+            &Json::empty().with("t", Part::Target).with("m", Part::Message).with("l", Part::Level)
+        ),
+        "{\"l\":\"WARN\"}\n"
+    );
     // ECS requires a message, also under another name and in its place.
-    let event = parts(&Json::ecs().message("msg"));
+    let event = parts(&Json::ecs().with("msg", Part::Message));
     assert!(event.contains(r#","log.level":"WARN","msg":"","#), "{event}");
     let event: Value = serde_json::from_str(&event).unwrap();
     assert!(event.get("message").is_none() && event.get("log.logger").is_none(), "{event}");
@@ -83,10 +96,10 @@ fn times_have_any_precision_offset_or_unit() {
             Json::new().digits(0).offset("-01:00".parse().unwrap()),
             json!("2023-11-14T21:13:20-01:00"),
         ),
-        (Json::new().unix_seconds(), json!(1_700_000_000)),
-        (Json::new().unix_millis(), json!(1_700_000_000_123_u64)),
-        (Json::new().unix_micros(), json!(1_700_000_000_123_456_u64)),
-        (Json::new().unix_nanos(), json!(1_700_000_000_123_456_789_u64)),
+        (Json::new().unix().digits(0), json!(1_700_000_000)),
+        (Json::new().unix().digits(3), json!(1_700_000_000_123_u64)),
+        (Json::new().unix(), json!(1_700_000_000_123_456_u64)),
+        (Json::new().unix().digits(9), json!(1_700_000_000_123_456_789_u64)),
     ];
     for (format, expected) in cases {
         assert_eq!(parsed(&format, &[])["ts"], expected);
@@ -118,14 +131,18 @@ fn levels_are_texts_or_numbers() {
 fn the_place_and_the_thread_are_carried_if_they_are_asked_for() {
     let plain = Json::new();
     assert!(!plain.wants_site() && !plain.wants_thread());
-    let json = Json::new().file("file").line("line").module("module");
+    let json =
+        Json::new().with("file", Part::File).with("line", Part::Line).with("module", Part::Module);
     assert!(json.wants_site() && !json.wants_thread());
     let event = parsed(&json, &[("line", 1)]);
     assert_eq!(event["file"], "src/db.rs");
     assert_eq!((&event["line"], &event["line_"]), (&json!(42), &json!(1)));
     assert_eq!(event["module"], "app::db::pool");
 
-    let json = Json::new().thread("thread").thread_id("id").process_id("pid");
+    let json = Json::new()
+        .with("thread", Part::ThreadName)
+        .with("id", Part::ThreadId)
+        .with("pid", std::process::id());
     assert!(!json.wants_site() && json.wants_thread());
     let of_thread = |name: &str| {
         let json = json.clone();
@@ -158,6 +175,10 @@ fn fields_are_renamed_unless_the_key_is_taken() {
         json!({ "msg": "said", "error": 2, "error_": 3 })
     );
     assert_eq!(fields(&[("k", 4)]), json!({ "msg": "said", "k": 4 }));
+    // The last name of a field counts.
+    let json = Json::empty().rename("k", "msg").rename("k", "n").with("msg", Part::Message);
+    assert_eq!(parsed(&json, &[("k", 5)]), json!({ "msg": "said", "n": 5 }));
+    assert_eq!(json.faults(), [""; 0]);
 }
 
 /// Asserts that each of the event's members is as the table has it, and no required one is missing.
@@ -360,38 +381,154 @@ fn opentelemetry_has_its_level_as_a_text() {
 #[test]
 fn logfmt_has_the_same_options() {
     let format = Logfmt::new()
-        .time("t")
+        .with("t", Part::Time)
         .digits(3)
         .offset("+01:00".parse().unwrap())
-        .level("lvl")
+        .with("lvl", Part::Level)
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .without("msg")
-        .file("file")
-        .line("line")
-        .module("module")
+        .with("file", Part::File)
+        .with("line", Part::Line)
+        .with("module", Part::Module)
         .rename("err", "error")
         .with("service", "check out")
         .with("shard", 3);
     assert!(format.wants_site() && !format.wants_thread());
-    assert!(Logfmt::new().thread("thread").wants_thread() && !Logfmt::new().wants_site());
+    assert!(
+        Logfmt::new().with("thread", Part::ThreadName).wants_thread()
+            && !Logfmt::new().wants_site()
+    );
     assert_eq!(
         with_fields(&format, &[("err", 1), ("line", 2), ("k", 3)]),
         "t=2023-11-14T23:13:20.123+01:00 lvl=warn target=app::db file=src/db.rs line=42 \
          module=app::db::pool service=\"check out\" shard=3 error=1 line_=2 k=3\n"
     );
     assert_eq!(with_fields(&Logfmt::empty(), &[]), "\n");
-    assert_eq!(with_fields(&Logfmt::empty().message("m").unix_millis(), &[]), "m=\"said\"\n");
-    let numbers =
-        Logfmt::empty().time("ts").unix_millis().level("level").levels([6, 5, 4, 3, 2, 1]);
+    assert_eq!(
+        with_fields(&Logfmt::empty().with("m", Part::Message).unix().digits(3), &[]),
+        "m=\"said\"\n"
+    );
+    let numbers = Logfmt::empty()
+        .with("ts", Part::Time)
+        .unix()
+        .digits(3)
+        .with("level", Part::Level)
+        .levels([6, 5, 4, 3, 2, 1]);
     assert_eq!(with_fields(&numbers, &[("ts", 1)]), "ts=1700000000123 level=4 ts_=1\n");
 }
 
 #[test]
 fn the_default_of_logfmt_as_a_layout_writes_as_the_default() {
     let fields = [("ts", 1), ("k", 2), ("span", 3), ("k", 4), ("msg_", 5), ("msg", 6)];
-    let same = Logfmt::new().time("ts");
+    let same = Logfmt::new().with("ts", Part::Time);
     assert_ne!(Logfmt::new(), same);
     assert_eq!(with_fields(&Logfmt::new(), &fields), with_fields(&same, &fields));
+}
+
+#[test]
+fn a_format_reports_options_that_have_no_effect() {
+    let offset = || "+01:00".parse().unwrap();
+    let cases: [(&dyn Format, &str); 17] = [
+        (
+            &Json::new().rename("ts", "time"),
+            "Json::rename(\"ts\", \"time\"): \"ts\" is the key of a part, and rename is for \
+             fields; use with(\"time\", Part::Time)",
+        ),
+        (
+            &Logfmt::empty().rename("m", "x").with("m", Part::Message),
+            "Logfmt::rename(\"m\", \"x\"): \"m\" is the key of a part, and rename is for fields; \
+             use with(\"x\", Part::Message)",
+        ),
+        (
+            &Json::ecs().rename("message", "m"),
+            "Json::rename(\"message\", \"m\"): \"message\" is the key of a part, and rename is \
+             for fields; use with(\"m\", Part::Message)",
+        ),
+        (
+            &Json::empty().spans("a").rename("a", "s"),
+            "Json::rename(\"a\", \"s\"): \"a\" is the key of a part, and rename is for fields; \
+             use spans(\"s\")",
+        ),
+        (
+            &Json::google_cloud().rename("logging.googleapis.com/sourceLocation", "at"),
+            "Json::rename(\"logging.googleapis.com/sourceLocation\", \"at\"): \
+             \"logging.googleapis.com/sourceLocation\" is the key of a part, and rename is for \
+             fields; use Part::File and Part::Line",
+        ),
+        (
+            &Json::new().rename("k", "msg"),
+            r#"Json::rename("k", "msg"): "msg" is the key of a part, which keeps it; use another"#,
+        ),
+        (
+            &Json::new().with("v", 1).rename("k", "v"),
+            r#"Json::rename("k", "v"): "v" is the key of a part, which keeps it; use another"#,
+        ),
+        (
+            &Json::new().without("time"),
+            "Json::without(\"time\"): no part had this key; the parts are \"ts\", \"level\", \
+             \"target\", \"msg\", \"span\"",
+        ),
+        (
+            &Logfmt::empty().without("ts"),
+            r#"Logfmt::without("ts"): no part had this key; the parts are none"#,
+        ),
+        (
+            &Json::new().unix().offset(offset()),
+            "Json::offset: Unix time has none; call either offset or unix",
+        ),
+        (&Json::new().digits(10), "Json::digits(10): at most 9 digits are known"),
+        (
+            &Json::opentelemetry().digits(3),
+            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, offset and \
+             unix; they are for a time that with(\"time\", Part::Time) adds",
+        ),
+        (
+            &Json::opentelemetry().unix(),
+            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, offset and \
+             unix; they are for a time that with(\"time\", Part::Time) adds",
+        ),
+        (&Line::new().digits(12), "Line::digits(12): at most 9 digits are known"),
+        (
+            &Line::compact().target_width(9),
+            "Line::target_width(9): a compact line ends with the target, so leave the width out",
+        ),
+        (&&Box::new(Line::new().digits(12)), "Line::digits(12): at most 9 digits are known"),
+        (
+            &Logfmt::empty().without("a").without("b"),
+            "Logfmt::without(\"a\"): no part had this key; the parts are none\n\
+             Logfmt::without(\"b\"): no part had this key; the parts are none",
+        ),
+    ];
+    for (format, expected) in cases {
+        assert_eq!(format.faults().join("\n"), expected);
+    }
+}
+
+#[test]
+fn options_that_work_are_no_faults() {
+    let formats: [&dyn Format; 15] = [
+        &Json::new(),
+        &Json::new().offset("+01:00".parse().unwrap()),
+        &Logfmt::new(),
+        &Line::compact().digits(9),
+        &Line::new().target_width(20),
+        // The key is a field's after the part has another.
+        &Json::new().rename("ts", "x").with("time", Part::Time),
+        &Json::new().without("ts").rename("ts", "x"),
+        // A fixed value's key may be a field's too.
+        &Json::new().with("v", 1).rename("v", "other"),
+        &Json::new().unix().digits(9),
+        &Json::opentelemetry().with("t", Part::Time).digits(3).without("thread.id"),
+        // The user's part has the key that the service's layout would give or take.
+        &Json::ecs().with("error", Part::Message).with("error.message", 1),
+        &Json::google_cloud().with("trace_id", "none"),
+        &Json::datadog(),
+        &Json::ecs(),
+        &Json::opentelemetry(),
+    ];
+    for (at, format) in formats.into_iter().enumerate() {
+        assert_eq!(format.faults(), [""; 0], "{at}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use log::kv::Value;
 use log::{Level, Record};
 use serde_json::json;
 use tach_core::UnixTime;
-use tach_log::{Format, Json, Line, Logfmt};
+use tach_log::{Format, Json, Line, Logfmt, Part};
 
 use crate::written::at;
 
@@ -41,7 +41,10 @@ fn serde_s_objects_and_lists_are_json() {
     let list = json!([1, [true, null], {}]);
     let values = [("user", Value::from_serde(&user)), ("list", Value::from_serde(&list))];
     assert_eq!(fields(&Json::new(), &values), json!({ "user": user, "list": list }));
-    assert_eq!(fields(&Json::new().level("level"), &values), json!({ "user": user, "list": list }));
+    assert_eq!(
+        fields(&Json::new().with("level", Part::Level), &values),
+        json!({ "user": user, "list": list })
+    );
     let name = r#"{"age":7,"f":0.5,"name":"a \"b\"\n\u0085\u202e","roles":["x","y"]}"#;
     let line = written(&Line::new().without_time(), &values);
     assert_eq!(line, format!("WARN  t: m user={name} list=[1,[true,null],{{}}]\n"));
@@ -113,11 +116,11 @@ fn an_error_s_sources_are_a_list_in_json_and_follow_it_elsewhere() {
     let expected =
         json!({ "err": "not saved", "err.sources": sources, "alone": "alone", "err.sources_": 1 });
     assert_eq!(fields(&Json::new(), &values), expected);
-    assert_eq!(fields(&Json::new().level("level"), &values), expected);
+    assert_eq!(fields(&Json::new().with("level", Part::Level), &values), expected);
     let taken = [values[0].clone(), ("err.sources", 2.into()), values[2].clone()];
     let expected = json!({ "err": "not saved", "err.sources__": sources, "err.sources": 2, "err.sources_": 1 });
     assert_eq!(fields(&Json::new(), &taken), expected);
-    assert_eq!(fields(&Json::new().level("level"), &taken), expected);
+    assert_eq!(fields(&Json::new().with("level", Part::Level), &taken), expected);
 
     let joined = "not saved: write\nfailed: disk\u{fffd}full";
     let expected = json!({ "err": joined, "alone": "alone", "err.sources_": 1 });

@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::io;
 
+use tach_otlp::adapter::{SpanLimits, of_resource};
+
 use super::ring::Item;
 use super::snapshot::Snapshot;
 use crate::frame::Frame;
-use crate::sink::{of_resource, write_span};
+use crate::sink::write_span;
 use crate::spans::span::{Dropped, Span};
-use crate::trace::limits::SpanLimits;
 
 /// So many bytes of spans are in one `ResourceSpans`, beyond which another begins.
 const WRITTEN: usize = 256 * 1024;

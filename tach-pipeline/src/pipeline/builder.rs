@@ -2,7 +2,7 @@
 
 mod check;
 #[cfg(feature = "otlp")]
-mod disabled;
+mod collectors;
 #[cfg(feature = "opentelemetry")]
 mod of_active;
 #[cfg(all(feature = "otlp", feature = "tracing"))]

@@ -39,7 +39,7 @@ pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
 
 #[cfg(feature = "otlp")]
 fn is_records(one: &dyn Any, other: &dyn Any) -> bool {
-    is_equal::<super::otlp::Records>(one, other)
+    is_equal::<tach_otlp::encode::LogRecords>(one, other)
 }
 
 #[cfg(not(feature = "otlp"))]

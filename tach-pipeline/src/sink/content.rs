@@ -8,7 +8,7 @@ use super::any_format::{self, AnyFormat};
 use crate::durations::{Collected, Temporality};
 use crate::frame::{Start, Wanted};
 use crate::spans::span::Span;
-use crate::trace::limits::SpanLimits;
+use tach_otlp::adapter::SpanLimits;
 
 pub(super) enum Content {
     Events(Box<dyn AnyFormat>),

@@ -329,6 +329,10 @@ impl Format for Message {
     fn wants_thread(&self) -> bool {
         self.format.wants_thread()
     }
+
+    fn faults(&self) -> Vec<String> {
+        self.format.faults()
+    }
 }
 
 /// Returns a name in printable ASCII, cut, with `_` for each other character.

@@ -4,10 +4,13 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
+#[cfg(feature = "otlp")]
+use tach_otlp::{Otlp, Signal, adapter};
+
 use super::batch::BATCH;
 use super::file::{LogFile, Options};
 #[cfg(feature = "otlp")]
-use super::otlp::{self, Exporter, Otlp, Signal};
+use super::otlp::{self, Collector};
 use crate::error::Error;
 
 pub(super) enum Target {
@@ -30,7 +33,7 @@ impl Target {
             Self::File { path, .. } => path.display().to_string(),
             Self::Writer { name, .. } => name.clone(),
             #[cfg(feature = "otlp")]
-            Self::Otlp(options, signal) => options.name(*signal),
+            Self::Otlp(options, signal) => adapter::endpoint(options, *signal),
         }
     }
 
@@ -43,7 +46,7 @@ impl Target {
             Self::Writer { writer, .. } => Ok(Writer::Other(writer)),
             #[cfg(feature = "otlp")]
             Self::Otlp(options, signal) => {
-                options.open(signal).map(|exporter| Writer::Otlp(Box::new(exporter)))
+                Collector::open(&options, signal).map(|it| Writer::Otlp(Box::new(it)))
             }
         }
     }
@@ -54,7 +57,7 @@ pub(super) enum Writer {
     File(Box<LogFile>),
     Other(Box<dyn io::Write + Send>),
     #[cfg(feature = "otlp")]
-    Otlp(Box<Exporter>),
+    Otlp(Box<Collector>),
 }
 
 impl Writer {
@@ -63,7 +66,7 @@ impl Writer {
             Self::File(file) => file.write(bytes),
             Self::Other(writer) => writer.write(bytes),
             #[cfg(feature = "otlp")]
-            Self::Otlp(exporter) => exporter.export(bytes),
+            Self::Otlp(collector) => collector.send(bytes),
         }
     }
 
@@ -101,7 +104,7 @@ impl Writer {
     pub(super) fn max_delay(&self) -> Duration {
         match self {
             #[cfg(feature = "otlp")]
-            Self::Otlp(exporter) => exporter.max_delay(),
+            Self::Otlp(collector) => collector.max_delay(),
             _ => Duration::ZERO,
         }
     }
@@ -110,7 +113,7 @@ impl Writer {
     pub(super) fn pause(&self) -> Duration {
         match self {
             #[cfg(feature = "otlp")]
-            Self::Otlp(exporter) => exporter.pause(),
+            Self::Otlp(collector) => collector.pause(),
             _ => Duration::ZERO,
         }
     }
@@ -119,7 +122,7 @@ impl Writer {
     pub(super) fn retries_for(&self) -> Duration {
         match self {
             #[cfg(feature = "otlp")]
-            Self::Otlp(exporter) => exporter.retries_for(),
+            Self::Otlp(collector) => collector.retry_for(),
             _ => Duration::MAX,
         }
     }

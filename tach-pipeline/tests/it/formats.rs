@@ -2,10 +2,11 @@
 
 use core::cell::Cell;
 use std::io;
+use std::sync::Arc;
 
 use log::{Level, Log as _, Record};
 use tach_core::{Clock as _, ManualClock, UnixTime, event_time};
-use tach_log::{Event, Format, Json};
+use tach_log::{Event, Format, Json, Line};
 use tach_pipeline::{Pipeline, Sink};
 use test_support::{Captured, Raw};
 
@@ -88,4 +89,23 @@ fn a_format_that_fails_for_its_own_report_loses_no_count() {
     let dropped = "records dropped while the sink failed";
     assert_eq!(memory.messages(), ["one", dropped, "two"]);
     assert_eq!(memory.records()[1]["count"], 1);
+}
+
+#[test]
+fn options_of_formats_that_can_t_work_fail_the_build_of_the_pipeline() {
+    let json = || Sink::writer("one", Vec::new()).format(Json::new().rename("ts", "time"));
+    let line = || Sink::writer("two", Vec::new()).format(Line::compact().target_width(9));
+    let error = Pipeline::builder().sink(json()).sink(line()).build().unwrap_err();
+    assert!(error.is_option() && error.faults().len() == 2, "{error}");
+    let error = error.to_string();
+    let of_json = "the format of one: Json::rename(\"ts\", \"time\"): \"ts\" is the key of a \
+         part, and rename is for fields; use with(\"time\", Part::Time)";
+    assert!(error.contains(of_json), "{error}");
+    assert!(error.contains("the format of two: Line::target_width(9): "), "{error}");
+    // A user's own format has none, and the options of one that is shared are asked for.
+    let shared: Arc<dyn Format + Send + Sync> = Arc::new(Json::new().without("time"));
+    let sink = |format| Sink::writer("three", Vec::new()).format(format);
+    let error = Pipeline::builder().sink(sink(shared)).build().unwrap_err().to_string();
+    assert!(error.contains(r#"the format of three: Json::without("time"): "#), "{error}");
+    assert!(Pipeline::builder().sink(Sink::writer("own", Vec::new()).format(Raw)).build().is_ok());
 }

@@ -35,7 +35,7 @@ fn child() {
         use tach_pipeline::Sampling;
         assert_eq!(Sampling::from_env() != Sampling::default(), obeys);
     }
-    #[cfg(feature = "otlp-tls")]
+    #[cfg(feature = "otlp")]
     if std::path::Path::new("/etc/ssl/certs/ca-certificates.crt").exists() {
         let otlp = tach_pipeline::Otlp::new().endpoint("https://localhost:1");
         let built = Pipeline::builder().sink(tach_pipeline::Sink::otlp(otlp)).build();

@@ -79,8 +79,8 @@ pub(crate) fn collector() -> String {
                 request.extend_from_slice(&bytes[..count]);
                 let text = String::from_utf8_lossy(&request);
                 let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.rsplit_once("content-length: ").unwrap().1;
-                let all = head.len() + 4 + length.parse::<usize>().unwrap();
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                let all = head.len() + 4 + length.unwrap().parse::<usize>().unwrap();
                 if request.len() >= all {
                     request.drain(..all);
                     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();

@@ -1,14 +1,15 @@
 //! Where a record comes from, for formats that ask for it.
 
 use serde_json::Value;
-use tach_log::Json;
+use tach_log::{Json, Part};
 use tach_pipeline::Pipeline;
 
 use crate::support::{LONG, Memory, info};
 
 fn json() -> Json {
-    let json = Json::new().file("file").line("line").module("module");
-    json.thread("thread").thread_id("thread_id")
+    let json =
+        Json::new().with("file", Part::File).with("line", Part::Line).with("module", Part::Module);
+    json.with("thread", Part::ThreadName).with("thread_id", Part::ThreadId)
 }
 
 /// Calls `log` in a thread with a name, and returns the records.
@@ -105,7 +106,7 @@ fn events_of_tracing_have_their_place_and_thread() {
 fn spans_may_be_nested() {
     use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
-    let format = Json::empty().message("msg").spans("spans");
+    let format = Json::empty().with("msg", Part::Message).spans("spans");
     let sink = tach_pipeline::Sink::writer("memory", memory.clone()).format(format);
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());

@@ -6,7 +6,7 @@ use std::process;
 
 use log::{Level, Log as _, Record};
 use tach_core::{ManualClock, UnixTime};
-use tach_log::Json;
+use tach_log::{Json, Part};
 use tach_pipeline::{Facility, Pipeline, Sink, Syslog, kind};
 
 use crate::support::{LONG, info};
@@ -185,7 +185,7 @@ fn tcp_carries_each_message_after_its_length_also_over_a_new_connection() {
     let daemon = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = daemon.local_addr().unwrap().to_string();
     let sink = Sink::syslog(Syslog::tcp(&address).app_name("app").host_name("host"));
-    let pipeline = pipeline(sink.format(Json::empty().message("msg")));
+    let pipeline = pipeline(sink.format(Json::empty().with("msg", Part::Message)));
     let head = format!("1 1985-04-12T23:20:50.520000Z host app {} - -", process::id());
     let expected = |text: &str| format!(r#"<14>{head} {{"msg":"{text}","k":1}}"#);
 
@@ -201,4 +201,11 @@ fn tcp_carries_each_message_after_its_length_also_over_a_new_connection() {
     let stream = connected(&daemon);
     drop(pipeline);
     assert_eq!(messages(stream, 1), [expected("three")]);
+}
+
+#[test]
+fn the_options_of_a_format_within_messages_are_asked_for() {
+    let sink = Sink::syslog(Syslog::udp("127.0.0.1:9")).format(Json::new().without("time"));
+    let error = Pipeline::builder().sink(sink).build().unwrap_err().to_string();
+    assert!(error.contains(r#"Json::without("time"): no part had this key"#), "{error}");
 }

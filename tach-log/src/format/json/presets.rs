@@ -22,7 +22,7 @@ impl Json {
     /// ```
     #[must_use]
     pub fn ecs() -> Self {
-        Self::of(Layout::new(
+        preset(
             Syntax::Json,
             &[
                 ("@timestamp", What::Time),
@@ -35,13 +35,15 @@ impl Json {
                 ("process.thread.id", What::ThreadId),
                 ("labels.span", What::SpanNames),
             ],
-        ))
+            &[
+                ("trace_id", "trace.id"),
+                ("span_id", "span.id"),
+                ("err", "error.message"),
+                ("error", "error.message"),
+            ],
+        )
         .with("ecs.version", "8.11.0")
-        .rename("trace_id", "trace.id")
-        .rename("span_id", "span.id")
         .join_sources()
-        .rename("err", "error.message")
-        .rename("error", "error.message")
     }
 
     /// Creates the layout of [structured logs of Google Cloud][google], which its agents and
@@ -61,7 +63,7 @@ impl Json {
     /// ```
     #[must_use]
     pub fn google_cloud() -> Self {
-        Self::of(Layout::new(
+        preset(
             Syntax::Json,
             &[
                 ("severity", What::Level),
@@ -71,11 +73,13 @@ impl Json {
                 ("target", What::Target),
                 ("span", What::SpanNames),
             ],
-        ))
+            &[
+                ("trace_id", "logging.googleapis.com/trace"),
+                ("span_id", "logging.googleapis.com/spanId"),
+            ],
+        )
         .levels(["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "DEBUG"])
         .digits(9)
-        .rename("trace_id", "logging.googleapis.com/trace")
-        .rename("span_id", "logging.googleapis.com/spanId")
     }
 
     /// Creates a layout of [Datadog's reserved and standard attributes][datadog].
@@ -93,7 +97,7 @@ impl Json {
     /// ```
     #[must_use]
     pub fn datadog() -> Self {
-        Self::of(Layout::new(
+        preset(
             Syntax::Json,
             &[
                 ("timestamp", What::Time),
@@ -103,12 +107,11 @@ impl Json {
                 ("logger.thread_name", What::ThreadName),
                 ("span", What::SpanNames),
             ],
-        ))
+            &[("err", "error.message"), ("error", "error.message")],
+        )
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .digits(3)
         .join_sources()
-        .rename("err", "error.message")
-        .rename("error", "error.message")
     }
 
     /// Creates the layout of [OpenTelemetry's files of JSON][file]: a line is a request of OTLP
@@ -128,7 +131,7 @@ impl Json {
     /// ```
     #[must_use]
     pub fn opentelemetry() -> Self {
-        Self::of(Layout::new(
+        preset(
             Syntax::Otlp,
             &[
                 ("code.file.path", What::File),
@@ -137,8 +140,12 @@ impl Json {
                 ("thread.id", What::ThreadId),
                 ("span", What::SpanNames),
             ],
-        ))
-        .rename("err", "exception.message")
-        .rename("error", "exception.message")
+            &[("err", "exception.message"), ("error", "exception.message")],
+        )
     }
+}
+
+/// Creates a layout of parts with the names that fields get.
+fn preset(syntax: Syntax, parts: &[(&str, What)], renamed: &[(&str, &str)]) -> Json {
+    Json::of(Layout::new(syntax, parts).renaming(renamed))
 }

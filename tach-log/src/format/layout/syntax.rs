@@ -9,17 +9,47 @@ use crate::format::time::Time;
 use crate::format::{escape, json_value, key_value, quoted, span_names};
 use crate::value::Value;
 
+/// How keys and values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::format) enum Syntax {
+pub enum Syntax {
+    /// Members of an object.
     Json,
     /// JSON of OpenTelemetry's protocol.
     Otlp,
+    /// `key=value`.
     Logfmt,
+}
+
+/// The syntax of a [`Keyed`](crate::Keyed) format, as a type.
+pub trait Style {
+    /// The syntax, unless a layout has another.
+    const SYNTAX: Syntax;
+}
+
+/// The syntax of [`Json`](crate::Json).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonSyntax;
+
+impl Style for JsonSyntax {
+    const SYNTAX: Syntax = Syntax::Json;
+}
+
+/// The syntax of [`Logfmt`](crate::Logfmt).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogfmtSyntax;
+
+impl Style for LogfmtSyntax {
+    const SYNTAX: Syntax = Syntax::Logfmt;
 }
 
 impl Syntax {
     const fn is_json(self) -> bool {
         !matches!(self, Self::Logfmt)
+    }
+
+    /// Returns the name of the format.
+    pub(super) const fn format(self) -> &'static str {
+        if self.is_json() { "Json" } else { "Logfmt" }
     }
 
     /// Writes a key, with a comma or a space before it.
@@ -61,8 +91,7 @@ impl Syntax {
     }
 
     pub(super) fn time(self, to: &mut Vec<u8>, time: Time, of: UnixTime) {
-        let has_quotes = self.is_json() && !time.is_number();
-        let quotes: &[u8] = if has_quotes { b"\"" } else { b"" };
+        let quotes: &[u8] = if self.is_json() { b"\"" } else { b"" };
         to.extend_from_slice(quotes);
         time.write(to, of);
         to.extend_from_slice(quotes);

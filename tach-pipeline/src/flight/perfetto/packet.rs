@@ -5,8 +5,9 @@ use std::io;
 use tach_log::Value;
 use tach_log::adapter::{self, Site};
 
+use tach_otlp::adapter::protobuf::{bytes, fixed_64, integer, message, number};
+
 use crate::host::program;
-use crate::protobuf::{bytes, fixed_64, integer, message, number};
 
 /// The numbers of the messages' fields.
 mod field {

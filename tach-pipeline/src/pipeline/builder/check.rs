@@ -44,7 +44,7 @@ impl Builder {
     pub(super) fn check_environment(&mut self, faults: &mut Faults) {
         self.environment.faults.extend(self.spans.environment_fault());
         #[cfg(feature = "otlp")]
-        self.disable_collectors();
+        self.check_collectors();
         if self.environment.is_strict {
             self.environment.faults.drain(..).for_each(|fault| faults.add(fault));
         }

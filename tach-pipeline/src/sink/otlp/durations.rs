@@ -7,12 +7,12 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
-use super::scope::in_scope;
-use super::value::key_value;
 use crate::durations::histogram::Histogram;
 use crate::durations::{Collected, Point, Temporality};
 use crate::filter::OWN_TARGET;
-use crate::protobuf::{bytes, fixed_64, message, number, varint};
+use tach_otlp::adapter::key_value;
+use tach_otlp::adapter::protobuf::{bytes, fixed_64, message, number, varint};
+use tach_otlp::encode::in_scope;
 
 /// The numbers of the messages' fields.
 mod field {

@@ -11,14 +11,14 @@ use tach_core::UnixTime;
 use tach_log::adapter::{Fields, Site};
 use tach_log::{Chain, Value};
 
-use super::attributes::Attributes;
-use super::scope::in_scope;
 use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
+use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
+use tach_otlp::adapter::{AttributeLimits, Attributes, SpanLimits};
+use tach_otlp::encode::in_scope;
+
 use crate::ids::{SAMPLED, SpanContext};
-use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use crate::spans::span::{Dropped, Item, Span};
 use crate::spans::status::{Code, Status};
-use crate::trace::limits::{AttributeLimits, SpanLimits};
 
 /// The numbers of the messages' fields.
 mod field {

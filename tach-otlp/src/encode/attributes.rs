@@ -2,12 +2,13 @@
 
 use tach_log::Value;
 
+use super::limits::AttributeLimits;
+use super::protobuf::{message, number};
 use super::value::{key_texts, key_value};
-use crate::protobuf::{message, number};
-use crate::trace::limits::AttributeLimits;
 
 /// Appends attributes, and counts those beyond the limit.
-pub(super) struct Attributes {
+#[derive(Debug)]
+pub struct Attributes {
     /// The number of the field that each attribute is.
     field: u32,
     limits: AttributeLimits,
@@ -16,17 +17,20 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    pub(super) const fn new(field: u32, limits: AttributeLimits) -> Self {
+    /// Creates attributes that are fields of that number.
+    #[must_use]
+    pub const fn new(field: u32, limits: AttributeLimits) -> Self {
         Self { field, limits, count: 0, dropped: 0 }
     }
 
-    pub(super) fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+    /// Appends an attribute, unless there is no room.
+    pub fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         let longest = self.limits.length;
         self.add_by(to, |to| key_value(to, key, value, longest));
     }
 
     /// Appends a list of texts.
-    pub(super) fn add_texts<'a>(
+    pub fn add_texts<'a>(
         &mut self,
         to: &mut Vec<u8>,
         key: &str,
@@ -37,7 +41,7 @@ impl Attributes {
     }
 
     /// Appends an attribute whose `KeyValue` is written by `write`, unless there is no room.
-    pub(super) fn add_by<R>(
+    pub fn add_by<R>(
         &mut self,
         to: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>) -> R,
@@ -51,12 +55,12 @@ impl Attributes {
     }
 
     /// Counts attributes that have no room.
-    pub(super) fn add_dropped(&mut self, count: u32) {
+    pub fn add_dropped(&mut self, count: u32) {
         self.dropped = self.dropped.saturating_add(count);
     }
 
     /// Appends how many attributes were dropped, if any.
-    pub(super) fn end(self, to: &mut Vec<u8>, field: u32) {
+    pub fn end(self, to: &mut Vec<u8>, field: u32) {
         if self.dropped > 0 {
             number(to, field, self.dropped.into());
         }

@@ -8,8 +8,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use percent_encoding::percent_decode;
 
-use crate::protobuf::Field;
-use crate::sink::otlp::verdict::{LONGEST_REASON, Rejection, accepted, fields, find, printable};
+use crate::encode::protobuf::Field;
+use crate::rejection::{LONGEST_REASON, Rejection, accepted, fields, find, printable};
 
 /// With or without padding, as servers write it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -111,7 +111,7 @@ fn retry_delay(details: &[u8]) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protobuf::{bytes, message, number};
+    use crate::encode::protobuf::{bytes, message, number};
 
     fn details(url: &str, seconds: u64, nanos: u64) -> Vec<u8> {
         let mut status = Vec::new();
@@ -149,12 +149,12 @@ mod tests {
             match code {
                 0 => assert!(verdict.is_ok()),
                 1 | 4 | 10 | 11 | 14 | 15 => {
-                    assert!(matches!(verdict, Err(Rejection::Later(_, None))), "{code}");
+                    assert!(matches!(verdict, Err(Rejection::Later { after: None, .. })), "{code}");
                 }
                 _ => {
-                    let Err(Rejection::Never(refused)) = verdict else { panic!("{code}") };
-                    assert!(refused.reason.contains("no room"), "{}", refused.reason);
-                    assert_eq!(refused.count, None);
+                    let Err(Rejection::Never { count, reason }) = verdict else { panic!("{code}") };
+                    assert!(reason.contains("no room"), "{reason}");
+                    assert_eq!(count, None);
                 }
             }
         }
@@ -169,13 +169,13 @@ mod tests {
         ] {
             for code in [8, 14] {
                 let verdict = judge(StatusCode::OK, &headers(code, Some(&status)), b"");
-                let Err(Rejection::Later(_, asked)) = verdict else { panic!("{code}") };
-                assert_eq!(asked, delay);
+                let Err(Rejection::Later { after, .. }) = verdict else { panic!("{code}") };
+                assert_eq!(after, delay);
             }
         }
         let other = details("type.googleapis.com/google.rpc.Help", 2, 0);
         let verdict = judge(StatusCode::OK, &headers(8, Some(&other)), b"");
-        assert!(matches!(verdict, Err(Rejection::Never(_))));
+        assert!(matches!(verdict, Err(Rejection::Never { .. })));
         // No part of it makes the reader panic.
         let status = details(RETRY, 2, 0);
         for end in 0..status.len() {
@@ -188,7 +188,7 @@ mod tests {
         for (http, is_retried) in [(404, false), (200, false), (429, true), (503, true)] {
             let http = StatusCode::from_u16(http).unwrap();
             let verdict = judge(http, &HeaderMap::new(), b"");
-            assert_eq!(matches!(verdict, Err(Rejection::Later(..))), is_retried, "{http}");
+            assert_eq!(matches!(verdict, Err(Rejection::Later { .. })), is_retried, "{http}");
         }
     }
 }

@@ -4,23 +4,23 @@
 use tach_log::Value;
 use tach_log::adapter::{self, nested};
 
-use crate::protobuf::{bytes, fixed_64, integer, message, number};
+use super::protobuf::{bytes, fixed_64, integer, message, number};
 
 /// The numbers of the messages' fields.
 pub(super) mod field {
-    pub(in super::super) const KEY: u32 = 1;
-    pub(in super::super) const VALUE: u32 = 2;
-    pub(in super::super) const STRING: u32 = 1;
-    pub(in super::super) const BOOL: u32 = 2;
-    pub(in super::super) const INT: u32 = 3;
-    pub(in super::super) const DOUBLE: u32 = 4;
-    pub(in super::super) const ARRAY: u32 = 5;
-    pub(in super::super) const KEY_VALUE_LIST: u32 = 6;
-    pub(in super::super) const VALUES: u32 = 1;
+    pub(in crate::encode) const KEY: u32 = 1;
+    pub(in crate::encode) const VALUE: u32 = 2;
+    pub(in crate::encode) const STRING: u32 = 1;
+    pub(in crate::encode) const BOOL: u32 = 2;
+    pub(in crate::encode) const INT: u32 = 3;
+    pub(in crate::encode) const DOUBLE: u32 = 4;
+    pub(in crate::encode) const ARRAY: u32 = 5;
+    pub(in crate::encode) const KEY_VALUE_LIST: u32 = 6;
+    pub(in crate::encode) const VALUES: u32 = 1;
 }
 
 /// Appends the fields of a `KeyValue`. No text of it has more than `longest` characters.
-pub(super) fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) {
+pub fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) {
     bytes(to, field::KEY, key.as_bytes());
     message(to, field::VALUE, |to| any_value(to, value, longest));
 }

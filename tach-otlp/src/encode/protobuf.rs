@@ -17,7 +17,7 @@ fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
 
 /// Appends a number in groups of seven bits.
 #[inline]
-pub(crate) fn varint(to: &mut Vec<u8>, value: u64) {
+pub fn varint(to: &mut Vec<u8>, value: u64) {
     match u8::try_from(value) {
         // Most of them.
         Ok(byte @ ..0x80) => to.push(byte),
@@ -38,7 +38,8 @@ fn groups(value: u64) -> impl Iterator<Item = u8> {
 }
 
 /// Splits a number off the front of `from`. Returns `None` if `from` does not begin with one.
-pub(crate) fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
+#[must_use]
+pub fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0;
     for (index, &byte) in from.iter().enumerate().take(LONGEST_VARINT) {
         value |= u64::from(byte & 0x7f) << (7 * index);
@@ -51,7 +52,8 @@ pub(crate) fn split_varint(from: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Splits the next field off the front of `from`: its number and its value. Returns `None` at the
 /// end, and if `from` is not well formed.
-pub(crate) fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
+#[must_use]
+pub fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
     let (tag, rest) = split_varint(from)?;
     let (value, rest) = match tag & 7 {
         0 => {
@@ -72,19 +74,20 @@ pub(crate) fn split_field(from: &[u8]) -> Option<(u64, Field<'_>, &[u8])> {
 
 /// A field's value as it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field<'a> {
+pub enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
 /// Appends a field of an integer, a boolean or an enumeration.
-pub(crate) fn number(to: &mut Vec<u8>, field: u32, value: u64) {
+pub fn number(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, VARINT);
     varint(to, value);
 }
 
 /// Returns an integer's varint, if the integer has 64 bits with a sign or fewer.
-pub(crate) fn integer(value: Value<'_>) -> Option<u64> {
+#[must_use]
+pub fn integer(value: Value<'_>) -> Option<u64> {
     let value = match value {
         Value::I64(value) => Some(value),
         Value::U64(value) => i64::try_from(value).ok(),
@@ -96,26 +99,26 @@ pub(crate) fn integer(value: Value<'_>) -> Option<u64> {
 }
 
 /// Appends a field of 64 bits.
-pub(crate) fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
+pub fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, FIXED_64);
     to.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field of 32 bits.
-pub(crate) fn fixed_32(to: &mut Vec<u8>, field: u32, value: u32) {
+pub fn fixed_32(to: &mut Vec<u8>, field: u32, value: u32) {
     tag(to, field, FIXED_32);
     to.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field of bytes or text.
-pub(crate) fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
+pub fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
     tag(to, field, LENGTH_DELIMITED);
     varint(to, value.len() as u64);
     to.extend_from_slice(value);
 }
 
 /// Appends a field whose message `write` appends.
-pub(crate) fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     tag(to, field, LENGTH_DELIMITED);
     // Most messages are shorter than 128 bytes. The rest of a longer one is moved.
     let start = to.len();

@@ -8,10 +8,10 @@ use tach_log::adapter;
 use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
+use super::limits::AttributeLimits;
+use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
 use super::value::{self, any_value, cut};
-use crate::protobuf::{bytes, fixed_32, fixed_64, message, number};
-use crate::trace::limits::AttributeLimits;
 
 /// The numbers of the messages' fields.
 mod field {
@@ -28,13 +28,43 @@ mod field {
     pub(super) const EVENT_NAME: u32 = 12;
 }
 
-/// The format of each event: a `ScopeLogs` with one record, as a field of `ResourceLogs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sink) struct Records {
-    pub(in crate::sink) limits: AttributeLimits,
+/// The format of log records: each event is a `ScopeLogs` with one `LogRecord`, as a field of
+/// `ResourceLogs`.
+///
+/// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
+/// are hexadecimal, and `err` or `error` is `exception.message`.
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::{Event, Format as _};
+/// use tach_otlp::encode::LogRecords;
+///
+/// fn gather(event: &Event<'_>, batch: &mut Vec<u8>) -> std::io::Result<()> {
+///     LogRecords::new().write(event, batch)
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogRecords {
+    pub(crate) limits: AttributeLimits,
 }
 
-impl Format for Records {
+impl LogRecords {
+    /// Creates the format, with the specification's limits: 128 attributes of any length.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_otlp::encode::LogRecords::new();
+    /// assert_eq!(format, tach_otlp::encode::LogRecords::default());
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Format for LogRecords {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
         in_scope(to, event.target(), |to| record(to, event, self.limits))
     }

@@ -25,11 +25,6 @@ impl<C> Idle<C> {
         let (connection, since) = self.0.take()?;
         (since.elapsed() < LONGEST).then_some(connection)
     }
-
-    #[cfg(test)]
-    pub(super) fn is_some(&self) -> bool {
-        self.0.is_some()
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,11 @@
 //! thread that calls drives it: there is no runtime.
 
 mod drive;
+mod idle;
+#[cfg(feature = "tls")]
+mod secured;
 mod status;
+mod stream;
 
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -16,9 +20,12 @@ use h2::client::{self, SendRequest};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 
 use self::drive::{Io, Wire, drive};
-use super::idle::Idle;
-use super::stream::{self, Server, Stream};
-use super::verdict::Rejection;
+use self::idle::Idle;
+#[cfg(feature = "tls")]
+pub(crate) use self::secured::Tls;
+pub(crate) use self::stream::Server;
+use self::stream::Stream;
+use crate::rejection::Rejection;
 
 /// The most bytes of an answer. A server has little to say.
 const MOST_BYTES: usize = 64 * 1024;
@@ -28,16 +35,16 @@ const MOST_HEADER_BYTES: u32 = 64 * 1024;
 const MOST_INTERIM: usize = 8;
 
 /// The server, and the fixed part of each call.
-pub(super) struct Client {
-    pub(super) server: Server,
+pub(crate) struct Client {
+    server: Server,
     /// The scheme, the host and the method.
-    pub(super) uri: Uri,
-    pub(super) headers: HeaderMap,
-    pub(super) compresses: bool,
+    uri: Uri,
+    headers: HeaderMap,
+    compresses: bool,
     /// The time for a call and its answer.
-    pub(super) timeout: Duration,
+    timeout: Duration,
     /// The connection of the last call, if it has not failed.
-    pub(super) connection: Idle<Connection>,
+    connection: Idle<Connection>,
 }
 
 /// An answer: the status of HTTP, the headers with those that follow the body, and the body.
@@ -48,16 +55,27 @@ struct Answer {
 }
 
 impl Client {
-    /// Sends a message, and returns whether its records were accepted.
-    pub(super) fn call(&mut self, message: &[u8]) -> Result<(), Rejection> {
+    /// Creates a client that connects at its first call.
+    pub(crate) fn new(
+        server: Server,
+        uri: Uri,
+        headers: HeaderMap,
+        compresses: bool,
+        timeout: Duration,
+    ) -> Self {
+        Self { server, uri, headers, compresses, timeout, connection: Idle::none() }
+    }
+
+    /// Sends a message, and returns whether its items were accepted.
+    pub(crate) fn call(&mut self, message: &[u8]) -> Result<(), Rejection> {
         match self.answer(framed(message, self.compresses)) {
             Ok(answer) => status::judge(answer.http, &answer.headers, &answer.body),
-            Err(error) => Err(Rejection::Later(error, None)),
+            Err(error) => Err(Rejection::failed(error)),
         }
     }
 
     fn answer(&mut self, body: Vec<u8>) -> io::Result<Answer> {
-        let deadline = stream::deadline(self.timeout);
+        let deadline = Instant::now() + self.timeout;
         if let Some(kept) = self.connection.take() {
             let mut has_answered = false;
             let answer = self.exchange(kept, body.clone(), deadline, &mut has_answered);
@@ -99,7 +117,7 @@ fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
     framed
 }
 
-pub(super) struct Connection {
+struct Connection {
     sender: SendRequest<Cursor<Vec<u8>>>,
     driven: client::Connection<Io, Cursor<Vec<u8>>>,
     wire: Wire,
@@ -198,7 +216,7 @@ mod tests {
             server: Server {
                 host: "127.0.0.1".to_owned(),
                 port: listener.local_addr().unwrap().port(),
-                #[cfg(feature = "otlp-tls")]
+                #[cfg(feature = "tls")]
                 tls: None,
             },
             uri: "http://127.0.0.1/service/method".parse().unwrap(),
@@ -224,7 +242,7 @@ mod tests {
     fn call(client: &mut Client) -> (io::Error, u64) {
         let mut rejection = None;
         let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
-        let Some(Rejection::Later(error, None)) = rejection else { panic!("an answer") };
+        let Some(Rejection::Later { error, after: None }) = rejection else { panic!("an answer") };
         (error, allocated.bytes_max)
     }
 

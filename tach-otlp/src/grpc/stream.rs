@@ -5,26 +5,23 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Instant;
 
-#[cfg(feature = "otlp-tls")]
-use super::tls::{Secured, Tls};
-
-/// The clock and the sockets of some systems have no room for a much longer one.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+#[cfg(feature = "tls")]
+use super::secured::{Secured, Tls};
 
 /// Where the collector is.
-pub(super) struct Server {
+pub(crate) struct Server {
     /// The host, without the brackets of an IPv6 address.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// `None` for a plain connection.
-    #[cfg(feature = "otlp-tls")]
-    pub(super) tls: Option<Tls>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
 }
 
 /// A connection.
 pub(super) enum Stream {
     Plain(Socket),
-    #[cfg(feature = "otlp-tls")]
+    #[cfg(feature = "tls")]
     Secured(Box<Secured>),
 }
 
@@ -36,9 +33,9 @@ impl Stream {
     /// If the server can't be reached by the deadline, or is not the one that was meant.
     pub(super) fn open(server: &Server, deadline: Instant) -> io::Result<Self> {
         let socket = Socket::open(&server.host, server.port, deadline)?;
-        #[cfg(feature = "otlp-tls")]
+        #[cfg(feature = "tls")]
         if let Some(tls) = &server.tls {
-            return tls.secure(socket).map(|secured| Self::Secured(Box::new(secured)));
+            return Secured::open(tls, socket).map(|secured| Self::Secured(Box::new(secured)));
         }
         Ok(Self::Plain(socket))
     }
@@ -48,26 +45,14 @@ impl Stream {
         self.socket().deadline = deadline;
     }
 
-    /// Returns whether nothing has arrived that was not read: no bytes, and no end.
-    pub(super) fn is_quiet(&mut self) -> bool {
-        match self {
-            Self::Plain(socket) => socket.is_quiet(),
-            #[cfg(feature = "otlp-tls")]
-            Self::Secured(secured) => secured.is_quiet(),
-        }
-    }
-
     fn socket(&mut self) -> &mut Socket {
         match self {
             Self::Plain(socket) => socket,
-            #[cfg(feature = "otlp-tls")]
+            #[cfg(feature = "tls")]
             Self::Secured(secured) => secured.socket(),
         }
     }
-}
 
-#[cfg(feature = "otlp-grpc")]
-impl Stream {
     /// Sets whether a read waits for bytes. If not, and there are none, it fails with
     /// [`WouldBlock`](io::ErrorKind::WouldBlock).
     pub(super) fn have_reads_wait(&mut self, wait: bool) {
@@ -88,7 +73,7 @@ impl Read for Stream {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(to),
-            #[cfg(feature = "otlp-tls")]
+            #[cfg(feature = "tls")]
             Self::Secured(secured) => secured.read(to),
         }
     }
@@ -98,7 +83,7 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(bytes),
-            #[cfg(feature = "otlp-tls")]
+            #[cfg(feature = "tls")]
             Self::Secured(secured) => secured.write(bytes),
         }
     }
@@ -106,7 +91,7 @@ impl Write for Stream {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(socket) => socket.flush(),
-            #[cfg(feature = "otlp-tls")]
+            #[cfg(feature = "tls")]
             Self::Secured(secured) => secured.flush(),
         }
     }
@@ -116,7 +101,6 @@ impl Write for Stream {
 pub(super) struct Socket {
     stream: TcpStream,
     deadline: Instant,
-    #[cfg(feature = "otlp-grpc")]
     reads_wait: bool,
 }
 
@@ -132,22 +116,12 @@ impl Socket {
                 Ok(stream) => {
                     // The whole request is there, so there is nothing to gather.
                     stream.set_nodelay(true)?;
-                    return Ok(Self {
-                        stream,
-                        deadline,
-                        #[cfg(feature = "otlp-grpc")]
-                        reads_wait: true,
-                    });
+                    return Ok(Self { stream, deadline, reads_wait: true });
                 }
                 Err(error) => last = Some(error),
             }
         }
         Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
-    }
-
-    pub(super) fn is_quiet(&self) -> bool {
-        let peeked = self.at_once(|stream| stream.peek(&mut [0]));
-        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Does one operation without a wait. The socket blocks otherwise, so that writes wait.
@@ -162,10 +136,7 @@ impl Socket {
         self.stream.set_nonblocking(false)?;
         done
     }
-}
 
-#[cfg(feature = "otlp-grpc")]
-impl Socket {
     fn wait_for_bytes(&self) -> io::Result<()> {
         uninterrupted(|| {
             self.stream.set_read_timeout(Some(left(self.deadline)?))?;
@@ -182,7 +153,6 @@ impl Socket {
 
 impl Read for Socket {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        #[cfg(feature = "otlp-grpc")]
         if !self.reads_wait {
             return self.read_now(to);
         }
@@ -204,11 +174,6 @@ impl Write for Socket {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Returns when an operation that begins now must end. One day is the most.
-pub(super) fn deadline(timeout: Duration) -> Instant {
-    Instant::now() + timeout.min(LONGEST_TIMEOUT)
 }
 
 /// Returns the time to the deadline.

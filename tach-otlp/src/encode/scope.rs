@@ -1,14 +1,12 @@
 //! The messages around records and spans: requests for both have the same numbers
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `trace.proto`).
 
-use crate::protobuf::{Field, bytes, message, split_field};
+use super::protobuf::{Field, bytes, message, split_field};
 
 /// The numbers of the messages' fields.
-pub(super) mod field {
+mod field {
     /// `ResourceLogs` or `ResourceSpans` of a request.
     pub(super) const OF_RESOURCE: u32 = 1;
-    pub(in super::super) const RESOURCE: u32 = 1;
-    pub(in super::super) const RESOURCE_ATTRIBUTES: u32 = 1;
     /// `ScopeLogs` or `ScopeSpans`.
     pub(super) const OF_SCOPE: u32 = 2;
     pub(super) const SCOPE: u32 = 1;
@@ -17,12 +15,18 @@ pub(super) mod field {
     pub(super) const ITEM: u32 = 2;
 }
 
-/// Appends an item in a scope of its own, as a field of `ResourceLogs` or `ResourceSpans`.
-pub(super) fn in_scope<R>(
-    to: &mut Vec<u8>,
-    name: &str,
-    write: impl FnOnce(&mut Vec<u8>) -> R,
-) -> R {
+/// Appends one item in a scope of its own: a `ScopeLogs` with a `LogRecord`, a `ScopeSpans` with a
+/// `Span`, or a `ScopeMetrics` with a `Metric`. `write` appends the fields of the item.
+///
+/// # Examples
+///
+/// ```
+/// let mut items = Vec::new();
+/// // A span whose fields another encoder has written.
+/// let span: &[u8] = &[];
+/// tach_otlp::encode::in_scope(&mut items, "app::db", |to| to.extend_from_slice(span));
+/// ```
+pub fn in_scope<R>(to: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     message(to, field::OF_SCOPE, |to| {
         message(to, field::SCOPE, |to| bytes(to, field::SCOPE_NAME, name.as_bytes()));
         message(to, field::ITEM, write)

@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 const LONGEST_ASKED: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     last: Option<Failure>,
 }
 

@@ -5,10 +5,11 @@ const MOST: u32 = 128;
 
 /// The limits of the attributes of a record, a span, an event or a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AttributeLimits {
-    pub(crate) count: u32,
+pub struct AttributeLimits {
+    /// The most attributes.
+    pub count: u32,
     /// The most characters of a text, also of each text within a value.
-    pub(crate) length: usize,
+    pub length: usize,
 }
 
 impl Default for AttributeLimits {
@@ -19,22 +20,31 @@ impl Default for AttributeLimits {
 
 /// The limits of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SpanLimits {
-    pub(crate) attributes: AttributeLimits,
-    pub(crate) events: u32,
+pub struct SpanLimits {
+    /// The limits of the span's own attributes.
+    pub attributes: AttributeLimits,
+    /// The most events.
+    pub events: u32,
     /// Whether the events of `tracing` are events of the span.
-    pub(crate) has_events: bool,
-    pub(crate) event_attributes: u32,
-    pub(crate) links: u32,
-    pub(crate) link_attributes: u32,
+    pub has_events: bool,
+    /// The most attributes of an event.
+    pub event_attributes: u32,
+    /// The most links.
+    pub links: u32,
+    /// The most attributes of a link.
+    pub link_attributes: u32,
 }
 
 impl SpanLimits {
-    pub(crate) fn of_event(&self) -> AttributeLimits {
+    /// Returns the limits of an event's attributes.
+    #[must_use]
+    pub fn of_event(&self) -> AttributeLimits {
         AttributeLimits { count: self.event_attributes, ..self.attributes }
     }
 
-    pub(crate) fn of_link(&self) -> AttributeLimits {
+    /// Returns the limits of a link's attributes.
+    #[must_use]
+    pub fn of_link(&self) -> AttributeLimits {
         AttributeLimits { count: self.link_attributes, ..self.attributes }
     }
 }

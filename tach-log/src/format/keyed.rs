@@ -1,0 +1,269 @@
+//! The formats that write a key before each value: their options.
+
+use core::marker::PhantomData;
+
+use tach_core::Offset;
+
+use super::layout::{DEFAULT, Layout, SITE, Style, THREAD, What};
+use crate::value::Value;
+
+/// A format that writes each part and each field of an event as a key with a value:
+/// [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
+///
+/// The methods change the layout. [`with`](Self::with) names, adds or replaces a [`Part`], and
+/// [`without`](Self::without) removes one. The parts stand in the order in which they were added,
+/// before the fields: first those of [`new`](Self::new), or none of them with
+/// [`empty`](Self::empty).
+///
+/// # Faults
+///
+/// These have no effect on the lines. [`Format::faults`](crate::Format::faults) lists them, and
+/// `Builder::build` of `tach-pipeline` refuses them:
+///
+/// - [`without`](Self::without) a key that no part has
+/// - [`rename`](Self::rename) of a part's key, or to a part's key
+/// - [`digits`](Self::digits) above nine, and an [`offset`](Self::offset) with
+///   [`unix`](Self::unix)
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::{Json, Part};
+///
+/// let json = Json::new()
+///     .with("@timestamp", Part::Time)
+///     .with("file", Part::File)
+///     .with("service", "checkout")
+///     .without("target")
+///     .rename("err", "error.message");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keyed<S> {
+    /// `None` for the default, whose texts are known to the compiler.
+    pub(super) layout: Option<Box<Layout>>,
+    style: PhantomData<S>,
+}
+
+/// A part of an event's line that is no field.
+///
+/// [`Keyed::with`] takes a part with its key. Texts, numbers, booleans and every other [`Value`]
+/// convert to [`Part::Fixed`].
+///
+/// # Examples
+///
+/// ```
+/// use tach_log::{Json, Part};
+///
+/// let json = Json::empty().with("severity", Part::Level).with("message", Part::Message);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Part<'a> {
+    /// The time, `ts` by default.
+    Time,
+    /// The level, `level` by default.
+    Level,
+    /// The target, `target` by default. An empty target is left out.
+    Target,
+    /// The message, `msg` by default. An empty message is left out.
+    Message,
+    /// The names of the spans around the event, `span` by default, with `:` between them.
+    SpanNames,
+    /// The source file.
+    File,
+    /// The line in the source file, a number.
+    Line,
+    /// The path of the module, which differs from the target if the call names a target.
+    Module,
+    /// The name of the thread, if it has one.
+    ThreadName,
+    /// The number of the thread, as [`ThreadId`](std::thread::ThreadId) prints it.
+    ThreadId,
+    /// A value that is the same for every event.
+    Fixed(Value<'a>),
+}
+
+impl<'a, V: Into<Value<'a>>> From<V> for Part<'a> {
+    fn from(value: V) -> Self {
+        Self::Fixed(value.into())
+    }
+}
+
+impl<S> Keyed<S> {
+    /// Creates the format with the parts `ts`, `level`, `target`, `msg` and `span`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Json::new();
+    /// env_logger::builder().format(tach_log::write(format)).init();
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { layout: None, style: PhantomData }
+    }
+
+    pub(super) fn of(layout: Layout) -> Self {
+        Self { layout: Some(Box::new(layout)), style: PhantomData }
+    }
+
+    #[inline]
+    pub(super) fn layout_wants_site(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.has(&SITE))
+    }
+
+    #[inline]
+    pub(super) fn layout_wants_thread(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.has(&THREAD))
+    }
+
+    pub(super) fn layout_faults(&self) -> Vec<String> {
+        self.layout.as_ref().map(|layout| layout.faults()).unwrap_or_default()
+    }
+}
+
+impl<S: Style> Keyed<S> {
+    /// Creates the format without parts: lines have fields alone until [`with`](Self::with) adds
+    /// parts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::{Logfmt, Part};
+    ///
+    /// let format = Logfmt::empty().with("severity", Part::Level).with("time", Part::Time);
+    /// ```
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::of(Layout::new(S::SYNTAX, &[]))
+    }
+
+    pub(super) fn change(mut self, change: impl FnOnce(&mut Layout)) -> Self {
+        let default = || Box::new(Layout::new(S::SYNTAX, &DEFAULT));
+        change(self.layout.get_or_insert_with(default));
+        self
+    }
+
+    /// Writes a part with this key.
+    ///
+    /// A part stands once: if the layout has it, it is renamed in its place. Otherwise it takes the
+    /// place of the part that has the key, or is added at the end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::{Json, Part};
+    ///
+    /// let json = Json::new()
+    ///     .with("@timestamp", Part::Time)
+    ///     .with("thread", Part::ThreadName)
+    ///     .with("service", "checkout")
+    ///     .with("pid", std::process::id());
+    /// ```
+    #[must_use]
+    pub fn with<'a>(self, key: &str, part: impl Into<Part<'a>>) -> Self {
+        self.change(|layout| {
+            let what = match part.into() {
+                Part::Time => What::Time,
+                Part::Level => What::Level,
+                Part::Target => What::Target,
+                Part::Message => What::Message,
+                Part::SpanNames => What::SpanNames,
+                Part::File => What::File,
+                Part::Line => What::Line,
+                Part::Module => What::Module,
+                Part::ThreadName => What::ThreadName,
+                Part::ThreadId => What::ThreadId,
+                Part::Fixed(value) => What::Fixed(layout.syntax.text_of(value)),
+            };
+            layout.set(key, &what);
+        })
+    }
+
+    /// Removes the part with this key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Json::new().without("target");
+    /// ```
+    #[must_use]
+    pub fn without(self, key: &str) -> Self {
+        self.change(|layout| layout.remove(key))
+    }
+
+    /// Renames a field of the events, unless another field has the new key. To rename a part, use
+    /// [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Json::new().rename("err", "error.message");
+    /// ```
+    #[must_use]
+    pub fn rename(self, field: &str, key: &str) -> Self {
+        self.change(|layout| layout.rename(field, key))
+    }
+
+    /// Writes the time with so many digits of a second, at most nine: six by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Json::new().digits(3);
+    /// ```
+    #[must_use]
+    pub fn digits(self, digits: usize) -> Self {
+        self.change(|layout| layout.time = layout.time.with_digits(digits))
+    }
+
+    /// Writes local time that is so far ahead of UTC, with the offset, as `+01:00`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Json::new().offset("+01:00".parse()?);
+    /// # Ok::<(), tach_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn offset(self, offset: Offset) -> Self {
+        self.change(|layout| layout.time = layout.time.with_offset(offset))
+    }
+
+    /// Writes the time as a whole number since the Unix epoch, in units of the last of the
+    /// [digits](Self::digits): microseconds by default, seconds with `digits(0)`, milliseconds with
+    /// `digits(3)` and nanoseconds with `digits(9)`. The number is rounded down. Many readers round
+    /// nanoseconds to the next number that an `f64` holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let milliseconds = tach_log::Json::new().unix().digits(3);
+    /// ```
+    #[must_use]
+    pub fn unix(self) -> Self {
+        self.change(|layout| layout.is_unix = true)
+    }
+
+    /// Writes the levels as these texts or numbers: slog's `Critical`, then `Error`, `Warn`,
+    /// `Info`, `Debug` and `Trace`. By default they are names in capitals.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Json::new().levels([60, 50, 40, 30, 20, 10]);
+    /// ```
+    #[must_use]
+    pub fn levels<'a>(self, levels: [impl Into<Value<'a>>; 6]) -> Self {
+        self.change(|layout| {
+            layout.levels = levels.map(|level| layout.syntax.text_of(level.into()));
+        })
+    }
+}
+
+/// Returns [`Keyed::new`].
+impl<S> Default for Keyed<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

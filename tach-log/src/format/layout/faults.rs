@@ -1,0 +1,69 @@
+//! Options of a layout that have no effect.
+
+use super::{Layout, Syntax, What};
+use crate::format::time::Time;
+
+impl Layout {
+    /// Returns a sentence for each option that has no effect: the call, and what would be right.
+    pub(in crate::format) fn faults(&self) -> Vec<String> {
+        let format = self.syntax.format();
+        let mut faults = Vec::new();
+        for key in &self.missed {
+            let parts: Vec<_> = self.parts.iter().map(|part| format!("{:?}", part.key)).collect();
+            let parts = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
+            faults.push(format!("without({key:?}): no part had this key; the parts are {parts}"));
+        }
+        for renamed in self.renamed.iter().filter(|renamed| !renamed.is_preset) {
+            faults.extend(self.fault_of_rename(&renamed.field, &renamed.key));
+        }
+        if self.is_unix && self.time.has_offset() {
+            faults.push("offset: Unix time has none; call either offset or unix".to_owned());
+        }
+        let is_time_changed = self.is_unix || self.time != Time::DEFAULT;
+        if self.syntax == Syntax::Otlp && is_time_changed && !self.has(&[What::Time]) {
+            faults.push(
+                "opentelemetry: the time is in nanoseconds, so leave out digits, offset and unix; \
+                 they are for a time that with(\"time\", Part::Time) adds"
+                    .to_owned(),
+            );
+        }
+        faults.extend(self.time.fault());
+        faults.iter().map(|fault| format!("{format}::{fault}")).collect()
+    }
+
+    fn fault_of_rename(&self, field: &str, key: &str) -> Option<String> {
+        let part = |key: &str| self.parts.iter().find(|part| part.key == key);
+        let call = format!("rename({field:?}, {key:?})");
+        // A fixed value and a field may have one key, and then `rename` separates them.
+        if let Some(right) = part(field).and_then(|part| part.what.right(key)) {
+            return Some(format!(
+                "{call}: {field:?} is the key of a part, and rename is for fields; use {right}"
+            ));
+        }
+        part(key)
+            .map(|_| format!("{call}: {key:?} is the key of a part, which keeps it; use another"))
+    }
+}
+
+impl What {
+    /// Returns what writes a built-in part with another key.
+    fn right(&self, key: &str) -> Option<String> {
+        let part = match self {
+            Self::Time => "Time",
+            Self::Level => "Level",
+            Self::Target => "Target",
+            Self::Message | Self::RequiredMessage => "Message",
+            Self::SpanNames => "SpanNames",
+            Self::File => "File",
+            Self::Line => "Line",
+            Self::Module => "Module",
+            Self::ThreadName => "ThreadName",
+            Self::ThreadId => "ThreadId",
+            Self::Spans => return Some(format!("spans({key:?})")),
+            // Google Cloud reads the two together, by one key.
+            Self::SourceLocation => return Some("Part::File and Part::Line".to_owned()),
+            Self::Fixed(_) => return None,
+        };
+        Some(format!("with({key:?}, Part::{part})"))
+    }
+}

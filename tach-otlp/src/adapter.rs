@@ -1,0 +1,47 @@
+//! For tach's own crates: the parts of messages. Nothing here is stable.
+
+#[cfg(feature = "http")]
+use core::time::Duration;
+
+pub use crate::encode::attributes::Attributes;
+pub use crate::encode::limits::{AttributeLimits, SpanLimits};
+pub use crate::encode::protobuf;
+pub use crate::encode::value::key_value;
+#[cfg(feature = "http")]
+use crate::options::{Otlp, Temporality};
+#[cfg(feature = "http")]
+use crate::signal::Signal;
+
+/// Appends a `ResourceLogs`, a `ResourceSpans` or a `ResourceMetrics` with the items. `resource` is
+/// a field of it.
+pub fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
+    crate::encode::of_resource(to, resource, items);
+}
+
+/// Returns the resource of the options, as a field of `ResourceSpans`.
+#[cfg(feature = "http")]
+#[must_use]
+pub fn resource(otlp: &Otlp) -> Vec<u8> {
+    otlp.resource()
+}
+
+/// Returns the address of the requests for messages, whether it can be used or not.
+#[cfg(feature = "http")]
+#[must_use]
+pub fn endpoint(otlp: &Otlp, signal: Signal) -> String {
+    otlp.shown_endpoint(signal)
+}
+
+/// Returns the limits of spans that the environment sets.
+#[cfg(feature = "http")]
+#[must_use]
+pub fn span_limits(otlp: &Otlp) -> SpanLimits {
+    otlp.span_limits()
+}
+
+/// Returns how often metrics are sent, and the time that they are about.
+#[cfg(feature = "http")]
+#[must_use]
+pub fn metrics(otlp: &Otlp) -> (Duration, Temporality) {
+    otlp.metrics()
+}

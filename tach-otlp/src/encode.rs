@@ -1,0 +1,13 @@
+//! OTLP's messages in protobuf (<https://github.com/open-telemetry/opentelemetry-proto>).
+
+pub(crate) mod attributes;
+pub(crate) mod limits;
+#[doc(hidden)]
+pub mod protobuf;
+mod record;
+mod scope;
+pub(crate) mod value;
+
+pub use self::record::LogRecords;
+pub use self::scope::in_scope;
+pub(crate) use self::scope::of_resource;

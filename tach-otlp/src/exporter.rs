@@ -1,0 +1,195 @@
+//! Sends requests to a collector, one after another.
+
+mod pauses;
+
+use core::fmt;
+use core::time::Duration;
+use std::io::{self, Write as _};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+pub(crate) use self::pauses::Pauses;
+use crate::encode;
+use crate::error::Error;
+#[cfg(feature = "grpc")]
+use crate::grpc;
+use crate::http;
+use crate::rejection::Rejection;
+
+/// A collector for one signal, with a connection that is kept, and the time of the next try.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tach_otlp::{Otlp, Signal};
+///
+/// let mut exporter = Otlp::new().exporter(Signal::Traces)?;
+/// let spans = Vec::new(); // `ScopeSpans` in protobuf
+/// exporter.send(&spans).unwrap();
+/// # Ok::<(), tach_otlp::Error>(())
+/// ```
+pub struct Exporter {
+    pub(crate) transport: Transport,
+    /// The address for messages.
+    pub(crate) endpoint: String,
+    /// The `Resource`, as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
+    pub(crate) resource: Vec<u8>,
+    pub(crate) compresses: bool,
+    pub(crate) max_delay: Duration,
+    pub(crate) retry_for: Duration,
+    pub(crate) pauses: Pauses,
+}
+
+/// A client of the collector.
+pub(crate) enum Transport {
+    Http(Box<http::Client>),
+    #[cfg(feature = "grpc")]
+    Grpc(Box<grpc::Client>),
+    /// A variable of the environment can't be used. The service must not stop for that, nor send
+    /// where the variable's author did not want it.
+    Unusable(Error),
+    /// `OTEL_SDK_DISABLED` is set: nothing is sent.
+    Disabled,
+}
+
+impl Transport {
+    fn send(&mut self, request: &[u8]) -> Result<(), Rejection> {
+        match self {
+            Self::Http(client) => client.send(request),
+            #[cfg(feature = "grpc")]
+            Self::Grpc(client) => client.call(request),
+            Self::Unusable(error) => Err(Rejection::failed(io::Error::other(error.clone()))),
+            Self::Disabled => Ok(()),
+        }
+    }
+}
+
+impl Exporter {
+    /// Sends one request, and waits for the collector's answer, at most for the
+    /// [timeout](crate::Otlp::timeout).
+    ///
+    /// `items` are `ScopeLogs`, `ScopeSpans` or `ScopeMetrics` as fields of the signal's message:
+    /// see [`encode::in_scope`]. Items of the same scope in a row are sent in one message.
+    ///
+    /// The call does not wait for the [pause](Self::pause) that a rejection begins.
+    ///
+    /// # Errors
+    ///
+    /// If the collector can't be reached or did not accept all items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Rejection, Signal};
+    ///
+    /// let otlp = Otlp::new().endpoint("http://localhost:1");
+    /// let rejection = otlp.exporter(Signal::Logs)?.send(&[]).unwrap_err();
+    /// assert!(matches!(rejection, Rejection::Later { .. }), "no collector listens there");
+    /// # Ok::<(), tach_otlp::Error>(())
+    /// ```
+    pub fn send(&mut self, items: &[u8]) -> Result<(), Rejection> {
+        let sent = self.request(items).and_then(|request| self.transport.send(&request));
+        match &sent {
+            Err(Rejection::Later { after, .. }) => self.pauses.failed(*after),
+            Ok(()) | Err(Rejection::Never { .. }) => self.pauses.end(),
+        }
+        sent
+    }
+
+    /// Returns how long the next request should wait: zero unless the last one was rejected for
+    /// [`Later`](Rejection::Later). The pauses grow from 0.5 s to 5 s, each half as long or as much
+    /// longer at random. A pause that the collector asks for is kept, up to a minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// assert!(Otlp::new().exporter(Signal::Logs)?.pause().is_zero());
+    /// # Ok::<(), tach_otlp::Error>(())
+    /// ```
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        self.pauses.left()
+    }
+
+    /// Returns how long items may wait for others before they are sent:
+    /// [`Otlp::max_delay`](crate::Otlp::max_delay), or
+    /// [`Otlp::metric_interval`](crate::Otlp::metric_interval) for metrics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// let exporter = Otlp::new().exporter(Signal::Metrics)?;
+    /// assert_eq!(exporter.max_delay(), Duration::from_secs(60));
+    /// # Ok::<(), tach_otlp::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_delay(&self) -> Duration {
+        self.max_delay
+    }
+
+    /// Returns how long the same items should be sent again:
+    /// [`Otlp::retry_for`](crate::Otlp::retry_for).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// let exporter = Otlp::new().exporter(Signal::Logs)?;
+    /// assert_eq!(exporter.retry_for(), Duration::from_secs(300));
+    /// # Ok::<(), tach_otlp::Error>(())
+    /// ```
+    #[must_use]
+    pub fn retry_for(&self) -> Duration {
+        self.retry_for
+    }
+
+    /// Returns the address of the requests for messages, without its query, which may be a secret.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// let otlp = Otlp::new().endpoint("http://collector:4318?key=secret");
+    /// assert_eq!(otlp.exporter(Signal::Logs)?.endpoint(), "http://collector:4318/v1/logs");
+    /// # Ok::<(), tach_otlp::Error>(())
+    /// ```
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_unusable(&self) -> bool {
+        matches!(self.transport, Transport::Unusable(_))
+    }
+
+    /// Returns an `ExportLogsServiceRequest`, or that of traces or metrics, compressed if that is
+    /// chosen.
+    fn request(&self, items: &[u8]) -> Result<Vec<u8>, Rejection> {
+        let mut request = Vec::new();
+        encode::of_resource(&mut request, &self.resource, items);
+        if self.compresses { gzip(&request).map_err(Rejection::failed) } else { Ok(request) }
+    }
+}
+
+fn gzip(request: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(request)?;
+    encoder.finish()
+}
+
+/// The headers may be secrets, so only the address is printed.
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exporter").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}

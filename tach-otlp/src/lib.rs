@@ -1,0 +1,86 @@
+//! Sends logs, spans and metrics to an OpenTelemetry collector: [OTLP] without an SDK, a runtime or
+//! generated code.
+//!
+//! A logger or a tracer of your own gathers what it records as protobuf, and sends it now and then
+//! from a thread that may wait:
+//!
+//! ```
+//! use tach_log::Event;
+//! use tach_otlp::encode::LogRecords;
+//! use tach_otlp::{Exporter, Otlp, Rejection, Signal};
+//! # use tach_log::Format as _;
+//!
+//! fn gather(event: &Event<'_>, batch: &mut Vec<u8>) -> std::io::Result<()> {
+//!     LogRecords::new().write(event, batch)
+//! }
+//!
+//! fn send(exporter: &mut Exporter, batch: &mut Vec<u8>) {
+//!     std::thread::sleep(exporter.pause());
+//!     match exporter.send(batch) {
+//!         Ok(()) => batch.clear(),
+//!         // The same batch may be accepted later.
+//!         Err(Rejection::Later { error, .. }) => eprintln!("{error}"),
+//!         Err(Rejection::Never { reason, .. }) => {
+//!             eprintln!("the collector refused the records: {reason}");
+//!             batch.clear();
+//!         }
+//!     }
+//! }
+//!
+//! let otlp = Otlp::from_env().service_name("checkout");
+//! let mut exporter = otlp.exporter(Signal::Logs)?;
+//! # Ok::<(), tach_otlp::Error>(())
+//! ```
+//!
+//! The crate `tach-pipeline` does that for `log`, slog and tracing.
+//!
+//! | to the collector | feature | |
+//! |---|---|---|
+//! | protobuf over HTTP/1.1, port 4318 | `http` (default) | the default |
+//! | gRPC, port 4317 | `grpc` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or [`Otlp::protocol`] |
+//! | either of them by TLS | `tls` | an endpoint that begins with `https://` |
+//!
+//! HTTP is [`ureq`]'s: [`Otlp::from_env`] also reads the usual variables of proxies. gRPC has no
+//! proxy. A redirect is followed within the collector's host, never from `https` to `http`.
+//!
+//! The clients below log through `log`. A logger that sends its own records must drop those of the
+//! thread that sends, while it sends: each request would log the records of the next one.
+//!
+//! [OTLP]: https://opentelemetry.io/docs/specs/otlp/
+//! [`ureq`]: https://docs.rs/ureq
+
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[doc(hidden)]
+pub mod adapter;
+pub mod encode;
+#[cfg(feature = "http")]
+mod error;
+#[cfg(feature = "http")]
+mod exporter;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod options;
+#[cfg(feature = "http")]
+mod rejection;
+#[cfg(feature = "http")]
+mod secret;
+#[cfg(feature = "http")]
+mod signal;
+#[cfg(feature = "tls")]
+mod tls;
+
+#[cfg(feature = "http")]
+pub use self::error::Error;
+#[cfg(feature = "http")]
+pub use self::exporter::Exporter;
+#[cfg(feature = "http")]
+pub use self::options::{Compression, Otlp, Protocol, Temporality};
+#[cfg(feature = "http")]
+pub use self::rejection::Rejection;
+#[cfg(feature = "http")]
+pub use self::signal::Signal;

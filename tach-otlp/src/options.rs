@@ -1,0 +1,586 @@
+//! The options of requests to a collector.
+
+mod environment;
+mod proxy;
+mod requests;
+
+use core::fmt;
+use core::time::Duration;
+#[cfg(feature = "tls")]
+use std::path::Path;
+
+use tach_core::adapter;
+use tach_log::Value;
+
+use self::proxy::Proxies;
+use self::requests::{Endpoint, Requests, shown_name};
+use crate::encode::LogRecords;
+use crate::encode::limits::{AttributeLimits, SpanLimits};
+use crate::encode::protobuf::{bytes, message};
+use crate::encode::value::key_value;
+use crate::error::{Error, Fault};
+use crate::exporter::{Exporter, Pauses, Transport};
+use crate::signal::Signal;
+#[cfg(feature = "tls")]
+use crate::tls::File;
+
+/// The number of `Resource` in `ResourceLogs`, and of its attributes in `Resource`.
+const RESOURCE: u32 = 1;
+const ATTRIBUTES: u32 = 1;
+
+const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+const RETRY_FOR: Duration = Duration::from_secs(5 * 60);
+
+/// The collector, the options of requests to it, and the resource that all telemetry describes.
+///
+/// A value that can't be used, such as an endpoint that is no URL, fails
+/// [`exporter`](Self::exporter). A variable of the environment that can't be used is ignored:
+/// [`ignored_variables`](Self::ignored_variables) names it and the reason.
+///
+/// # Examples
+///
+/// ```
+/// use tach_otlp::{Compression, Otlp, Signal};
+///
+/// let otlp = Otlp::from_env().service_name("checkout").compression(Compression::Gzip);
+/// let exporter = otlp.exporter(Signal::Logs)?;
+/// # Ok::<(), tach_otlp::Error>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Otlp {
+    logs: Requests,
+    traces: Requests,
+    metrics: Requests,
+    temporality: Temporality,
+    retry_for: Duration,
+    limits: Limits,
+    proxies: Proxies,
+    is_disabled: bool,
+    /// The resource's attributes: keys, and whole `KeyValue` messages.
+    attributes: Vec<(String, Vec<u8>)>,
+    /// The variables of no single signal that can't be used.
+    ignored: Vec<Fault>,
+}
+
+/// The limits that variables set.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    spans: SpanLimits,
+    records: AttributeLimits,
+}
+
+/// The protocol below a request.
+///
+/// # Examples
+///
+/// ```
+/// use tach_otlp::{Otlp, Protocol};
+///
+/// let otlp = Otlp::from_env().protocol(Protocol::HttpProtobuf);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// Protobuf over HTTP/1.1. A collector listens on port 4318.
+    HttpProtobuf,
+    /// gRPC. A collector listens on port 4317.
+    #[cfg(feature = "grpc")]
+    Grpc,
+}
+
+/// The compression of requests.
+///
+/// # Examples
+///
+/// ```
+/// use tach_otlp::{Compression, Otlp};
+///
+/// let otlp = Otlp::from_env().compression(Compression::None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Requests are not compressed.
+    None,
+    /// gzip, by the crate `flate2`.
+    Gzip,
+}
+
+/// The time that a metric is about.
+///
+/// # Examples
+///
+/// ```
+/// use tach_otlp::{Otlp, Temporality};
+///
+/// let otlp = Otlp::new().temporality(Temporality::Delta);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Temporality {
+    /// The time since the start of the process.
+    Cumulative,
+    /// The time since the last export. A delta that is lost on its way is missing from then on.
+    Delta,
+}
+
+impl Otlp {
+    /// Creates the specification's default options, without a look at the environment: a collector
+    /// at `http://localhost:4318`, and the program's name as the service.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().endpoint("http://collector:4318");
+    /// ```
+    pub fn new() -> Self {
+        let options = Self {
+            logs: Requests::new(Signal::Logs),
+            traces: Requests::new(Signal::Traces),
+            metrics: Requests::new(Signal::Metrics),
+            temporality: Temporality::Cumulative,
+            retry_for: RETRY_FOR,
+            limits: Limits::default(),
+            proxies: Proxies::default(),
+            is_disabled: false,
+            attributes: Vec::new(),
+            ignored: Vec::new(),
+        };
+        options
+            .service_name(&format!("unknown_service:{}", adapter::program_name()))
+            .attribute("telemetry.sdk.name", "tach-otlp")
+            .attribute("telemetry.sdk.language", "rust")
+            .attribute("telemetry.sdk.version", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Creates the options that the environment sets, in [OpenTelemetry's variables][variables]:
+    ///
+    /// - `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_COMPRESSION`, `_TIMEOUT` and `_PROTOCOL`,
+    ///   which must be `http/protobuf` or, with the feature `grpc`, `grpc`
+    /// - with the feature `tls`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and
+    ///   `_CLIENT_KEY`
+    /// - the same with `OTEL_EXPORTER_OTLP_LOGS_`, `OTEL_EXPORTER_OTLP_TRACES_` or
+    ///   `OTEL_EXPORTER_OTLP_METRICS_`, which take precedence
+    /// - `OTEL_BLRP_SCHEDULE_DELAY` for records, `OTEL_BSP_SCHEDULE_DELAY` for spans, and
+    ///   `OTEL_METRIC_EXPORT_INTERVAL` for durations
+    /// - `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`, of which `lowmemory` is `delta` for
+    ///   durations
+    /// - `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`
+    /// - `OTEL_ATTRIBUTE_COUNT_LIMIT` and `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`; the same with
+    ///   `OTEL_SPAN_` or `OTEL_LOGRECORD_`, which take precedence
+    /// - `OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT` and `OTEL_LINK_ATTRIBUTE_COUNT_LIMIT`, which take
+    ///   precedence too, for the events and links of spans
+    /// - `OTEL_SPAN_EVENT_COUNT_LIMIT` and `OTEL_SPAN_LINK_COUNT_LIMIT`
+    ///
+    /// Without variables the limits of counts are 128, and the lengths of values have none. A
+    /// length is one of characters. The collector gets the numbers of the attributes, events and
+    /// links beyond.
+    ///
+    /// Methods that follow take precedence, also over a variable that can't be used. A process with
+    /// privileges that its caller lacks reads no variable: see
+    /// [`tach_core::Config::trust_environment`].
+    ///
+    /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::from_env().attribute("service.version", "1.4.2");
+    /// ```
+    pub fn from_env() -> Self {
+        environment::apply(Self::new(), adapter::variable)
+    }
+
+    /// Sets the collector's address, without a path: `/v1/logs`, `/v1/traces` or `/v1/metrics` is
+    /// appended, after the path if there is one. By default it is `http://localhost:4318`.
+    ///
+    /// A query, which may have a key, is sent and never printed. A user and a password are refused:
+    /// a [header](Self::header) such as `authorization` has them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().endpoint("http://collector:4318");
+    /// ```
+    pub fn endpoint(mut self, url: &str) -> Self {
+        for signal in Signal::ALL {
+            self.requests_mut(signal).endpoint = Endpoint::of_program(url);
+        }
+        self
+    }
+
+    /// Adds a header to each request, such as a key of the collector's. Its value is never printed.
+    /// It replaces an earlier header of that name, and this crate's `user-agent`. A header that
+    /// frames the request, such as `content-type` or `host`, fails
+    /// [`exporter`](Self::exporter).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().header("x-api-key", "secret");
+    /// ```
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.each(|requests| requests.header(name, value))
+    }
+
+    /// Sets the compression of requests: none by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Compression, Otlp};
+    ///
+    /// let otlp = Otlp::new().compression(Compression::Gzip);
+    /// ```
+    pub fn compression(self, compression: Compression) -> Self {
+        self.each(|requests| {
+            requests.compression = compression;
+            requests.overrides("_COMPRESSION");
+        })
+    }
+
+    /// Sets the file with the certificates of the authorities that may have signed the collector's,
+    /// in PEM, for endpoints that begin with `https://`. By default these are the authorities that
+    /// this machine trusts, or that the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    ///
+    /// The file is read once, by [`exporter`](Self::exporter).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::Otlp;
+    ///
+    /// let otlp = Otlp::new().endpoint("https://collector:4318").certificate("/etc/tls/ca.pem");
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn certificate(self, path: impl AsRef<Path>) -> Self {
+        let file = File::of("the certificate's file", path.as_ref());
+        self.each(|requests| requests.files.roots = Some(file.clone()))
+    }
+
+    /// Sets the files with this program's own certificate and its private key, in PEM, for a
+    /// collector that accepts known clients alone. Certificates between it and its authority follow
+    /// it in the file.
+    ///
+    /// The files are read once, by [`exporter`](Self::exporter).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::Otlp;
+    ///
+    /// let otlp = Otlp::new().client_certificate("/etc/tls/client.pem", "/etc/tls/client.key");
+    /// ```
+    #[cfg(feature = "tls")]
+    pub fn client_certificate(self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
+        let certificate = File::of("the client's certificate", certificate.as_ref());
+        let key = File::of("the client's key", key.as_ref());
+        self.each(|requests| {
+            requests.files.certificate = Some(certificate.clone());
+            requests.files.key = Some(key.clone());
+        })
+    }
+
+    /// Sets the protocol below the requests: [`Protocol::HttpProtobuf`] by default. With `Grpc`, the
+    /// default endpoint is `http://localhost:4317`, and the service's method is appended to an
+    /// endpoint. The thread that sends drives the connection of gRPC: no runtime is needed or
+    /// touched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "grpc")]
+    /// # {
+    /// use tach_otlp::{Otlp, Protocol};
+    ///
+    /// let otlp = Otlp::new().protocol(Protocol::Grpc).endpoint("http://collector:4317");
+    /// # }
+    /// ```
+    pub fn protocol(self, protocol: Protocol) -> Self {
+        self.each(|requests| {
+            requests.protocol = protocol;
+            requests.overrides("_PROTOCOL");
+        })
+    }
+
+    /// Sets how long a request and its answer may take: 10 s by default, and a day at most.
+    /// Afterwards the request is sent again. A timeout of zero fails
+    /// [`exporter`](Self::exporter). The look-up of the host's name is the system's,
+    /// and has a timeout of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let otlp = tach_otlp::Otlp::new().timeout(Duration::from_secs(3));
+    /// ```
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.each(|requests| {
+            requests.timeout = timeout;
+            requests.overrides("_TIMEOUT");
+        })
+    }
+
+    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. A
+    /// request is sent earlier if 64 KiB wait, or for a flush. Records that come while another
+    /// request is on its way are sent together afterwards, up to 512 KiB of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let otlp = tach_otlp::Otlp::new().max_delay(Duration::from_millis(200));
+    /// ```
+    pub fn max_delay(mut self, delay: Duration) -> Self {
+        for requests in [&mut self.logs, &mut self.traces] {
+            requests.max_delay = delay;
+            requests.overrides("_SCHEDULE_DELAY");
+        }
+        self
+    }
+
+    /// Leaves the events of `tracing` out of spans. By default they are within their spans, and the
+    /// same events are log records. An event of the level `ERROR` sets the status of its span
+    /// nevertheless.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().without_span_events();
+    /// ```
+    pub fn without_span_events(mut self) -> Self {
+        self.limits.spans.has_events = false;
+        self
+    }
+
+    /// Sets how often metrics are sent: each minute by default. An interval of less than a
+    /// millisecond fails [`exporter`](Self::exporter).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let otlp = tach_otlp::Otlp::new().metric_interval(Duration::from_secs(10));
+    /// ```
+    pub fn metric_interval(mut self, interval: Duration) -> Self {
+        self.metrics.max_delay = interval;
+        self.metrics.overrides("_EXPORT_INTERVAL");
+        self
+    }
+
+    /// Sets the time that metrics are about: [`Temporality::Cumulative`] by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Temporality};
+    ///
+    /// let otlp = Otlp::new().temporality(Temporality::Delta);
+    /// ```
+    pub fn temporality(mut self, temporality: Temporality) -> Self {
+        self.temporality = temporality;
+        self.metrics.overrides("_TEMPORALITY_PREFERENCE");
+        self
+    }
+
+    /// Sets for how long a request should be sent again while the collector can't be reached or asks
+    /// for patience: 5 minutes by default. The one who calls [`Exporter::send`] keeps to it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let otlp = tach_otlp::Otlp::new().retry_for(Duration::from_secs(60));
+    /// ```
+    pub fn retry_for(mut self, time: Duration) -> Self {
+        self.retry_for = time;
+        self
+    }
+
+    /// Sets the resource's `service.name`: `unknown_service:` and the program's name by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().service_name("checkout");
+    /// ```
+    pub fn service_name(mut self, name: &str) -> Self {
+        self.ignored.retain(|fault| fault.name() != SERVICE_NAME);
+        self.attribute("service.name", name)
+    }
+
+    /// Sets an attribute of the resource. It replaces an earlier one of that key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().attribute("service.instance.id", 3);
+    /// ```
+    pub fn attribute<'a>(mut self, key: &str, value: impl Into<Value<'a>>) -> Self {
+        self.attributes.retain(|(known, _)| known != key);
+        let mut attribute = Vec::new();
+        key_value(&mut attribute, key, value.into(), usize::MAX);
+        self.attributes.push((key.to_owned(), attribute));
+        self
+    }
+
+    /// Returns the exporter of one signal. Nothing is sent before [`Exporter::send`], and no thread
+    /// is started.
+    ///
+    /// # Errors
+    ///
+    /// If options can't be used: all of them are in the error. A variable is no such option. With an
+    /// endpoint or a file of certificates that a variable names and that can't be used, each request
+    /// fails with that reason.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// let otlp = Otlp::new().endpoint("collector:4318");
+    /// assert_eq!(
+    ///     otlp.exporter(Signal::Logs).unwrap_err().to_string(),
+    ///     "can't use the endpoint \"collector:4318\": it must be a URL, such as \
+    ///      http://localhost:4318",
+    /// );
+    /// ```
+    pub fn exporter(&self, signal: Signal) -> Result<Exporter, Error> {
+        let requests = self.requests(signal);
+        let transport = if self.is_disabled {
+            Transport::Disabled
+        } else {
+            requests.transport(&self.proxies)?
+        };
+        Ok(Exporter {
+            transport,
+            endpoint: self.shown_endpoint(signal),
+            resource: self.resource(),
+            compresses: requests.compression == Compression::Gzip,
+            max_delay: requests.max_delay,
+            retry_for: self.retry_for,
+            pauses: Pauses::default(),
+        })
+    }
+
+    /// Returns the variables of the environment that [`from_env`](Self::from_env) could not use,
+    /// each with its value and the values that would be right. Those whose option was set by a
+    /// method afterwards are not among them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::from_env();
+    /// for ignored in otlp.ignored_variables() {
+    ///     eprintln!("{ignored}");
+    /// }
+    /// ```
+    #[must_use]
+    pub fn ignored_variables(&self) -> Vec<Error> {
+        let signals = Signal::ALL.iter().flat_map(|&signal| &self.requests(signal).ignored);
+        let mut all = Vec::new();
+        for fault in signals.chain(&self.ignored) {
+            let error = Error::from(fault.clone());
+            // A variable of all signals stands in each of them.
+            if !all.contains(&error) {
+                all.push(error);
+            }
+        }
+        all
+    }
+
+    /// Returns whether `OTEL_SDK_DISABLED` is set. Then exporters accept all items, and send none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(!tach_otlp::Otlp::new().is_disabled());
+    /// ```
+    #[must_use]
+    pub fn is_disabled(&self) -> bool {
+        self.is_disabled
+    }
+
+    /// Returns the format of log records, with the limits that the environment sets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::Otlp;
+    /// use tach_otlp::encode::LogRecords;
+    ///
+    /// assert_eq!(Otlp::new().log_records(), LogRecords::new());
+    /// ```
+    #[must_use]
+    pub fn log_records(&self) -> LogRecords {
+        LogRecords { limits: self.limits.records }
+    }
+
+    pub(crate) fn shown_endpoint(&self, signal: Signal) -> String {
+        self.requests(signal).url().shown()
+    }
+
+    pub(crate) fn span_limits(&self) -> SpanLimits {
+        self.limits.spans
+    }
+
+    pub(crate) fn metrics(&self) -> (Duration, Temporality) {
+        (self.metrics.max_delay, self.temporality)
+    }
+
+    /// Returns the `Resource` as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
+    pub(crate) fn resource(&self) -> Vec<u8> {
+        let mut to = Vec::new();
+        message(&mut to, RESOURCE, |to| {
+            self.attributes.iter().for_each(|(_, attribute)| bytes(to, ATTRIBUTES, attribute));
+        });
+        to
+    }
+
+    fn requests(&self, signal: Signal) -> &Requests {
+        match signal {
+            Signal::Logs => &self.logs,
+            Signal::Traces => &self.traces,
+            Signal::Metrics => &self.metrics,
+        }
+    }
+
+    fn requests_mut(&mut self, signal: Signal) -> &mut Requests {
+        match signal {
+            Signal::Logs => &mut self.logs,
+            Signal::Traces => &mut self.traces,
+            Signal::Metrics => &mut self.metrics,
+        }
+    }
+
+    fn each(mut self, set: impl Fn(&mut Requests)) -> Self {
+        set(&mut self.logs);
+        set(&mut self.traces);
+        set(&mut self.metrics);
+        self
+    }
+}
+
+impl Default for Otlp {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The values of headers may be secrets, so their names stand alone.
+impl fmt::Debug for Otlp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers = self.logs.headers.iter().map(|(name, _)| shown_name(name));
+        f.debug_struct("Otlp")
+            .field("logs", &self.shown_endpoint(Signal::Logs))
+            .field("traces", &self.shown_endpoint(Signal::Traces))
+            .field("metrics", &self.shown_endpoint(Signal::Metrics))
+            .field("headers", &headers.collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,281 @@
+//! OpenTelemetry's variables of the environment
+//! (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
+
+use core::str::FromStr;
+use core::time::Duration;
+use std::ffi::OsString;
+
+use percent_encoding::percent_decode_str;
+
+use super::proxy::Proxies;
+use super::requests::{Endpoint, Requests, known_header};
+use super::{Compression, Limits, Otlp, Protocol, SERVICE_NAME, Temporality};
+use crate::error::Fault;
+use crate::secret::Secret;
+use crate::signal::Signal;
+#[cfg(feature = "tls")]
+use crate::tls::{File, Files};
+
+/// Sets an option to a variable's value, or returns why the value can't be used.
+type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
+
+/// Variables of the requests, after `OTEL_EXPORTER_OTLP_` or, with precedence, the same and the
+/// signal.
+const OF_REQUESTS: [(&str, Set<Requests>); 4] = [
+    ("HEADERS", headers),
+    ("COMPRESSION", compression),
+    ("TIMEOUT", timeout),
+    ("PROTOCOL", protocol),
+];
+
+/// Returns the place of one of the files.
+#[cfg(feature = "tls")]
+type Place = fn(&mut Files) -> &mut Option<File>;
+
+/// Variables with the paths of files, named as those of the requests.
+#[cfg(feature = "tls")]
+const OF_FILES: [(&str, Place); 3] = [
+    ("CERTIFICATE", |files| &mut files.roots),
+    ("CLIENT_CERTIFICATE", |files| &mut files.certificate),
+    ("CLIENT_KEY", |files| &mut files.key),
+];
+
+/// Variables of the resource. The later one takes precedence.
+const OF_RESOURCE: [(&str, Set<Otlp>); 2] = [
+    ("OTEL_RESOURCE_ATTRIBUTES", resource),
+    (SERVICE_NAME, |options, name| {
+        *options = options.clone().service_name(name);
+        Ok(())
+    }),
+];
+
+/// Variables of the limits, each after the more general one.
+const OF_LIMITS: [(&str, Set<Limits>); 10] = [
+    ("OTEL_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        let count = limit(number)?;
+        (limits.spans.attributes.count, limits.records.count) = (count, count);
+        (limits.spans.event_attributes, limits.spans.link_attributes) = (count, count);
+        Ok(())
+    }),
+    ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
+        let length = limit(number)?;
+        (limits.spans.attributes.length, limits.records.length) = (length, length);
+        Ok(())
+    }),
+    ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.attributes.count, number)
+    }),
+    ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.attributes.length, number)
+    }),
+    ("OTEL_SPAN_EVENT_COUNT_LIMIT", |limits, number| set_limit(&mut limits.spans.events, number)),
+    ("OTEL_SPAN_LINK_COUNT_LIMIT", |limits, number| set_limit(&mut limits.spans.links, number)),
+    ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.event_attributes, number)
+    }),
+    ("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.spans.link_attributes, number)
+    }),
+    ("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
+        set_limit(&mut limits.records.count, number)
+    }),
+    ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
+        set_limit(&mut limits.records.length, number)
+    }),
+];
+
+const TEMPORALITY: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+
+impl Signal {
+    fn variable(self, name: &str) -> String {
+        let signal = match self {
+            Self::Logs => "LOGS",
+            Self::Traces => "TRACES",
+            Self::Metrics => "METRICS",
+        };
+        format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
+    }
+
+    /// Returns the variable of the longest delay.
+    fn delay(self) -> &'static str {
+        match self {
+            Self::Logs => "OTEL_BLRP_SCHEDULE_DELAY",
+            Self::Traces => "OTEL_BSP_SCHEDULE_DELAY",
+            Self::Metrics => "OTEL_METRIC_EXPORT_INTERVAL",
+        }
+    }
+}
+
+/// Sets the options that have variables, which `variable` looks up. Those that can't be used are
+/// ignored, and named by [`Otlp::ignored_variables`].
+pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsString>) -> Otlp {
+    // An empty variable counts as unset.
+    let find = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty());
+        value.map(|value| (name.to_owned(), value))
+    };
+    options.proxies = Proxies::of_variables(&variable);
+    let disabled = find("OTEL_SDK_DISABLED");
+    let fault = set_to(&mut options, disable, disabled);
+    options.ignored.extend(fault);
+    for signal in Signal::ALL {
+        let requests = options.requests_mut(signal);
+        let base = find("OTEL_EXPORTER_OTLP_ENDPOINT").map(|found| (found, false));
+        let whole = find(&signal.variable("ENDPOINT")).map(|found| (found, true));
+        if let Some(((name, url), is_whole)) = whole.or(base) {
+            let url = url.to_string_lossy();
+            requests.endpoint = Endpoint::of_variable(&name, url.trim(), is_whole);
+        }
+        let of_signal = |name: &str| {
+            let general = || find(&format!("OTEL_EXPORTER_OTLP_{name}"));
+            find(&signal.variable(name)).or_else(general)
+        };
+        for (name, set) in OF_REQUESTS {
+            let found = of_signal(name);
+            let fault = set_to(requests, set, found);
+            requests.ignored.extend(fault);
+        }
+        #[cfg(feature = "tls")]
+        for (name, file) in OF_FILES {
+            if let Some((variable, path)) = of_signal(name) {
+                *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
+            }
+        }
+        let fault = set_to(requests, delay, find(signal.delay()));
+        requests.ignored.extend(fault);
+    }
+    let found = find(TEMPORALITY);
+    let fault = set_to(&mut options, temporality, found);
+    options.metrics.ignored.extend(fault);
+    for (name, set) in OF_RESOURCE {
+        let fault = set_to(&mut options, set, find(name));
+        options.ignored.extend(fault);
+    }
+    for (name, set) in OF_LIMITS {
+        let fault = set_to(&mut options.limits, set, find(name));
+        options.ignored.extend(fault);
+    }
+    options
+}
+
+/// Sets an option to the value of a variable, if it is set. Returns the variable if it can't be
+/// used.
+fn set_to<O>(options: &mut O, set: Set<O>, found: Option<(String, OsString)>) -> Option<Fault> {
+    let (name, value) = found?;
+    let done = match value.to_str() {
+        Some(value) => set(options, value.trim()),
+        None => Err("it must be Unicode"),
+    };
+    // Values of headers may be secrets.
+    let is_secret = name.ends_with("HEADERS");
+    let value = if is_secret { String::new() } else { value.to_string_lossy().into_owned() };
+    done.err().map(|reason| Fault::new(&name, &value, reason))
+}
+
+fn headers(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
+    let pairs = pairs(list)?;
+    for (name, value) in &pairs {
+        let header = (name.clone(), Secret::new(value.clone()));
+        known_header(&header).map_err(|_| "a header of it can't stand in a request")?;
+    }
+    for (name, value) in pairs {
+        requests.header(&name, &value);
+    }
+    Ok(())
+}
+
+fn disable(options: &mut Otlp, word: &str) -> Result<(), &'static str> {
+    options.is_disabled = word.eq_ignore_ascii_case("true");
+    let is_known = options.is_disabled || word.eq_ignore_ascii_case("false");
+    if is_known { Ok(()) } else { Err("it must be true or false") }
+}
+
+fn resource(options: &mut Otlp, list: &str) -> Result<(), &'static str> {
+    for (key, value) in pairs(list)? {
+        *options = options.clone().attribute(&key, &*value);
+    }
+    Ok(())
+}
+
+fn compression(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
+    requests.compression = match name {
+        "gzip" => Compression::Gzip,
+        "none" => Compression::None,
+        _ => return Err("it must be gzip or none"),
+    };
+    Ok(())
+}
+
+fn timeout(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
+    let timeout = duration(millis)?;
+    if timeout.is_zero() {
+        return Err("it must be a number of milliseconds, and at least 1");
+    }
+    requests.timeout = timeout;
+    Ok(())
+}
+
+fn delay(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
+    let delay = duration(millis)?;
+    if requests.signal == Signal::Metrics && delay.is_zero() {
+        return Err("it must be a number of milliseconds, and at least 1");
+    }
+    requests.max_delay = delay;
+    Ok(())
+}
+
+fn temporality(options: &mut Otlp, name: &str) -> Result<(), &'static str> {
+    options.temporality = match &*name.to_ascii_lowercase() {
+        "cumulative" => Temporality::Cumulative,
+        "delta" | "lowmemory" => Temporality::Delta,
+        _ => return Err("it must be cumulative, delta or lowmemory"),
+    };
+    Ok(())
+}
+
+fn duration(millis: &str) -> Result<Duration, &'static str> {
+    let millis = millis.parse().map_err(|_| "it must be a number of milliseconds")?;
+    Ok(Duration::from_millis(millis))
+}
+
+fn set_limit<N: FromStr>(limit_to_set: &mut N, number: &str) -> Result<(), &'static str> {
+    *limit_to_set = limit(number)?;
+    Ok(())
+}
+
+fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
+    number.parse().map_err(|_| "it must be a number of at least 0")
+}
+
+fn protocol(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
+    requests.protocol = match name {
+        "http/protobuf" => Protocol::HttpProtobuf,
+        #[cfg(feature = "grpc")]
+        "grpc" => Protocol::Grpc,
+        #[cfg(not(feature = "grpc"))]
+        "grpc" => {
+            return Err(
+                "it must be http/protobuf, for which a collector listens on port 4318; grpc needs \
+                 the feature grpc of tach-otlp",
+            );
+        }
+        _ => return Err("it must be http/protobuf or grpc"),
+    };
+    Ok(())
+}
+
+/// Returns the keys and the values of a list such as `key=value,other=a%20b`.
+fn pairs(list: &str) -> Result<Vec<(String, String)>, &'static str> {
+    let pair = |pair: &str| {
+        let (key, value) = pair.split_once('=').ok_or("it must be a list such as key=value,k=v")?;
+        let decode = |text: &str| {
+            let decoded = percent_decode_str(text.trim()).decode_utf8();
+            decoded.map(String::from).map_err(|_| "its escapes such as %20 must be UTF-8")
+        };
+        Ok((decode(key)?, decode(value)?))
+    };
+    list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests;

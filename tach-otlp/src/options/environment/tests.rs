@@ -1,0 +1,380 @@
+//! The tests of the variables and of the options that they set.
+
+use super::*;
+use crate::encode::limits::{AttributeLimits, SpanLimits};
+use crate::rejection::Rejection;
+
+fn options(variables: &[(&str, &str)]) -> Otlp {
+    apply(Otlp::new(), |name| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.into())
+    })
+}
+
+/// Returns why requests of the signal fail, without a request: by an option of the program's, or by
+/// a variable without which nothing can be sent.
+fn failure(options: &Otlp, signal: Signal) -> Option<String> {
+    match options.exporter(signal) {
+        Err(error) => Some(error.to_string()),
+        Ok(mut exporter) if exporter.is_unusable() => match exporter.send(&[]) {
+            Err(Rejection::Later { error, .. }) => Some(error.to_string()),
+            other => panic!("{other:?}"),
+        },
+        Ok(_) => None,
+    }
+}
+
+/// Returns the messages about the variables that can't be used.
+fn ignored(options: &Otlp) -> Vec<String> {
+    options.ignored_variables().iter().map(ToString::to_string).collect()
+}
+
+fn has(options: &Otlp, key: &str, value: &str) -> bool {
+    let with = Otlp::new().attribute(key, value);
+    options.attributes.contains(with.attributes.last().unwrap())
+}
+
+#[test]
+fn each_variable_sets_its_option() {
+    let set = options(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key = a%20b ,other=c,"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", " 250 "),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+        ("OTEL_BLRP_SCHEDULE_DELAY", "20"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "30"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "service.name=from%2Clist,host.name=box"),
+    ]);
+    assert_eq!(set.logs.url().expose(), "http://collector:4318/v1/logs");
+    assert_eq!(set.traces.url().expose(), "http://collector:4318/v1/traces");
+    let headers = [("x-key", "a b"), ("other", "c")];
+    for requests in [&set.logs, &set.traces] {
+        let expected = headers.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        assert_eq!(requests.headers, expected);
+        assert_eq!(requests.compression, Compression::Gzip);
+        assert_eq!((requests.timeout.as_millis(), requests.ignored.len()), (250, 0));
+    }
+    assert_eq!((set.logs.max_delay.as_millis(), set.traces.max_delay.as_millis()), (20, 30));
+    assert!(has(&set, "service.name", "from,list") && has(&set, "host.name", "box"));
+    assert_eq!(set.ignored_variables(), []);
+}
+
+#[test]
+fn the_more_specific_variable_takes_precedence() {
+    let set = options(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://other:4318"),
+        ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://logs:1/as/is"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", "none"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "service.name=list"),
+        ("OTEL_SERVICE_NAME", "own"),
+    ]);
+    assert_eq!(set.logs.url().expose(), "http://logs:1/as/is");
+    assert_eq!(set.traces.url().expose(), "http://other:4318/v1/traces");
+    assert_eq!(set.logs.compression, Compression::None);
+    assert_eq!(set.traces.compression, Compression::Gzip);
+    assert!(has(&set, "service.name", "own"));
+    let ignored = ignored(&set);
+    assert!(ignored.len() == 1 && ignored[0].contains("http/json"), "{ignored:?}");
+    assert_eq!(set.traces.protocol, Protocol::HttpProtobuf);
+}
+
+#[test]
+fn the_more_specific_limit_takes_precedence() {
+    let set =
+        options(&[("OTEL_ATTRIBUTE_COUNT_LIMIT", "1"), ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "2")]);
+    let attributes = AttributeLimits { count: 1, length: 2 };
+    assert_eq!(set.limits.records, attributes);
+    let expected =
+        SpanLimits { attributes, event_attributes: 1, link_attributes: 1, ..SpanLimits::default() };
+    assert_eq!(set.limits.spans, expected);
+    assert_eq!((expected.events, expected.links), (128, 128));
+    let set = options(&[
+        ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "10"),
+        ("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "9"),
+        ("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "8"),
+        ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "7"),
+        ("OTEL_SPAN_LINK_COUNT_LIMIT", "6"),
+        ("OTEL_SPAN_EVENT_COUNT_LIMIT", "5"),
+        ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "4"),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "3"),
+        ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "2"),
+        ("OTEL_ATTRIBUTE_COUNT_LIMIT", "1"),
+    ]);
+    assert_eq!(set.limits.records, AttributeLimits { count: 9, length: 10 });
+    let expected = SpanLimits {
+        attributes: AttributeLimits { count: 3, length: 4 },
+        events: 5,
+        has_events: true,
+        links: 6,
+        event_attributes: 7,
+        link_attributes: 8,
+    };
+    assert_eq!((set.limits.spans, set.ignored.len()), (expected, 0));
+}
+
+#[test]
+fn metrics_have_variables_of_their_own() {
+    let all = [("Delta", Temporality::Delta), ("lowmemory", Temporality::Delta)];
+    for (name, temporality) in all.into_iter().chain([("CUMULATIVE", Temporality::Cumulative)]) {
+        let set = options(&[
+            (TEMPORALITY, name),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "5000"),
+            ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:1/as/is"),
+            ("OTEL_BSP_SCHEDULE_DELAY", "30"),
+        ]);
+        assert_eq!(set.metrics.url().expose(), "http://metrics:1/as/is");
+        assert_eq!((set.temporality, set.metrics.max_delay.as_millis()), (temporality, 5000));
+        let exporter = set.exporter(Signal::Metrics).unwrap();
+        assert_eq!(exporter.max_delay(), Duration::from_secs(5));
+    }
+    let default = options(&[]);
+    assert_eq!(
+        (default.temporality, default.metrics.max_delay.as_secs()),
+        (Temporality::Cumulative, 60)
+    );
+}
+
+#[test]
+fn an_empty_variable_is_unset() {
+    let set = options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", ""), ("OTEL_SERVICE_NAME", "")]);
+    assert_eq!((set.logs.timeout, set.ignored_variables().len()), (Otlp::new().logs.timeout, 0));
+    assert_eq!(set.attributes, Otlp::new().attributes);
+}
+
+#[test]
+fn a_variable_that_can_t_be_used_is_ignored_and_named() {
+    for (name, value) in [
+        ("OTEL_SDK_DISABLED", "yes"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "zip"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "-1"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "0"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+        ("OTEL_BLRP_SCHEDULE_DELAY", "soon"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "0"),
+        (TEMPORALITY, "both"),
+        ("OTEL_SPAN_LINK_COUNT_LIMIT", "-1"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "host"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "host=%ff"),
+    ] {
+        let set = options(&[(name, value)]);
+        let ignored = ignored(&set);
+        assert!(ignored.len() == 1 && ignored[0].contains(name), "{ignored:?}");
+        assert!(ignored[0].contains(value), "{ignored:?}");
+        for signal in Signal::ALL {
+            assert_eq!(failure(&set, signal), None);
+            let default = Otlp::new().exporter(signal).unwrap();
+            assert_eq!(set.exporter(signal).unwrap().max_delay(), default.max_delay());
+        }
+        assert_eq!(set.logs.timeout, Otlp::new().logs.timeout);
+        assert_eq!(set.attributes, Otlp::new().attributes);
+    }
+}
+
+#[test]
+fn a_disabled_exporter_accepts_everything_and_sends_nothing() {
+    let nobody = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
+    let set = options(&[nobody, ("OTEL_SDK_DISABLED", "True")]);
+    assert!(set.is_disabled());
+    assert!(set.exporter(Signal::Logs).unwrap().send(b"").is_ok());
+    let set = options(&[nobody, ("OTEL_SDK_DISABLED", "false")]);
+    assert!(!set.is_disabled() && set.ignored_variables().is_empty());
+    assert!(set.exporter(Signal::Logs).unwrap().send(b"").is_err());
+}
+
+#[test]
+fn a_method_takes_precedence_over_a_variable_that_can_t_be_used() {
+    type Method = fn(Otlp) -> Otlp;
+    let cases: [(&str, Method); 8] = [
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", |it| it.compression(Compression::None)),
+        ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", |it| it.compression(Compression::Gzip)),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", |it| it.timeout(Duration::from_secs(1))),
+        ("OTEL_BLRP_SCHEDULE_DELAY", |it| it.max_delay(Duration::ZERO)),
+        ("OTEL_BSP_SCHEDULE_DELAY", |it| it.max_delay(Duration::ZERO)),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", |it| it.protocol(Protocol::HttpProtobuf)),
+        (TEMPORALITY, |it| it.temporality(Temporality::Cumulative)),
+        ("OTEL_METRIC_EXPORT_INTERVAL", |it| it.metric_interval(Duration::from_secs(1))),
+    ];
+    for (name, method) in cases {
+        // A variable of another option is still named.
+        let other = "OTEL_EXPORTER_OTLP_HEADERS";
+        let set = method(options(&[(name, "bad"), (other, "key")]));
+        let ignored = ignored(&set);
+        assert!(ignored.len() == 1 && ignored[0].contains(other), "{ignored:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_has_a_host_and_a_port_that_can_be_reached() {
+    for (url, wanted) in [
+        ("http://127.0.0.1:431888", "the port must be 1 to 65535"),
+        ("http://127.0.0.1:0", "the port must be 1 to 65535"),
+        ("http://collector:", "the port must be 1 to 65535"),
+        ("http://[::1]:65536", "the port must be 1 to 65535"),
+        ("http://:4318", "it must have a host"),
+        ("http://[]:4318", "it must have a host"),
+    ] {
+        let error = failure(&Otlp::new().endpoint(url), Signal::Logs).expect(url);
+        assert!(error.contains(url) && error.contains(wanted), "{error}");
+        let of_variable = options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", url)]);
+        assert!(of_variable.exporter(Signal::Logs).is_ok(), "a variable stops no service");
+        let error = failure(&of_variable, Signal::Logs).expect(url);
+        assert!(error.contains("OTEL_EXPORTER_OTLP_ENDPOINT") && error.contains(wanted), "{error}");
+    }
+    for url in ["http://collector", "http://[::1]", "http://[::1]:65535", "http://c:1/path"] {
+        assert_eq!(failure(&Otlp::new().endpoint(url), Signal::Logs), None, "{url}");
+    }
+}
+
+#[test]
+fn a_header_of_the_protocol_is_refused() {
+    for name in ["Content-Length", "host", "connection", "content-encoding", "content-type"] {
+        let error = failure(&Otlp::new().header(name, "s3cret"), Signal::Logs).expect(name);
+        assert!(error.contains(name) && !error.contains("s3cret"), "{error}");
+        let set = options(&[("OTEL_EXPORTER_OTLP_HEADERS", &format!("{name}=s3cret"))]);
+        assert_eq!(failure(&set, Signal::Logs), None);
+        let ignored = ignored(&set).concat();
+        assert!(ignored.contains("HEADERS") && !ignored.contains("s3cret"), "{ignored}");
+    }
+}
+
+#[test]
+fn times_of_zero_are_faults_and_all_faults_are_named() {
+    let error = failure(&Otlp::new().timeout(Duration::ZERO), Signal::Logs).unwrap();
+    assert!(error.contains("timeout"), "{error}");
+    assert_eq!(failure(&Otlp::new().timeout(Duration::MAX), Signal::Logs), None);
+    let set = Otlp::new().metric_interval(Duration::ZERO);
+    assert_eq!(failure(&set, Signal::Logs), None);
+    let set = set.timeout(Duration::ZERO).header("host", "other").endpoint("collector");
+    let error = failure(&set, Signal::Metrics).unwrap();
+    for part in ["interval", "timeout", "host", "endpoint"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[cfg(feature = "grpc")]
+#[test]
+fn grpc_has_an_endpoint_of_its_own_and_a_method() {
+    let logs = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+    let set = options(&[("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")]);
+    assert_eq!(set.logs.url().expose(), format!("http://localhost:4317{logs}"));
+    assert_eq!(set.traces.url().expose(), "http://localhost:4318/v1/traces");
+    for variable in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"] {
+        // The protocol comes before or after the endpoint.
+        let endpoint = (variable, "http://collector:1/");
+        let set = options(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        assert_eq!(set.logs.url().expose(), format!("http://collector:1{logs}"));
+        assert_eq!(failure(&set, Signal::Logs), None);
+        assert_eq!(options(&[endpoint]).protocol(Protocol::Grpc).logs.url(), set.logs.url());
+    }
+}
+
+#[cfg(not(feature = "grpc"))]
+#[test]
+fn grpc_without_its_feature_names_the_feature() {
+    let set = options(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+    let ignored = ignored(&set).concat();
+    assert!(ignored.contains("feature grpc"), "{ignored}");
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn a_file_of_certificates_that_can_t_be_used_is_named_with_its_variable() {
+    let folder = std::env::temp_dir().join(format!("tach-pem-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let text = write("text", "no certificate");
+    let cut = write("cut", "-----BEGIN CERTIFICATE-----\nMIIB\n");
+    let broken = write("broken", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    let missing = folder.join("missing").display().to_string();
+    for (variable, path, wanted) in [
+        ("CERTIFICATE", &missing, "can't be read"),
+        ("CERTIFICATE", &text, "must have a certificate in PEM, and has none"),
+        ("CERTIFICATE", &cut, "must have a certificate in PEM"),
+        ("CERTIFICATE", &broken, "certificates of authorities"),
+        ("TRACES_CERTIFICATE", &missing, "can't be read"),
+        ("CLIENT_CERTIFICATE", &text, "needs the client's key too"),
+        ("CLIENT_KEY", &text, "needs the client's certificate too"),
+    ] {
+        let name = format!("OTEL_EXPORTER_OTLP_{variable}");
+        let set =
+            options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318"), (&name, path)]);
+        assert!(set.exporter(Signal::Traces).is_ok(), "a variable stops no service");
+        let error = failure(&set, Signal::Traces).unwrap();
+        assert!([&*name, path, wanted].iter().all(|part| error.contains(part)), "{error}");
+        // Nobody reads it for a plain connection.
+        assert_eq!(failure(&options(&[(&name, path)]), Signal::Traces), None);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(not(feature = "tls"))]
+#[test]
+fn tls_without_its_feature_names_the_feature() {
+    let set = options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318")]);
+    let error = failure(&set, Signal::Logs).unwrap();
+    assert!(error.contains("https://collector:4318") && error.contains("tls"), "{error}");
+}
+
+#[test]
+fn secrets_of_an_address_are_in_no_message() {
+    let works = ["https://h/v1/logs?api_key=s3cret", "https://h:1/?s3cret"];
+    let fails = [
+        "http://user:s3cret@h/",
+        "user:s3cret@h",
+        "http://h:0/?s3cret",
+        "http://h /?s3cret",
+        "s3cret@",
+        "http://user:s3cret@h:port?x",
+    ];
+    for url in works.into_iter().chain(fails) {
+        for options in [
+            Otlp::new().endpoint(url),
+            options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", url)]),
+            options(&[("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", url)]),
+            options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", url), ("OTEL_SERVICE_NAME", url)]),
+            #[cfg(feature = "grpc")]
+            Otlp::new().endpoint(url).protocol(Protocol::Grpc),
+        ] {
+            let debug = format!("{options:?}");
+            let name = options.logs.url().shown();
+            let error = failure(&options, Signal::Logs);
+            let ignored = ignored(&options).concat();
+            let is_whole = cfg!(feature = "tls") && works.contains(&url);
+            assert!(error.is_some() || !ignored.is_empty() || is_whole, "{url}");
+            for text in [Some(debug), Some(name), error, Some(ignored)].into_iter().flatten() {
+                assert!(!text.contains("s3cret"), "{text}");
+            }
+        }
+    }
+    let query = Otlp::new().endpoint("https://h/base/?key=1");
+    assert_eq!(query.logs.url().expose(), "https://h/base/v1/logs?key=1");
+}
+
+#[test]
+fn values_of_headers_are_in_no_message() {
+    let options = options(&[("OTEL_EXPORTER_OTLP_HEADERS", "authorization=s3cret,bad")]);
+    let debug = format!("{options:?}");
+    let ignored = ignored(&options).concat();
+    assert!(!ignored.is_empty() && !ignored.contains("s3cret"), "{ignored}");
+    assert!(!debug.contains("s3cret"), "{debug}");
+    for name in ["s3cret: bearer", "s3cret\n"] {
+        let options = Otlp::new().header(name, "");
+        let debug = format!("{options:?}");
+        let error = failure(&options, Signal::Logs).unwrap();
+        assert!(!debug.contains("s3cret") && !error.contains("s3cret"), "{debug} {error}");
+    }
+    let (_, value) = known_header(&("key".to_owned(), Secret::new("s3cret"))).unwrap();
+    assert!(value.is_sensitive());
+    let options = Otlp::new().header("key", "s3cret\n");
+    let error = failure(&options, Signal::Logs).unwrap();
+    assert!(error.contains("key") && !error.contains("s3cret"), "{error}");
+}

@@ -1,0 +1,310 @@
+//! The options of one signal's requests.
+
+use core::time::Duration;
+
+use http::uri::{Authority, Scheme, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::proxy::Proxies;
+use super::{Compression, Protocol};
+use crate::error::{Error, Fault};
+use crate::exporter::Transport;
+#[cfg(feature = "grpc")]
+use crate::grpc;
+use crate::http::Client;
+use crate::secret::Secret;
+use crate::signal::Signal;
+#[cfg(feature = "tls")]
+use crate::tls::{Credentials, Files};
+
+/// The addresses of a collector on this machine.
+const ENDPOINT: &str = "http://localhost:4318";
+#[cfg(feature = "grpc")]
+const GRPC_ENDPOINT: &str = "http://localhost:4317";
+const USER_AGENT: &str = concat!("tach-otlp/", env!("CARGO_PKG_VERSION"));
+/// The headers that frame a request, which are the protocol's own.
+const OF_PROTOCOL: [&str; 11] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "grpc-encoding",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+const NO_URL: &str = "it must be a URL, such as http://localhost:4318";
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The clock and the sockets of some systems have no room for a much longer one.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_DELAY: Duration = Duration::from_secs(1);
+const METRIC_INTERVAL: Duration = Duration::from_secs(60);
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// The collector's address.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    url: Secret,
+    /// The option or the variable, for messages.
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// This machine, at the port of the protocol.
+    Default,
+    /// Without the signal's path.
+    Base,
+    Whole,
+}
+
+impl Endpoint {
+    pub(super) fn of_program(url: &str) -> Self {
+        Self { url: Secret::new(url), name: "the endpoint".to_owned(), kind: Kind::Base }
+    }
+
+    pub(super) fn of_variable(name: &str, url: &str, is_whole: bool) -> Self {
+        let kind = if is_whole { Kind::Whole } else { Kind::Base };
+        Self { url: Secret::new(url), name: name.to_owned(), kind }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) signal: Signal,
+    pub(super) endpoint: Endpoint,
+    pub(super) protocol: Protocol,
+    pub(super) headers: Vec<(String, Secret)>,
+    pub(super) compression: Compression,
+    pub(super) timeout: Duration,
+    /// For metrics the time from one export to the next.
+    pub(super) max_delay: Duration,
+    #[cfg(feature = "tls")]
+    pub(super) files: Files,
+    /// The variables that can't be used.
+    pub(super) ignored: Vec<Fault>,
+}
+
+impl Requests {
+    pub(super) fn new(signal: Signal) -> Self {
+        Self {
+            signal,
+            endpoint: Endpoint { kind: Kind::Default, ..Endpoint::of_program("") },
+            protocol: Protocol::HttpProtobuf,
+            headers: Vec::new(),
+            compression: Compression::None,
+            timeout: TIMEOUT,
+            max_delay: if signal == Signal::Metrics { METRIC_INTERVAL } else { MAX_DELAY },
+            #[cfg(feature = "tls")]
+            files: Files::default(),
+            ignored: Vec::new(),
+        }
+    }
+
+    /// Returns the address of the requests.
+    pub(super) fn url(&self) -> Secret {
+        let (default, path) = match self.protocol {
+            Protocol::HttpProtobuf => (ENDPOINT, self.signal.path()),
+            #[cfg(feature = "grpc")]
+            Protocol::Grpc => (GRPC_ENDPOINT, self.signal.method()),
+        };
+        let base = match self.endpoint.kind {
+            Kind::Default => default,
+            Kind::Whole if self.protocol == Protocol::HttpProtobuf => {
+                return self.endpoint.url.clone();
+            }
+            // gRPC has the same method for all collectors.
+            Kind::Base | Kind::Whole => self.endpoint.url.expose(),
+        };
+        let (base, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+        Secret::new(format!("{}{path}{query}", base.trim_end_matches('/')))
+    }
+
+    /// Forgets the variables whose names end so: a method has set their option.
+    pub(super) fn overrides(&mut self, variable: &str) {
+        self.ignored.retain(|fault| !fault.name().ends_with(variable));
+    }
+
+    /// Adds a header, in place of an earlier one of that name.
+    pub(super) fn header(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers.push((name.to_owned(), Secret::new(value)));
+    }
+
+    /// Returns the client. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// If the program set an option that can't be used. If a variable did, the client returns that
+    /// error at each request.
+    pub(super) fn transport(&self, proxies: &Proxies) -> Result<Transport, Error> {
+        let mut faults = Vec::new();
+        let mut checked = |result: Result<(), Fault>| faults.extend(result.err());
+        let (mut address, mut headers) = (None, HeaderMap::new());
+        checked(self.address().map(|found| address = Some(found)));
+        for header in &self.headers {
+            checked(known_header(header).map(|(name, value)| _ = headers.insert(name, value)));
+        }
+        if self.timeout.is_zero() {
+            checked(Err(Fault::new("the timeout", "0ns", "it must be longer than zero")));
+        }
+        if self.signal == Signal::Metrics && self.max_delay < SHORTEST_INTERVAL {
+            let interval = format!("{:?}", self.max_delay);
+            let reason = "it must be at least 1 ms";
+            checked(Err(Fault::new("the interval of metrics", &interval, reason)));
+        }
+        #[cfg(feature = "tls")]
+        let mut credentials = None;
+        #[cfg(feature = "tls")]
+        if address.as_ref().is_some_and(|address| address.is_secure) {
+            checked(Credentials::read(&self.files).map(|read| credentials = Some(read)));
+        }
+        let Some(address) = address.filter(|_| faults.is_empty()) else {
+            let is_of_variable = |fault: &Fault| fault.name().starts_with("OTEL_");
+            let (of_variables, of_program) = faults.into_iter().partition(is_of_variable);
+            Error::of(of_program)?;
+            return Ok(Transport::Unusable(Error::of_some(of_variables)));
+        };
+        let mut all_headers = self.protocol_headers();
+        all_headers.extend(headers);
+        let timeout = self.timeout.min(LONGEST_TIMEOUT);
+        match self.protocol {
+            Protocol::HttpProtobuf => {
+                let proxy = proxies.proxy_for(&address.uri)?;
+                #[cfg(feature = "tls")]
+                let credentials = credentials.as_ref().map(|(credentials, _)| credentials);
+                let client = Client::new(
+                    address.uri,
+                    all_headers,
+                    timeout,
+                    proxy,
+                    #[cfg(feature = "tls")]
+                    credentials,
+                );
+                Ok(Transport::Http(Box::new(client)))
+            }
+            #[cfg(feature = "grpc")]
+            Protocol::Grpc => {
+                #[cfg(feature = "tls")]
+                let tls = match credentials {
+                    None => None,
+                    Some((_, config)) => Some(
+                        grpc::Tls::new(&address.host, config)
+                            .ok_or_else(|| self.fault("its host must be a name or an address"))?,
+                    ),
+                };
+                let server = grpc::Server {
+                    host: address.host,
+                    port: address.port,
+                    #[cfg(feature = "tls")]
+                    tls,
+                };
+                let compresses = self.compression == Compression::Gzip;
+                let client =
+                    grpc::Client::new(server, address.uri, all_headers, compresses, timeout);
+                Ok(Transport::Grpc(Box::new(client)))
+            }
+        }
+    }
+
+    /// A fault of the endpoint.
+    fn fault(&self, reason: &str) -> Fault {
+        Fault::new(&self.endpoint.name, self.endpoint.url.expose(), reason)
+    }
+
+    fn address(&self) -> Result<Address, Fault> {
+        let fault = |reason: &str| self.fault(reason);
+        let uri: Uri = self.url().expose().parse().map_err(|_| fault(NO_URL))?;
+        let is_secure = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            _ => return Err(fault(NO_URL)),
+        };
+        if is_secure && cfg!(not(feature = "tls")) {
+            return Err(fault(
+                "TLS needs the feature tls of tach-otlp; a collector beside this program needs \
+                 none, with http://",
+            ));
+        }
+        let authority = uri.authority().ok_or_else(|| fault("it must have a host"))?;
+        if authority.as_str().contains('@') {
+            return Err(fault("a user's name belongs in a header, such as authorization"));
+        }
+        #[cfg(feature = "grpc")]
+        if self.protocol == Protocol::Grpc && uri.query().is_some() {
+            return Err(fault("gRPC has no query; a key belongs in a header"));
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err(fault("it must have a host"));
+        }
+        let port = port(authority, is_secure);
+        let port = port.ok_or_else(|| fault("the port must be 1 to 65535"))?;
+        Ok(Address { uri, is_secure, host, port })
+    }
+
+    /// Returns the protocol's headers, but the host and the length.
+    fn protocol_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let (content, encoding) = match self.protocol {
+            Protocol::HttpProtobuf => ("application/x-protobuf", "content-encoding"),
+            #[cfg(feature = "grpc")]
+            Protocol::Grpc => {
+                headers.insert("te", HeaderValue::from_static("trailers"));
+                ("application/grpc", "grpc-encoding")
+            }
+        };
+        headers.insert("content-type", HeaderValue::from_static(content));
+        headers.insert("user-agent", HeaderValue::from_static(USER_AGENT));
+        if self.compression == Compression::Gzip {
+            headers.insert(encoding, HeaderValue::from_static("gzip"));
+        }
+        headers
+    }
+}
+
+/// The parts of an address that can be used.
+struct Address {
+    uri: Uri,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "an address is plain then"))]
+    is_secure: bool,
+    /// The host, without the brackets of an IPv6 address.
+    #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "ureq takes it from the URI"))]
+    host: String,
+    #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "ureq takes it from the URI"))]
+    port: u16,
+}
+
+/// Returns the port, unless it is none.
+fn port(authority: &Authority, is_secure: bool) -> Option<u16> {
+    match &authority.as_str()[authority.host().len()..] {
+        "" => Some(if is_secure { 443 } else { 80 }),
+        text => text.strip_prefix(':')?.parse().ok().filter(|&port| port != 0),
+    }
+}
+
+/// Checks a header of the program's.
+pub(super) fn known_header(
+    (name, value): &(String, Secret),
+) -> Result<(HeaderName, HeaderValue), Fault> {
+    let fault = |reason: &str| Fault::new("the header", shown_name(name), reason);
+    let invalid = || fault("it can't stand in HTTP");
+    let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+    if OF_PROTOCOL.contains(&known.as_str()) {
+        return Err(fault("it is the protocol's, which sets it"));
+    }
+    let mut value = HeaderValue::from_str(value.expose()).map_err(|_| invalid())?;
+    // HTTP/2's compression must not keep it.
+    value.set_sensitive(true);
+    Ok((known, value))
+}
+
+/// Returns the name of a header for messages: nothing if it is none, as when somebody wrote the
+/// value there.
+pub(super) fn shown_name(name: &str) -> &str {
+    if HeaderName::from_bytes(name.as_bytes()).is_ok() { name } else { "" }
+}

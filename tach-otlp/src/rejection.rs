@@ -1,0 +1,102 @@
+//! What the answer of a collector says about the items of a request.
+
+use core::time::Duration;
+use std::io;
+
+use tach_log::Value;
+
+use crate::encode::protobuf::{Field, split_field};
+
+/// The most characters of a collector's message.
+pub(crate) const LONGEST_REASON: usize = 200;
+
+/// Why the items of a request were not accepted.
+///
+/// # Examples
+///
+/// ```
+/// use std::thread;
+/// use tach_otlp::{Exporter, Rejection};
+///
+/// /// Sends `items`, again and again until the collector accepts or refuses them.
+/// fn send(exporter: &mut Exporter, items: &[u8]) -> Result<(), String> {
+///     loop {
+///         match exporter.send(items) {
+///             Ok(()) => return Ok(()),
+///             Err(Rejection::Later { .. }) => thread::sleep(exporter.pause()),
+///             Err(Rejection::Never { reason, .. }) => return Err(reason),
+///         }
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+pub enum Rejection {
+    /// The same items may be accepted later: the collector can't be reached, or is busy.
+    Later {
+        /// The failure of the network, or the collector's own words.
+        error: io::Error,
+        /// The pause that the collector asks for. [`Exporter::pause`](crate::Exporter::pause)
+        /// follows it.
+        after: Option<Duration>,
+    },
+    /// The collector refused items for good. To send them again is useless.
+    Never {
+        /// The number of refused items. `None` if all of them were refused.
+        count: Option<u64>,
+        /// The collector's own words: printable, on one line, 200 characters at most.
+        reason: String,
+    },
+}
+
+impl Rejection {
+    /// The request did not get through.
+    pub(crate) fn failed(error: io::Error) -> Self {
+        Self::Later { error, after: None }
+    }
+
+    /// A collector that has no time now.
+    pub(crate) fn busy(reason: &str, after: Option<Duration>) -> Self {
+        let error = io::Error::other(format!("the collector is busy: {reason}"));
+        Self::Later { error, after }
+    }
+
+    pub(crate) fn never(reason: String) -> Self {
+        Self::Never { count: None, reason }
+    }
+}
+
+/// Returns whether an accepted request's message, such as `ExportLogsServiceResponse`, rejects none
+/// of the items.
+pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
+    let Some(Field::Bytes(partial_success)) = find(message, 1) else { return Ok(()) };
+    let Some(Field::Number(count @ 1..)) = find(partial_success, 1) else { return Ok(()) };
+    let reason = match find(partial_success, 2) {
+        Some(Field::Bytes(reason)) => {
+            // A character has up to four bytes.
+            let beginning = &reason[..reason.len().min(4 * LONGEST_REASON)];
+            String::from_utf8_lossy(beginning).into_owned()
+        }
+        _ => String::new(),
+    };
+    Err(Rejection::Never { count: Some(count), reason: printable(&reason) })
+}
+
+/// Returns the fields of a message.
+pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Field<'_>)> {
+    core::iter::from_fn(move || {
+        let (number, value, rest) = split_field(message)?;
+        message = rest;
+        Some((number, value))
+    })
+}
+
+/// Returns the last field of that number, which is the one that counts.
+pub(crate) fn find(message: &[u8], number: u64) -> Option<Field<'_>> {
+    fields(message).filter(|(found, _)| *found == number).last().map(|(_, value)| value)
+}
+
+/// Returns the beginning of a text on one line.
+pub(crate) fn printable(text: &str) -> String {
+    let beginning: String = text.chars().take(LONGEST_REASON).collect();
+    Value::Str(&beginning).to_string().chars().take(LONGEST_REASON).collect()
+}

@@ -1,0 +1,232 @@
+//! TLS by rustls, with the certificates that OpenTelemetry's options name.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use tach_core::adapter;
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+
+use crate::error::Fault;
+
+/// The files of authorities of Debian, Red Hat, SUSE, and of Alpine and the BSDs.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+const WANTS_CERTIFICATE: &str = "the collector may want a certificate of an authority that it \
+    trusts: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY, or Otlp::client_certificate";
+
+/// The files of one signal's requests. Those that are not set are not needed.
+#[derive(Clone, Default)]
+pub(crate) struct Files {
+    /// The authorities that are trusted, in place of the machine's.
+    pub(crate) roots: Option<File>,
+    /// The client's certificate, and those between it and its authority.
+    pub(crate) certificate: Option<File>,
+    /// The key of the client's certificate.
+    pub(crate) key: Option<File>,
+}
+
+/// A file of certificates or a key, in PEM.
+#[derive(Clone)]
+pub(crate) struct File {
+    /// The option that names the file, for messages.
+    option: String,
+    path: PathBuf,
+}
+
+impl File {
+    pub(crate) fn of(option: &str, path: &Path) -> Self {
+        Self { option: option.to_owned(), path: path.to_owned() }
+    }
+
+    fn fault(&self, reason: &str) -> Fault {
+        Fault::new(&self.option, &self.path.display().to_string(), reason)
+    }
+
+    fn unreadable(&self, error: &pem::Error, wanted: &str) -> Fault {
+        let reason = match error {
+            pem::Error::Io(error) => format!("the file can't be read: {error}"),
+            pem::Error::NoItemsFound => format!("the file must have {wanted} in PEM, and has none"),
+            other => format!("the file must have {wanted} in PEM: {other}"),
+        };
+        self.fault(&reason)
+    }
+
+    /// Returns the certificates, of which there is one at least.
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, Fault> {
+        let wanted = "a certificate";
+        let all = CertificateDer::pem_file_iter(&self.path).and_then(Iterator::collect);
+        match all {
+            Ok(all) if Vec::is_empty(&all) => {
+                Err(self.unreadable(&pem::Error::NoItemsFound, wanted))
+            }
+            all => all.map_err(|error| self.unreadable(&error, wanted)),
+        }
+    }
+
+    /// Returns the key, and the file's text.
+    fn key(&self) -> Result<(PrivateKeyDer<'static>, Vec<u8>), Fault> {
+        let unreadable =
+            |error: &pem::Error| self.unreadable(error, "a private key without a password");
+        let text = fs::read(&self.path).map_err(|error| unreadable(&pem::Error::Io(error)))?;
+        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| unreadable(&error))?;
+        Ok((key, text))
+    }
+}
+
+/// The certificates and the key of the connections to one collector.
+pub(crate) struct Credentials {
+    provider: Arc<CryptoProvider>,
+    roots: Vec<CertificateDer<'static>>,
+    client: Option<Client>,
+}
+
+/// The client's own certificate, with those between it and its authority.
+struct Client {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    key_pem: Vec<u8>,
+}
+
+impl Credentials {
+    /// Reads the files, and checks that they belong together.
+    ///
+    /// # Errors
+    ///
+    /// If a file can't be used, or this machine has no authorities and none is set.
+    pub(crate) fn read(files: &Files) -> Result<(Self, ClientConfig), Fault> {
+        // A program that must use another implementation, as for FIPS, has installed it.
+        let provider = CryptoProvider::get_default().cloned();
+        let provider = provider.unwrap_or_else(|| Arc::new(ring::default_provider()));
+        let client = match (&files.certificate, &files.key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => {
+                let chain = certificate.certificates()?;
+                let (key, key_pem) = key.key()?;
+                Some(Client { chain, key, key_pem })
+            }
+            (Some(certificate), None) => {
+                return Err(certificate.fault("it needs the client's key too"));
+            }
+            (None, Some(key)) => return Err(key.fault("it needs the client's certificate too")),
+        };
+        let roots = match &files.roots {
+            Some(file) => file.certificates()?,
+            None => native(),
+        };
+        let credentials = Self { provider, roots, client };
+        let config = credentials.config(files)?;
+        Ok((credentials, config))
+    }
+
+    fn config(&self, files: &Files) -> Result<ClientConfig, Fault> {
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Fault::new("TLS", "", error.to_string()))?
+            .with_root_certificates(self.root_store(files.roots.as_ref())?);
+        let (Some(client), Some(file)) = (&self.client, &files.key) else {
+            return Ok(builder.with_no_client_auth());
+        };
+        builder.with_client_auth_cert(client.chain.clone(), client.key.clone_key()).map_err(
+            |error| file.fault(&format!("it must be the key of the client's certificate: {error}")),
+        )
+    }
+
+    fn root_store(&self, file: Option<&File>) -> Result<RootCertStore, Fault> {
+        let mut store = RootCertStore::empty();
+        let Some(file) = file else {
+            store.add_parsable_certificates(self.roots.iter().cloned());
+            if store.is_empty() {
+                let reason = "this machine has no authorities that it trusts; \
+                              OTEL_EXPORTER_OTLP_CERTIFICATE or Otlp::certificate must name a file \
+                              with the collector's";
+                return Err(Fault::new("TLS", "", reason));
+            }
+            return Ok(store);
+        };
+        for certificate in &self.roots {
+            store.add(certificate.clone()).map_err(|error| {
+                file.fault(&format!("it must have the certificates of authorities: {error}"))
+            })?;
+        }
+        Ok(store)
+    }
+
+    /// Returns the same for `ureq`.
+    pub(crate) fn for_http(&self) -> TlsConfig {
+        let owned = |all: &[CertificateDer<'_>]| -> Vec<Certificate<'static>> {
+            all.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
+        };
+        let client = self.client.as_ref().and_then(|client| {
+            // `ureq` takes a key as PEM alone. The same text was a key for rustls.
+            let key = PrivateKey::from_pem(&client.key_pem).ok()?;
+            Some(ClientCert::new_with_certs(&owned(&client.chain), key))
+        });
+        TlsConfig::builder()
+            .root_certs(RootCerts::new_with_certs(&owned(&self.roots)))
+            .client_cert(client)
+            .unversioned_rustls_crypto_provider(Arc::clone(&self.provider))
+            .build()
+    }
+}
+
+/// Returns the authorities that this machine trusts, or that `SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// name.
+fn native() -> Vec<CertificateDer<'static>> {
+    if adapter::is_environment_trusted() {
+        return rustls_native_certs::load_native_certs().certs;
+    }
+    // The function above would obey the variables.
+    let file = BUNDLES.iter().map(Path::new).find(|file| file.exists());
+    rustls_native_certs::load_certs_from_paths(file, None).certs
+}
+
+/// Adds to an error of TLS what would be right.
+pub(crate) fn explained(error: io::Error) -> io::Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    let advice = match error.kind() {
+        // The alert with the reason may be lost with the connection.
+        BrokenPipe | ConnectionAborted | ConnectionReset => Some(WANTS_CERTIFICATE),
+        _ => cause.and_then(advice),
+    };
+    let Some(advice) = advice else { return error };
+    io::Error::new(error.kind(), format!("{error}; {advice}"))
+}
+
+fn advice(error: &rustls::Error) -> Option<&'static str> {
+    match error {
+        rustls::Error::InvalidCertificate(fault) => Some(match fault {
+            // Another authority may have the same name.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                "OTEL_EXPORTER_OTLP_CERTIFICATE or Otlp::certificate must name a file with the \
+                 certificate of the authority that signed the collector's"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the endpoint must have a host that the collector's certificate names"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the collector needs a new certificate, unless this machine's clock is ahead"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "this machine's clock may be behind"
+            }
+            _ => "the collector needs a certificate that an authority signed for it",
+        }),
+        rustls::Error::InvalidMessage(_) => {
+            Some("the collector may have no TLS there; then the endpoint must begin with http://")
+        }
+        rustls::Error::AlertReceived(_) => Some(WANTS_CERTIFICATE),
+        _ => None,
+    }
+}
