@@ -25,11 +25,6 @@ pub struct Error {
 #[derive(Debug)]
 enum Kind {
     Open(String, io::Error),
-    Folder(String, io::Error),
-    NoFolder,
-    Thread(io::Error),
-    #[cfg(all(unix, feature = "signal"))]
-    Signals(io::Error),
     Filter {
         directives: String,
         fault: String,
@@ -40,33 +35,34 @@ enum Kind {
     Setting(String, String),
     /// Two faults or more.
     Faults(Vec<Error>),
-    #[cfg(feature = "otlp")]
-    Option {
-        name: String,
-        value: String,
-        fault: String,
-    },
-    #[cfg(feature = "otlp")]
-    Otlp(tach_otlp::Error),
-    AlreadySet(&'static str),
     TimedOut(Duration, String),
     Sink(String),
-    #[cfg(feature = "opentelemetry")]
-    Parent(&'static str),
     Ended,
     Forked,
-    NoRecorder,
-    Record(io::Error),
+    /// An error that its own room makes.
+    Other {
+        class: Class,
+        message: String,
+        source: Option<io::Error>,
+    },
+}
+
+/// Which predicate an error of another room has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Class(u8);
+
+impl Class {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const OPEN: Self = Self(1);
+    pub(crate) const OPTION: Self = Self(2);
+    pub(crate) const ALREADY_SET: Self = Self(3);
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) const PARENT: Self = Self(4);
 }
 
 impl Error {
     pub(crate) fn open(path: &Path, error: io::Error) -> Self {
         Self { kind: Kind::Open(path.display().to_string(), error) }
-    }
-
-    /// The flight recorder's folder can't be used.
-    pub(crate) fn folder(path: &Path, error: io::Error) -> Self {
-        Self { kind: Kind::Folder(path.display().to_string(), error) }
     }
 
     /// The call sets an option to a value that can't be used. `wanted` says which ones can.
@@ -82,17 +78,9 @@ impl Error {
         }
     }
 
-    pub(crate) fn no_folder() -> Self {
-        Self { kind: Kind::NoFolder }
-    }
-
     pub(crate) fn thread(error: io::Error) -> Self {
-        Self { kind: Kind::Thread(error) }
-    }
-
-    #[cfg(all(unix, feature = "signal"))]
-    pub(crate) fn signals(error: io::Error) -> Self {
-        Self { kind: Kind::Signals(error) }
+        let message = format!("can't start the thread that writes the log: {error}");
+        Self::other(Class::NONE, message, Some(error))
     }
 
     pub(crate) fn filter(directives: &str, fault: &str) -> Self {
@@ -112,22 +100,6 @@ impl Error {
         Self { kind: Kind::Variable(name.to_owned()) }
     }
 
-    #[cfg(feature = "otlp")]
-    pub(crate) fn option(name: &str, value: &str, fault: &str) -> Self {
-        let (name, value, fault) = (name.to_owned(), value.to_owned(), fault.to_owned());
-        Self { kind: Kind::Option { name, value, fault } }
-    }
-
-    #[cfg(feature = "otlp")]
-    pub(crate) fn otlp(error: tach_otlp::Error) -> Self {
-        Self { kind: Kind::Otlp(error) }
-    }
-
-    #[cfg(any(feature = "log", feature = "tracing"))]
-    pub(crate) fn already_set(what: &'static str) -> Self {
-        Self { kind: Kind::AlreadySet(what) }
-    }
-
     /// The sinks with these names were not done in time.
     pub(crate) fn timed_out(timeout: Duration, sinks: &[&str]) -> Self {
         Self { kind: Kind::TimedOut(timeout, sinks.join(", ")) }
@@ -135,11 +107,6 @@ impl Error {
 
     pub(crate) fn sink(failure: String) -> Self {
         Self { kind: Kind::Sink(failure) }
-    }
-
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn parent(reason: &'static str) -> Self {
-        Self { kind: Kind::Parent(reason) }
     }
 
     pub(crate) fn ended() -> Self {
@@ -150,12 +117,13 @@ impl Error {
         Self { kind: Kind::Forked }
     }
 
-    pub(crate) fn no_recorder() -> Self {
-        Self { kind: Kind::NoRecorder }
+    /// An error of another room, with its whole message.
+    pub(crate) fn other(class: Class, message: String, source: Option<io::Error>) -> Self {
+        Self { kind: Kind::Other { class, message, source } }
     }
 
-    pub(crate) fn record(error: io::Error) -> Self {
-        Self { kind: Kind::Record(error) }
+    fn is_of(kind: &Kind, class: Class) -> bool {
+        matches!(kind, Kind::Other { class: known, .. } if *known == class)
     }
 
     /// Returns whether the error or one of its faults is of such a kind.
@@ -206,7 +174,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.has(|kind| matches!(kind, Kind::Open(..) | Kind::Folder(..) | Kind::NoFolder))
+        self.has(|kind| matches!(kind, Kind::Open(..)) || Self::is_of(kind, Class::OPEN))
     }
 
     /// Returns whether a filter could not be parsed.
@@ -236,12 +204,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_option(&self) -> bool {
-        self.has(|kind| match kind {
-            Kind::Setting(..) => true,
-            #[cfg(feature = "otlp")]
-            Kind::Otlp(_) | Kind::Option { .. } => true,
-            _ => false,
-        })
+        self.has(|kind| matches!(kind, Kind::Setting(..)) || Self::is_of(kind, Class::OPTION))
     }
 
     /// Returns whether `log` had a logger before, or tracing a global subscriber.
@@ -257,7 +220,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_already_set(&self) -> bool {
-        matches!(self.kind, Kind::AlreadySet(_))
+        Self::is_of(&self.kind, Class::ALREADY_SET)
     }
 
     /// Returns whether a flush took too long. The back end goes on writing.
@@ -312,7 +275,7 @@ impl Error {
     #[cfg(feature = "opentelemetry")]
     #[must_use]
     pub fn is_parent(&self) -> bool {
-        matches!(self.kind, Kind::Parent(_))
+        Self::is_of(&self.kind, Class::PARENT)
     }
 }
 
@@ -335,22 +298,6 @@ impl fmt::Display for Error {
                 "can't append to the log file {path}: {error}; it must be a writable file, or a new one \
                  in a folder that is writable or can be made"
             ),
-            // The error names the remedy itself.
-            Kind::Folder(path, error) if error.get_ref().is_some() => {
-                write!(f, "can't write the flight recorder's files to the folder {path}: {error}")
-            }
-            Kind::Folder(path, error) => write!(
-                f,
-                "can't write the flight recorder's files to the folder {path}: {error}; it must be \
-                 a folder where this process can make files, or a new one in such a folder"
-            ),
-            Kind::NoFolder => f.write_str(
-                "the flight recorder writes files after a panic or a slow span, and has no folder \
-                 for them; name one by FlightRecorder::folder",
-            ),
-            Kind::Thread(error) => write!(f, "can't start the thread that writes the log: {error}"),
-            #[cfg(all(unix, feature = "signal"))]
-            Kind::Signals(error) => write!(f, "can't handle SIGINT and SIGTERM: {error}"),
             Kind::Filter { directives, fault, place } => write!(
                 f,
                 "can't parse the filter {directives:?}{place}: {fault}; a filter is a list such as \
@@ -364,31 +311,18 @@ impl fmt::Display for Error {
                 write!(f, "the pipeline's configuration has {} faults:", faults.len())?;
                 faults.iter().try_for_each(|fault| write!(f, "\n- {fault}"))
             }
-            #[cfg(feature = "otlp")]
-            Kind::Otlp(error) => fmt::Display::fmt(error, f),
-            #[cfg(feature = "otlp")]
-            Kind::Option { name, value, fault } => write!(f, "can't use {name} {value:?}: {fault}"),
-            Kind::AlreadySet(what) => {
-                write!(f, "{what} was set before; a program sets it once, so remove one of the two")
-            }
             Kind::TimedOut(timeout, sinks) if sinks.is_empty() => {
                 write!(f, "some records were not written within {timeout:?}")
             }
             Kind::TimedOut(timeout, sinks) => {
                 write!(f, "some records were not written to {sinks} within {timeout:?}")
             }
-            Kind::Sink(failure) => f.write_str(failure),
-            #[cfg(feature = "opentelemetry")]
-            Kind::Parent(reason) => write!(f, "can't set the parent of the span: {reason}"),
+            Kind::Sink(message) | Kind::Other { message, .. } => f.write_str(message),
             Kind::Ended => f.write_str("the thread that writes the log has ended"),
             Kind::Forked => f.write_str(
                 "the pipeline belongs to the process that this one was forked from; build a pipeline \
                  after forking",
             ),
-            Kind::NoRecorder => f.write_str(
-                "the pipeline has no flight recorder; add one by Builder::flight_recorder",
-            ),
-            Kind::Record(error) => write!(f, "can't write the flight recorder's spans and events: {error}"),
         }
     }
 }
@@ -396,12 +330,7 @@ impl fmt::Display for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &self.kind {
-            Kind::Open(_, error)
-            | Kind::Folder(_, error)
-            | Kind::Thread(error)
-            | Kind::Record(error) => Some(error),
-            #[cfg(all(unix, feature = "signal"))]
-            Kind::Signals(error) => Some(error),
+            Kind::Open(_, error) | Kind::Other { source: Some(error), .. } => Some(error),
             _ => None,
         }
     }

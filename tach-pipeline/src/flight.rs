@@ -1,5 +1,6 @@
 //! The flight recorder: the last spans and events, to be written when something went wrong.
 
+mod error;
 mod files;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod otlp;

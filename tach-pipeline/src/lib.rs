@@ -287,10 +287,6 @@ mod channel;
 #[cfg(feature = "tracing")]
 mod durations;
 mod environment;
-#[cfg_attr(
-    not(feature = "tracing"),
-    expect(dead_code, reason = "the flight recorder has some of them")
-)]
 mod error;
 mod faults;
 mod filter;

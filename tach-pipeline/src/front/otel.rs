@@ -14,7 +14,7 @@ use tracing_core::span::Attributes;
 use self::span::Span;
 use super::tracing::is_chosen;
 use crate::channel::thread;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Origin, RecordKind, Time, Writer};
 use crate::ids::SpanContext;
@@ -130,6 +130,12 @@ pub(super) fn activate(contexts: &Contexts, key: Key, context: SpanContext) -> A
         }
     }
     Active::leave()
+}
+
+impl Error {
+    pub(super) fn parent(reason: &'static str) -> Self {
+        Self::other(Class::PARENT, format!("can't set the parent of the span: {reason}"), None)
+    }
 }
 
 impl Pipeline {

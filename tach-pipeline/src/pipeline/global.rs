@@ -3,6 +3,7 @@
 //! Both can be set once. A forked child inherits them with a pipeline that nobody writes for, so
 //! there another pipeline takes that one's place.
 
+use crate::error::{Class, Error};
 use crate::pipeline::Pipeline;
 use crate::sync::Lock;
 
@@ -41,5 +42,13 @@ impl Installed {
         }
         *installed = Some(pipeline.clone());
         Ok(())
+    }
+}
+
+impl Error {
+    pub(crate) fn already_set(what: &'static str) -> Self {
+        let message =
+            format!("{what} was set before; a program sets it once, so remove one of the two");
+        Self::other(Class::ALREADY_SET, message, None)
     }
 }

@@ -9,6 +9,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use crate::error::{Class, Error};
 use crate::shared::Shared;
 
 /// Starts a thread that flushes the pipeline after a signal, and then ends the process as the
@@ -30,4 +31,11 @@ pub(crate) fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<
         }
     })?;
     Ok(())
+}
+
+impl Error {
+    pub(super) fn signals(error: io::Error) -> Self {
+        let message = format!("can't handle SIGINT and SIGTERM: {error}");
+        Self::other(Class::NONE, message, Some(error))
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) use self::span::write_span;
 use crate::channel::thread;
 #[cfg(feature = "tracing")]
 use crate::durations::Temporality;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::sink::refused::Refused;
 
 /// Records of some seconds: a collector that is started again must not cost any.
@@ -27,6 +27,13 @@ pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
 /// The most bytes of records in a request. While a collector far away answers, records gather for
 /// the next request. Some proxies refuse a body of more than 1 MiB.
 pub(super) const MOST_BYTES: usize = 512 * 1024;
+
+impl Error {
+    /// An option of a collector, or a variable, can't be used.
+    pub(crate) fn otlp(error: &tach_otlp::Error) -> Self {
+        Self::other(Class::OPTION, error.to_string(), None)
+    }
+}
 
 /// Returns how often metrics are sent, and which time they are about.
 #[cfg(feature = "tracing")]
@@ -49,7 +56,7 @@ impl Collector {
     ///
     /// If an option can't be used.
     pub(super) fn open(options: &Otlp, signal: Signal) -> Result<Self, Error> {
-        let exporter = options.exporter(signal).map_err(Error::otlp)?;
+        let exporter = options.exporter(signal).map_err(|error| Error::otlp(&error))?;
         // Metrics are sent at once: they were gathered on the back end.
         let max_delay =
             if signal == Signal::Metrics { Duration::ZERO } else { exporter.max_delay() };

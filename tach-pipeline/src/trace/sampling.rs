@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use tach_core::adapter;
 
 use super::ratio::Ratio;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::faults::Faults;
 use crate::ids::SpanContext;
 
@@ -182,7 +182,10 @@ impl Sampling {
 
     /// Returns the fault of the environment, if it has one.
     pub(crate) fn environment_fault(&self) -> Option<Error> {
-        self.fault.as_ref().map(|(name, value, reason)| Error::option(name, value, reason))
+        let message = |(name, value, reason): &(_, String, _)| {
+            Error::other(Class::OPTION, format!("can't use {name} {value:?}: {reason}"), None)
+        };
+        self.fault.as_ref().map(message)
     }
 
     /// Adds a fault for each option that can't work.

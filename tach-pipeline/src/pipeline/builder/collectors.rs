@@ -21,7 +21,7 @@ impl Builder {
                 }
             }
         }
-        self.environment.faults.extend(ignored.into_iter().map(Error::otlp));
+        self.environment.faults.extend(ignored.iter().map(Error::otlp));
         let had_sinks = !self.sinks.is_empty();
         self.sinks.retain(|sink| sink.collector().is_none_or(|options| !options.is_disabled()));
         if had_sinks && self.sinks.is_empty() {
