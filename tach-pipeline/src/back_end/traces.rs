@@ -1,6 +1,5 @@
 //! Traces: the spans that are open, and those that wait until their trace is decided about.
 
-mod by_trace;
 mod durations;
 mod flight;
 mod lost_ends;
