@@ -11,7 +11,6 @@ use crate::journal;
 use crate::loom;
 use crate::otel;
 use crate::peers;
-use crate::prose;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
 use crate::run::{cargo, program, root, run};
 use crate::tower;
@@ -27,7 +26,6 @@ type Step = (&'static str, fn() -> Result<(), String>);
 const STEPS: &[Step] = &[
     ("format", || run(&mut cargo(&["fmt", "--all", "--check"]))),
     ("lints", lints),
-    ("prose", || prose::check(&[])),
     ("records", bench::check),
     ("README's test command", readme_tests),
     ("tests of optional features", || {
