@@ -181,9 +181,10 @@
 //! With the feature `tracing`, `Builder::flight_recorder` keeps the last seconds of all spans and
 //! events in memory. `Pipeline::write_flight` writes them on demand. `FlightRecorder::on_panic` and
 //! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
-//! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
-//! on the tracks of their threads, or it is OTLP for a collector. The recorder sees what
-//! [`Builder::filter`] accepts, so debug records may be there and in no sink.
+//! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
+//! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
+//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug records
+//! may be there and in no sink.
 //!
 //! # When records are lost
 //!

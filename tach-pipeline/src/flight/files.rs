@@ -96,7 +96,7 @@ impl Files {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Windows takes no colons.
         let time = format!("{:.6}", snapshot.time()).replace(':', "-");
-        let (prefix, extension) = (prefix(), self.format.extension());
+        let (prefix, extension) = (prefix(), self.format.extension);
         let name = OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()));
         let mut partial = name.clone();
         partial.push(PARTIAL);
