@@ -59,10 +59,6 @@
 //! | several outputs | each has a thread, a buffer | one a writer | one after another |
 //! | at exit | flushes with or without the guard | the guard, for up to 1.1 s | the guard |
 //!
-//! `BENCHMARKS.md` in the repository compares the costs of the call, the whole process's CPU time
-//! and memory, and the spans of `tracing-opentelemetry`. `docs/how-it-works.md` has drawings of a
-//! record's and a span's way.
-//!
 //! # Plugging in
 //!
 //! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. With other

@@ -53,9 +53,6 @@
 //! - Local time works in programs with several threads, and needs no `unsafe`.
 //! - The busy and idle times of spans have a clock that a test can replace.
 //!
-//! `BENCHMARKS.md` in the repository has the costs beside tracing-subscriber's timers, and
-//! `docs/migrating.md` a table of replacements.
-//!
 //! # What can go wrong
 //!
 //! - If the wall clock is set back, later lines have earlier times, as with every timer of Unix
