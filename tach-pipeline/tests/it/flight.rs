@@ -10,6 +10,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Instant, SystemTime};
 use std::{env, fs, io, panic, thread};
 
+use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -94,15 +95,20 @@ fn the_bounds_hold() {
 
 #[test]
 fn what_is_old_is_left_out() {
-    let recorder = FlightRecorder::new().max_age(Duration::from_millis(20));
-    let (_memory, pipeline) = build(recorder);
+    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    let recorder = FlightRecorder::new().max_age(Duration::from_secs(20));
+    let builder = Pipeline::builder().with_clock(clock.clone());
+    let pipeline = builder.flight_recorder(recorder).build().unwrap();
     within(&pipeline, || {
         let open = tracing::info_span!("open");
         tracing::info_span!("long-ago").in_scope(|| tracing::info!("once-upon"));
-        thread::sleep(Duration::from_millis(40));
-        let dump = dump(&pipeline);
-        assert!(dump.contains("open"));
-        assert!(!dump.contains("long-ago") && !dump.contains("once-upon"));
+        clock.advance(Duration::from_secs(19));
+        let young = dump(&pipeline);
+        assert!(young.contains("long-ago") && young.contains("once-upon"));
+        clock.advance(Duration::from_secs(2));
+        let old = dump(&pipeline);
+        assert!(old.contains("open"));
+        assert!(!old.contains("long-ago") && !old.contains("once-upon"));
         drop(open);
     });
 }
@@ -272,7 +278,6 @@ fn a_folder_that_is_lost_is_reported() {
         }
     };
     assert!(incident.contains("are in"), "{incident}");
-    thread::sleep(Duration::from_millis(1_100));
     slow();
     pipeline.flush(LONG).unwrap();
     assert_eq!(dumps(&folder.path("made")).len(), 1, "after a file it is long");
