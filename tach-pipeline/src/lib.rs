@@ -59,10 +59,6 @@
 //! | several outputs | each has a thread, a buffer | one a writer | one after another |
 //! | at exit | flushes with or without the guard | the guard, for up to 1.1 s | the guard |
 //!
-//! `BENCHMARKS.md` in the repository compares the costs of the call, the whole process's CPU time
-//! and memory, and the spans of `tracing-opentelemetry`. `docs/how-it-works.md` has drawings of a
-//! record's and a span's way.
-//!
 //! # Plugging in
 //!
 //! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. With other
@@ -190,9 +186,10 @@
 //! With the feature `tracing`, `Builder::flight_recorder` keeps the last seconds of all spans and
 //! events in memory. `Pipeline::write_flight` writes them on demand. `FlightRecorder::on_panic` and
 //! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
-//! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
-//! on the tracks of their threads, or it is OTLP for a collector. The recorder sees what
-//! [`Builder::filter`] accepts, so debug records may be there and in no sink.
+//! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
+//! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
+//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug records
+//! may be there and in no sink.
 //!
 //! # When records are lost
 //!

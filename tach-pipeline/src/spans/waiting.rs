@@ -8,9 +8,9 @@ use core::mem;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
 use tach_core::Instant;
 
-use super::by_trace::ByTrace;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 use crate::spans::tail::Tail;
@@ -32,7 +32,8 @@ const LARGE: usize = 64 * 1024;
 pub(crate) struct Waiting {
     options: Tail,
     redacted: Vec<String>,
-    traces: HashMap<u128, Known, ByTrace>,
+    /// Other services choose ids of traces, so the hash has a random key.
+    traces: HashMap<u128, Known, RandomState>,
     /// How many of the traces are waiting, of those in the map.
     undecided: usize,
     /// The traces by the time of their first span, with their numbers. Those that were decided
