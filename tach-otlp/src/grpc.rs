@@ -6,6 +6,7 @@ mod drive;
 mod idle;
 #[cfg(feature = "tls")]
 mod secured;
+mod socket;
 mod status;
 mod stream;
 

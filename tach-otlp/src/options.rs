@@ -1,5 +1,6 @@
 //! The options of requests to a collector.
 
+mod choices;
 mod environment;
 mod proxy;
 mod requests;
@@ -12,6 +13,7 @@ use std::path::Path;
 use tach_core::adapter;
 use tach_log::Value;
 
+pub use self::choices::{Compression, Protocol, Temporality};
 use self::proxy::Proxies;
 use self::requests::{Endpoint, Requests, shown_name};
 use crate::encode::LogRecords;
@@ -68,61 +70,6 @@ pub struct Otlp {
 struct Limits {
     spans: SpanLimits,
     records: AttributeLimits,
-}
-
-/// The protocol below a request.
-///
-/// # Examples
-///
-/// ```
-/// use tach_otlp::{Otlp, Protocol};
-///
-/// let otlp = Otlp::from_env().protocol(Protocol::HttpProtobuf);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Protocol {
-    /// Protobuf over HTTP/1.1. A collector listens on port 4318.
-    HttpProtobuf,
-    /// gRPC. A collector listens on port 4317.
-    #[cfg(feature = "grpc")]
-    Grpc,
-}
-
-/// The compression of requests.
-///
-/// # Examples
-///
-/// ```
-/// use tach_otlp::{Compression, Otlp};
-///
-/// let otlp = Otlp::from_env().compression(Compression::None);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Compression {
-    /// Requests are not compressed.
-    None,
-    /// gzip, by the crate `flate2`.
-    Gzip,
-}
-
-/// The time that a metric is about.
-///
-/// # Examples
-///
-/// ```
-/// use tach_otlp::{Otlp, Temporality};
-///
-/// let otlp = Otlp::new().temporality(Temporality::Delta);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Temporality {
-    /// The time since the start of the process.
-    Cumulative,
-    /// The time since the last export. A delta that is lost on its way is missing from then on.
-    Delta,
 }
 
 impl Otlp {

@@ -5,6 +5,9 @@ pub(crate) mod lines;
 mod log;
 #[cfg(feature = "opentelemetry")]
 mod otel;
+#[cfg(all(feature = "tracing", not(feature = "opentelemetry")))]
+#[path = "front/no_otel.rs"]
+mod otel;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel_span_ext;
 #[cfg(feature = "slog")]

@@ -18,7 +18,6 @@ mod journal;
 mod journald;
 pub mod kind;
 #[cfg(feature = "otlp")]
-#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "parts are for spans alone"))]
 mod otlp;
 mod output;
 mod refused;

@@ -6,6 +6,9 @@ pub(crate) mod current;
 pub(crate) mod key;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
+#[cfg(not(feature = "opentelemetry"))]
+#[path = "trace/no_otel.rs"]
+pub(crate) mod otel;
 mod random;
 #[cfg(feature = "otlp")]
 pub(crate) mod ratio;
@@ -25,13 +28,8 @@ use crate::ids::SpanContext;
 /// Returns the thread's current span of `opentelemetry`, if there is one. One of another process
 /// counts only if callers are trusted.
 #[inline]
-#[cfg_attr(not(feature = "opentelemetry"), expect(unused_variables, reason = "there is none"))]
 pub(crate) fn foreign(callers: Callers) -> Option<Around> {
-    #[cfg(feature = "opentelemetry")]
-    return otel::active::span(callers.are_trusted())
-        .map(|context| Around { context, is_own: false });
-    #[cfg(not(feature = "opentelemetry"))]
-    None
+    otel::active::span(callers.are_trusted()).map(|context| Around { context, is_own: false })
 }
 
 /// Creates the ids of a span: with the trace of its parent, or else with a new one.

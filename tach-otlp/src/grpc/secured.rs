@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use super::stream::Socket;
+use super::socket::Socket;
 use crate::tls::explained;
 
 /// What a secured connection to one server needs.

@@ -5,8 +5,8 @@ use core::time::Duration;
 use http::uri::{Authority, Scheme, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::choices::{Compression, Protocol};
 use super::proxy::Proxies;
-use super::{Compression, Protocol};
 use crate::error::{Error, Fault};
 use crate::exporter::Transport;
 #[cfg(feature = "grpc")]

@@ -20,11 +20,12 @@ use crate::frame::{Origin, RecordKind, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
+use crate::trace::Contexts;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Foreign, has_baggage, ids};
-use crate::trace::{Contexts, current};
+use crate::trace::otel::{self, Foreign, entered, has_baggage, ids};
+use crate::trace::w3c::TraceContext;
 
 /// The field by which a span is at the boundary of a service.
 const KIND: &str = "otel.kind";
@@ -62,9 +63,9 @@ impl Surroundings {
 
     /// Takes the parent that no pipeline has, or another one.
     #[inline]
-    pub(super) fn take_foreign(&mut self) -> Option<Foreign> {
+    pub(super) fn take_foreign(&mut self) -> Option<(TraceContext, Origin)> {
         match self.attached.take()? {
-            Attached::Foreign(foreign) => Some(foreign),
+            Attached::Foreign(foreign) => Some((foreign.span, foreign.origin)),
             Attached::Own(_) => None,
         }
     }
@@ -85,7 +86,7 @@ impl Shared {
     #[inline]
     pub(super) fn surroundings(&self, attributes: &Attributes<'_>) -> Option<Surroundings> {
         let is_active = self.activates(attributes.metadata());
-        let seen = current::seen(self.spans.id);
+        let seen = entered::seen(self.spans.id);
         let surroundings = active::with_current(|context| {
             if context.is_telemetry_suppressed() {
                 return None;
@@ -105,7 +106,7 @@ impl Shared {
     fn attached(&self, context: &Context, seen: u64) -> Option<Attached> {
         let span = context.span();
         let ids = ids(span.span_context())?;
-        if ids.span == seen || current::is_in(ids.span) {
+        if ids.span == seen || entered::is_in(ids.span) {
             return None;
         }
         let own = self.own(context).map(Attached::Own);
@@ -188,8 +189,8 @@ impl Pipeline {
         contexts.otel.set_active(context.span, active.clone());
         // If the span itself is the current one, in place of its former self.
         let is_current = active::span(true).is_some_and(|span| span.span == context.span);
-        if is_current && current::is_innermost(shared.spans.id, key) {
-            let _former = current::replace(Active::attach(active));
+        if is_current && entered::is_innermost(shared.spans.id, key) {
+            let _former = entered::replace(Active::attach(active));
         }
     }
 

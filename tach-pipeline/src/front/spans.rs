@@ -49,19 +49,11 @@ impl Pipeline {
         let key = self.key(id);
         let parent = attributes.parent().map(|id| self.key(id));
         let parent = shared.parent(parent, attributes.is_contextual());
-        #[cfg(feature = "opentelemetry")]
         let Some(mut surroundings) = shared.surroundings(attributes) else { return };
-        #[cfg(feature = "opentelemetry")]
         let (parent, is_active) = (surroundings.parent(parent), surroundings.is_active);
-        #[cfg(not(feature = "opentelemetry"))]
-        let is_active = false;
         let remote = if parent.is_none() { remote::get() } else { None };
         let elsewhere = remote.map(|span| (span, Origin::Remote));
-        #[cfg(feature = "opentelemetry")]
-        let elsewhere = elsewhere.or_else(|| {
-            let foreign = surroundings.take_foreign()?;
-            Some((foreign.span, foreign.origin))
-        });
+        let elsewhere = elsewhere.or_else(|| surroundings.take_foreign());
         let (elsewhere, caller) = match elsewhere {
             Some((span, origin)) if shared.distrusts(origin) => (None, Some(span)),
             trusted => (trusted, None),
@@ -76,7 +68,6 @@ impl Pipeline {
             contexts.states.set(context.span, span.state().cloned());
         }
         contexts.insert(key, context, is_active);
-        #[cfg(feature = "opentelemetry")]
         self.keep_context(key, metadata, context, origin, surroundings);
         if !context.is_sampled {
             if shared.wanted.durations {
@@ -215,7 +206,6 @@ impl Pipeline {
         }
         contexts.states.set(after.span, parent.state().cloned());
         current::update(shared.spans.id, key, after);
-        #[cfg(feature = "opentelemetry")]
         self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
             self.log_part_of(before, RecordKind::Discard, |_| {});
@@ -265,10 +255,7 @@ impl Pipeline {
         let shared = self.shared();
         let Some(contexts) = shared.spans.contexts.as_ref() else { return };
         if let Some(context) = contexts.get(key) {
-            #[cfg(feature = "opentelemetry")]
             let active = super::otel::activate(contexts, key, context);
-            #[cfg(not(feature = "opentelemetry"))]
-            let active = current::Active;
             current::enter(shared.spans.id, key, context, active);
         }
     }

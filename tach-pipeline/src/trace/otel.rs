@@ -1,6 +1,7 @@
 //! Spans and the `Context` of `opentelemetry`: each takes its parents from the other.
 
 pub(crate) mod active;
+pub(crate) mod entered;
 pub(crate) mod started;
 
 use std::sync::Arc;

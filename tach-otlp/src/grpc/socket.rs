@@ -1,0 +1,105 @@
+//! A socket whose operations end at a deadline.
+
+use core::time::Duration;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Instant;
+
+/// A socket. What TLS reads and writes in one operation of its own ends at the deadline too.
+pub(super) struct Socket {
+    stream: TcpStream,
+    pub(super) deadline: Instant,
+    pub(super) reads_wait: bool,
+}
+
+impl Socket {
+    pub(super) fn open(host: &str, port: u16, deadline: Instant) -> io::Result<Self> {
+        let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
+        let (mut last, mut untried) = (None, u32::try_from(addresses.len()).unwrap_or(u32::MAX));
+        for address in addresses {
+            // An address that nobody answers leaves time for the others.
+            let time = left(deadline)? / untried;
+            untried -= 1;
+            match TcpStream::connect_timeout(&address, time) {
+                Ok(stream) => {
+                    // The whole request is there, so there is nothing to gather.
+                    stream.set_nodelay(true)?;
+                    return Ok(Self { stream, deadline, reads_wait: true });
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
+    }
+
+    /// Does one operation without a wait. The socket blocks otherwise, so that writes wait.
+    fn at_once(&self, mut f: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+        self.stream.set_nonblocking(true)?;
+        let done = loop {
+            match f(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => break done,
+            }
+        };
+        self.stream.set_nonblocking(false)?;
+        done
+    }
+
+    pub(super) fn wait_for_bytes(&self) -> io::Result<()> {
+        uninterrupted(|| {
+            self.stream.set_read_timeout(Some(left(self.deadline)?))?;
+            self.stream.peek(&mut [0]).map(drop)
+        })
+    }
+
+    /// Reads what has arrived, unless the deadline is over: a server may send without end.
+    fn read_now(&self, to: &mut [u8]) -> io::Result<usize> {
+        left(self.deadline)?;
+        self.at_once(|mut stream| stream.read(to))
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if !self.reads_wait {
+            return self.read_now(to);
+        }
+        uninterrupted(|| {
+            self.stream.set_read_timeout(Some(left(self.deadline)?))?;
+            self.stream.read(to)
+        })
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        uninterrupted(|| {
+            self.stream.set_write_timeout(Some(left(self.deadline)?))?;
+            self.stream.write(bytes)
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the time to the deadline.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Calls `f` until it is not interrupted. A timeout of the socket is an error, and no reason to
+/// wait longer.
+fn uninterrupted<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! How the thread entered the spans that it is in.
+
+use super::active::Active;
+use crate::trace::current::ENTERED;
+use crate::trace::key::Key;
+
+/// Returns the id of the span in the thread's context of `opentelemetry` at the time when the
+/// innermost span of the pipeline was entered, or zero.
+#[inline]
+pub(crate) fn seen(pipeline: u64) -> u64 {
+    let seen = ENTERED.try_with(|entered| {
+        let entered = entered.try_borrow().ok()?;
+        entered.iter().rfind(|one| one.pipeline == pipeline).map(|one| one.active.seen)
+    });
+    seen.ok().flatten().unwrap_or(0)
+}
+
+/// Returns whether this is the innermost span that the thread is in, of all pipelines.
+pub(crate) fn is_innermost(pipeline: u64, key: Key) -> bool {
+    let is_it = ENTERED.try_with(|entered| {
+        let entered = entered.try_borrow().ok()?;
+        entered.last().map(|one| one.pipeline == pipeline && one.key == key)
+    });
+    is_it.ok().flatten().unwrap_or(false)
+}
+
+/// Replaces how the thread entered the innermost span, and returns how it did before.
+pub(crate) fn replace(active: Active) -> Option<Active> {
+    let before = ENTERED.try_with(|entered| {
+        let mut entered = entered.try_borrow_mut().ok()?;
+        Some(core::mem::replace(&mut entered.last_mut()?.active, active))
+    });
+    before.ok().flatten()
+}
+
+/// Returns whether the thread is in the span with this id, of any pipeline.
+pub(crate) fn is_in(span: u64) -> bool {
+    let is_in = ENTERED.try_with(|entered| {
+        let entered = entered.try_borrow().ok()?;
+        Some(entered.iter().any(|one| one.context.span == span))
+    });
+    is_in.ok().flatten().unwrap_or(false)
+}
