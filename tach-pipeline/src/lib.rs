@@ -196,7 +196,7 @@
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
 //!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
 //! - Of several [sinks](Sink#guarantees), one that fails or stalls loses only its own records:
-//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::max_wait`]. The sink reports
+//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::stall_timeout`]. The sink reports
 //!   their number when it works again; [`Pipeline::stats`] counts them at once.
 //! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.

@@ -128,7 +128,7 @@ impl Waiting {
         self.due = due;
         while let Some(&(trace, number)) = self.order.front() {
             if let Some(oldest) = self.waiting(trace).filter(|trace| trace.number == number) {
-                let is_old = now.saturating_duration_since(oldest.since) >= self.options.max_wait;
+                let is_old = now.saturating_duration_since(oldest.since) >= self.options.max_delay;
                 if !is_old && self.bytes <= self.options.max_bytes {
                     break;
                 }
@@ -144,8 +144,8 @@ impl Waiting {
                 _ => false,
             });
         }
-        let max_wait = self.options.max_wait;
-        let is_old = |at| now.saturating_duration_since(at) >= max_wait;
+        let max_delay = self.options.max_delay;
+        let is_old = |at| now.saturating_duration_since(at) >= max_delay;
         while self.kept.front().is_some_and(|(at, _)| is_old(*at)) {
             self.forget_first();
         }
@@ -265,7 +265,7 @@ mod tests {
 
     impl Machine {
         fn new(options: Tail) -> Self {
-            let options = options.slower_than(Duration::from_nanos(SLOW)).max_wait(WAIT);
+            let options = options.slower_than(Duration::from_nanos(SLOW)).max_delay(WAIT);
             let (now, early) = (Instant::now(), Count::default());
             Self { waiting: Waiting::new(options, Vec::new()), now, early, passed: Vec::new() }
         }

@@ -279,7 +279,7 @@ fn options_of_spans_must_work_and_need_a_sink_of_spans() {
             "Tail::max_bytes(65535)",
             "65536 bytes (64 KiB) or more may wait",
         ),
-        (all().max_wait(Duration::ZERO), "Tail::max_wait(0ns)", "a wait is longer than zero"),
+        (all().max_delay(Duration::ZERO), "Tail::max_delay(0ns)", "a delay is longer than zero"),
         (
             all().span_slower_than("", Duration::MAX),
             "Tail::span_slower_than(\"\", 18446744073709551615.999999999s)",
