@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::env;
 
 use log::LevelFilter;
-use tach_pipeline::{FlightRecorder, Pipeline, Sink};
+use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline, Sink};
 use tokio::time::sleep;
 use tracing::{Instrument as _, debug, debug_span, info, info_span};
 
@@ -20,7 +20,7 @@ use tracing::{Instrument as _, debug, debug_span, info, info_span};
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = env::args().nth(1).unwrap_or_else(|| "flight".to_owned());
     let recorder = FlightRecorder::new()
-        .folder(folder)
+        .folder(folder, FlightFormat::perfetto())
         .on_panic(Duration::from_secs(5))
         .span_slower_than("request", Duration::from_millis(100));
     let _pipeline = Pipeline::builder()

@@ -619,7 +619,7 @@ fn pipelines_side_by_side_keep_apart() {
 fn a_child_of_the_sdk_s_is_a_root_for_the_tail() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::from_millis(1));
-    let tail = Tail::ratio(0.0).max_wait(10 * LONG);
+    let tail = Tail::ratio(0.0).max_delay(10 * LONG);
     let pipeline = Pipeline::builder().tail(tail).sink(Sink::otlp_spans(otlp)).build().unwrap();
     let sdk = Sdk::new();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {

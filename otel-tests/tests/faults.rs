@@ -360,7 +360,7 @@ fn a_collector_that_catches_up_is_waited_for() {
         }
     });
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT);
-    let sink_of_records = Sink::otlp(otlp).buffer_bytes(1024 * 1024).max_wait(Duration::MAX);
+    let sink_of_records = Sink::otlp(otlp).buffer_bytes(1024 * 1024).stall_timeout(Duration::MAX);
     let builder = Pipeline::builder().sink(sink_of_records).queue_bytes(64 * 1024 * 1024);
     let pipeline = builder.on_incident(|_| ()).build().unwrap();
     Kind::Records.log(&pipeline, ["first"]);

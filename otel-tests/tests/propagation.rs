@@ -336,7 +336,7 @@ fn the_remote_parent_decides_about_sampling() {
 fn the_tail_decides_about_a_moved_span_by_itself() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::from_millis(1));
-    let tail = Tail::ratio(0.0).max_wait(10 * LONG);
+    let tail = Tail::ratio(0.0).max_delay(10 * LONG);
     let pipeline = Pipeline::builder().tail(tail).sink(Sink::otlp_spans(otlp)).build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let outer = tracing::info_span!("outer");

@@ -46,7 +46,7 @@ fn start_spans(numbers: Range<u64>) {
 
 fn build(otlp: Otlp, buffer_bytes: usize) -> Guard {
     let otlp = otlp.max_delay(Duration::from_millis(20));
-    let sink = Sink::otlp_spans(otlp).buffer_bytes(buffer_bytes).max_wait(LONG);
+    let sink = Sink::otlp_spans(otlp).buffer_bytes(buffer_bytes).stall_timeout(LONG);
     Pipeline::builder().sink(sink).on_incident(|_| ()).build().unwrap()
 }
 

@@ -18,8 +18,7 @@ const ROUND: Duration = Duration::from_millis(8);
 
 /// Measures what reads cost, beside std, quanta and minstant
 ///
-/// The best round of each counts. `cargo xtask bench` in tach's repository has more clocks and
-/// loggers.
+/// The best round of each counts.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How many rounds of 10,000 calls each read runs

@@ -54,8 +54,8 @@
 //!
 //! # What it costs
 //!
-//! `BENCHMARKS.md` in the repository has the figures, beside std and the other clocks, and names
-//! the commands that measure them. The kinds of cost:
+//! `tach bench`, a command of the package tach-cli, measures reads on your machine, beside std,
+//! quanta and minstant. The kinds of cost:
 //!
 //! - A read is the instruction. Once in 50 ms of use, it also samples the OS's clock.
 //! - The first conversion of a process spins for some tens of microseconds to measure the rate.
@@ -93,9 +93,6 @@
 //! | `no_std` | yes | | | |
 //!
 //! fastant is minstant's fork, and also trusts a counter that the CPU alone calls invariant.
-//!
-//! The repository's `docs/migrating.md` has tables of replacements for each, and
-//! `docs/how-it-works.md` explains the conversion with drawings.
 //!
 //! # Exactness of sums
 //!
@@ -157,7 +154,7 @@
 //!
 //! [^p2]: In wasmtime, with a C library that is linked to an adapter of preview 1.
 //!
-//! [^em]: In Node, with this repository's own functions for emscripten 3.1's clocks.
+//! [^em]: In Node, with functions of the tests in place of emscripten 3.1's clocks.
 //!
 //! # Features
 //!

@@ -39,8 +39,7 @@
 //! - The same formats work in each back end above, so a program can change its back end and keep
 //!   its lines.
 //!
-//! `BENCHMARKS.md` in the repository has the costs beside `env_logger`'s own format. A format runs
-//! in the caller's thread, and so does the write of most back ends.
+//! A format runs in the caller's thread, and so does the write of most back ends.
 //!
 //! # What can go wrong
 //!

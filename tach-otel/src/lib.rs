@@ -31,8 +31,7 @@
 //! | a log record's timestamp | not set | set, as is the observed timestamp |
 //! | a clock for tests | none | `with_clock` |
 //!
-//! `BENCHMARKS.md` in the repository compares the costs. `tach-pipeline` sends the spans of
-//! `tracing` without the SDK.
+//! [tach-pipeline](https://docs.rs/tach-pipeline) sends the spans of `tracing` without the SDK.
 //!
 //! tracing-opentelemetry's layer takes a wrapped tracer:
 //!

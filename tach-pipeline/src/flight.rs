@@ -4,6 +4,7 @@ mod error;
 mod files;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod otlp;
+#[cfg(feature = "perfetto")]
 mod perfetto;
 mod recorder;
 mod requests;
@@ -12,15 +13,14 @@ mod snapshot;
 mod writing;
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 #[cfg(all(feature = "otlp", feature = "tracing"))]
-use tach_otlp::Otlp;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use tach_otlp::adapter::{self, SpanLimits};
+use tach_otlp::{Otlp, adapter};
 
 pub(crate) use self::files::{Cause, Files};
 pub(crate) use self::recorder::Recorder;
@@ -79,10 +79,10 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// ```
 /// use std::time::Duration;
 ///
-/// use tach_pipeline::{FlightRecorder, Pipeline};
+/// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
 ///
 /// let recorder = FlightRecorder::new()
-///     .folder("flight")
+///     .folder("flight", FlightFormat::perfetto())
 ///     .on_panic(Duration::from_secs(5))
 ///     .span_slower_than("request", Duration::from_secs(2));
 /// let builder = Pipeline::builder().flight_recorder(recorder);
@@ -96,8 +96,7 @@ pub struct FlightRecorder {
     max_age: Duration,
     slow: Slow,
     pub(crate) on_panic: Option<Duration>,
-    folder: Option<PathBuf>,
-    format: FlightFormat,
+    folder: Option<(PathBuf, FlightFormat)>,
     files: usize,
     pause: Duration,
 }
@@ -117,7 +116,6 @@ impl FlightRecorder {
             slow: Slow::default(),
             on_panic: None,
             folder: None,
-            format: FlightFormat::perfetto(),
             files: FILES,
             pause: PAUSE,
         }
@@ -205,9 +203,9 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets the folder for the files that are written after a panic and when a span was slow. It
-    /// must be set for these, and for nothing else. [`Builder::build`](crate::Builder::build)
-    /// resolves the links of its path, makes the folder if it is missing, and fails if no file can
+    /// Sets the folder and the format of the files that are written after a panic and when a span
+    /// was slow, which need both, and for nothing else. [`Builder::build`](crate::Builder::build)
+    /// resolves the links of the path, makes the folder if it is missing, and fails if no file can
     /// be written there.
     ///
     /// The name of a file is `flight-`, the program's name, the time, the number of the process,
@@ -217,24 +215,13 @@ impl FlightRecorder {
     /// # Examples
     ///
     /// ```
-    /// let recorder = tach_pipeline::FlightRecorder::new().folder("/var/lib/shop/flight");
-    /// ```
-    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
-        self
-    }
-
-    /// Sets the format of the files, by default [`FlightFormat::perfetto`].
-    ///
-    /// # Examples
-    ///
-    /// ```
     /// use tach_pipeline::{FlightFormat, FlightRecorder};
     ///
-    /// let recorder = FlightRecorder::new().format(FlightFormat::perfetto());
+    /// let format = FlightFormat::perfetto();
+    /// let recorder = FlightRecorder::new().folder("/var/lib/shop/flight", format);
     /// ```
-    pub fn format(mut self, format: FlightFormat) -> Self {
-        self.format = format;
+    pub fn folder(mut self, folder: impl Into<PathBuf>, format: FlightFormat) -> Self {
+        self.folder = Some((folder.into(), format));
         self
     }
 
@@ -285,8 +272,8 @@ impl FlightRecorder {
         let call = || "FlightRecorder::on_panic(0ns)".to_owned();
         let has_time = self.on_panic.is_none_or(|timeout| !timeout.is_zero());
         faults.unless(has_time, call, "the back end needs some time, such as five seconds");
-        if let Some(folder) = &self.folder {
-            let call = || format!("FlightRecorder::folder(\"{}\")", folder.display());
+        if let Some((folder, _)) = &self.folder {
+            let call = || format!("FlightRecorder::folder(\"{}\", ..)", folder.display());
             let wanted = "no file is written there; say when by on_panic, slower_than or \
                           span_slower_than";
             faults.unless(self.writes_files(), call, wanted);
@@ -304,12 +291,12 @@ impl FlightRecorder {
     ///
     /// If their folder is not named or can't be used.
     pub(crate) fn files(&self) -> Result<Option<Files>, Error> {
-        let Some(folder) = &self.folder else {
+        let Some((folder, format)) = &self.folder else {
             return if self.writes_files() { Err(Error::no_folder()) } else { Ok(None) };
         };
         let cannot = |error| Error::folder(folder, error);
         let resolved = tach_files::resolve(folder).map_err(cannot)?;
-        let files = Files::new(resolved, self.format.clone(), self.files, self.pause);
+        let files = Files::new(resolved, format.clone(), self.files, self.pause);
         files.probe().map_err(cannot)?;
         Ok(Some(files))
     }
@@ -335,24 +322,24 @@ impl Flight {
     }
 }
 
-/// The format in which a [`FlightRecorder`] writes.
+/// The format of a dump. Each needs a feature: `perfetto`, or `otlp` and `tracing`.
 ///
 /// # Examples
 ///
 /// See [`Pipeline::write_flight`](crate::Pipeline::write_flight).
 #[derive(Clone)]
-pub struct FlightFormat(Kind);
-
-#[derive(Clone)]
-enum Kind {
-    Perfetto,
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    Otlp {
-        /// A field of `ResourceSpans`.
-        resource: Vec<u8>,
-        limits: SpanLimits,
-    },
+pub struct FlightFormat {
+    /// The last part of the names of files.
+    extension: &'static str,
+    write: Arc<Write>,
 }
+
+/// A function that writes a dump, and fails if the writer does.
+type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
+    + Send
+    + Sync
+    + UnwindSafe
+    + RefUnwindSafe;
 
 impl FlightFormat {
     /// A trace for [Perfetto's viewer](https://ui.perfetto.dev), which opens it by drag and drop
@@ -367,9 +354,10 @@ impl FlightFormat {
     /// ```
     /// let format = tach_pipeline::FlightFormat::perfetto();
     /// ```
+    #[cfg(feature = "perfetto")]
     #[must_use]
-    pub const fn perfetto() -> Self {
-        Self(Kind::Perfetto)
+    pub fn perfetto() -> Self {
+        Self { extension: "pftrace", write: Arc::new(perfetto::write) }
     }
 
     /// OTLP's `TracesData` in protobuf, with the resource and the limits of `options`. It can be
@@ -387,18 +375,11 @@ impl FlightFormat {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     #[must_use]
     pub fn otlp(options: &Otlp) -> Self {
-        Self(Kind::Otlp {
-            resource: adapter::resource(options),
-            limits: adapter::span_limits(options),
-        })
-    }
-
-    fn extension(&self) -> &'static str {
-        match self.0 {
-            Kind::Perfetto => "pftrace",
-            #[cfg(all(feature = "otlp", feature = "tracing"))]
-            Kind::Otlp { .. } => "otlp",
-        }
+        let (resource, limits) = (adapter::resource(options), adapter::span_limits(options));
+        let write = move |snapshot: &Snapshot, to: &mut dyn io::Write| {
+            otlp::write(snapshot, &resource, &limits, to)
+        };
+        Self { extension: "otlp", write: Arc::new(write) }
     }
 
     /// Writes a dump.
@@ -407,17 +388,12 @@ impl FlightFormat {
     ///
     /// If `to` fails.
     pub(crate) fn write(&self, snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
-        match &self.0 {
-            Kind::Perfetto => perfetto::write(snapshot, to),
-            #[cfg(all(feature = "otlp", feature = "tracing"))]
-            Kind::Otlp { resource, limits } => otlp::write(snapshot, resource, limits, to),
-        }
+        (self.write)(snapshot, to)
     }
 }
 
-/// The resource's bytes are not for people.
 impl fmt::Debug for FlightFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FlightFormat").field(&self.extension()).finish()
+        f.debug_tuple("FlightFormat").field(&self.extension).finish()
     }
 }

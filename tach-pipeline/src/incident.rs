@@ -65,7 +65,8 @@ pub enum Incident<'a> {
         error: &'a io::Error,
     },
     /// The buffer of a sink is full, and the sink made no progress for as long as
-    /// [`Sink::max_wait`](crate::Sink::max_wait) allows. Its records are dropped from now on.
+    /// [`Sink::stall_timeout`](crate::Sink::stall_timeout) allows. Its records are dropped from now
+    /// on.
     #[non_exhaustive]
     Stalled {
         /// The sink's name or path.

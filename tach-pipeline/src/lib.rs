@@ -59,10 +59,6 @@
 //! | several outputs | each has a thread, a buffer | one a writer | one after another |
 //! | at exit | flushes with or without the guard | the guard, for up to 1.1 s | the guard |
 //!
-//! `BENCHMARKS.md` in the repository compares the costs of the call, the whole process's CPU time
-//! and memory, and the spans of `tracing-opentelemetry`. `docs/how-it-works.md` has drawings of a
-//! record's and a span's way.
-//!
 //! # Plugging in
 //!
 //! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. With other
@@ -151,7 +147,7 @@
 //! the sink's thread compresses and sends. It is configured by OpenTelemetry's variables of the
 //! environment or by methods. A record carries the ids in its fields `trace_id` and `span_id`.
 //! Records of the sink's own client are dropped. If `OTEL_SDK_DISABLED` is `true`, nothing is sent
-//! to a collector, and other sinks are written as before.
+//! to a collector that `Otlp::from_env` names, and other sinks are written as before.
 //!
 //! | to the collector | feature | |
 //! |---|---|---|
@@ -190,16 +186,17 @@
 //! With the feature `tracing`, `Builder::flight_recorder` keeps the last seconds of all spans and
 //! events in memory. `Pipeline::write_flight` writes them on demand. `FlightRecorder::on_panic` and
 //! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
-//! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
-//! on the tracks of their threads, or it is OTLP for a collector. The recorder sees what
-//! [`Builder::filter`] accepts, so debug records may be there and in no sink.
+//! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
+//! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
+//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug records
+//! may be there and in no sink.
 //!
 //! # When records are lost
 //!
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
 //!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
 //! - Of several [sinks](Sink#guarantees), one that fails or stalls loses only its own records:
-//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::max_wait`]. The sink reports
+//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::stall_timeout`]. The sink reports
 //!   their number when it works again; [`Pipeline::stats`] counts them at once.
 //! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.

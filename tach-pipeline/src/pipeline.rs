@@ -112,7 +112,8 @@ impl Pipeline {
     /// ```
     #[cfg(feature = "log")]
     pub fn set_logger(&self) -> Result<(), log::SetLoggerError> {
-        global::LOGGER.install(self, || log::set_boxed_logger(Box::new(self.clone())))?;
+        let logger = Box::new(self.clone());
+        global::install(&global::LOGGER, self, || log::set_boxed_logger(logger))?;
         self.shared().filters.is_logger();
         Ok(())
     }

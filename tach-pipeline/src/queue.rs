@@ -41,9 +41,9 @@ const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the
 #[non_exhaustive]
 pub enum WhenFull {
     /// Waits until there is room. A single sink that stalls therefore stalls the program, and one
-    /// of several for as long as [`Sink::max_wait`](crate::Sink::max_wait) allows. Only a record
-    /// too long for [any queue](crate::Builder::queue_bytes) is lost. A sink that logs never waits
-    /// for its own pipeline, and at most a second for another one.
+    /// of several for as long as [`Sink::stall_timeout`](crate::Sink::stall_timeout) allows. Only a
+    /// record too long for [any queue](crate::Builder::queue_bytes) is lost. A sink that logs never
+    /// waits for its own pipeline, and at most a second for another one.
     #[default]
     Block,
     /// Drops the call's record.

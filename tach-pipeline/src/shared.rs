@@ -160,14 +160,15 @@ impl Handle {
     }
 
     /// If this process was forked from the one that built the pipeline, makes all handles of the
-    /// pipeline follow `successor`. Returns whether they do.
+    /// pipeline follow `successor`, unless they follow another pipeline of this process. Returns
+    /// whether they follow `successor`.
     #[cfg(any(feature = "log", feature = "tracing"))]
     pub(crate) fn is_followed_by(&self, successor: &Self) -> bool {
-        if self.own.channel.is_in_its_process() || !successor.own.channel.is_in_its_process() {
-            return false;
+        let last = self.shared();
+        if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {
+            let _set_by_another_thread = last.successor.set(successor.clone());
         }
-        let follower = self.own.successor.get_or_init(|| successor.clone());
-        Arc::ptr_eq(&follower.own, &successor.own)
+        !self.own.channel.is_in_its_process() && Arc::ptr_eq(self.shared(), &successor.own)
     }
 }
 

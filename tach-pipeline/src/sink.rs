@@ -76,7 +76,8 @@ const MOST_WAITING: usize = 1024 * 1024;
 /// counted in a record later.
 ///
 /// Each of several sinks has a thread and a buffer of its own. One that fails or stalls holds up no
-/// other, except that a full buffer is waited for as long as [`max_wait`](Self::max_wait) allows.
+/// other, except that a full buffer is waited for as long as
+/// [`stall_timeout`](Self::stall_timeout) allows.
 /// A sink that is alone is written by the back end: if it stalls, the queues fill, and then
 /// [`WhenFull`](crate::WhenFull) applies.
 ///
@@ -101,7 +102,7 @@ pub struct Sink<K = kind::Any> {
     content: Content,
     filter: Result<Levels, Error>,
     is_colored: bool,
-    max_wait: Option<Duration>,
+    stall_timeout: Option<Duration>,
     /// What precedes each event.
     #[cfg(feature = "syslog")]
     header: Option<syslog::Header>,
@@ -347,7 +348,7 @@ impl<K> Sink<K> {
             content: Content::events(Box::new(Line::new())),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             is_colored: false,
-            max_wait: None,
+            stall_timeout: None,
             buffer_bytes: MOST_WAITING,
             faults: Faults::default(),
             #[cfg(feature = "syslog")]
@@ -365,7 +366,7 @@ impl<K> Sink<K> {
             content: self.content,
             filter: self.filter,
             is_colored: self.is_colored,
-            max_wait: self.max_wait,
+            stall_timeout: self.stall_timeout,
             #[cfg(feature = "syslog")]
             header: self.header,
             buffer_bytes: self.buffer_bytes,
@@ -394,16 +395,16 @@ impl<K> Sink<K> {
     /// use tach_pipeline::{Pipeline, Sink};
     ///
     /// let pipeline = Pipeline::builder()
-    ///     .sink(Sink::file("audit.log").max_wait(Duration::MAX))
-    ///     .sink(Sink::stderr().max_wait(Duration::ZERO))
+    ///     .sink(Sink::file("audit.log").stall_timeout(Duration::MAX))
+    ///     .sink(Sink::stderr().stall_timeout(Duration::ZERO))
     ///     .build()?;
     /// # drop(pipeline);
     /// # std::fs::remove_file("audit.log").unwrap();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn max_wait(mut self, time: Duration) -> Self {
-        self.max_wait = Some(time);
+    pub fn stall_timeout(mut self, time: Duration) -> Self {
+        self.stall_timeout = Some(time);
         self
     }
 
@@ -552,7 +553,7 @@ impl<K: fmt::Debug> fmt::Debug for Sink<K> {
             .field("to", &self.to)
             .field("filter", &self.filter)
             .field("is_colored", &self.is_colored)
-            .field("max_wait", &self.max_wait)
+            .field("stall_timeout", &self.stall_timeout)
             .finish_non_exhaustive()
     }
 }

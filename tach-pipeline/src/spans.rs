@@ -2,7 +2,6 @@
 //! with their trace.
 
 #[cfg(feature = "otlp")]
-mod by_trace;
 pub(crate) mod kept;
 mod lost_ends;
 mod open;

@@ -54,8 +54,7 @@
 //! | requests | of the crate `http` | any | of `http` | of tonic |
 //!
 //! A layer costs more than tower's timeout on a request that is ready at once, and about the same
-//! on one that waits: `BENCHMARKS.md` in the repository has the figures. `docs/migrating.md` has
-//! the replacements.
+//! on one that waits.
 //!
 //! # What can go wrong
 //!

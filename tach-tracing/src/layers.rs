@@ -1,13 +1,11 @@
 //! The layers.
 
-mod close_attributes;
 mod close_times;
 mod event_time;
 mod forward;
 mod poison;
 mod span_timing;
 
-pub use self::close_attributes::CloseAttributes;
 pub use self::close_times::CloseTimes;
 pub use self::event_time::EventTime;
 pub use self::span_timing::{SpanDurations, SpanTimes, SpanTiming};

@@ -23,7 +23,6 @@
 //! | [`EventTime`] | gives each event one time in all layers inside it |
 //! | [`SpanTiming`] | measures busy and idle times of spans |
 //! | [`CloseTimes`] | prints these times when a span closes, like `FmtSpan::CLOSE` |
-//! | [`CloseAttributes`] | records these times in an OpenTelemetry span when it closes |
 //!
 //! ```
 //! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
@@ -53,9 +52,6 @@
 //! - The number of digits never varies, so lines stay aligned and sort by time.
 //! - Local time works in programs with several threads, and needs no `unsafe`.
 //! - The busy and idle times of spans have a clock that a test can replace.
-//!
-//! `BENCHMARKS.md` in the repository has the costs beside tracing-subscriber's timers, and
-//! `docs/migrating.md` a table of replacements.
 //!
 //! # What can go wrong
 //!
@@ -92,9 +88,7 @@ mod timers;
 
 #[cfg(feature = "jiff")]
 pub use crate::error::Error;
-pub use crate::layers::{
-    CloseAttributes, CloseTimes, EventTime, SpanDurations, SpanTimes, SpanTiming,
-};
+pub use crate::layers::{CloseTimes, EventTime, SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timer::{Timer, WithClock};
 #[cfg(feature = "tree")]
 pub use crate::timers::Tree;

@@ -11,7 +11,6 @@ mod loom;
 mod mutants;
 mod otel;
 mod peers;
-mod prose;
 mod release;
 mod run;
 mod sanitize;
@@ -30,11 +29,6 @@ struct Task(&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
 const TASKS: &[Task] = &[
     Task("ci", "everything that CI runs, in order", |_| ci::all()),
-    Task(
-        "prose [PATH]",
-        "unclear words in comments and Markdown; with places, if paths are named",
-        prose::check,
-    ),
     Task("codegen", "check the assembly of the hot paths", |_| codegen::check()),
     Task("loom", "run the models, and check that they need every memory ordering", |_| {
         loom::check()

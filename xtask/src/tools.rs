@@ -12,6 +12,9 @@ pub(crate) struct Tool {
     pub(crate) version: &'static str,
 }
 
+/// Runs cargo for each package and combination of features, and without what users don't have.
+pub(crate) const HACK: Tool = Tool { name: "cargo-hack", version: "0.6.46" };
+
 /// Compiles a tool faster than its own profile, which would take longer than all its runs in CI.
 const QUICK_BUILD: [(&str, &str); 4] = [
     ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),

@@ -70,7 +70,7 @@ fn run(
     let rotation = Rotation::new().max_bytes(8 * 1024 * 1024).gzip();
     let pipeline = Pipeline::builder()
         .sink(Sink::file(log).rotate(rotation))
-        .sink(Sink::otlp(otlp).max_wait(Duration::MAX))
+        .sink(Sink::otlp(otlp).stall_timeout(Duration::MAX))
         .on_incident(|incident| eprintln!("{incident}"))
         .build()?;
     pipeline.set_logger()?;

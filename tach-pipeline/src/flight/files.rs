@@ -80,7 +80,7 @@ impl Files {
     fn name(&self, time: UnixTime, number: u64) -> OsString {
         // Windows takes no colons.
         let time = format!("{time:.6}").replace(':', "-");
-        let (prefix, extension) = (prefix(), self.format.extension());
+        let (prefix, extension) = (prefix(), self.format.extension);
         OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()))
     }
 
@@ -205,7 +205,27 @@ fn is_abandoned(file: &Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn the_pause_is_short_after_a_failure_alone() {
+        let format = FlightFormat { extension: "none", write: Arc::new(|_, _| Ok(())) };
+        let files = Files::new(PathBuf::new(), format, 1, Duration::MAX);
+        let after = |time: Duration| {
+            for (since, _) in files.pauses.lock().iter_mut().flatten() {
+                *since = since.checked_sub(time).unwrap();
+            }
+            files.begin(Cause::SlowSpan)
+        };
+        assert!(files.begin(Cause::SlowSpan));
+        assert!(files.begin(Cause::Panic), "the causes have pauses of their own");
+        assert!(!after(2 * PAUSE_AFTER_FAILURE));
+        files.failed(Cause::SlowSpan);
+        assert!(after(PAUSE_AFTER_FAILURE));
+        assert!(!after(2 * PAUSE_AFTER_FAILURE));
+    }
 
     #[test]
     fn a_dump_has_exactly_such_a_name() {

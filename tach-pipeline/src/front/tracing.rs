@@ -182,8 +182,7 @@ impl Pipeline {
     pub(crate) fn set_subscriber(&self) -> Result<(), Error> {
         let subscriber = tracing_subscriber::registry().with(self.clone());
         let dispatch = Dispatch::new(subscriber);
-        global::SUBSCRIBER
-            .install(self, || dispatcher::set_global_default(dispatch))
+        global::install(&global::SUBSCRIBER, self, || dispatcher::set_global_default(dispatch))
             .map_err(|_| Error::already_set("the global subscriber of tracing"))?;
         // In a forked child, the filter of the parent's pipeline is cached.
         callsite::rebuild_interest_cache();

@@ -49,7 +49,7 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
 const QUEUE_BYTES: usize = 256 * 1024;
 const RECORD_BYTES: usize = 1024 * 1024;
 /// How long a full sink may make no progress, unless it or [`WhenFull`] says otherwise.
-const MAX_WAIT: Duration = Duration::from_secs(5);
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Options of a pipeline, created by [`Pipeline::builder`].
 ///
@@ -463,9 +463,10 @@ impl Builder {
             faults.take(Levels::parse(&kept).map_err(|fault| fault.of("Builder::backtrace")))
         });
         let selection = Selection::new(records.unwrap_or(0), self.is_collapsing, self.redacted);
-        let max_wait = if self.when_full == WhenFull::Block { MAX_WAIT } else { Duration::ZERO };
+        let stall_timeout =
+            if self.when_full == WhenFull::Block { STALL_TIMEOUT } else { Duration::ZERO };
         let files = faults.take(self.spans.files());
-        let opened = Opened::new(self.sinks, max_wait, self.record_bytes, &mut faults);
+        let opened = Opened::new(self.sinks, stall_timeout, self.record_bytes, &mut faults);
         faults.into_result()?;
         let reporter = Reporter::new(self.on_incident);
         for error in &self.environment.faults {

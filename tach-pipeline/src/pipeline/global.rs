@@ -1,48 +1,37 @@
 //! The pipelines that are the process's logger of `log` and its global subscriber of tracing.
 //!
-//! Both can be set once. A forked child inherits them with a pipeline that nobody writes for, so
-//! there another pipeline takes that one's place.
+//! Both can be set once. A forked child inherits them but not the back end's thread. A pipeline that
+//! is installed in the child replaces the inherited one.
+
+use std::sync::OnceLock;
 
 use crate::error::{Class, Error};
 use crate::pipeline::Pipeline;
-use crate::sync::Lock;
 
-/// The pipeline that was installed for one front end.
-pub(crate) struct Installed(Lock<Option<Pipeline>>);
-
+/// The pipeline that was installed first.
 #[cfg(feature = "log")]
-pub(crate) static LOGGER: Installed = Installed::none();
+pub(crate) static LOGGER: OnceLock<Pipeline> = OnceLock::new();
 #[cfg(feature = "tracing")]
-pub(crate) static SUBSCRIBER: Installed = Installed::none();
+pub(crate) static SUBSCRIBER: OnceLock<Pipeline> = OnceLock::new();
 
-impl Installed {
-    const fn none() -> Self {
-        Self(Lock::new(None))
+/// Calls `install`. If that fails in a forked child, since `installed` is the parent's pipeline, its
+/// handles follow `pipeline` from now on.
+///
+/// # Errors
+///
+/// Returns the error of `install` if another logger was installed, or a pipeline of this process.
+pub(crate) fn install<E>(
+    installed: &OnceLock<Pipeline>,
+    pipeline: &Pipeline,
+    install: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let result = install();
+    match installed.get() {
+        None if result.is_ok() => drop(installed.set(pipeline.clone())),
+        Some(old) if old.handle.is_followed_by(&pipeline.handle) => return Ok(()),
+        _ => {}
     }
-
-    /// Keeps the pipeline that `install` installs. If it fails in a forked child, since the
-    /// parent's pipeline is installed, that pipeline's handles follow `pipeline` from now on.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of `install` if another logger was installed, or a pipeline of this
-    /// process.
-    pub(crate) fn install<E>(
-        &self,
-        pipeline: &Pipeline,
-        install: impl FnOnce() -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut installed = self.0.lock();
-        if let Err(error) = install() {
-            let is_followed =
-                installed.as_ref().is_some_and(|old| old.handle.is_followed_by(&pipeline.handle));
-            if !is_followed {
-                return Err(error);
-            }
-        }
-        *installed = Some(pipeline.clone());
-        Ok(())
-    }
+    result
 }
 
 impl Error {

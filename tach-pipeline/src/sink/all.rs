@@ -34,7 +34,7 @@ struct OpenSink {
     writer: Writer,
     formatter: Formatter,
     levels: Levels,
-    max_wait: Duration,
+    stall_timeout: Duration,
     buffer_bytes: usize,
     counts: Arc<SinkCounts>,
 }
@@ -49,11 +49,11 @@ impl Opened {
         wanted
     }
 
-    /// Opens the sinks, and adds the fault of each that can't be opened. `max_wait` is for sinks
-    /// that set none, and a record has at most `most` bytes.
+    /// Opens the sinks, and adds the fault of each that can't be opened. `stall_timeout` is for
+    /// sinks that set none, and a record has at most `most` bytes.
     pub(crate) fn new(
         sinks: Vec<Sink>,
-        max_wait: Duration,
+        stall_timeout: Duration,
         most: usize,
         faults: &mut Faults,
     ) -> Self {
@@ -70,7 +70,7 @@ impl Opened {
                 counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
                 writer,
                 formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
-                max_wait: sink.max_wait.unwrap_or(max_wait),
+                stall_timeout: sink.stall_timeout.unwrap_or(stall_timeout),
                 buffer_bytes: sink.buffer_bytes,
             });
         }
@@ -134,7 +134,8 @@ impl Sinks {
         let mut layouts = Vec::new();
         let is_alone = opened.0.len() == 1 && !opened.0[0].writer.is_remote();
         for (index, sink) in opened.0.into_iter().enumerate() {
-            let OpenSink { writer, formatter, levels, max_wait, buffer_bytes, counts, .. } = sink;
+            let OpenSink { writer, formatter, levels, stall_timeout, buffer_bytes, counts, .. } =
+                sink;
             let reporter = reporter.of_sink(&counts.name);
             let output = Output::new(writer, buffer_bytes, Arc::clone(&counts), reporter.clone());
             let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
@@ -142,7 +143,7 @@ impl Sinks {
             match &mut stream.writers {
                 writers if is_alone => *writers = Writers::Here(output),
                 Writers::Threads(workers) => {
-                    let plan = Plan { output, max_wait, counts, reporter, index };
+                    let plan = Plan { output, stall_timeout, counts, reporter, index };
                     workers.push(Worker::start(plan, progress).map_err(Error::thread)?);
                 }
                 Writers::Here(_) => {}

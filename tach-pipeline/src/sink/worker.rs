@@ -31,7 +31,7 @@ pub(super) struct Worker {
     link: Arc<Link>,
     /// `None` once it was joined.
     thread: Option<JoinHandle<Option<String>>>,
-    max_wait: Duration,
+    stall_timeout: Duration,
     /// How many bytes may wait.
     buffer_bytes: usize,
     /// Whether the sink was found to stall, and has had no room since.
@@ -49,7 +49,7 @@ pub(super) struct Worker {
 /// A sink that gets a thread.
 pub(super) struct Plan {
     pub(super) output: Output,
-    pub(super) max_wait: Duration,
+    pub(super) stall_timeout: Duration,
     pub(super) counts: Arc<SinkCounts>,
     pub(super) reporter: Reporter,
     /// The index among all sinks.
@@ -118,7 +118,7 @@ impl Worker {
     ///
     /// If that fails.
     pub(super) fn start(plan: Plan, progress: &Arc<Progress>) -> io::Result<Self> {
-        let Plan { output, max_wait, counts, reporter, index } = plan;
+        let Plan { output, stall_timeout, counts, reporter, index } = plan;
         let buffer_bytes = output.buffer_bytes();
         let gathering = Gathering::new(output.max_delay());
         let link = Arc::new(Link::default());
@@ -137,7 +137,7 @@ impl Worker {
         Ok(Self {
             link,
             thread,
-            max_wait,
+            stall_timeout,
             buffer_bytes,
             is_stalled: false,
             dropped: None,
@@ -233,7 +233,7 @@ impl Worker {
             if now != progress {
                 (progress, since) = (now, Instant::now());
             }
-            let left = self.max_wait.saturating_sub(since.elapsed());
+            let left = self.stall_timeout.saturating_sub(since.elapsed());
             let is_failing = self.counts.is_failing.get();
             if self.is_stalled || is_failing || left.is_zero() {
                 return self.drop_all(batch, !is_failing);

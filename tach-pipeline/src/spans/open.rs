@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use core::hash::{BuildHasherDefault, Hasher};
 use core::mem;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use foldhash::fast::RandomState;
 use tach_core::{Instant, UnixTime};
 
 use super::lost_ends::LostEnds;
@@ -32,7 +32,7 @@ const STEP: Duration = Duration::from_millis(1);
 const FOLLOWED: Duration = Duration::from_secs(10);
 
 pub(super) struct Spans {
-    open: HashMap<u64, Open, Unhashed>,
+    open: HashMap<u64, Open, RandomState>,
     /// Spans that have ended. A record of another thread may follow in the next round.
     ending: Vec<Ending>,
     /// Spans that ended in the round before.
@@ -54,29 +54,6 @@ pub(super) struct Spans {
 
 /// A record, when it happened, and its queue if it is a part of a span.
 type Early = (Vec<u8>, UnixTime, Option<QueueId>);
-
-/// The ids of spans are random, so they need no hash.
-type Unhashed = BuildHasherDefault<Unhasher>;
-
-#[derive(Default)]
-struct Unhasher(u64);
-
-impl Hasher for Unhasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        // No key is anything but an id.
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, id: u64) {
-        self.0 = id;
-    }
-}
 
 struct Open {
     context: SpanContext,

@@ -11,7 +11,7 @@ use crate::trace::ratio::Ratio;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;
-const MAX_WAIT: Duration = Duration::from_secs(30);
+const MAX_DELAY: Duration = Duration::from_secs(30);
 
 /// Which traces are kept when they have ended, for [`Builder::tail`](crate::Builder::tail).
 ///
@@ -34,7 +34,7 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 ///
 /// # Bounds
 ///
-/// A trace that exceeds [`max_wait`](Self::max_wait) or [`max_bytes`](Self::max_bytes) before its
+/// A trace that exceeds [`max_delay`](Self::max_delay) or [`max_bytes`](Self::max_bytes) before its
 /// root has ended is decided about early, by the spans that have ended;
 /// [`Stats`](crate::Stats::early_traces) counts these. So is each trace at a
 /// [flush](crate::Pipeline::flush), since a flush sends all spans that have ended.
@@ -59,7 +59,7 @@ pub struct Tail {
     pub(crate) others: Ratio,
     slow: Slow,
     pub(crate) max_bytes: usize,
-    pub(crate) max_wait: Duration,
+    pub(crate) max_delay: Duration,
 }
 
 impl Tail {
@@ -79,7 +79,7 @@ impl Tail {
             others: Ratio::new(ratio),
             slow: Slow::default(),
             max_bytes: MAX_BYTES,
-            max_wait: MAX_WAIT,
+            max_delay: MAX_DELAY,
         }
     }
 
@@ -121,7 +121,7 @@ impl Tail {
 
     /// Sets how many bytes of spans may wait: 64 KiB or more, by default 32 MiB. Beyond, the oldest
     /// traces are decided about. A quarter as much beside is for the ids of kept traces, see
-    /// [`max_wait`](Self::max_wait).
+    /// [`max_delay`](Self::max_delay).
     ///
     /// # Examples
     ///
@@ -144,10 +144,10 @@ impl Tail {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let tail = tach_pipeline::Tail::ratio(0.0).max_wait(Duration::from_secs(5));
+    /// let tail = tach_pipeline::Tail::ratio(0.0).max_delay(Duration::from_secs(5));
     /// ```
-    pub fn max_wait(mut self, time: Duration) -> Self {
-        self.max_wait = time;
+    pub fn max_delay(mut self, time: Duration) -> Self {
+        self.max_delay = time;
         self
     }
 
@@ -157,8 +157,8 @@ impl Tail {
         self.slow.check(faults, "Tail");
         let call = || format!("Tail::max_bytes({})", self.max_bytes);
         faults.unless(self.max_bytes >= LEAST_BYTES, call, "65536 bytes (64 KiB) or more may wait");
-        let call = || format!("Tail::max_wait({:?})", self.max_wait);
-        faults.unless(!self.max_wait.is_zero(), call, "a wait is longer than zero");
+        let call = || format!("Tail::max_delay({:?})", self.max_delay);
+        faults.unless(!self.max_delay.is_zero(), call, "a delay is longer than zero");
     }
 
     /// Returns whether the span is reason to keep its trace.

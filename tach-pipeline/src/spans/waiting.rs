@@ -8,9 +8,9 @@ use core::mem;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::fast::RandomState;
 use tach_core::Instant;
 
-use super::by_trace::ByTrace;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 use crate::spans::tail::Tail;
@@ -32,7 +32,8 @@ const LARGE: usize = 64 * 1024;
 pub(crate) struct Waiting {
     options: Tail,
     redacted: Vec<String>,
-    traces: HashMap<u128, Known, ByTrace>,
+    /// Other services choose ids of traces, so the hash has a random key.
+    traces: HashMap<u128, Known, RandomState>,
     /// How many of the traces are waiting, of those in the map.
     undecided: usize,
     /// The traces by the time of their first span, with their numbers. Those that were decided
@@ -127,7 +128,7 @@ impl Waiting {
         self.due = due;
         while let Some(&(trace, number)) = self.order.front() {
             if let Some(oldest) = self.waiting(trace).filter(|trace| trace.number == number) {
-                let is_old = now.saturating_duration_since(oldest.since) >= self.options.max_wait;
+                let is_old = now.saturating_duration_since(oldest.since) >= self.options.max_delay;
                 if !is_old && self.bytes <= self.options.max_bytes {
                     break;
                 }
@@ -143,8 +144,8 @@ impl Waiting {
                 _ => false,
             });
         }
-        let max_wait = self.options.max_wait;
-        let is_old = |at| now.saturating_duration_since(at) >= max_wait;
+        let max_delay = self.options.max_delay;
+        let is_old = |at| now.saturating_duration_since(at) >= max_delay;
         while self.kept.front().is_some_and(|(at, _)| is_old(*at)) {
             self.forget_first();
         }
@@ -264,7 +265,7 @@ mod tests {
 
     impl Machine {
         fn new(options: Tail) -> Self {
-            let options = options.slower_than(Duration::from_nanos(SLOW)).max_wait(WAIT);
+            let options = options.slower_than(Duration::from_nanos(SLOW)).max_delay(WAIT);
             let (now, early) = (Instant::now(), Count::default());
             Self { waiting: Waiting::new(options, Vec::new()), now, early, passed: Vec::new() }
         }

@@ -10,7 +10,9 @@ use test_support::test_of_this_program;
 
 use crate::support::LONG;
 
-/// How the child learns of a variable's fault: by an `incident`, on `stderr` or by an `error`.
+/// How the child learns of a variable's fault: by an `incident`, on `stderr` or by an `error`. If it
+/// is `alone` its only sink is a collector, and if the collector is the `program`'s, no variable is
+/// read for it.
 const WAY: &str = "TACH_PIPELINE_ENVIRONMENT_WAY";
 /// The levels of three targets, as the child finds them.
 const LEVELS: &str = "TACH_PIPELINE_ENVIRONMENT_LEVELS";
@@ -24,7 +26,9 @@ fn builder() -> Builder {
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     let builder = {
         use tach_pipeline::{Otlp, Sampling};
-        let otlp = Otlp::new().endpoint("http://localhost:1");
+        let is_of_program = env::var(WAY).is_ok_and(|way| way == "program");
+        let options = if is_of_program { Otlp::new() } else { Otlp::from_env() };
+        let otlp = options.endpoint("http://localhost:1");
         builder.sampling(Sampling::from_env()).sink(Sink::otlp_spans(otlp))
     };
     // A pipeline without any other sink must not print its records on stderr.
@@ -61,7 +65,7 @@ fn child() {
     let Ok(way) = env::var(WAY) else { return };
     let incidents = Arc::<Mutex<Vec<String>>>::default();
     let pipeline = match &*way {
-        "stderr" | "alone" => builder().build(),
+        "stderr" | "alone" | "program" => builder().build(),
         "incident" => {
             let incidents = Arc::clone(&incidents);
             let report = move |incident: &tach_pipeline::Incident<'_>| {
@@ -163,6 +167,16 @@ fn opentelemetry_s_variables_fail_nothing_and_may_disable_collectors() {
     ] {
         check(variables, default, sinks, faults);
     }
+}
+
+/// A program that names its collector itself reads no variable for it.
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[test]
+fn a_program_s_own_collector_is_not_disabled() {
+    let mut child = test_of_this_program("environment::child");
+    child.env("OTEL_SDK_DISABLED", "true").env(WAY, "program").env_remove("RUST_LOG");
+    let output = child.env(LEVELS, "WARN WARN OFF").env(SINKS, "2").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Without its only sink, a pipeline prints nothing either.

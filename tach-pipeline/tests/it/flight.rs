@@ -10,6 +10,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Instant, SystemTime};
 use std::{env, fs, io, panic, thread};
 
+use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -94,15 +95,20 @@ fn the_bounds_hold() {
 
 #[test]
 fn what_is_old_is_left_out() {
-    let recorder = FlightRecorder::new().max_age(Duration::from_millis(20));
-    let (_memory, pipeline) = build(recorder);
+    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    let recorder = FlightRecorder::new().max_age(Duration::from_secs(20));
+    let builder = Pipeline::builder().with_clock(clock.clone());
+    let pipeline = builder.flight_recorder(recorder).build().unwrap();
     within(&pipeline, || {
         let open = tracing::info_span!("open");
         tracing::info_span!("long-ago").in_scope(|| tracing::info!("once-upon"));
-        thread::sleep(Duration::from_millis(40));
-        let dump = dump(&pipeline);
-        assert!(dump.contains("open"));
-        assert!(!dump.contains("long-ago") && !dump.contains("once-upon"));
+        clock.advance(Duration::from_secs(19));
+        let young = dump(&pipeline);
+        assert!(young.contains("long-ago") && young.contains("once-upon"));
+        clock.advance(Duration::from_secs(2));
+        let old = dump(&pipeline);
+        assert!(old.contains("open"));
+        assert!(!old.contains("long-ago") && !old.contains("once-upon"));
         drop(open);
     });
 }
@@ -126,7 +132,7 @@ fn a_slow_span_is_written_to_a_file() {
     let folder = Folder::new("flight-slow");
     let (incidents, reported) = mpsc::channel();
     let recorder = FlightRecorder::new()
-        .folder(folder.path("made"))
+        .folder(folder.path("made"), FlightFormat::perfetto())
         .slower_than(Duration::from_secs(600))
         .span_slower_than("slow", Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink())).on_incident({
@@ -168,7 +174,9 @@ fn the_files_are_few() {
     for name in others {
         fs::write(folder.path(name), "not ours").unwrap();
     }
-    let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let recorder = FlightRecorder::new()
+        .folder(folder.path(""), FlightFormat::perfetto())
+        .slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
     within(&pipeline, || {
         for number in 0..5 {
@@ -191,7 +199,9 @@ fn the_newest_file_is_kept_whatever_its_name() {
     for year in [2998, 2999] {
         fs::write(folder.path(&name(year, ".pftrace")), "written before").unwrap();
     }
-    let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let recorder = FlightRecorder::new()
+        .folder(folder.path(""), FlightFormat::perfetto())
+        .slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.keep(2));
     within(&pipeline, || drop(tracing::info_span!("slow")));
     pipeline.flush(LONG).unwrap();
@@ -208,7 +218,9 @@ fn a_report_of_a_file_stops_nobody() {
     let (go_on, may_go_on) = mpsc::channel();
     let (incidents, reported) = mpsc::channel();
     let may_go_on = Mutex::new(may_go_on);
-    let recorder = FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let recorder = FlightRecorder::new()
+        .folder(folder.path(""), FlightFormat::perfetto())
+        .slower_than(Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
     let builder = builder.on_incident(move |_| {
         incidents.send(may_go_on.lock().unwrap().recv_timeout(LONG)).unwrap();
@@ -230,7 +242,7 @@ fn a_folder_must_be_named_and_can_be_made() {
     let folder = Folder::new("flight-refused");
     fs::write(folder.path("taken"), "").unwrap();
     let unnamed = FlightRecorder::new().slower_than(Duration::ZERO);
-    let taken = FlightRecorder::new().folder(folder.path("taken"));
+    let taken = FlightRecorder::new().folder(folder.path("taken"), FlightFormat::perfetto());
     for (recorder, wanted) in [(unnamed, "FlightRecorder::folder"), (taken, "Not a directory")] {
         let error = Pipeline::builder().flight_recorder(recorder).build().unwrap_err();
         assert!(error.is_open() && error.to_string().contains(wanted), "{error}");
@@ -241,7 +253,9 @@ fn a_folder_must_be_named_and_can_be_made() {
 fn a_folder_that_is_lost_is_reported() {
     let folder = Folder::new("flight-failed");
     let (incidents, reported) = mpsc::channel();
-    let recorder = FlightRecorder::new().folder(folder.path("made")).slower_than(Duration::ZERO);
+    let recorder = FlightRecorder::new()
+        .folder(folder.path("made"), FlightFormat::perfetto())
+        .slower_than(Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
     let builder = builder
         .on_incident(move |incident| incidents.send(incident.to_string()).unwrap())
@@ -264,7 +278,6 @@ fn a_folder_that_is_lost_is_reported() {
         }
     };
     assert!(incident.contains("are in"), "{incident}");
-    thread::sleep(Duration::from_millis(1_100));
     slow();
     pipeline.flush(LONG).unwrap();
     assert_eq!(dumps(&folder.path("made")).len(), 1, "after a file it is long");
@@ -354,7 +367,7 @@ fn requests_from_many_threads_are_answered() {
 fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let folder = PathBuf::from(folder);
-    let recorder = FlightRecorder::new().folder(&folder).on_panic(LONG);
+    let recorder = FlightRecorder::new().folder(&folder, FlightFormat::perfetto()).on_panic(LONG);
     let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
     let pipeline = builder.flight_recorder(recorder).build().unwrap();
     // The first file can't be written.
@@ -425,7 +438,7 @@ fn forks() {
     }
 
     let Some(folder) = env::var_os(FORKS) else { return };
-    let recorder = FlightRecorder::new().folder(folder).on_panic(LONG);
+    let recorder = FlightRecorder::new().folder(folder, FlightFormat::perfetto()).on_panic(LONG);
     let (_memory, pipeline) = build(recorder);
     let step = || tracing::info_span!("step").in_scope(|| tracing::info!("event"));
     // A new subscriber and a new callsite take locks of tracing.
@@ -490,7 +503,11 @@ fn dumps_of_other_users_stay() {
     give(&folder.path(&theirs), STRANGER);
     fs::write(folder.path(victim), "root's").unwrap();
     fs::hard_link(folder.path(victim), folder.path(&link)).unwrap();
-    let recorder = || FlightRecorder::new().folder(folder.path("")).slower_than(Duration::ZERO);
+    let recorder = || {
+        FlightRecorder::new()
+            .folder(folder.path(""), FlightFormat::perfetto())
+            .slower_than(Duration::ZERO)
+    };
     let (_memory, pipeline) = build(recorder().pause(Duration::ZERO).keep(1));
     within(&pipeline, || {
         for _ in 0..3 {

@@ -12,7 +12,7 @@ mod exits;
 mod faults;
 mod files;
 mod filters;
-#[cfg(feature = "tracing")]
+#[cfg(feature = "perfetto")]
 mod flight;
 mod formats;
 mod front;

@@ -174,10 +174,10 @@ fn all_faults_are_named_at_once() {
     assert!(error.faults().iter().all(|fault| fault.faults().len() == 1));
 }
 
-#[cfg(feature = "tracing")]
+#[cfg(feature = "perfetto")]
 #[test]
 fn a_flight_recorder_s_options_must_work() {
-    use tach_pipeline::{Durations, FlightRecorder};
+    use tach_pipeline::{Durations, FlightFormat, FlightRecorder};
 
     let folder = Folder::new("refused-recorder");
     let folder = folder.path("made");
@@ -196,12 +196,14 @@ fn a_flight_recorder_s_options_must_work() {
             "the file that is written is kept, so it is 1 or more",
         ),
         (
-            recorder().folder(&folder).on_panic(Duration::ZERO),
+            recorder().folder(&folder, FlightFormat::perfetto()).on_panic(Duration::ZERO),
             "FlightRecorder::on_panic(0ns)",
             "the back end needs some time, such as five seconds",
         ),
         (
-            recorder().folder(&folder).span_slower_than("", Duration::ZERO),
+            recorder()
+                .folder(&folder, FlightFormat::perfetto())
+                .span_slower_than("", Duration::ZERO),
             "FlightRecorder::span_slower_than(\"\", 0ns)",
             "a span has a name",
         ),
@@ -209,9 +211,13 @@ fn a_flight_recorder_s_options_must_work() {
     for (recorder, call, wanted) in cases {
         assert_refused(quiet().flight_recorder(recorder), call, wanted);
     }
-    let call = format!("FlightRecorder::folder(\"{}\")", folder.display());
+    let call = format!("FlightRecorder::folder(\"{}\", ..)", folder.display());
     let wanted = "no file is written there; say when by on_panic, slower_than or span_slower_than";
-    assert_refused(quiet().flight_recorder(recorder().folder(&folder)), &call, wanted);
+    assert_refused(
+        quiet().flight_recorder(recorder().folder(&folder, FlightFormat::perfetto())),
+        &call,
+        wanted,
+    );
     assert_built(quiet().flight_recorder(recorder().max_bytes(65_536)));
 
     let beyond = "there are two or more: one of them is for all spans beyond";
@@ -225,18 +231,22 @@ fn a_flight_recorder_s_options_must_work() {
 }
 
 /// No file can be made in this folder, not even by root.
-#[cfg(all(target_os = "linux", feature = "tracing"))]
+#[cfg(all(target_os = "linux", feature = "perfetto"))]
 #[test]
 fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
-    use tach_pipeline::FlightRecorder;
+    use tach_pipeline::{FlightFormat, FlightRecorder};
 
-    let recorder = FlightRecorder::new().folder("/proc/self/task").on_panic(Duration::MAX);
+    let recorder = FlightRecorder::new()
+        .folder("/proc/self/task", FlightFormat::perfetto())
+        .on_panic(Duration::MAX);
     let found = faults(quiet().flight_recorder(recorder));
     let start = "can't write the flight recorder's files to the folder /proc/self/task: ";
     assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
     // Nothing is left in one that can be written.
     let folder = Folder::new("refused-flight");
-    let recorder = FlightRecorder::new().folder(folder.path("made")).on_panic(Duration::MAX);
+    let recorder = FlightRecorder::new()
+        .folder(folder.path("made"), FlightFormat::perfetto())
+        .on_panic(Duration::MAX);
     assert_built(quiet().flight_recorder(recorder));
     assert_eq!(fs::read_dir(folder.path("made")).unwrap().count(), 0);
 }
@@ -269,7 +279,7 @@ fn options_of_spans_must_work_and_need_a_sink_of_spans() {
             "Tail::max_bytes(65535)",
             "65536 bytes (64 KiB) or more may wait",
         ),
-        (all().max_wait(Duration::ZERO), "Tail::max_wait(0ns)", "a wait is longer than zero"),
+        (all().max_delay(Duration::ZERO), "Tail::max_delay(0ns)", "a delay is longer than zero"),
         (
             all().span_slower_than("", Duration::MAX),
             "Tail::span_slower_than(\"\", 18446744073709551615.999999999s)",

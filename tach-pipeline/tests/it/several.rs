@@ -37,11 +37,11 @@ fn a_sink_that_stalls_holds_up_no_other() {
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         let mut stalling = Sink::file(&fifo).format(Json::new());
         if policy == WhenFull::Block {
-            stalling = stalling.max_wait(SHORT);
+            stalling = stalling.stall_timeout(SHORT);
         }
         let pipeline = Pipeline::builder()
             .sink(stalling)
-            .sink(Sink::file(&path).format(Json::new()).max_wait(LONG))
+            .sink(Sink::file(&path).format(Json::new()).stall_timeout(LONG))
             .when_full(policy)
             // No record is dropped before it reaches the sinks.
             .queue_bytes(64 * 1024 * 1024)
@@ -91,7 +91,7 @@ fn a_sink_that_is_slow_gets_all_of_it() {
     let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
     let memory = Memory::default();
     let pipeline = Pipeline::builder()
-        .sink(Sink::writer("socket", theirs).format(Json::new()).max_wait(Duration::MAX))
+        .sink(Sink::writer("socket", theirs).format(Json::new()).stall_timeout(Duration::MAX))
         .sink(memory.json())
         .build()
         .unwrap();
@@ -291,7 +291,7 @@ fn incidents_are_reported_to_the_owner() {
     let seen = Arc::clone(&incidents);
     let pipeline = Pipeline::builder()
         .sink(Sink::writer("moody", writer).format(Json::new()))
-        .sink(sound.json().max_wait(LONG))
+        .sink(sound.json().stall_timeout(LONG))
         .on_incident(move |incident| {
             let (kind, count) = match incident {
                 Incident::Failed { sink: "moody", .. } => ("failed", 0),

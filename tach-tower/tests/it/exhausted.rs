@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, Weak};
 
 use http::{Request, Response, StatusCode};
+use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer};
 use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
@@ -74,15 +75,18 @@ async fn a_timer_that_fires_early_is_armed_again() {
 /// Paused time stands still while the task runs, so no timer has fired.
 #[tokio::test(start_paused = true)]
 async fn a_poll_after_the_end_needs_no_timer() {
-    let inner = service_fn(|_: Request<()>| {
-        poll_fn(|cx| {
-            std::thread::sleep(2 * SHORT);
+    let clock = Arc::new(ManualClock::default());
+    let layer = BudgetLayer::new(SHORT).with_clock(clock.clone());
+    let inner = service_fn(move |_: Request<()>| {
+        let clock = clock.clone();
+        poll_fn(move |cx| {
+            clock.advance(2 * SHORT);
             cx.waker().wake_by_ref();
             Poll::<Result<Response<String>, Infallible>>::Pending
         })
     });
     let before = tokio::time::Instant::now();
-    let response = BudgetLayer::new(SHORT).layer(inner).oneshot(request()).await.unwrap();
+    let response = layer.layer(inner).oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(tokio::time::Instant::now(), before);
 }

@@ -3,14 +3,14 @@
 mod rounded;
 
 use tracing_core::field::{FieldSet, Value, display};
-use tracing_core::span::Id;
+use tracing_core::span::{Attributes, Id};
 use tracing_core::{Event, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use self::rounded::Rounded;
-use super::forward::{forward_moments_to, forward_to};
+use super::forward::forward_to;
 use super::poison::unless_poisoned;
 use super::span_timing::SpanTimes;
 
@@ -99,7 +99,26 @@ where
     L: Layer<S>,
 {
     forward_to!(layer);
-    forward_moments_to!(layer);
+
+    #[inline]
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        self.layer.on_event(event, context);
+    }
+
+    #[inline]
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        self.layer.on_new_span(attributes, id, context);
+    }
+
+    #[inline]
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        self.layer.on_enter(id, context);
+    }
+
+    #[inline]
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        self.layer.on_exit(id, context);
+    }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         // The span and its extensions are released before the inner layer uses them.

@@ -81,48 +81,4 @@ macro_rules! forward_to {
     };
 }
 
-/// Forwards to the layer in the given field the methods that report a moment, except for the end of
-/// a span.
-macro_rules! forward_moments_to {
-    ($layer:ident) => {
-        #[inline]
-        fn on_event(
-            &self,
-            event: &tracing_core::Event<'_>,
-            context: tracing_subscriber::layer::Context<'_, S>,
-        ) {
-            self.$layer.on_event(event, context);
-        }
-
-        #[inline]
-        fn on_new_span(
-            &self,
-            attributes: &tracing_core::span::Attributes<'_>,
-            id: &tracing_core::span::Id,
-            context: tracing_subscriber::layer::Context<'_, S>,
-        ) {
-            self.$layer.on_new_span(attributes, id, context);
-        }
-
-        #[inline]
-        fn on_enter(
-            &self,
-            id: &tracing_core::span::Id,
-            context: tracing_subscriber::layer::Context<'_, S>,
-        ) {
-            self.$layer.on_enter(id, context);
-        }
-
-        #[inline]
-        fn on_exit(
-            &self,
-            id: &tracing_core::span::Id,
-            context: tracing_subscriber::layer::Context<'_, S>,
-        ) {
-            self.$layer.on_exit(id, context);
-        }
-    };
-}
-
-pub(super) use forward_moments_to;
 pub(super) use forward_to;

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    CloseAttributes, CloseTimes, EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming,
-    UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
+    CloseTimes, EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming, UnixMicros,
+    UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
-    CloseAttributes<()>,
     CloseTimes<()>,
     EventTime<()>,
     FixedOffset,

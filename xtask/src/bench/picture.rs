@@ -1,4 +1,4 @@
-//! README's picture: what a call costs, as bars, from the records of one host.
+//! README's picture: errors of clocks and costs of calls, as bars, from the records of one host.
 
 use core::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,22 +12,32 @@ const FILE: &str = "docs/costs.svg";
 /// A group of bars: one column of a record's table, or its first figure.
 struct Panel {
     title: &'static str,
+    unit: Unit,
     benchmark: &'static str,
     table: &'static str,
     column: &'static str,
     rows: &'static [&'static str],
 }
 
-const PANELS: [Panel; 3] = [
+/// The unit of a panel's figures in the record.
+#[derive(Clone, Copy)]
+enum Unit {
+    Nanoseconds,
+    Percent,
+}
+
+const PANELS: [Panel; 5] = [
     Panel {
-        title: "Reading the clock, ns",
-        benchmark: "clocks",
-        table: "now()",
-        column: "a call",
-        rows: &["tach Instant", "minstant Instant", "quanta Instant", "std Instant"],
+        title: "Greatest error of a clock within an hour, against the OS clock",
+        unit: Unit::Nanoseconds,
+        benchmark: "truth",
+        table: "error of a clock",
+        column: "greatest",
+        rows: &["tach", "quanta", "minstant"],
     },
     Panel {
-        title: "Logging an event to a file: the caller's median, ns",
+        title: "Logging an event to a file: the caller's median",
+        unit: Unit::Nanoseconds,
         benchmark: "pipeline",
         table: "calls of a logger",
         column: "bursts p50 / p99 / p99.9",
@@ -40,12 +50,44 @@ const PANELS: [Panel; 3] = [
         ],
     },
     Panel {
-        title: "Two spans and an event to a collector: the caller's median, ns",
+        title: "CPU time of the whole process with 10,000 such events a second",
+        unit: Unit::Percent,
+        benchmark: "whole-process",
+        table: "CPU time of a process",
+        column: "10000/s",
+        rows: &[
+            "tach log, JSON",
+            "tach tracing, JSON",
+            "slog-json behind slog-async",
+            "spdlog-rs, asynchronous, text",
+            "tracing JSON through tracing-appender",
+        ],
+    },
+    Panel {
+        title: "Two spans and an event to a collector: the caller's median",
+        unit: Unit::Nanoseconds,
         benchmark: "spans",
         table: "spans on their way to a collector",
         column: "p50",
         rows: &["tach", "fastrace", "tracing-opentelemetry"],
     },
+    Panel {
+        title: "Reading the clock",
+        unit: Unit::Nanoseconds,
+        benchmark: "clocks",
+        table: "now()",
+        column: "a call",
+        rows: &["tach Instant", "minstant Instant", "quanta Instant", "std Instant"],
+    },
+];
+
+/// The colors of a page with a dark background, for each color of the picture.
+const DARK: [(&str, &str); 5] = [
+    ("#ffffff", "#0d1117"),
+    ("#1f2328", "#e6edf3"),
+    ("#57606a", "#9198a1"),
+    ("#0969da", "#4493f8"),
+    ("#8c959f", "#6e7681"),
 ];
 
 const WIDTH: usize = 880;
@@ -96,19 +138,21 @@ fn draw(records: &[&Record]) -> Result<String, String> {
         let figures = figures.collect::<Result<Vec<_>, _>>()?;
         let longest = figures.iter().copied().fold(0.0, f64::max);
         for (name, figure) in panel.rows.iter().zip(figures) {
-            bar(&mut body, top, name, figure, figure / longest);
+            bar(&mut body, top, name, &panel.unit.label(figure), figure / longest);
             top += ROW;
         }
     }
     let circumstances = records[0].circumstances();
     text(&mut body, 20, top + 28, "fill=\"#57606a\" font-size=\"12\"", &circumstances);
     let height = top + 44;
+    let dark = DARK.map(|(light, dark)| format!("[fill=\"{light}\"]{{fill:{dark}}}\n")).concat();
     Ok(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
          width=\"{WIDTH}\" height=\"{height}\" font-family=\"system-ui, sans-serif\" \
          font-size=\"14\" fill=\"#1f2328\" role=\"img\" aria-labelledby=\"title\">\n\
-         <title id=\"title\">Costs of a call, of tach and of others; BENCHMARKS.md has the tables.\
-         </title>\n<rect width=\"{WIDTH}\" height=\"{height}\" rx=\"8\" fill=\"#ffffff\"/>\n\
+         <title id=\"title\">Errors and costs of tach and of others; BENCHMARKS.md has the tables.\
+         </title>\n<style>@media (prefers-color-scheme: dark) {{\n{dark}}}</style>\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" rx=\"8\" fill=\"#ffffff\"/>\n\
          {body}</svg>\n"
     ))
 }
@@ -124,7 +168,19 @@ impl Panel {
     }
 }
 
-fn bar(body: &mut String, top: usize, name: &str, figure: f64, part: f64) {
+impl Unit {
+    fn label(self, figure: f64) -> String {
+        match self {
+            Self::Percent => format!("{figure:.1} %"),
+            Self::Nanoseconds if figure < 10.0 => format!("{figure:.1} ns"),
+            Self::Nanoseconds if figure < 1e4 => format!("{figure:.0} ns"),
+            Self::Nanoseconds if figure < 1e6 => format!("{:.0} µs", figure / 1e3),
+            Self::Nanoseconds => format!("{:.1} ms", figure / 1e6),
+        }
+    }
+}
+
+fn bar(body: &mut String, top: usize, name: &str, label: &str, part: f64) {
     let fill = if name.starts_with("tach") { "#0969da" } else { "#8c959f" };
     let width = (part * LONGEST_BAR).max(1.0);
     text(body, 20, top + 16, "", name);
@@ -134,9 +190,7 @@ fn bar(body: &mut String, top: usize, name: &str, figure: f64, part: f64) {
         top + 2,
     );
     let end = BAR_START + width + 8.0;
-    let decimals = usize::from(figure < 30.0);
-    let _never_fails =
-        writeln!(body, "<text x=\"{end:.0}\" y=\"{}\">{figure:.decimals$}</text>", top + 16);
+    let _never_fails = writeln!(body, "<text x=\"{end:.0}\" y=\"{}\">{label}</text>", top + 16);
 }
 
 fn text(body: &mut String, x: usize, y: usize, attributes: &str, text: &str) {
@@ -170,7 +224,15 @@ mod tests {
         assert_eq!(picture.matches("height=\"18\"").count(), bars);
         // The longest bar of each panel.
         assert_eq!(picture.matches("width=\"490\"").count(), PANELS.len());
-        assert!(picture.contains(">300</text>") && !picture.contains(">7"), "{picture}");
+        assert!(picture.contains(">300 ns</text>") && !picture.contains(">7"), "{picture}");
+        assert!(picture.contains(">500.0 %</text>"), "{picture}");
+    }
+
+    #[test]
+    fn a_figure_has_the_unit_that_people_read_best() {
+        let figures = [8.78, 19.0, 2163.0, 572_538.0, 3_500_084.0];
+        let labels = figures.map(|figure| Unit::Nanoseconds.label(figure));
+        assert_eq!(labels, ["8.8 ns", "19 ns", "2163 ns", "573 µs", "3.5 ms"]);
     }
 
     #[test]
@@ -187,7 +249,10 @@ mod tests {
         let mut records = records("a");
         records[0].tables[0].rows.remove(0);
         let problem = drawn(&records).unwrap_err();
-        assert_eq!(problem, "docs/costs.svg: clocks-a has no \"now() | tach Instant | a call\"");
+        assert_eq!(
+            problem,
+            "docs/costs.svg: truth-a has no \"error of a clock | tach | greatest\""
+        );
     }
 
     #[test]

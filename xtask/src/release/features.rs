@@ -1,10 +1,8 @@
 //! Combinations of features.
 
 use crate::run::{cargo, output, run};
-use crate::tools::Tool;
+use crate::tools::HACK;
 use crate::workspace;
-
-const HACK: Tool = Tool { name: "cargo-hack", version: "0.6.46" };
 
 /// Lints each published package with each pair of its features, each feature alone, and none. The
 /// lints of CI have all of them. Every combination would take ten minutes, for faults that need
@@ -13,11 +11,11 @@ const HACK: Tool = Tool { name: "cargo-hack", version: "0.6.46" };
 pub(crate) fn check() -> Result<(), String> {
     // `default` is a combination of the others. Dev-dependencies need not be removed from the
     // manifests: resolver 3 gives their features to tests only.
-    let lint = ["hack", "clippy", "--feature-powerset", "--depth", "2"];
+    let lint = ["hack", "clippy", "--workspace", "--ignore-private", "--feature-powerset"];
     let mut hack = HACK.command(&lint)?;
-    hack.args(["--exclude-features", "default"]);
     without_opentelemetry()?;
-    run(hack.args(workspace::arguments()?).args(["--", "-D", "warnings"]))?;
+    hack.args(["--depth", "2", "--exclude-features", "default", "--", "-D", "warnings"]);
+    run(&mut hack)?;
     // On their own: the features of dev-dependencies would hide faults of the library.
     let lint = ["hack", "clippy", "--package", "tach-pipeline", "--tests", "--feature-powerset"];
     let mut hack = HACK.command(&lint)?;

@@ -28,9 +28,11 @@ impl Builder {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use tach_pipeline::{FlightRecorder, Pipeline};
+    /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
     ///
-    /// let recorder = FlightRecorder::new().folder("flight").on_panic(Duration::from_secs(5));
+    /// let recorder = FlightRecorder::new()
+    ///     .folder("flight", FlightFormat::perfetto())
+    ///     .on_panic(Duration::from_secs(5));
     /// let builder = Pipeline::builder().flight_recorder(recorder);
     /// ```
     pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {

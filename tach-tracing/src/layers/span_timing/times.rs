@@ -39,7 +39,7 @@ pub struct SpanTimes {
     /// The lock of the extensions orders the reads of several threads. The clock does not, so a
     /// read that is earlier than the one before counts as equal.
     counted: Instant,
-    /// The end of the span, as the first `CloseTimes` or `CloseAttributes` read it.
+    /// The end of the span, as the first `CloseTimes` read it.
     closed: Option<Instant>,
     busy: Duration,
     /// The time of all threads inside but the first, added up.
@@ -139,8 +139,8 @@ impl SpanTimes {
         self.inside.count()
     }
 
-    /// Returns the durations until now, or the final ones once [`CloseTimes`](crate::CloseTimes) or
-    /// [`CloseAttributes`](crate::CloseAttributes) has used them.
+    /// Returns the durations until now, or the final ones once [`CloseTimes`](crate::CloseTimes)
+    /// has used them.
     ///
     /// A pinned event time changes nothing: it may belong to an event during which the span closes.
     ///
