@@ -288,6 +288,10 @@ mod error;
 mod faults;
 mod filter;
 #[cfg(feature = "tracing")]
+#[cfg_attr(
+    not(any(feature = "otlp", feature = "perfetto")),
+    expect(dead_code, reason = "each format of a dump has a feature, and none is on")
+)]
 mod flight;
 mod frame;
 mod front;

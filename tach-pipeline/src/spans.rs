@@ -1,7 +1,6 @@
 //! Spans on the back end: put together from their records until they end, and then kept or dropped
 //! with their trace.
 
-#[cfg(feature = "otlp")]
 pub(crate) mod kept;
 mod lost_ends;
 mod open;

@@ -54,6 +54,7 @@ impl Snapshot {
     }
 
     /// Returns the keys whose values are not shown.
+    #[cfg(feature = "perfetto")]
     pub(super) fn redacted(&self) -> &[String] {
         &self.redacted
     }
