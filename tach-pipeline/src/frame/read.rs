@@ -2,6 +2,10 @@
 
 mod fields;
 #[cfg(feature = "tracing")]
+#[cfg_attr(
+    not(any(feature = "otlp", feature = "perfetto")),
+    expect(dead_code, reason = "only formats of dumps and sinks of spans read the rest")
+)]
 pub(super) mod span;
 
 use core::iter;
