@@ -2,6 +2,10 @@
 
 mod fields;
 #[cfg(feature = "tracing")]
+#[cfg_attr(
+    not(any(feature = "otlp", feature = "perfetto")),
+    expect(dead_code, reason = "the formats of spans read the rest, and none is on")
+)]
 pub(super) mod span;
 
 use core::iter;
