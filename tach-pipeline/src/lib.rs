@@ -306,6 +306,10 @@ mod report;
 mod shared;
 mod sink;
 #[cfg(feature = "tracing")]
+#[cfg_attr(
+    not(any(feature = "otlp", feature = "perfetto")),
+    expect(dead_code, reason = "the formats of spans read the rest, and none is on")
+)]
 mod spans;
 mod stats;
 mod sync;

@@ -5,10 +5,6 @@ pub(crate) mod kept;
 mod lost_ends;
 mod open;
 pub(crate) mod slow;
-#[cfg_attr(
-    not(any(feature = "otlp", feature = "perfetto")),
-    expect(dead_code, reason = "only formats of dumps and sinks of spans read the rest")
-)]
 pub(crate) mod span;
 pub(crate) mod status;
 #[cfg(feature = "otlp")]

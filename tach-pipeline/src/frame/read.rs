@@ -4,7 +4,7 @@ mod fields;
 #[cfg(feature = "tracing")]
 #[cfg_attr(
     not(any(feature = "otlp", feature = "perfetto")),
-    expect(dead_code, reason = "only formats of dumps and sinks of spans read the rest")
+    expect(dead_code, reason = "the formats of spans read the rest, and none is on")
 )]
 pub(super) mod span;
 
