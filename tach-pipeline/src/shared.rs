@@ -181,7 +181,7 @@ impl Drop for Alive {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tracing"))]
 mod tests {
     use log::LevelFilter;
 
