@@ -139,7 +139,7 @@ impl Series {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "otlp"))]
 mod tests {
     use super::*;
 
