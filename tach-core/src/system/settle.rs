@@ -61,7 +61,7 @@ fn answer(witness: &dyn Witness, question: Question, answers: &mut Answers) {
         }
         Question::DidClockJump { ahead_ns, rate, since } => {
             let jumped = witness.has_clock_jumped(ahead_ns, rate, since);
-            answers.clock_jumped = Some((since, jumped));
+            answers.settle_jump(since, jumped);
         }
         Question::WhichRate => {
             answers.known_rate = witness.known_rate();

@@ -3,12 +3,15 @@
 use crate::line::Rate;
 use crate::sample::CounterFailure;
 
+/// A further question about a jump has the last answer.
+const MOST_JUMP_QUESTIONS: u8 = 3;
+
 /// The reason why a conversion or a look stopped before it had a result.
 ///
 /// The caller adds its answer to [`Answers`] and repeats the attempt with all answers so far. A
 /// question that has its answer is not asked again, so the caller needs few attempts: it is asked
-/// once for a rate, once about each kind of failure, and once about a jump since the same tick. The
-/// next conversion or look begins without answers.
+/// once for a rate, once about each kind of failure, and about a jump once since the same tick and
+/// [`MOST_JUMP_QUESTIONS`] times in all. The next conversion or look begins without answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     /// The counter failed. Ticks can continue from another source, if the caller replaces it.
@@ -27,7 +30,9 @@ pub(crate) struct Answers {
     /// it.
     settled_failures: [bool; 3],
     /// The tick `since` of the last question about a jump, and whether the OS clock jumped alone.
-    pub(crate) clock_jumped: Option<(u64, bool)>,
+    clock_jumped: Option<(u64, bool)>,
+    /// The number of questions about jumps.
+    jump_questions: u8,
     /// Whether the caller was asked for the rate.
     pub(crate) rate_is_settled: bool,
     /// The rate in ns per tick and its error in ppb, if it is known from elsewhere.
@@ -39,6 +44,7 @@ impl Answers {
     pub(crate) const NONE: Self = Self {
         settled_failures: [false; 3],
         clock_jumped: None,
+        jump_questions: 0,
         rate_is_settled: false,
         known_rate: None,
     };
@@ -57,6 +63,12 @@ impl Answers {
         self.settled_failures[failure as usize] = true;
     }
 
+    /// Notes whether the OS clock jumped alone since the tick `since`.
+    pub(crate) fn settle_jump(&mut self, since: u64, jumped: bool) {
+        self.clock_jumped = Some((since, jumped));
+        self.jump_questions += 1;
+    }
+
     /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A lead of up to
     /// [`SHORTEST_JUMP_NS`] may be a slew.
     pub(super) fn clock_jumped(
@@ -70,6 +82,8 @@ impl Answers {
         }
         match self.clock_jumped {
             Some((asked_since, jumped)) if asked_since == since => Ok(jumped),
+            // The OS clock has a coarse step, so the start of the lead differs in each attempt.
+            Some((_, jumped)) if self.jump_questions == MOST_JUMP_QUESTIONS => Ok(jumped),
             _ => Err(Question::DidClockJump { ahead_ns, rate, since }),
         }
     }

@@ -8,6 +8,7 @@ use std::env;
 use std::thread;
 
 use super::simulation::{Machine, NS_PER_S, Process, Random};
+use crate::source::Mode;
 use crate::timeline::piece::Piece;
 use crate::timeline::record::MAX_HELD_NS;
 use crate::timeline::*;
@@ -17,6 +18,19 @@ const SCENARIOS: u64 = 10_000;
 const CONVERSIONS: usize = 120;
 /// The maximum number of conversions that are remembered.
 const REMEMBERED: usize = 24;
+
+/// The ways to read ticks with which a scenario begins. Whether order is enforced is decided above
+/// the timelines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Counter,
+    /// The counter has gone back this many times.
+    AfterFailures(usize),
+    OsClock,
+}
+
+const STARTS: [Start; 4] =
+    [Start::Counter, Start::AfterFailures(1), Start::AfterFailures(4), Start::OsClock];
 
 type Convert = fn(&Process, u64) -> (u64, u64);
 
@@ -34,6 +48,7 @@ struct Seen {
 
 struct Scenario {
     process: Process,
+    start: Start,
     convert: Convert,
     follows_back: bool,
     seen: Vec<Seen>,
@@ -46,10 +61,12 @@ struct Scenario {
     event_one_in: u64,
     /// The simulated time so far.
     passed_ns: u64,
+    /// The sum of the steps by which the wall clock was set back.
+    set_back_ns: u64,
 }
 
 impl Scenario {
-    fn new(seed: u64, convert: Convert) -> Self {
+    fn new(seed: u64, start: Start, convert: Convert) -> Self {
         let random = Random(Cell::new(seed ^ 0xface));
         let hz = random.pick(&[
             2_700_000_000,
@@ -74,8 +91,18 @@ impl Scenario {
         let backward = random.pick(&[BackwardStep::Follow, BackwardStep::Hold]);
         let drift_ppb = random.within(100_000);
         machine.set_drift(drift_ppb);
+        let mode = match start {
+            Start::OsClock => {
+                machine.declared_hz = Some(NS_PER_S);
+                // Each look waits for a step of the clock, which is simulated read by read.
+                machine.resolution_ns = machine.resolution_ns.min(1_000);
+                Mode::Os
+            }
+            Start::Counter | Start::AfterFailures(_) => Mode::Enforced,
+        };
         Self {
-            process: Process::new(machine, backward),
+            process: Process::reading(mode, machine, backward),
+            start,
             convert,
             follows_back: backward == BackwardStep::Follow,
             seen: Vec::new(),
@@ -93,10 +120,12 @@ impl Scenario {
             drift_ppb,
             event_one_in: random.pick(&[0, 0, 20, 60]),
             passed_ns: 0,
+            set_back_ns: 0,
         }
     }
 
     fn run(&mut self) -> Result<(), String> {
+        self.begin()?;
         for _ in 0..CONVERSIONS {
             let machine = &self.process.machine;
             let pause_ns = machine.random.magnitude(self.longest_pause_ns);
@@ -118,6 +147,38 @@ impl Scenario {
         Ok(())
     }
 
+    /// Lets the counter fail as often as the start has it.
+    fn begin(&self) -> Result<(), String> {
+        let Start::AfterFailures(count) = self.start else { return Ok(()) };
+        let machine = &self.process.machine;
+        let failures = || self.process.failures.borrow().len();
+        let use_for_two_minutes = || {
+            for _ in 0..12 {
+                machine.pass_ns(10 * NS_PER_S);
+                self.process.read();
+            }
+        };
+        // The rate is known by then, also by an OS clock of long steps.
+        use_for_two_minutes();
+        // A failure right after another one may be taken for a part of that one.
+        for _ in 0..4 * count {
+            if failures() < count {
+                machine.pass_ns(NS_PER_S);
+                let back = i64::try_from(machine.nominal.ticks(2 * NS_PER_S).unwrap()).unwrap();
+                machine.displaced_ticks.set(machine.displaced_ticks.get() - back);
+                self.process.read();
+            }
+        }
+        // What follows finds room for the bends of a minute.
+        use_for_two_minutes();
+        let wanted = if count == 1 { Mode::Moved } else { Mode::Replaced };
+        let (failures, mode) = (failures(), self.process.mode.get());
+        if (failures, mode) == (count, wanted) {
+            return Ok(());
+        }
+        Err(format!("{failures} failures of {count}, then {mode:?}"))
+    }
+
     /// Makes an event happen to the machine.
     fn event(&mut self) {
         let machine = &self.process.machine;
@@ -128,7 +189,10 @@ impl Scenario {
             0 => self.drift_ppb = machine.random.within(500_000),
             // The wall clock is set.
             1 => self.process.set_realtime(step_ns),
-            2 => self.process.set_realtime(-step_ns),
+            2 => {
+                self.process.set_realtime(-step_ns);
+                self.set_back_ns += step_ns.unsigned_abs();
+            }
             // A suspend: the counter runs on, the monotonic clock does not.
             3 => {
                 machine.pass_ns(step_ns.unsigned_abs());
@@ -265,7 +329,9 @@ impl Scenario {
             let is_allowed = |pair: &[Seen]| {
                 let elapsed_ns = pair[1].ns[0] - pair[0].ns[0];
                 let step_ns = pair[0].ns[i] - pair[1].ns[i] + elapsed_ns;
-                i == 1 && (self.follows_back || step_ns > MAX_HELD_NS - NS_PER_S)
+                // A step that comes while an earlier one is held makes both too long.
+                let is_long = step_ns.max(self.set_back_ns) > MAX_HELD_NS - NS_PER_S;
+                i == 1 && (self.follows_back || is_long)
             };
             let counts = timeline.newest().unwrap().counts;
             let back: Vec<_> =
@@ -290,10 +356,10 @@ fn first_violation(
     convert: Convert,
 ) -> Result<u64, String> {
     let mut passed_s = 0;
-    for seed in seeds {
-        let mut scenario = Scenario::new(seed, convert);
+    for (seed, start) in seeds.flat_map(|seed| STARTS.map(|start| (seed, start))) {
+        let mut scenario = Scenario::new(seed, start, convert);
         prepare(&mut scenario);
-        scenario.run().map_err(|violation| format!("TACH_SEED={seed}: {violation}"))?;
+        scenario.run().map_err(|violation| format!("TACH_SEED={seed}, {start:?}: {violation}"))?;
         passed_s += scenario.passed_ns / NS_PER_S;
     }
     Ok(passed_s)

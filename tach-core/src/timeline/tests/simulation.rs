@@ -269,13 +269,18 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn new(machine: Machine, backward: BackwardStep) -> Self {
+        Self::reading(Mode::Enforced, machine, backward)
+    }
+
+    /// Creates a process that begins with this way to read ticks.
+    pub(super) fn reading(mode: Mode, machine: Machine, backward: BackwardStep) -> Self {
         let process = Self {
             machine,
             monotonic: Timeline::new(),
             realtime: timeline(backward),
             realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
             lie_ns: Cell::new(0),
-            mode: Cell::new(Mode::Enforced),
+            mode: Cell::new(mode),
             failures: RefCell::default(),
             domains: RefCell::default(),
         };
@@ -287,7 +292,9 @@ impl Process {
     /// Returns the tick of a reading that takes no time.
     pub(super) fn tick(&self) -> u64 {
         let raw = match self.mode.get() {
-            Mode::Replaced => self.machine.os_ns_at(self.machine.tick.get()),
+            Mode::Os => self.os_ns() - self.os_ns() % self.machine.resolution_ns,
+            // Without the clock's steps, for which each look would wait.
+            Mode::Replaced => self.os_ns(),
             _ => self.machine.counter(),
         };
         self.domains.borrow().last().map_or(raw, |line| line.ns_at(raw))
