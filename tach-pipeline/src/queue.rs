@@ -81,7 +81,7 @@ pub(crate) struct Queue {
 pub(crate) struct QueueId(usize);
 
 impl QueueId {
-    #[cfg(test)]
+    #[cfg(all(test, feature = "tracing"))]
     pub(crate) const fn of(number: usize) -> Self {
         Self(number)
     }

@@ -1,6 +1,6 @@
 //! Open spans, until they end.
 
-#[cfg(test)]
+#[cfg(all(test, feature = "otlp"))]
 mod tests;
 
 use core::mem;

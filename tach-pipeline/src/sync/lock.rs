@@ -21,7 +21,7 @@ impl<T> Lock<T> {
     }
 
     /// Returns whether no thread holds the lock.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "tracing"))]
     pub(crate) fn is_free(&self) -> bool {
         self.0.try_lock().is_ok()
     }

@@ -56,7 +56,7 @@ impl<T: Length> Mirrored<T> {
     }
 
     /// Returns whether no thread holds the lock.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "tracing"))]
     pub(crate) fn is_free(&self) -> bool {
         self.value.is_free()
     }
