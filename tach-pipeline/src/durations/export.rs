@@ -62,3 +62,56 @@ impl Histogram {
         *self = Self { counts, ..Self::new() };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        let mut key = Key::default();
+        key.begin(name);
+        key
+    }
+
+    fn points(table: &Table, temporality: Temporality) -> Vec<(Option<String>, u64, u128)> {
+        let mut points = Vec::new();
+        table.points(temporality, |point| {
+            let name = point.key.map(|key| key.name().to_owned());
+            points.push((name, point.histogram.count, point.histogram.sum_ns));
+        });
+        points
+    }
+
+    #[test]
+    fn a_period_begins_anew_and_the_total_goes_on() {
+        let mut table = Table::new(10, UnixTime::from_nanos(1));
+        assert!(table.is_empty());
+        table.record(&key("a"), 10);
+        table.record(&key("b"), 20);
+        table.record(&key("a"), 30);
+        let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 1, 20)];
+        assert_eq!(points(&table, Temporality::Delta), all);
+        assert_eq!(points(&table, Temporality::Cumulative), all);
+        table.end_period(UnixTime::from_nanos(5));
+        table.record(&key("b"), 2);
+        assert_eq!(points(&table, Temporality::Delta), [(Some("b".into()), 1, 2)]);
+        let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 2, 22)];
+        assert_eq!(points(&table, Temporality::Cumulative), all);
+        let starts = [Temporality::Delta, Temporality::Cumulative].map(|it| table.start(it));
+        assert_eq!(starts.map(UnixTime::as_nanos), [5, 1]);
+    }
+
+    #[test]
+    fn series_beyond_the_bound_are_one() {
+        let mut table = Table::new(3, UnixTime::EPOCH);
+        for name in ["a", "b", "c", "d", "a", "c"] {
+            table.record(&key(name), 1);
+        }
+        let all = [(Some("a".into()), 2, 2), (Some("b".into()), 1, 1), (None, 3, 3)];
+        assert_eq!(points(&table, Temporality::Cumulative), all);
+        // With no room at all.
+        let mut table = Table::new(0, UnixTime::EPOCH);
+        (0..3).for_each(|_| table.record(&key("a"), 1));
+        assert_eq!(points(&table, Temporality::Cumulative), [(None, 3, 3)]);
+    }
+}

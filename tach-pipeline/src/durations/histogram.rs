@@ -161,7 +161,7 @@ impl Histogram {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "otlp"))]
 mod tests {
     use std::collections::BTreeMap;
 
