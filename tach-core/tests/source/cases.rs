@@ -162,7 +162,10 @@ fn call() {
 fn call_too_late() {
     use_the_clock();
     let error = Config::new().force_source(Source::Os).install().unwrap_err();
-    assert!(error.is_too_late() && error.to_string().contains("the clock was read before"), "{error}");
+    assert!(
+        error.is_too_late() && error.to_string().contains("the clock was read before"),
+        "{error}"
+    );
     assert_ne!(status().reason.as_str(), "call");
 }
 
@@ -236,7 +239,10 @@ fn second_caller() {
     install(Config::new().force_source(Source::Os));
     for _ in 0..2 {
         let error = Config::new().force_source(Source::Counter).install().unwrap_err();
-        assert!(error.is_too_late() && error.to_string().contains("another configuration"), "{error}");
+        assert!(
+            error.is_too_late() && error.to_string().contains("another configuration"),
+            "{error}"
+        );
         use_the_clock();
         assert_eq!(status().source, Source::Os);
     }
