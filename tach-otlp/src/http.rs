@@ -66,7 +66,7 @@ impl Client {
     /// Posts a request, and returns whether its items were accepted.
     pub(crate) fn send(&self, request: &[u8]) -> Result<(), Rejection> {
         let mut uri = self.uri.clone();
-        for _ in 0..MOST_REDIRECTS {
+        for _ in 0..=MOST_REDIRECTS {
             let response = self.post(&uri, request).map_err(Rejection::failed)?;
             let Some(location) = location(&response) else { return judge(response) };
             let status = response.status().as_u16();
