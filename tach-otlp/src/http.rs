@@ -33,8 +33,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client that connects at its first request. `timeout` bounds a request, its
-    /// redirects and its answer.
+    /// Creates a client that connects at its first request. `timeout` bounds a request with its
+    /// answer, and again the request that follows a redirect.
     pub(crate) fn new(
         uri: Uri,
         headers: HeaderMap,

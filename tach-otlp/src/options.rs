@@ -119,14 +119,18 @@ impl Otlp {
     /// - `OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT` and `OTEL_LINK_ATTRIBUTE_COUNT_LIMIT`, which take
     ///   precedence too, for the events and links of spans
     /// - `OTEL_SPAN_EVENT_COUNT_LIMIT` and `OTEL_SPAN_LINK_COUNT_LIMIT`
+    /// - `OTEL_SDK_DISABLED`: with `true`, exporters accept all items and send none
     ///
-    /// Without variables the limits of counts are 128, and the lengths of values have none. A
-    /// length is one of characters. The collector gets the numbers of the attributes, events and
-    /// links beyond.
+    /// Over HTTP, the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` are used, except for the
+    /// hosts of `NO_PROXY` and for this machine.
     ///
-    /// Methods that follow take precedence, also over a variable that can't be used. A process with
-    /// privileges that its caller lacks reads no variable: see
-    /// [`tach_core::Config::trust_environment`].
+    /// Without variables, counts are limited to 128, and lengths of values are not limited. A length
+    /// is a number of characters. The collector is told how many attributes, events and links were
+    /// left out.
+    ///
+    /// A variable that can't be used is ignored: see [`ignored_variables`](Self::ignored_variables).
+    /// Methods that are called afterwards take precedence. A process with privileges that its caller
+    /// lacks reads no variable: see [`tach_core::Config::trust_environment`].
     ///
     /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///
@@ -252,9 +256,9 @@ impl Otlp {
     }
 
     /// Sets how long a request and its answer may take: 10 s by default, and a day at most.
-    /// Afterwards the request is sent again. A timeout of zero fails
-    /// [`exporter`](Self::exporter). The look-up of the host's name is the system's,
-    /// and has a timeout of its own.
+    /// Afterwards the request should be sent again. A timeout of zero fails
+    /// [`exporter`](Self::exporter). With gRPC, the look-up of the host's name is the system's, and
+    /// has a timeout of its own.
     ///
     /// # Examples
     ///
@@ -270,9 +274,9 @@ impl Otlp {
         })
     }
 
-    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default. A
-    /// request is sent earlier if 64 KiB wait, or for a flush. Records that come while another
-    /// request is on its way are sent together afterwards, up to 512 KiB of them.
+    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
+    /// Whoever calls [`Exporter::send`] keeps to it. A sink of `tach-pipeline` sends earlier if 64 KiB
+    /// wait, or for a flush, and up to 512 KiB in a request.
     ///
     /// # Examples
     ///
@@ -335,7 +339,7 @@ impl Otlp {
     }
 
     /// Sets for how long a request should be sent again while the collector can't be reached or asks
-    /// for patience: 5 minutes by default. The one who calls [`Exporter::send`] keeps to it.
+    /// for patience: 5 minutes by default. Whoever calls [`Exporter::send`] keeps to it.
     ///
     /// # Examples
     ///
