@@ -59,7 +59,8 @@ impl Transport {
             Self::Http(client) => client.send(request),
             #[cfg(feature = "grpc")]
             Self::Grpc(client) => client.call(request),
-            Self::Unusable(error) => Err(Rejection::failed(io::Error::other(error.clone()))),
+            // To wait for the variable to change would be useless.
+            Self::Unusable(error) => Err(Rejection::never(error.to_string())),
             Self::Disabled => Ok(()),
         }
     }

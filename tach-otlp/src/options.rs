@@ -385,9 +385,9 @@ impl Otlp {
     ///
     /// # Errors
     ///
-    /// If options can't be used: all of them are in the error. A variable is no such option. With an
-    /// endpoint or a file of certificates that a variable names and that can't be used, each request
-    /// fails with that reason.
+    /// If options can't be used: all of them are in the error. A variable is no such option. If a
+    /// variable names an endpoint or a file of certificates that can't be used, all items are
+    /// rejected for good, with that reason.
     ///
     /// # Examples
     ///

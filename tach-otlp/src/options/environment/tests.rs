@@ -17,7 +17,7 @@ fn failure(options: &Otlp, signal: Signal) -> Option<String> {
     match options.exporter(signal) {
         Err(error) => Some(error.to_string()),
         Ok(mut exporter) if exporter.is_unusable() => match exporter.send(&[]) {
-            Err(Rejection::Later { error, .. }) => Some(error.to_string()),
+            Err(Rejection::Never { count: None, reason }) => Some(reason),
             other => panic!("{other:?}"),
         },
         Ok(_) => None,
