@@ -84,3 +84,8 @@ pub use self::options::{Compression, Otlp, Protocol, Temporality};
 pub use self::rejection::Rejection;
 #[cfg(feature = "http")]
 pub use self::signal::Signal;
+
+/// The example in the README.
+#[cfg(all(doctest, feature = "http"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,15 @@
+//! Properties that the compiler derives, and that a change of a private field could take away.
+
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use tach_otlp::encode::LogRecords;
+use tach_otlp::{Compression, Error, Exporter, Otlp, Protocol, Rejection, Signal, Temporality};
+use test_support::assert_implements;
+
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
+    LogRecords, Compression, Protocol, Signal, Temporality,
+);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Error, Otlp);
+assert_implements!([Send + Sync + Unpin] Rejection);
+assert_implements!([Send + Unpin] Exporter);
