@@ -2,13 +2,14 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_otlp::encode::LogRecords;
-use tach_otlp::{Compression, Error, Exporter, Otlp, Protocol, Rejection, Signal, Temporality};
+use tach_otlp::{
+    Compression, Error, Exporter, Otlp, Protocol, Rejection, Signal, Temporality, encode,
+};
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    LogRecords, Compression, Protocol, Signal, Temporality,
+    encode::LogRecords, Compression, Protocol, Signal, Temporality,
 );
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Error, Otlp);
 assert_implements!([Send + Sync + Unpin] Rejection);
