@@ -6,7 +6,7 @@ use http::Uri;
 use http::uri::Scheme;
 use ureq::Proxy;
 
-use crate::error::{Error, Fault};
+use crate::error::Fault;
 use crate::secret::Secret;
 
 /// The variables, and the hosts that are reached without a proxy.
@@ -47,7 +47,7 @@ impl Proxies {
     /// # Errors
     ///
     /// If the variable has no address of a proxy.
-    pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, Error> {
+    pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, Fault> {
         let is_secure = uri.scheme() == Some(&Scheme::HTTPS);
         let chosen = if is_secure { &self.https } else { &self.http };
         let (Some((name, url)), Some(host)) = (chosen, uri.host()) else { return Ok(None) };
@@ -56,7 +56,7 @@ impl Proxies {
         }
         Proxy::new(url.expose()).map(Some).map_err(|_| {
             let reason = "it must be the URL of a proxy, such as http://proxy:3128";
-            Fault::new(name, url.expose(), reason).into()
+            Fault::new(name, url.expose(), reason)
         })
     }
 

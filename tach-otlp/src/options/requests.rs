@@ -139,8 +139,8 @@ impl Requests {
     ///
     /// # Errors
     ///
-    /// If the program set an option that can't be used. If a variable did, the client returns that
-    /// error at each request.
+    /// If the program set an option that can't be used. If a variable did, the transport refuses all
+    /// items.
     pub(super) fn transport(&self, proxies: &Proxies) -> Result<Transport, Error> {
         let mut faults = Vec::new();
         let mut checked = |result: Result<(), Fault>| faults.extend(result.err());
@@ -164,17 +164,18 @@ impl Requests {
             checked(Credentials::read(&self.files).map(|read| credentials = Some(read)));
         }
         let Some(address) = address.filter(|_| faults.is_empty()) else {
-            let is_of_variable = |fault: &Fault| fault.name().starts_with("OTEL_");
-            let (of_variables, of_program) = faults.into_iter().partition(is_of_variable);
-            Error::of(of_program)?;
-            return Ok(Transport::Unusable(Error::of_some(of_variables)));
+            return unusable(faults);
         };
         let mut all_headers = self.protocol_headers();
         all_headers.extend(headers);
         let timeout = self.timeout.min(LONGEST_TIMEOUT);
         match self.protocol {
             Protocol::HttpProtobuf => {
-                let proxy = proxies.proxy_for(&address.uri)?;
+                let proxy = match proxies.proxy_for(&address.uri) {
+                    Ok(proxy) => proxy,
+                    // Whoever set the variable wants no request beside the proxy.
+                    Err(fault) => return Ok(Transport::Unusable(fault.into())),
+                };
                 #[cfg(feature = "tls")]
                 let credentials = credentials.as_ref().map(|(credentials, _)| credentials);
                 let client = Client::new(
@@ -192,10 +193,13 @@ impl Requests {
                 #[cfg(feature = "tls")]
                 let tls = match credentials {
                     None => None,
-                    Some((_, config)) => Some(
-                        grpc::Tls::new(&address.host, config)
-                            .ok_or_else(|| self.fault("its host must be a name or an address"))?,
-                    ),
+                    Some((_, config)) => match grpc::Tls::new(&address.host, config) {
+                        Some(tls) => Some(tls),
+                        None => {
+                            let reason = "its host must be a name or an address";
+                            return unusable(vec![self.fault(reason)]);
+                        }
+                    },
                 };
                 let server = grpc::Server {
                     host: address.host,
@@ -265,6 +269,15 @@ impl Requests {
         }
         headers
     }
+}
+
+/// Returns the error of the options that the program set or, if there are none, a transport that
+/// refuses all items because of the variables.
+fn unusable(faults: Vec<Fault>) -> Result<Transport, Error> {
+    let is_of_variable = |fault: &Fault| fault.name().starts_with("OTEL_");
+    let (of_variables, of_program) = faults.into_iter().partition(is_of_variable);
+    Error::of(of_program)?;
+    Ok(Transport::Unusable(Error::of_some(of_variables)))
 }
 
 /// The parts of an address that can be used.

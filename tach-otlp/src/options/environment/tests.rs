@@ -176,6 +176,17 @@ fn a_variable_that_can_t_be_used_is_ignored_and_named() {
 }
 
 #[test]
+fn a_proxy_that_can_t_be_used_stops_no_service_and_is_not_bypassed() {
+    let set = options(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ("HTTP_PROXY", "http://user:s3cret@ bad"),
+    ]);
+    assert!(set.exporter(Signal::Logs).is_ok());
+    let error = failure(&set, Signal::Logs).unwrap();
+    assert!(error.contains("HTTP_PROXY") && !error.contains("s3cret"), "{error}");
+}
+
+#[test]
 fn a_disabled_exporter_accepts_everything_and_sends_nothing() {
     let nobody = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
     let set = options(&[nobody, ("OTEL_SDK_DISABLED", "True")]);
