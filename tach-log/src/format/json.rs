@@ -103,8 +103,8 @@ impl Format for Json {
     }
 }
 
-/// Writes an event. A function of this module, since the compiler puts the methods of [`Keyed`] for
-/// both formats into one unit, where it calls what it could inline.
+/// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
+/// into one codegen unit, and inlines less there.
 fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     if event.is_line() {
         made_line(to, event);

@@ -146,8 +146,9 @@ impl<S: Style> Keyed<S> {
 
     /// Writes a part with this key.
     ///
-    /// A part stands once: if the layout has it, it is renamed in its place. Otherwise it takes the
-    /// place of the part that has the key, or is added at the end.
+    /// Each part is written once at most. If the layout contains the part already, the part is
+    /// renamed in its place. Otherwise the part replaces the one with this key, or is added at the
+    /// end.
     ///
     /// # Examples
     ///
