@@ -193,13 +193,13 @@ impl Requests {
                 #[cfg(feature = "tls")]
                 let tls = match credentials {
                     None => None,
-                    Some((_, config)) => match grpc::Tls::new(&address.host, config) {
-                        Some(tls) => Some(tls),
-                        None => {
+                    Some((_, config)) => {
+                        let Some(tls) = grpc::Tls::new(&address.host, config) else {
                             let reason = "its host must be a name or an address";
                             return unusable(vec![self.fault(reason)]);
-                        }
-                    },
+                        };
+                        Some(tls)
+                    }
                 };
                 let server = grpc::Server {
                     host: address.host,
