@@ -1,13 +1,15 @@
 //! The public API in a JavaScript host: Node, or the host that wasm-bindgen's test runner selects.
 #![cfg(all(target_family = "wasm", target_os = "unknown"))]
 
+use core::fmt::Debug;
 use core::time::Duration;
 
-use js_sys::{Date, Reflect};
+use js_sys::{Date, Function, Reflect};
 use tach_core::{
     Anchor, Instant, MonotonicInstant, OrderedInstant, Recalibrator, Source, UnixTime, status,
     unix_nanos,
 };
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// `Date` has a resolution of 1 ms, and hosts coarsen their fine clock by up to another 1 ms.
@@ -28,12 +30,37 @@ fn wait(duration: Duration) {
 
 #[test]
 fn no_clock_goes_back() {
-    let mut last = (Instant::now(), MonotonicInstant::now(), OrderedInstant::now(), unix_nanos());
-    for _ in 0..100_000 {
-        let next = (Instant::now(), MonotonicInstant::now(), OrderedInstant::now(), unix_nanos());
-        assert!(next.0 >= last.0 && next.1 >= last.1 && next.2 >= last.2 && next.3 >= last.3);
-        last = next;
+    fn never<T: Copy + Debug + PartialOrd>(name: &str, reads: u32, now: impl Fn() -> T) {
+        let mut last = now();
+        for _ in 0..reads {
+            let next = now();
+            assert!(next >= last, "{name}: {next:?} after {last:?}");
+            last = next;
+        }
     }
+    let all = |reads| {
+        never("Instant", reads, Instant::now);
+        never("MonotonicInstant", reads, MonotonicInstant::now);
+        never("OrderedInstant", reads, OrderedInstant::now);
+        never("unix_nanos", reads, unix_nanos);
+    };
+    all(100_000);
+    with_slow_date(|| all(100));
+}
+
+/// Runs `work` on a host that pauses the page for 3 ms after every third read of `Date`.
+fn with_slow_date(work: impl Fn()) {
+    let slow = "const real = Date.now; \
+                let reads = 0; \
+                Date.now = () => { \
+                    const now = real(), end = now + (++reads % 3 ? 0 : 3); \
+                    while (real() < end); \
+                    return now; \
+                }; \
+                () => { Date.now = real }";
+    let Ok(restore) = js_sys::eval(slow) else { panic!("the script has an error") };
+    work();
+    restore.unchecked_into::<Function>().call0(&JsValue::NULL).expect("restores Date.now");
 }
 
 #[test]

@@ -30,8 +30,7 @@ extern "C" {
 /// 5 to 100 µs, others to up to 1 ms. `Date` has whole ms.
 const STEP_NS: u64 = 1_000_000;
 
-/// The distance from `Date` at which the real-time clock is set to `Date`: twice the step of
-/// `Date`.
+/// The furthest that the real-time clock may be from `Date`: twice the step of `Date`.
 const DATE_STEPS_NS: u64 = 2_000_000;
 
 /// Reads `performance`, counted from 1970 so that the clocks of a page and of its workers agree.
@@ -47,19 +46,25 @@ pub(crate) fn monotonic_ns() -> u64 {
 
 /// Reads the monotonic clock plus an offset, which changes whenever `Date` is too far away. So the
 /// result is finer than `Date`, and within 2 ms of it.
+///
+/// `Date` is read before and after the monotonic clock, since the host may pause the page between
+/// two reads. One reading alone would then look too far away.
 pub(crate) fn realtime_ns() -> u64 {
     /// The offset from the monotonic clock, wrapping.
     static OFFSET_NS: AtomicU64 = AtomicU64::new(0);
-    let (date, monotonic) = (ns(date_now()), monotonic_ns());
+    let (before, monotonic, after) = (ns(date_now()), monotonic_ns(), ns(date_now()));
     // ORDERING: Relaxed. The offset publishes nothing else.
     let fine = monotonic.wrapping_add(OFFSET_NS.load(Ordering::Relaxed));
-    if fine.abs_diff(date) <= DATE_STEPS_NS {
-        return fine;
+    // `Date` goes back when it is set.
+    let (earliest, latest) = (before.min(after), before.max(after));
+    let near =
+        fine.clamp(earliest.saturating_sub(DATE_STEPS_NS), latest.saturating_add(DATE_STEPS_NS));
+    if near != fine {
+        // ORDERING: Relaxed. The offset publishes nothing else, and concurrent threads store the
+        // same to a step of `Date`.
+        OFFSET_NS.store(near.wrapping_sub(monotonic), Ordering::Relaxed);
     }
-    // ORDERING: Relaxed. The offset publishes nothing else, and concurrent threads store the same
-    // to a step of `Date`.
-    OFFSET_NS.store(date.wrapping_sub(monotonic), Ordering::Relaxed);
-    date
+    near
 }
 
 pub(crate) fn resolution_ns() -> u64 {
