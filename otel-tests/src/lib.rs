@@ -9,7 +9,9 @@ mod jaeger;
 mod otlp;
 mod perfetto;
 mod process;
-mod server;
+
+use prost::Message;
+pub use test_support::receiver::{Requests, request, serve, serve_answers, serve_by};
 
 pub use crate::certificates::{Authority, Certified};
 pub use crate::collector::{Collector, Settings};
@@ -17,4 +19,13 @@ pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
 pub use crate::perfetto::{Perfetto, Row, Rows};
 pub use crate::process::program;
-pub use crate::server::{Requests, decode, request, serve, serve_answers, serve_by};
+
+/// Decodes a message of protobuf.
+///
+/// # Panics
+///
+/// If it is not one.
+#[must_use]
+pub fn decode<M: Message + Default>(body: &[u8]) -> M {
+    M::decode(body).expect("the body is such a message")
+}

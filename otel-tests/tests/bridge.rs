@@ -26,7 +26,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use otel_tests::{Requests, serve};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Signal, Sink};
 use tokio::runtime::Builder;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
@@ -55,7 +55,7 @@ impl Bridge {
         let (endpoint, requests) = serve();
         let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
         let builder = Pipeline::builder().filter("trace").sampling(sampling);
-        let pipeline = builder.sink(Sink::otlp_spans(otlp)).build().unwrap();
+        let pipeline = builder.sink(Sink::otlp(otlp.signals([Signal::Traces]))).build().unwrap();
         let at_boundaries = filter_fn(|metadata| {
             metadata.is_span() && metadata.fields().field("otel.kind").is_some()
         });
@@ -327,7 +327,8 @@ fn a_parent_that_is_not_sampled_decides() {
 fn a_layer_in_front_of_the_pipeline_sees_no_spans_of_it() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let pipeline = Pipeline::builder().sink(Sink::otlp_spans(otlp)).build().unwrap();
+    let pipeline =
+        Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces]))).build().unwrap();
     let layer = tracing_opentelemetry::layer().with_tracer(pipeline.tracer());
     let subscriber = tracing_subscriber::registry().with(layer).with(pipeline.clone());
     let dispatch = Dispatch::new(subscriber);

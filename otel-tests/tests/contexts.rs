@@ -23,7 +23,7 @@ use opentelemetry_sdk::propagation::{BaggagePropagator, TraceContextPropagator};
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
 use otel_tests::{Requests, serve};
 use tach_pipeline::{
-    Builder, Guard, OpenTelemetrySpanExt as _, Otlp, Pipeline, Sampling, Sink, Tail,
+    Builder, Guard, OpenTelemetrySpanExt as _, Otlp, Pipeline, Sampling, Signal, Sink, Tail,
 };
 use tracing::Instrument as _;
 use tracing::subscriber::with_default;
@@ -69,7 +69,8 @@ fn tenant(context: &Context) -> Option<&str> {
 fn pipeline(with: impl FnOnce(Builder) -> Builder) -> (Requests, Guard) {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp));
+    let pipeline =
+        Pipeline::builder().filter("trace").sink(Sink::otlp(otlp.signals([Signal::Traces])));
     (requests, with(pipeline).build().unwrap())
 }
 
@@ -461,7 +462,7 @@ fn links_attributes_events_and_the_status_are_set_by_call() {
 #[test]
 fn sinks_of_events_do_not_get_added_events() {
     let (endpoint, requests) = serve();
-    let logs = Sink::otlp(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+    let logs = Sink::otlp(Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Logs]));
     let (spans, pipeline) = pipeline(|builder| builder.sink(logs));
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let span = tracing::info_span!("span");
@@ -485,12 +486,13 @@ fn records_have_the_ids_of_the_current_context() {
     let sdk = Sdk::new();
     for sends_spans in [false, true] {
         let (endpoint, requests) = serve();
-        let mut builder =
-            Pipeline::builder().sink(Sink::otlp(Otlp::new().endpoint(&endpoint).max_delay(LONG)));
+        let mut builder = Pipeline::builder().sink(Sink::otlp(
+            Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Logs]),
+        ));
         let spans = sends_spans.then(serve);
         if let Some((endpoint, _)) = &spans {
             let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG);
-            builder = builder.sink(Sink::otlp_spans(otlp));
+            builder = builder.sink(Sink::otlp(otlp.signals([Signal::Traces])));
         }
         let pipeline = builder.build().unwrap();
         let log = |text: &str| {
@@ -547,7 +549,7 @@ fn records_have_the_ids_of_the_current_context() {
 fn records_have_the_ids_of_tracing_opentelemetry_s_spans() {
     let sdk = Sdk::new();
     let (endpoint, requests) = serve();
-    let logs = Sink::otlp(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+    let logs = Sink::otlp(Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Logs]));
     let pipeline = Pipeline::builder().sink(logs).build().unwrap();
     let layer = tracing_opentelemetry::layer().with_tracer(sdk.tracer.clone());
     with_default(tracing_subscriber::registry().with(pipeline.clone()).with(layer), || {
@@ -620,7 +622,11 @@ fn a_child_of_the_sdk_s_is_a_root_for_the_tail() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::from_millis(1));
     let tail = Tail::ratio(0.0).max_delay(10 * LONG);
-    let pipeline = Pipeline::builder().tail(tail).sink(Sink::otlp_spans(otlp)).build().unwrap();
+    let pipeline = Pipeline::builder()
+        .tail(tail)
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])))
+        .build()
+        .unwrap();
     let sdk = Sdk::new();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let next = || {

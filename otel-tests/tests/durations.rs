@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use otel_tests::{Collector, Requests, decode, serve};
 use tach_core::{Clock as _, ManualClock, UnixTime};
 use tach_pipeline::{
-    Durations, Guard, Otlp, Pipeline, Sampling, Sink, SpanDurations, SpanExt as _,
+    Durations, Guard, Otlp, Pipeline, Sampling, Signal, Sink, SpanDurations, SpanExt as _,
 };
 use tach_pipeline::{Tail, TraceContext, WhenFull};
 use tracing::subscriber::with_default;
@@ -107,8 +107,8 @@ fn all_spans_are_counted_whether_they_are_sent_or_not() {
     let [(of_spans, spans), (endpoint, requests)] = [serve(), serve()];
     let clock = manual();
     let builder = Pipeline::builder()
-        .sink(Sink::otlp_spans(Otlp::new().endpoint(&of_spans)))
-        .sink(Sink::otlp_durations(Otlp::new().endpoint(&endpoint)))
+        .sink(Sink::otlp(Otlp::new().endpoint(&of_spans).signals([Signal::Traces])))
+        .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Metrics])))
         .with_clock(clock)
         .sampling(Sampling::ratio(1.0).span("unsampled", 0.0))
         .tail(Tail::ratio(0.0));
@@ -162,8 +162,8 @@ fn chosen_attributes_tell_series_apart() {
     for ratio in [0.0, 1.0] {
         let [(of_spans, _spans), (endpoint, requests)] = [serve(), serve()];
         let pipeline = Pipeline::builder()
-            .sink(Sink::otlp_spans(Otlp::new().endpoint(&of_spans)))
-            .sink(Sink::otlp_durations(Otlp::new().endpoint(&endpoint)))
+            .sink(Sink::otlp(Otlp::new().endpoint(&of_spans).signals([Signal::Traces])))
+            .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Metrics])))
             .sampling(Sampling::ratio(ratio))
             .durations(Durations::new().attribute("route").attribute("status").attribute("key"))
             .redact(["key"])
@@ -229,8 +229,10 @@ fn a_delta_is_about_one_period_and_series_are_bounded() {
     let [deltas, totals] = [&servers[0], &servers[1]].map(|it| Otlp::new().endpoint(&it.0));
     let clock = manual();
     let pipeline = Pipeline::builder()
-        .sink(Sink::otlp_durations(deltas.temporality(tach_otlp::Temporality::Delta)))
-        .sink(Sink::otlp_durations(totals))
+        .sink(Sink::otlp(
+            deltas.temporality(tach_otlp::Temporality::Delta).signals([Signal::Metrics]),
+        ))
+        .sink(Sink::otlp(totals.signals([Signal::Metrics])))
         .with_clock(clock)
         .durations(Durations::new().max_series(2))
         .build()
@@ -278,7 +280,7 @@ fn a_remote_parent_changes_no_duration() {
         let (endpoint, requests) = serve();
         let clock = manual();
         let pipeline = Pipeline::builder()
-            .sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint)))
+            .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])))
             .sampling(Sampling::ratio(ratio))
             .durations(Durations::new().attribute("route"))
             .with_clock(clock)
@@ -305,7 +307,7 @@ fn metrics_come_each_period_and_at_the_end() {
     let (endpoint, requests) = serve();
     let interval = Duration::from_millis(30);
     let otlp = Otlp::new().endpoint(&endpoint);
-    let sink = Sink::otlp_durations(otlp.clone().metric_interval(interval));
+    let sink = Sink::otlp(otlp.clone().metric_interval(interval).signals([Signal::Metrics]));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let registry = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
     with_default(registry, || drop(tracing::info_span!("span")));
@@ -314,7 +316,7 @@ fn metrics_come_each_period_and_at_the_end() {
     }
     drop(pipeline);
     let (endpoint, requests) = serve();
-    let sink = Sink::otlp_durations(otlp.endpoint(&endpoint));
+    let sink = Sink::otlp(otlp.endpoint(&endpoint).signals([Signal::Metrics]));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let registry = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
     with_default(registry, || drop(tracing::info_span!("span")));
@@ -330,7 +332,7 @@ fn lost_spans_are_not_guessed() {
     const SPANS: u64 = 200_000;
     let (endpoint, _requests) = serve();
     let pipeline = Pipeline::builder()
-        .sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint)))
+        .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])))
         .sampling(Sampling::ratio(0.5))
         .durations(Durations::new())
         .when_full(WhenFull::DropNewest)
@@ -353,7 +355,7 @@ fn the_collector_takes_durations() {
         Otlp::new().endpoint(&collector.endpoint()).compression(tach_otlp::Compression::Gzip);
     let clock = manual();
     let pipeline = Pipeline::builder()
-        .sink(Sink::otlp_durations(otlp))
+        .sink(Sink::otlp(otlp.signals([Signal::Metrics])))
         .with_clock(clock)
         .durations(Durations::new().attribute("route"))
         .build()

@@ -15,7 +15,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use otel_tests::{Collector, Requests, decode, serve_answers, serve_by};
 use prost::Message as _;
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -35,8 +35,8 @@ impl Kind {
     /// Builds a pipeline that sends this kind, and returns its incidents too.
     fn build(self, otlp: Otlp) -> (Guard, Receiver<String>) {
         let sink = match self {
-            Self::Records => Sink::otlp(otlp),
-            Self::Spans => Sink::otlp_spans(otlp),
+            Self::Records => Sink::otlp(otlp.signals([Signal::Logs])),
+            Self::Spans => Sink::otlp(otlp.signals([Signal::Traces])),
         };
         let (incident, incidents) = channel();
         let pipeline = Pipeline::builder().sink(sink);
@@ -237,8 +237,8 @@ fn spans_that_are_refused_are_in_a_log_record() {
     let (endpoint, _spans) = serve_answers(vec![answer("400 Bad", b"too old"), ok()]);
     let (logs, requests) = serve_answers(vec![ok()]);
     let pipeline = Pipeline::builder()
-        .sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint).max_delay(LONG)))
-        .sink(Sink::otlp(Otlp::new().endpoint(&logs).max_delay(LONG)))
+        .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces])))
+        .sink(Sink::otlp(Otlp::new().endpoint(&logs).max_delay(LONG).signals([Signal::Logs])))
         .build()
         .unwrap();
     Kind::Spans.log(&pipeline, ["refused"; 5]);
@@ -261,7 +261,7 @@ fn spans_that_are_refused_are_in_a_log_record() {
 fn a_slow_collector_gets_the_same_again() {
     for kind in KINDS {
         let mut delays = [10, 10, 0].into_iter();
-        let (endpoint, requests) = serve_by(move || {
+        let (endpoint, requests) = serve_by(move |_, _| {
             thread::sleep(delays.next().unwrap_or(0) * SHORT);
             ok()
         });
@@ -279,7 +279,7 @@ fn a_slow_collector_gets_the_same_again() {
 #[test]
 fn a_flush_waits_for_a_slow_collector() {
     for kind in KINDS {
-        let (endpoint, requests) = serve_by(|| {
+        let (endpoint, requests) = serve_by(|_, _| {
             thread::sleep(Duration::from_secs(2));
             ok()
         });
@@ -319,7 +319,7 @@ fn each_request_has_the_whole_time() {
         let (go_on, waits) = channel::<()>();
         let mut answers = answers.into_iter();
         let mut is_first = true;
-        let (endpoint, requests) = serve_by(move || {
+        let (endpoint, requests) = serve_by(move |_, _| {
             if core::mem::take(&mut is_first) {
                 let _closed = waits.recv();
                 return ok();
@@ -348,7 +348,7 @@ fn each_request_has_the_whole_time() {
 fn a_collector_that_catches_up_is_waited_for() {
     let (go_on, waits) = channel::<()>();
     let mut at = 0;
-    let (endpoint, requests) = serve_by(move || {
+    let (endpoint, requests) = serve_by(move |_, _| {
         at += 1;
         match at {
             1 | 4 => {
@@ -360,7 +360,9 @@ fn a_collector_that_catches_up_is_waited_for() {
         }
     });
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT);
-    let sink_of_records = Sink::otlp(otlp).buffer_bytes(1024 * 1024).stall_timeout(Duration::MAX);
+    let sink_of_records = Sink::otlp(otlp.signals([Signal::Logs]))
+        .buffer_bytes(1024 * 1024)
+        .stall_timeout(Duration::MAX);
     let builder = Pipeline::builder().sink(sink_of_records).queue_bytes(64 * 1024 * 1024);
     let pipeline = builder.on_incident(|_| ()).build().unwrap();
     Kind::Records.log(&pipeline, ["first"]);

@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::{Span, TracesData};
 use otel_tests::{Perfetto, Row, Rows, decode};
 use prost::Message as _;
-use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Otlp, Pipeline, Sink, Tail};
+use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Otlp, Pipeline, Signal, Sink, Tail};
 use tracing::Instrument as _;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::with_default;
@@ -214,7 +214,7 @@ fn values_of_all_kinds_are_arguments() {
 fn the_tail_takes_nothing_from_the_recorder() {
     let (endpoint, requests) = otel_tests::serve();
     let builder = Pipeline::builder()
-        .sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint)))
+        .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])))
         .tail(Tail::ratio(0.0))
         .flight_recorder(FlightRecorder::new());
     let pipeline = builder.build().unwrap();

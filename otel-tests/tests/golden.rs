@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use otel_tests::{Collector, Jaeger, Requests, Settings, decode, serve};
 use serde_json::json;
-use tach_pipeline::{Otlp, Pipeline, Sink};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink};
 use tracing::field::Empty;
 use tracing::subscriber::with_default;
 use tracing::{Instrument as _, Level};
@@ -101,8 +101,11 @@ fn run_theirs(endpoint: &str) {
 /// Runs the program through the pipeline.
 fn run_ours(endpoint: &str) {
     let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG);
-    let pipeline =
-        Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp)).build().unwrap();
+    let pipeline = Pipeline::builder()
+        .filter("trace")
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])))
+        .build()
+        .unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), program);
     pipeline.flush(LONG).unwrap();
 }

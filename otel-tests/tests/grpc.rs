@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use otel_tests::{Collector, Protocol};
 use tach_otlp::Compression;
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats};
 use tokio::runtime::{Builder, Runtime};
 use tonic::codec::CompressionEncoding;
 use tonic::transport::Server;
@@ -75,8 +75,8 @@ fn serve_answers(answers: impl IntoIterator<Item = Answer>) -> Served {
 }
 
 fn build(otlp: Otlp) -> Guard {
-    let pipeline =
-        Pipeline::builder().sink(Sink::otlp_spans(otlp.protocol(tach_otlp::Protocol::Grpc)));
+    let pipeline = Pipeline::builder()
+        .sink(Sink::otlp(otlp.protocol(tach_otlp::Protocol::Grpc).signals([Signal::Traces])));
     pipeline.on_incident(|_| ()).build().unwrap()
 }
 
@@ -250,8 +250,10 @@ fn each_signal_has_a_service() {
     let Some(collector) = Collector::start() else { return };
     let endpoint = format!("http://127.0.0.1:{}", collector.port(Protocol::Grpc));
     let otlp = Otlp::new().endpoint(&endpoint).protocol(tach_otlp::Protocol::Grpc);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone()));
-    let pipeline = pipeline.sink(Sink::otlp_spans(otlp.clone())).sink(Sink::otlp_durations(otlp));
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone().signals([Signal::Logs])));
+    let pipeline = pipeline
+        .sink(Sink::otlp(otlp.clone().signals([Signal::Traces])))
+        .sink(Sink::otlp(otlp.signals([Signal::Metrics])));
     let pipeline = pipeline.build().unwrap();
     with_default(tracing_subscriber::registry().with(Pipeline::clone(&pipeline)), || {
         tracing::info_span!("span").in_scope(|| tracing::info!("record"));

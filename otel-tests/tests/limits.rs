@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use otel_tests::{Requests, decode, serve};
-use tach_pipeline::{Otlp, Pipeline, Sink, SpanExt as _, TraceContext};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink, SpanExt as _, TraceContext};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -23,7 +23,9 @@ const LINKED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 /// Logs a record and a span that exceed each of the limits.
 fn program() {
     let otlp = Otlp::from_env();
-    let pipeline = Pipeline::builder().sink(Sink::otlp_spans(otlp.clone())).sink(Sink::otlp(otlp));
+    let pipeline = Pipeline::builder()
+        .sink(Sink::otlp(otlp.clone().signals([Signal::Traces])))
+        .sink(Sink::otlp(otlp.signals([Signal::Logs])));
     let pipeline = pipeline.build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let span =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use otel_tests::{Authority, Collector, Protocol, Settings};
-use tach_pipeline::{Otlp, Pipeline, Sink};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink};
 
 const LONG: Duration = Duration::from_secs(60);
 const RECORDS: usize = 5;
@@ -20,9 +20,12 @@ fn the_client_s_records_are_not_sent() {
     // `rustls` logs through `log`, and `h2` through tracing, with spans.
     let http = otlp.clone().endpoint(&endpoint(Protocol::Http));
     let grpc = otlp.protocol(tach_otlp::Protocol::Grpc).endpoint(&endpoint(Protocol::Grpc));
-    let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp(http.clone()));
-    let pipeline = pipeline.sink(Sink::otlp_spans(http)).sink(Sink::otlp(grpc.clone()));
-    let pipeline = pipeline.sink(Sink::otlp_spans(grpc)).init().unwrap();
+    let pipeline =
+        Pipeline::builder().filter("trace").sink(Sink::otlp(http.clone().signals([Signal::Logs])));
+    let pipeline = pipeline
+        .sink(Sink::otlp(http.signals([Signal::Traces])))
+        .sink(Sink::otlp(grpc.clone().signals([Signal::Logs])));
+    let pipeline = pipeline.sink(Sink::otlp(grpc.signals([Signal::Traces]))).init().unwrap();
     for round in 1..=RECORDS {
         // Each time the client makes another connection, and logs that.
         collector.run();

@@ -9,14 +9,15 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use otel_tests::{Collector, decode, nanos, serve};
 use tach_core::{ManualClock, UnixTime};
 use tach_otlp::Compression;
-use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Sink};
+use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Signal, Sink};
 
 /// Long enough for any machine: no test fails by being slow.
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(20);
 
 fn build(options: Otlp, with: impl FnOnce(Builder) -> Builder) -> Guard {
-    let sink = Sink::otlp(options.max_delay(SHORT)).buffer_bytes(64 * 1024 * 1024);
+    let sink =
+        Sink::otlp(options.max_delay(SHORT).signals([Signal::Logs])).buffer_bytes(64 * 1024 * 1024);
     with(Pipeline::builder().sink(sink)).build().unwrap()
 }
 

@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use otel_tests::{Requests, serve};
 use tach_pipeline::{
-    Builder, Guard, Otlp, Pipeline, Sampling, Sink, SpanExt as _, Tail, TraceContext,
+    Builder, Guard, Otlp, Pipeline, Sampling, Signal, Sink, SpanExt as _, Tail, TraceContext,
 };
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -34,7 +34,8 @@ fn parent() -> TraceContext {
 fn pipeline(with: impl FnOnce(Builder) -> Builder) -> (Requests, Guard) {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp));
+    let pipeline =
+        Pipeline::builder().filter("trace").sink(Sink::otlp(otlp.signals([Signal::Traces])));
     (requests, with(pipeline).build().unwrap())
 }
 
@@ -300,7 +301,8 @@ fn the_remote_parent_decides_about_sampling() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
     let sampling = Sampling::ratio(0.0).span("was sampled", 1.0).span("stays", 1.0);
-    let builder = Pipeline::builder().sampling(sampling).sink(Sink::otlp_spans(otlp));
+    let builder =
+        Pipeline::builder().sampling(sampling).sink(Sink::otlp(otlp.signals([Signal::Traces])));
     let pipeline = builder.build().unwrap();
     let unsampled = TraceContext::from_headers(&TRACEPARENT.replace("-01", "-00"), "").unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
@@ -337,7 +339,11 @@ fn the_tail_decides_about_a_moved_span_by_itself() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::from_millis(1));
     let tail = Tail::ratio(0.0).max_delay(10 * LONG);
-    let pipeline = Pipeline::builder().tail(tail).sink(Sink::otlp_spans(otlp)).build().unwrap();
+    let pipeline = Pipeline::builder()
+        .tail(tail)
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])))
+        .build()
+        .unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let outer = tracing::info_span!("outer");
         let moved = outer.in_scope(|| tracing::info_span!("moved"));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use otel_tests::{Authority, Collector, Protocol, Settings};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -46,7 +46,8 @@ fn start_spans(numbers: Range<u64>) {
 
 fn build(otlp: Otlp, buffer_bytes: usize) -> Guard {
     let otlp = otlp.max_delay(Duration::from_millis(20));
-    let sink = Sink::otlp_spans(otlp).buffer_bytes(buffer_bytes).stall_timeout(LONG);
+    let sink =
+        Sink::otlp(otlp.signals([Signal::Traces])).buffer_bytes(buffer_bytes).stall_timeout(LONG);
     Pipeline::builder().sink(sink).on_incident(|_| ()).build().unwrap()
 }
 

@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_sdk::trace::{Sampler, SamplingDecision, ShouldSample};
 use otel_tests::{Requests, decode, serve};
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Sink, Tail};
+use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Signal, Sink, Tail};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -21,7 +21,8 @@ const LONG: Duration = Duration::from_secs(60);
 fn spans(sampling: Sampling, f: impl FnOnce()) -> Vec<Span> {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let builder = Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp));
+    let builder =
+        Pipeline::builder().filter("trace").sink(Sink::otlp(otlp.signals([Signal::Traces])));
     run(&builder.sampling(sampling).build().unwrap(), f);
     received(&requests).0
 }
@@ -133,8 +134,8 @@ fn parents_can_be_ignored() {
 fn records_have_the_ids_of_spans_that_are_not_sampled() {
     let [(of_spans, spans), (of_records, records)] = [serve(), serve()];
     let otlp = |endpoint: &str| Otlp::new().endpoint(endpoint).max_delay(LONG);
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp(&of_spans)));
-    let builder = builder.sink(Sink::otlp(otlp(&of_records)));
+    let builder = Pipeline::builder().sink(Sink::otlp(otlp(&of_spans).signals([Signal::Traces])));
+    let builder = builder.sink(Sink::otlp(otlp(&of_records).signals([Signal::Logs])));
     let sampling = Sampling::ratio(1.0).span("unsampled", 0.0);
     run(&builder.sampling(sampling).build().unwrap(), || {
         for span in [tracing::info_span!("unsampled"), tracing::info_span!("sampled")] {
@@ -162,7 +163,10 @@ fn the_tail_keeps_errors_and_slow_traces() {
     let tail = Tail::ratio(0.0)
         .slower_than(Duration::from_secs(1))
         .span_slower_than("report", Duration::from_secs(60));
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).with_clock(&CLOCK).tail(tail);
+    let builder = Pipeline::builder()
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])))
+        .with_clock(&CLOCK)
+        .tail(tail);
     let take = |seconds| CLOCK.advance(Duration::from_secs(seconds));
     run(&builder.build().unwrap(), || {
         tracing::info_span!("fine").in_scope(|| drop(tracing::info_span!("fine child")));
@@ -205,7 +209,8 @@ fn kept_traces_are_whole() {
     const ROUNDS: usize = 2_000;
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::from_millis(10));
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).tail(Tail::ratio(0.0));
+    let builder =
+        Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces]))).tail(Tail::ratio(0.0));
     let pipeline = builder.build().unwrap();
     let registry = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
     let dispatch = tracing::Dispatch::new(registry);
@@ -252,7 +257,8 @@ fn kept_traces_are_whole() {
 fn a_flush_decides_about_traces_that_have_not_ended() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).tail(Tail::ratio(0.0));
+    let builder =
+        Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces]))).tail(Tail::ratio(0.0));
     let pipeline = builder.build().unwrap();
     run(&pipeline, || {
         let failed = tracing::info_span!("failed");

@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use otel_tests::{Requests, serve};
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, Tail, WhenFull};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, Tail, WhenFull};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -29,7 +29,8 @@ fn spans(f: impl FnOnce()) -> HashMap<String, Span> {
 fn pipeline() -> (Requests, Guard) {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let pipeline = Pipeline::builder().filter("trace").sink(Sink::otlp_spans(otlp));
+    let pipeline =
+        Pipeline::builder().filter("trace").sink(Sink::otlp(otlp.signals([Signal::Traces])));
     (requests, pipeline.build().unwrap())
 }
 
@@ -69,7 +70,8 @@ fn texts(all: &[&str]) -> Value {
 fn each_span_has_an_event_that_repeats() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).collapse_repeats();
+    let builder =
+        Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces]))).collapse_repeats();
     let pipeline = builder.tail(Tail::ratio(0.0)).build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         for _ in 0..3 {
@@ -249,7 +251,11 @@ fn parents_are_tracing_s() {
 fn a_record_has_the_event_s_name_if_the_program_gives_one() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let pipeline = Pipeline::builder().collapse_repeats().sink(Sink::otlp(otlp)).build().unwrap();
+    let pipeline = Pipeline::builder()
+        .collapse_repeats()
+        .sink(Sink::otlp(otlp.signals([Signal::Logs])))
+        .build()
+        .unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         tracing::info!(name: "cache.filled", entries = 3, "filled");
         tracing::info!(name: "event 7", entries = 3, "filled");
@@ -334,7 +340,9 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
     let gate = Arc::new(Mutex::new(()));
     let builder = Pipeline::builder().when_full(WhenFull::DropNewest).queue_bytes(4096);
-    let builder = builder.with_clock(Gated(Arc::clone(&gate))).sink(Sink::otlp_spans(otlp));
+    let builder = builder
+        .with_clock(Gated(Arc::clone(&gate)))
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])));
     let pipeline = builder.build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let open = tracing::info_span!("open");
@@ -383,8 +391,8 @@ fn events_may_be_log_records_alone() {
     let ((spans, spans_of), (logs, logs_of)) = (serve(), serve());
     let otlp =
         |endpoint: &str| Otlp::new().endpoint(endpoint).max_delay(LONG).without_span_events();
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp(&spans)));
-    let pipeline = builder.sink(Sink::otlp(otlp(&logs))).build().unwrap();
+    let builder = Pipeline::builder().sink(Sink::otlp(otlp(&spans).signals([Signal::Traces])));
+    let pipeline = builder.sink(Sink::otlp(otlp(&logs).signals([Signal::Logs]))).build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         tracing::info_span!("span").in_scope(|| {
             // More than a span may have.

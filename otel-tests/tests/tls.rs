@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tach_otlp::Compression;
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -32,8 +32,8 @@ fn otlp(protocol: Protocol, endpoint: &str) -> Otlp {
 
 fn build(otlp: Otlp) -> Guard {
     let otlp = otlp.max_delay(SHORT);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone()));
-    pipeline.sink(Sink::otlp_spans(otlp)).on_incident(|_| ()).build().unwrap()
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone().signals([Signal::Logs])));
+    pipeline.sink(Sink::otlp(otlp.signals([Signal::Traces]))).on_incident(|_| ()).build().unwrap()
 }
 
 /// Logs a record within a span.
@@ -109,7 +109,7 @@ fn the_machine_s_authorities_are_the_default() {
     let Some(collector) = collector(&authority.issue(&HERE)) else { return };
     let otlp =
         Otlp::new().endpoint(&format!("https://localhost:{}", collector.port(Protocol::Http)));
-    let built = Pipeline::builder().sink(Sink::otlp(otlp.clone())).build();
+    let built = Pipeline::builder().sink(Sink::otlp(otlp.clone().signals([Signal::Logs]))).build();
     let error = match built {
         Ok(_) => failure(otlp),
         // A machine without authorities.
@@ -151,7 +151,8 @@ fn a_key_of_another_certificate_fails_the_start() {
     let (one, other) = (authority.issue(&["one"]), authority.issue(&["other"]));
     let otlp = Otlp::new().endpoint("https://localhost:4318").certificate(authority.certificate());
     let otlp = otlp.client_certificate(one.certificate, &other.key);
-    let error = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap_err();
+    let error =
+        Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Logs]))).build().unwrap_err();
     assert!(error.is_option(), "{error}");
     let error = error.to_string();
     assert!(error.contains(&other.key.display().to_string()), "{error}");
@@ -234,7 +235,11 @@ fn a_secured_connection_is_kept_until_an_answer_comes_that_nobody_asked_for() {
         }
     });
     let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).on_incident(|_| ()).build().unwrap();
+    let pipeline = Pipeline::builder()
+        .sink(Sink::otlp(otlp.signals([Signal::Logs])))
+        .on_incident(|_| ())
+        .build()
+        .unwrap();
     for _ in 0..3 {
         log(&pipeline);
         pipeline.flush(LONG).unwrap();

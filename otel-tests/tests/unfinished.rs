@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use otel_tests::{Requests, decode, serve};
-use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Sink, Tail};
+use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Signal, Sink, Tail};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -21,7 +21,7 @@ const END: &str = "TACH_TESTS_END";
 
 fn build(endpoint: &str, with: impl FnOnce(Builder) -> Builder) -> Guard {
     let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG);
-    with(Pipeline::builder().sink(Sink::otlp_spans(otlp))).build().unwrap()
+    with(Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces])))).build().unwrap()
 }
 
 /// Returns the names of the spans that have arrived, sorted, and those that are unfinished.

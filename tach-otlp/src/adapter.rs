@@ -45,3 +45,10 @@ pub fn span_limits(otlp: &Otlp) -> SpanLimits {
 pub fn metrics(otlp: &Otlp) -> (Duration, Temporality) {
     otlp.metrics()
 }
+
+/// Returns whether the program wants a signal to be sent, whatever the environment says.
+#[cfg(feature = "http")]
+#[must_use]
+pub fn wants(otlp: &Otlp, signal: Signal) -> bool {
+    otlp.wants(signal)
+}

@@ -15,11 +15,10 @@ use crate::secret::Secret;
 ///
 /// ```
 /// use core::time::Duration;
-/// use tach_otlp::{Otlp, Signal};
 ///
-/// let otlp = Otlp::new().endpoint("collector:4318").timeout(Duration::ZERO);
+/// let otlp = tach_otlp::Otlp::new().endpoint("collector:4318").timeout(Duration::ZERO);
 /// assert_eq!(
-///     otlp.exporter(Signal::Logs).unwrap_err().to_string(),
+///     otlp.exporter().unwrap_err().to_string(),
 ///     "can't use the endpoint \"collector:4318\": it must be a URL, such as \
 ///      http://localhost:4318; can't use the timeout \"0ns\": it must be longer than zero",
 /// );
@@ -60,13 +59,26 @@ impl fmt::Display for Fault {
 
 impl Error {
     /// Returns the error of the faults, unless there are none.
-    pub(crate) fn of(faults: Vec<Fault>) -> Result<(), Self> {
-        if faults.is_empty() { Ok(()) } else { Err(Self(faults)) }
+    pub(crate) fn of(faults: &[Fault]) -> Result<(), Self> {
+        if faults.is_empty() { Ok(()) } else { Err(Self(distinct(faults).cloned().collect())) }
     }
 
     pub(crate) fn of_some(faults: Vec<Fault>) -> Self {
         Self(faults)
     }
+}
+
+/// Returns each fault once: an option of all signals is at fault in each.
+pub(crate) fn distinct<'a>(
+    faults: impl IntoIterator<Item = &'a Fault>,
+) -> impl Iterator<Item = &'a Fault> {
+    let mut known: Vec<&Fault> = Vec::new();
+    for fault in faults {
+        if !known.contains(&fault) {
+            known.push(fault);
+        }
+    }
+    known.into_iter()
 }
 
 impl From<Fault> for Error {

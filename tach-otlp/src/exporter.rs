@@ -1,5 +1,6 @@
 //! Sends requests to a collector, one after another.
 
+mod connections;
 mod pauses;
 
 use core::fmt;
@@ -9,6 +10,7 @@ use std::io::{self, Write as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+pub(crate) use self::connections::{Connections, Means};
 pub(crate) use self::pauses::Pauses;
 use crate::encode;
 use crate::error::Error;
@@ -16,28 +18,36 @@ use crate::error::Error;
 use crate::grpc;
 use crate::http;
 use crate::rejection::Rejection;
+use crate::signal::Signal;
 
-/// A collector for one signal, with a connection that is kept, and the time of the next try.
+/// A collector, with the time of the next try for each signal. Signals that have the same server,
+/// certificates and proxy share a connection, which is kept.
 ///
 /// # Examples
 ///
 /// ```no_run
 /// use tach_otlp::{Otlp, Signal};
 ///
-/// let mut exporter = Otlp::new().exporter(Signal::Traces)?;
+/// let mut exporter = Otlp::new().exporter()?;
 /// let spans = Vec::new(); // `ScopeSpans` in protobuf
-/// exporter.send(&spans).unwrap();
+/// exporter.send(Signal::Traces, &spans).unwrap();
 /// # Ok::<(), tach_otlp::Error>(())
 /// ```
 pub struct Exporter {
+    /// In the order of [`Signal::ALL`].
+    pub(crate) lanes: [Lane; 3],
+    /// The `Resource`, as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
+    pub(crate) resource: Vec<u8>,
+    pub(crate) retry_for: Duration,
+}
+
+/// The way of one signal.
+pub(crate) struct Lane {
     pub(crate) transport: Transport,
     /// The address for messages.
     pub(crate) endpoint: String,
-    /// The `Resource`, as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
-    pub(crate) resource: Vec<u8>,
     pub(crate) compresses: bool,
     pub(crate) max_delay: Duration,
-    pub(crate) retry_for: Duration,
     pub(crate) pauses: Pauses,
 }
 
@@ -49,7 +59,7 @@ pub(crate) enum Transport {
     /// A variable of the environment can't be used. The service must not stop for that, nor send
     /// where the variable's author did not want it.
     Unusable(Error),
-    /// `OTEL_SDK_DISABLED` is set: nothing is sent.
+    /// The signal is not sent.
     Disabled,
 }
 
@@ -85,34 +95,37 @@ impl Exporter {
     /// use tach_otlp::{Otlp, Rejection, Signal};
     ///
     /// let otlp = Otlp::new().endpoint("http://localhost:1");
-    /// let rejection = otlp.exporter(Signal::Logs)?.send(&[]).unwrap_err();
+    /// let rejection = otlp.exporter()?.send(Signal::Logs, &[]).unwrap_err();
     /// assert!(matches!(rejection, Rejection::Later { .. }), "no collector listens there");
     /// # Ok::<(), tach_otlp::Error>(())
     /// ```
-    pub fn send(&mut self, items: &[u8]) -> Result<(), Rejection> {
-        let sent = self.request(items).and_then(|request| self.transport.send(&request));
+    pub fn send(&mut self, signal: Signal, items: &[u8]) -> Result<(), Rejection> {
+        let Self { lanes, resource, .. } = self;
+        let lane = &mut lanes[signal.index()];
+        let sent = lane.request(resource, items).and_then(|request| lane.transport.send(&request));
         match &sent {
-            Err(Rejection::Later { after, .. }) => self.pauses.failed(*after),
-            Ok(()) | Err(Rejection::Never { .. }) => self.pauses.end(),
+            Err(Rejection::Later { after, .. }) => lane.pauses.failed(*after),
+            Ok(()) | Err(Rejection::Never { .. }) => lane.pauses.end(),
         }
         sent
     }
 
-    /// Returns how long the next request should wait: zero unless the last one was rejected for
-    /// [`Later`](Rejection::Later). The pauses grow from 0.5 s to 5 s, each half as long or as much
-    /// longer at random. A pause that the collector asks for is kept, up to a minute.
+    /// Returns how long the next request of a signal should wait: zero unless the last one was
+    /// rejected for [`Later`](Rejection::Later). The pauses grow from 0.5 s to 5 s, each half as
+    /// long or as much longer at random. A pause that the collector asks for is kept, up to a
+    /// minute.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_otlp::{Otlp, Signal};
     ///
-    /// assert!(Otlp::new().exporter(Signal::Logs)?.pause().is_zero());
+    /// assert!(Otlp::new().exporter()?.pause(Signal::Logs).is_zero());
     /// # Ok::<(), tach_otlp::Error>(())
     /// ```
     #[must_use]
-    pub fn pause(&self) -> Duration {
-        self.pauses.left()
+    pub fn pause(&self, signal: Signal) -> Duration {
+        self.lanes[signal.index()].pauses.left()
     }
 
     /// Returns how long items may wait for others before they are sent:
@@ -125,13 +138,13 @@ impl Exporter {
     /// use std::time::Duration;
     /// use tach_otlp::{Otlp, Signal};
     ///
-    /// let exporter = Otlp::new().exporter(Signal::Metrics)?;
-    /// assert_eq!(exporter.max_delay(), Duration::from_secs(60));
+    /// let exporter = Otlp::new().exporter()?;
+    /// assert_eq!(exporter.max_delay(Signal::Metrics), Duration::from_secs(60));
     /// # Ok::<(), tach_otlp::Error>(())
     /// ```
     #[must_use]
-    pub fn max_delay(&self) -> Duration {
-        self.max_delay
+    pub fn max_delay(&self, signal: Signal) -> Duration {
+        self.lanes[signal.index()].max_delay
     }
 
     /// Returns how long the same items should be sent again:
@@ -141,9 +154,8 @@ impl Exporter {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tach_otlp::{Otlp, Signal};
     ///
-    /// let exporter = Otlp::new().exporter(Signal::Logs)?;
+    /// let exporter = tach_otlp::Otlp::new().exporter()?;
     /// assert_eq!(exporter.retry_for(), Duration::from_secs(300));
     /// # Ok::<(), tach_otlp::Error>(())
     /// ```
@@ -152,32 +164,35 @@ impl Exporter {
         self.retry_for
     }
 
-    /// Returns the address of the requests for messages, without its query, which may be a secret.
+    /// Returns the address of a signal's requests for messages, without its query, which may be a
+    /// secret.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_otlp::{Otlp, Signal};
     ///
-    /// let otlp = Otlp::new().endpoint("http://collector:4318?key=secret");
-    /// assert_eq!(otlp.exporter(Signal::Logs)?.endpoint(), "http://collector:4318/v1/logs");
+    /// let exporter = Otlp::new().endpoint("http://collector:4318?key=secret").exporter()?;
+    /// assert_eq!(exporter.endpoint(Signal::Logs), "http://collector:4318/v1/logs");
     /// # Ok::<(), tach_otlp::Error>(())
     /// ```
     #[must_use]
-    pub fn endpoint(&self) -> &str {
-        &self.endpoint
+    pub fn endpoint(&self, signal: Signal) -> &str {
+        &self.lanes[signal.index()].endpoint
     }
 
     #[cfg(test)]
-    pub(crate) fn is_unusable(&self) -> bool {
-        matches!(self.transport, Transport::Unusable(_))
+    pub(crate) fn is_unusable(&self, signal: Signal) -> bool {
+        matches!(self.lanes[signal.index()].transport, Transport::Unusable(_))
     }
+}
 
+impl Lane {
     /// Returns an `ExportLogsServiceRequest`, or that of traces or metrics, compressed if that is
     /// chosen.
-    fn request(&self, items: &[u8]) -> Result<Vec<u8>, Rejection> {
+    fn request(&self, resource: &[u8], items: &[u8]) -> Result<Vec<u8>, Rejection> {
         let mut request = Vec::new();
-        encode::of_resource(&mut request, &self.resource, items);
+        encode::of_resource(&mut request, resource, items);
         if self.compresses { gzip(&request).map_err(Rejection::failed) } else { Ok(request) }
     }
 }
@@ -188,9 +203,10 @@ fn gzip(request: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The headers may be secrets, so only the address is printed.
+/// The headers may be secrets, so only the addresses are printed.
 impl fmt::Debug for Exporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exporter").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        let endpoints = self.lanes.each_ref().map(|lane| &lane.endpoint);
+        f.debug_struct("Exporter").field("endpoints", &endpoints).finish_non_exhaustive()
     }
 }

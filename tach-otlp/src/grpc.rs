@@ -15,6 +15,7 @@ use core::pin::Pin;
 use core::task::Poll;
 use core::time::Duration;
 use std::io::{self, Cursor};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use h2::client::{self, SendRequest};
@@ -24,8 +25,7 @@ use self::drive::{Io, Wire, drive};
 use self::idle::Idle;
 #[cfg(feature = "tls")]
 pub(crate) use self::secured::Tls;
-pub(crate) use self::stream::Server;
-use self::stream::Stream;
+use self::stream::{Place, Stream};
 use crate::rejection::Rejection;
 
 /// The most bytes of an answer. A server has little to say.
@@ -37,15 +37,41 @@ const MOST_INTERIM: usize = 8;
 
 /// The server, and the fixed part of each call.
 pub(crate) struct Client {
-    server: Server,
+    server: Arc<Server>,
     /// The scheme, the host and the method.
     uri: Uri,
     headers: HeaderMap,
     compresses: bool,
     /// The time for a call and its answer.
     timeout: Duration,
-    /// The connection of the last call, if it has not failed.
-    connection: Idle<Connection>,
+}
+
+/// The server, with the connection of the last call, which other clients may have made.
+pub(crate) struct Server {
+    place: Place,
+    /// The connection, if that call has not failed.
+    idle: Mutex<Idle<Connection>>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        host: String,
+        port: u16,
+        #[cfg(feature = "tls")] tls: Option<Tls>,
+    ) -> Arc<Self> {
+        let place = Place {
+            host,
+            port,
+            #[cfg(feature = "tls")]
+            tls,
+        };
+        Arc::new(Self { place, idle: Mutex::new(Idle::none()) })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle<Connection>> {
+        // Nothing that can panic is done under the lock.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An answer: the status of HTTP, the headers with those that follow the body, and the body.
@@ -58,13 +84,13 @@ struct Answer {
 impl Client {
     /// Creates a client that connects at its first call.
     pub(crate) fn new(
-        server: Server,
+        server: Arc<Server>,
         uri: Uri,
         headers: HeaderMap,
         compresses: bool,
         timeout: Duration,
     ) -> Self {
-        Self { server, uri, headers, compresses, timeout, connection: Idle::none() }
+        Self { server, uri, headers, compresses, timeout }
     }
 
     /// Sends a message, and returns whether its items were accepted.
@@ -77,7 +103,8 @@ impl Client {
 
     fn answer(&mut self, body: Vec<u8>) -> io::Result<Answer> {
         let deadline = Instant::now() + self.timeout;
-        if let Some(kept) = self.connection.take() {
+        let kept = self.server.idle().take();
+        if let Some(kept) = kept {
             let mut has_answered = false;
             let answer = self.exchange(kept, body.clone(), deadline, &mut has_answered);
             // A server that ends says so on the connection, maybe while the call is on its way.
@@ -85,7 +112,7 @@ impl Client {
                 return answer;
             }
         }
-        let connection = Connection::open(&self.server, deadline)?;
+        let connection = Connection::open(&self.server.place, deadline)?;
         self.exchange(connection, body, deadline, &mut false)
     }
 
@@ -102,7 +129,7 @@ impl Client {
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
         let answer = connection.exchange(request, body, deadline, has_answered)?;
-        self.connection.keep(connection);
+        self.server.idle().keep(connection);
         Ok(answer)
     }
 }
@@ -125,7 +152,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn open(server: &Server, deadline: Instant) -> io::Result<Self> {
+    fn open(server: &Place, deadline: Instant) -> io::Result<Self> {
         let mut stream = Stream::open(server, deadline)?;
         stream.have_reads_wait(false);
         let wire = Wire::new(stream);
@@ -214,17 +241,16 @@ mod tests {
     ) -> (Client, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = Client {
-            server: Server {
-                host: "127.0.0.1".to_owned(),
-                port: listener.local_addr().unwrap().port(),
+            server: Server::new(
+                "127.0.0.1".to_owned(),
+                listener.local_addr().unwrap().port(),
                 #[cfg(feature = "tls")]
-                tls: None,
-            },
+                None,
+            ),
             uri: "http://127.0.0.1/service/method".parse().unwrap(),
             headers: HeaderMap::new(),
             compresses: false,
             timeout,
-            connection: Idle::none(),
         };
         let server = thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;

@@ -25,42 +25,44 @@ const MOST_HEADER_BYTES: usize = 64 * 1024;
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
 const MOST_REDIRECTS: usize = 5;
 
+/// Returns the connections to one server.
+pub(crate) fn agent(
+    proxy: Option<Proxy>,
+    #[cfg(feature = "tls")] credentials: Option<&Credentials>,
+) -> Agent {
+    let config = Config::builder()
+        .http_status_as_error(false)
+        // A header may be a secret, and `ureq` would send it to any host.
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .max_response_header_size(MOST_HEADER_BYTES)
+        .max_idle_connections(1)
+        .max_idle_age(LONGEST_IDLE)
+        .proxy(proxy)
+        .user_agent("")
+        .accept("")
+        .accept_encoding("");
+    #[cfg(feature = "tls")]
+    let config = match credentials {
+        Some(credentials) => config.tls_config(credentials.for_http()),
+        None => config,
+    };
+    config.build().new_agent()
+}
+
 /// The server and the fixed part of each request.
 pub(crate) struct Client {
     agent: Agent,
     uri: Uri,
     headers: HeaderMap,
+    /// The time for a request and its answer, and again for the request that follows a redirect.
+    timeout: Duration,
 }
 
 impl Client {
-    /// Creates a client that connects at its first request. `timeout` bounds a request with its
-    /// answer, and again the request that follows a redirect.
-    pub(crate) fn new(
-        uri: Uri,
-        headers: HeaderMap,
-        timeout: Duration,
-        proxy: Option<Proxy>,
-        #[cfg(feature = "tls")] credentials: Option<&Credentials>,
-    ) -> Self {
-        let config = Config::builder()
-            .http_status_as_error(false)
-            // A header may be a secret, and `ureq` would send it to any host.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .max_response_header_size(MOST_HEADER_BYTES)
-            .max_idle_connections(1)
-            .max_idle_age(LONGEST_IDLE)
-            .timeout_global(Some(timeout))
-            .proxy(proxy)
-            .user_agent("")
-            .accept("")
-            .accept_encoding("");
-        #[cfg(feature = "tls")]
-        let config = match credentials {
-            Some(credentials) => config.tls_config(credentials.for_http()),
-            None => config,
-        };
-        Self { agent: config.build().new_agent(), uri, headers }
+    /// Creates a client that connects at its first request.
+    pub(crate) fn new(agent: Agent, uri: Uri, headers: HeaderMap, timeout: Duration) -> Self {
+        Self { agent, uri, headers, timeout }
     }
 
     /// Posts a request, and returns whether its items were accepted.
@@ -82,7 +84,8 @@ impl Client {
     fn post(&self, uri: &Uri, body: &[u8]) -> io::Result<Response<Body>> {
         let mut request = Request::post(uri).body(body).map_err(io::Error::other)?;
         *request.headers_mut() = self.headers.clone();
-        self.agent.run(request).map_err(|error| match error {
+        let request = self.agent.configure_request(request).timeout_global(Some(self.timeout));
+        self.agent.run(request.build()).map_err(|error| match error {
             ureq::Error::Timeout(_) => io::ErrorKind::TimedOut.into(),
             error if uri.scheme() == Some(&Scheme::HTTPS) => explained(error.into_io()),
             error => error.into_io(),
@@ -179,14 +182,12 @@ mod tests {
     fn client(listener: &TcpListener, timeout: Duration) -> Client {
         let port = listener.local_addr().unwrap().port();
         let uri = format!("http://127.0.0.1:{port}/v1/logs?key=1").parse().unwrap();
-        Client::new(
-            uri,
-            HeaderMap::new(),
-            timeout,
+        let agent = agent(
             None,
             #[cfg(feature = "tls")]
             None,
-        )
+        );
+        Client::new(agent, uri, HeaderMap::new(), timeout)
     }
 
     /// Reads a request, and returns its first line and its body.

@@ -15,8 +15,8 @@
 //! }
 //!
 //! fn send(exporter: &mut Exporter, batch: &mut Vec<u8>) {
-//!     std::thread::sleep(exporter.pause());
-//!     match exporter.send(batch) {
+//!     std::thread::sleep(exporter.pause(Signal::Logs));
+//!     match exporter.send(Signal::Logs, batch) {
 //!         Ok(()) => batch.clear(),
 //!         // The same batch may be accepted later.
 //!         Err(Rejection::Later { error, .. }) => eprintln!("{error}"),
@@ -28,7 +28,7 @@
 //! }
 //!
 //! let otlp = Otlp::from_env().service_name("checkout");
-//! let mut exporter = otlp.exporter(Signal::Logs)?;
+//! let mut exporter = otlp.exporter()?;
 //! # Ok::<(), tach_otlp::Error>(())
 //! ```
 //!

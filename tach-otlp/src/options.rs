@@ -20,8 +20,8 @@ use crate::encode::LogRecords;
 use crate::encode::limits::{AttributeLimits, SpanLimits};
 use crate::encode::protobuf::{bytes, message};
 use crate::encode::value::key_value;
-use crate::error::{Error, Fault};
-use crate::exporter::{Exporter, Pauses, Transport};
+use crate::error::{self, Error, Fault};
+use crate::exporter::{Connections, Exporter, Lane, Pauses, Transport};
 use crate::signal::Signal;
 #[cfg(feature = "tls")]
 use crate::tls::File;
@@ -42,18 +42,17 @@ const RETRY_FOR: Duration = Duration::from_secs(5 * 60);
 /// # Examples
 ///
 /// ```
-/// use tach_otlp::{Compression, Otlp, Signal};
+/// use tach_otlp::{Compression, Otlp};
 ///
 /// let otlp = Otlp::from_env().service_name("checkout").compression(Compression::Gzip);
-/// let exporter = otlp.exporter(Signal::Logs)?;
+/// let exporter = otlp.exporter()?;
 /// # Ok::<(), tach_otlp::Error>(())
 /// ```
 #[derive(Clone)]
 #[must_use]
 pub struct Otlp {
-    logs: Requests,
-    traces: Requests,
-    metrics: Requests,
+    /// The options of each signal, in the order of [`Signal::ALL`].
+    requests: [Requests; 3],
     temporality: Temporality,
     retry_for: Duration,
     limits: Limits,
@@ -83,9 +82,7 @@ impl Otlp {
     /// ```
     pub fn new() -> Self {
         let options = Self {
-            logs: Requests::new(Signal::Logs),
-            traces: Requests::new(Signal::Traces),
-            metrics: Requests::new(Signal::Metrics),
+            requests: Signal::ALL.map(Requests::new),
             temporality: Temporality::Cumulative,
             retry_for: RETRY_FOR,
             limits: Limits::default(),
@@ -119,7 +116,9 @@ impl Otlp {
     /// - `OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT` and `OTEL_LINK_ATTRIBUTE_COUNT_LIMIT`, which take
     ///   precedence too, for the events and links of spans
     /// - `OTEL_SPAN_EVENT_COUNT_LIMIT` and `OTEL_SPAN_LINK_COUNT_LIMIT`
-    /// - `OTEL_SDK_DISABLED`: with `true`, exporters accept all items and send none
+    /// - `OTEL_LOGS_EXPORTER`, `OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER`: with `none`, the
+    ///   signal is not [sent](Self::signals)
+    /// - `OTEL_SDK_DISABLED`: with `true`, no signal is
     ///
     /// Over HTTP, the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` are used, except for the
     /// hosts of `NO_PROXY` and for this machine.
@@ -155,9 +154,7 @@ impl Otlp {
     /// let otlp = tach_otlp::Otlp::new().endpoint("http://collector:4318");
     /// ```
     pub fn endpoint(mut self, url: &str) -> Self {
-        for signal in Signal::ALL {
-            self.requests_mut(signal).endpoint = Endpoint::of_program(url);
-        }
+        self.requests.iter_mut().for_each(|it| it.endpoint = Endpoint::of_program(url));
         self
     }
 
@@ -286,7 +283,8 @@ impl Otlp {
     /// let otlp = tach_otlp::Otlp::new().max_delay(Duration::from_millis(200));
     /// ```
     pub fn max_delay(mut self, delay: Duration) -> Self {
-        for requests in [&mut self.logs, &mut self.traces] {
+        for signal in [Signal::Logs, Signal::Traces] {
+            let requests = self.requests_mut(signal);
             requests.max_delay = delay;
             requests.overrides("_SCHEDULE_DELAY");
         }
@@ -318,8 +316,9 @@ impl Otlp {
     /// let otlp = tach_otlp::Otlp::new().metric_interval(Duration::from_secs(10));
     /// ```
     pub fn metric_interval(mut self, interval: Duration) -> Self {
-        self.metrics.max_delay = interval;
-        self.metrics.overrides("_EXPORT_INTERVAL");
+        let metrics = self.requests_mut(Signal::Metrics);
+        metrics.max_delay = interval;
+        metrics.overrides("_EXPORT_INTERVAL");
         self
     }
 
@@ -334,7 +333,7 @@ impl Otlp {
     /// ```
     pub fn temporality(mut self, temporality: Temporality) -> Self {
         self.temporality = temporality;
-        self.metrics.overrides("_TEMPORALITY_PREFERENCE");
+        self.requests_mut(Signal::Metrics).overrides("_TEMPORALITY_PREFERENCE");
         self
     }
 
@@ -380,8 +379,38 @@ impl Otlp {
         self
     }
 
-    /// Returns the exporter of one signal. Nothing is sent before [`Exporter::send`], and no thread
-    /// is started.
+    /// Sets which signals are sent: all by default. An exporter accepts the items of the others, and
+    /// sends none. [Variables](Self::from_env) may leave out more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// let otlp = Otlp::from_env().signals([Signal::Logs, Signal::Traces]);
+    /// assert!(!otlp.sends(Signal::Metrics));
+    /// ```
+    pub fn signals(mut self, signals: impl IntoIterator<Item = Signal>) -> Self {
+        self.requests.iter_mut().for_each(|requests| requests.is_wanted = false);
+        signals.into_iter().for_each(|signal| self.requests_mut(signal).is_wanted = true);
+        self
+    }
+
+    /// Returns whether a signal is sent: see [`signals`](Self::signals).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// assert!(Otlp::new().sends(Signal::Logs));
+    /// ```
+    #[must_use]
+    pub fn sends(&self, signal: Signal) -> bool {
+        !self.is_disabled && !self.requests(signal).is_left_out && self.wants(signal)
+    }
+
+    /// Returns the exporter. Nothing is sent before [`Exporter::send`], and no thread is started.
     ///
     /// # Errors
     ///
@@ -392,31 +421,36 @@ impl Otlp {
     /// # Examples
     ///
     /// ```
-    /// use tach_otlp::{Otlp, Signal};
-    ///
-    /// let otlp = Otlp::new().endpoint("collector:4318");
+    /// let otlp = tach_otlp::Otlp::new().endpoint("collector:4318");
     /// assert_eq!(
-    ///     otlp.exporter(Signal::Logs).unwrap_err().to_string(),
+    ///     otlp.exporter().unwrap_err().to_string(),
     ///     "can't use the endpoint \"collector:4318\": it must be a URL, such as \
     ///      http://localhost:4318",
     /// );
     /// ```
-    pub fn exporter(&self, signal: Signal) -> Result<Exporter, Error> {
-        let requests = self.requests(signal);
-        let transport = if self.is_disabled {
-            Transport::Disabled
-        } else {
-            requests.transport(&self.proxies)?
-        };
-        Ok(Exporter {
-            transport,
-            endpoint: self.shown_endpoint(signal),
-            resource: self.resource(),
-            compresses: requests.compression == Compression::Gzip,
-            max_delay: requests.max_delay,
-            retry_for: self.retry_for,
-            pauses: Pauses::default(),
-        })
+    pub fn exporter(&self) -> Result<Exporter, Error> {
+        let mut connections = Connections::default();
+        let mut faults = Vec::new();
+        let lanes = Signal::ALL.map(|signal| {
+            let requests = self.requests(signal);
+            let transport = if self.sends(signal) {
+                requests.transport(&self.proxies, &mut connections)
+            } else {
+                Ok(Transport::Disabled)
+            };
+            Lane {
+                transport: transport.unwrap_or_else(|of_signal| {
+                    faults.extend(of_signal);
+                    Transport::Disabled
+                }),
+                endpoint: self.shown_endpoint(signal),
+                compresses: requests.compression == Compression::Gzip,
+                max_delay: requests.max_delay,
+                pauses: Pauses::default(),
+            }
+        });
+        Error::of(&faults)?;
+        Ok(Exporter { lanes, resource: self.resource(), retry_for: self.retry_for })
     }
 
     /// Returns the variables of the environment that [`from_env`](Self::from_env) could not use,
@@ -433,28 +467,8 @@ impl Otlp {
     /// ```
     #[must_use]
     pub fn ignored_variables(&self) -> Vec<Error> {
-        let signals = Signal::ALL.iter().flat_map(|&signal| &self.requests(signal).ignored);
-        let mut all = Vec::new();
-        for fault in signals.chain(&self.ignored) {
-            let error = Error::from(fault.clone());
-            // A variable of all signals stands in each of them.
-            if !all.contains(&error) {
-                all.push(error);
-            }
-        }
-        all
-    }
-
-    /// Returns whether `OTEL_SDK_DISABLED` is set. Then exporters accept all items, and send none.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// assert!(!tach_otlp::Otlp::new().is_disabled());
-    /// ```
-    #[must_use]
-    pub fn is_disabled(&self) -> bool {
-        self.is_disabled
+        let signals = self.requests.iter().flat_map(|requests| &requests.ignored);
+        error::distinct(signals.chain(&self.ignored)).map(|it| it.clone().into()).collect()
     }
 
     /// Returns the format of log records, with the limits that the environment sets.
@@ -476,12 +490,16 @@ impl Otlp {
         self.requests(signal).url().shown()
     }
 
+    pub(crate) fn wants(&self, signal: Signal) -> bool {
+        self.requests(signal).is_wanted
+    }
+
     pub(crate) fn span_limits(&self) -> SpanLimits {
         self.limits.spans
     }
 
     pub(crate) fn metrics(&self) -> (Duration, Temporality) {
-        (self.metrics.max_delay, self.temporality)
+        (self.requests(Signal::Metrics).max_delay, self.temporality)
     }
 
     /// Returns the `Resource` as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
@@ -494,25 +512,15 @@ impl Otlp {
     }
 
     fn requests(&self, signal: Signal) -> &Requests {
-        match signal {
-            Signal::Logs => &self.logs,
-            Signal::Traces => &self.traces,
-            Signal::Metrics => &self.metrics,
-        }
+        &self.requests[signal.index()]
     }
 
     fn requests_mut(&mut self, signal: Signal) -> &mut Requests {
-        match signal {
-            Signal::Logs => &mut self.logs,
-            Signal::Traces => &mut self.traces,
-            Signal::Metrics => &mut self.metrics,
-        }
+        &mut self.requests[signal.index()]
     }
 
     fn each(mut self, set: impl Fn(&mut Requests)) -> Self {
-        set(&mut self.logs);
-        set(&mut self.traces);
-        set(&mut self.metrics);
+        self.requests.iter_mut().for_each(set);
         self
     }
 }
@@ -526,7 +534,7 @@ impl Default for Otlp {
 /// The values of headers may be secrets, so their names stand alone.
 impl fmt::Debug for Otlp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers = self.logs.headers.iter().map(|(name, _)| shown_name(name));
+        let headers = self.requests(Signal::Logs).headers.iter().map(|(name, _)| shown_name(name));
         f.debug_struct("Otlp")
             .field("logs", &self.shown_endpoint(Signal::Logs))
             .field("traces", &self.shown_endpoint(Signal::Traces))

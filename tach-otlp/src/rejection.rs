@@ -16,14 +16,14 @@ pub(crate) const LONGEST_REASON: usize = 200;
 ///
 /// ```
 /// use std::thread;
-/// use tach_otlp::{Exporter, Rejection};
+/// use tach_otlp::{Exporter, Rejection, Signal};
 ///
 /// /// Sends `items`, again and again until the collector accepts or refuses them.
 /// fn send(exporter: &mut Exporter, items: &[u8]) -> Result<(), String> {
 ///     loop {
-///         match exporter.send(items) {
+///         match exporter.send(Signal::Logs, items) {
 ///             Ok(()) => return Ok(()),
-///             Err(Rejection::Later { .. }) => thread::sleep(exporter.pause()),
+///             Err(Rejection::Later { .. }) => thread::sleep(exporter.pause(Signal::Logs)),
 ///             Err(Rejection::Never { reason, .. }) => return Err(reason),
 ///         }
 ///     }

@@ -7,8 +7,8 @@
 /// ```
 /// use tach_otlp::{Otlp, Signal};
 ///
-/// let exporter = Otlp::new().exporter(Signal::Logs)?;
-/// assert_eq!(exporter.endpoint(), "http://localhost:4318/v1/logs");
+/// let exporter = Otlp::new().exporter()?;
+/// assert_eq!(exporter.endpoint(Signal::Logs), "http://localhost:4318/v1/logs");
 /// # Ok::<(), tach_otlp::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +23,15 @@ pub enum Signal {
 
 impl Signal {
     pub(crate) const ALL: [Self; 3] = [Self::Logs, Self::Traces, Self::Metrics];
+
+    /// Returns the signal's place in [`ALL`](Self::ALL).
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Logs => 0,
+            Self::Traces => 1,
+            Self::Metrics => 2,
+        }
+    }
 
     /// Returns the path of requests over HTTP.
     pub(crate) const fn path(self) -> &'static str {

@@ -26,7 +26,7 @@ const WANTS_CERTIFICATE: &str = "the collector may want a certificate of an auth
     trusts: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY, or Otlp::client_certificate";
 
 /// The files of one signal's requests. Those that are not set are not needed.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Files {
     /// The authorities that are trusted, in place of the machine's.
     pub(crate) roots: Option<File>,
@@ -42,6 +42,13 @@ pub(crate) struct File {
     /// The option that names the file, for messages.
     option: String,
     path: PathBuf,
+}
+
+/// Several options may name the same file.
+impl PartialEq for File {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
 }
 
 impl File {

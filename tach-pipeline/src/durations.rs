@@ -12,8 +12,6 @@ mod periods;
 #[path = "durations/no_periods.rs"]
 mod periods;
 pub(crate) mod snapshot;
-#[cfg(feature = "otlp")]
-mod temporality;
 
 use core::time::Duration;
 use std::collections::HashMap;
@@ -28,8 +26,6 @@ use self::key::Key;
 use self::options::Durations;
 use self::periods::Periods;
 use self::snapshot::SpanDurations;
-#[cfg(feature = "otlp")]
-pub(crate) use self::temporality::Temporality;
 use crate::sync::Lock;
 
 /// The durations of a pipeline's spans.

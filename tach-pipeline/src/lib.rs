@@ -155,7 +155,7 @@
 //! | gRPC, port 4317 | `grpc` of `tach-otlp` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::protocol` |
 //! | either of them by TLS | `tls` of `tach-otlp` | an endpoint that begins with `https://` |
 //!
-//! With the feature `tracing` too, `Sink::otlp_spans` sends the spans of `tracing`. A call records
+//! With the feature `tracing` too, the sink sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
 //! another policy may drop a part of a span. If it drops the start, `Stats::spanless_records`
@@ -163,8 +163,9 @@
 //! starts, `Tail` when it has ended, and both may be set. Spans that are open when the process ends
 //! are sent if `Builder::unfinished_spans` was called.
 //!
-//! `Builder::durations` counts how long spans take, by name, also those that sampling leaves out:
-//! `Pipeline::durations` reads the histograms, and `Sink::otlp_durations` sends them as a metric.
+//! It also sends how long spans take, by name, as a metric: all spans are counted, also those that
+//! sampling leaves out. `Pipeline::durations` reads the histograms, and `Builder::durations` has
+//! options for them. `Otlp::signals` chooses among records, spans and durations.
 //!
 //! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
 //! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
@@ -346,7 +347,7 @@ pub use crate::trace::sampling::Sampling;
 pub use crate::trace::w3c::TraceContext;
 #[cfg(feature = "otlp")]
 #[doc(no_inline)]
-pub use tach_otlp::Otlp;
+pub use tach_otlp::{Otlp, Signal};
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ mod content;
 #[path = "sink/events.rs"]
 mod content;
 mod cut;
+mod envelope;
 mod file;
 mod file_methods;
 mod formatter;
@@ -27,6 +28,7 @@ mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;
 mod target;
+mod thread;
 mod worker;
 
 use core::fmt;
@@ -36,12 +38,9 @@ use std::path::PathBuf;
 
 use log::LevelFilter;
 use tach_log::{Format, Line};
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use tach_otlp::adapter;
-#[cfg(feature = "otlp")]
-use tach_otlp::{Otlp, Signal};
 
-use self::content::Content;
+use self::any_format::AnyFormat;
+use self::envelope::Envelope;
 use self::file::Options;
 pub use self::file::SyncPolicy;
 pub use self::journal::Journal;
@@ -50,7 +49,6 @@ pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
-use self::target::Target;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::Levels;
@@ -99,13 +97,12 @@ const MOST_WAITING: usize = 1024 * 1024;
 pub struct Sink<K = kind::Any> {
     /// The file or the receiver.
     to: K,
-    content: Content,
+    format: Box<dyn AnyFormat>,
     filter: Result<Levels, Error>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
-    /// What precedes each event.
-    #[cfg(feature = "syslog")]
-    header: Option<syslog::Header>,
+    /// What the protocol puts around each event.
+    envelope: Option<Box<dyn Envelope>>,
     buffer_bytes: usize,
     /// The faults of the receiver's options.
     faults: Faults,
@@ -162,160 +159,6 @@ impl Sink {
         Sink::to(kind::File { path: path.into(), options: Options::default() })
     }
 
-    /// Writes to systemd's journal on this machine, in the format [`Journal`].
-    ///
-    /// The journal prints the time at which it receives an entry, some milliseconds after the
-    /// record. If the journal can't be reached, the sink fails, and tries again.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use tach_pipeline::{Pipeline, Sink};
-    ///
-    /// let pipeline = Pipeline::builder().sink(Sink::journald()).build()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(all(target_os = "linux", feature = "journald"))]
-    #[must_use]
-    pub fn journald() -> Sink<kind::OneFormat> {
-        let writer = Box::new(journald::Journald::at(journald::SOCKET));
-        let target = Target::Writer { name: "journald".to_owned(), writer };
-        let sink = Sink::to(kind::OneFormat(target));
-        Sink { content: Content::events(Box::new(Journal::new())), ..sink }
-    }
-
-    /// Sends messages to a syslog daemon. Their text is [`Line`] without time and level, or another
-    /// [format](Sink::format).
-    ///
-    /// If the daemon can't be reached, the sink fails, and tries again. A message that is too long
-    /// for a datagram is cut.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use tach_log::Json;
-    /// use tach_pipeline::{Pipeline, Sink, Syslog};
-    ///
-    /// let pipeline = Pipeline::builder()
-    ///     .sink(Sink::syslog(Syslog::local()))
-    ///     .sink(Sink::syslog(Syslog::udp("logs.example.com:514")).format(Json::new()))
-    ///     .build()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(feature = "syslog")]
-    #[must_use]
-    pub fn syslog(syslog: Syslog) -> Sink<kind::Stream> {
-        let (header, faults) = (Some(syslog.header()), syslog.faults());
-        let address = syslog.into_address();
-        let sink = Self::writer(&address.to_string(), syslog::Socket::new(address));
-        Sink { header, faults, ..sink }.format(Line::new().without_time().without_level())
-    }
-
-    /// Sends records to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
-    ///
-    /// The target is the scope, the message is the body, and fields are attributes, as are
-    /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
-    /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. `err` and `error` are `exception.message`.
-    ///
-    /// The sink has a thread of its own, also if it is alone. While the collector can't be reached,
-    /// records wait and are sent again, with pauses that grow. Records that it refuses for good,
-    /// and those that can't be sent within [`Otlp::retry_for`], are dropped, counted in a record,
-    /// and reported as [`Incident::Refused`](crate::Incident::Refused).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use tach_pipeline::{Otlp, Pipeline, Sink};
-    ///
-    /// let pipeline = Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).build()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(feature = "otlp")]
-    #[must_use]
-    pub fn otlp(options: Otlp) -> Sink<kind::OneFormat> {
-        let content = Content::events(Box::new(options.log_records()));
-        let target = Target::Otlp(Box::new(options), Signal::Logs);
-        Sink { content, buffer_bytes: otlp::BUFFER_BYTES, ..Sink::to(kind::OneFormat(target)) }
-    }
-
-    /// Sends the spans of `tracing` to a collector of OpenTelemetry, as OTLP over HTTP or gRPC.
-    /// The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
-    ///
-    /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
-    /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
-    /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
-    /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
-    /// a span is an event of the span, unless [`Otlp::without_span_events`] says
-    /// otherwise; one of the level `ERROR` sets the status to an error. A span that [follows from]
-    /// another one links to it.
-    ///
-    /// If a collector can't be reached or refuses spans, the sink proceeds as [`otlp`](Self::otlp)
-    /// does. [`level`](Self::level) and [`filter`](Self::filter) drop spans. Their children have a
-    /// parent that the collector does not know.
-    ///
-    /// [follows from]: https://docs.rs/tracing/latest/tracing/struct.Span.html#method.follows_from
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use tach_pipeline::{Otlp, Pipeline, Sink};
-    ///
-    /// let otlp = Otlp::from_env();
-    /// let pipeline = Pipeline::builder()
-    ///     .sink(Sink::otlp(otlp.clone()))
-    ///     .sink(Sink::otlp_spans(otlp))
-    ///     .init()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    #[must_use]
-    pub fn otlp_spans(options: Otlp) -> Sink<kind::OneFormat> {
-        let limits = adapter::span_limits(&options);
-        let target = Target::Otlp(Box::new(options), Signal::Traces);
-        Sink {
-            content: Content::Spans(otlp::write_span, limits),
-            buffer_bytes: otlp::BUFFER_BYTES,
-            ..Sink::to(kind::OneFormat(target))
-        }
-    }
-
-    /// Sends the durations of spans to a collector of OpenTelemetry, as OTLP over HTTP or gRPC: the
-    /// metric `traces.span.metrics.duration` in seconds, an exponential histogram for each name of
-    /// a span. The [`Pipeline`](crate::Pipeline) must be a layer of the subscriber.
-    ///
-    /// All spans are counted, also those that `Sampling` or `Tail` leaves out: see
-    /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
-    /// and those that are chosen there. The metric is sent each minute, or each
-    /// [`Otlp::metric_interval`], at a flush and at the exit.
-    ///
-    /// If a collector can't be reached, the sink proceeds as [`otlp`](Self::otlp) does.
-    /// [`level`](Self::level) and [`filter`](Self::filter) have no effect.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use tach_pipeline::{Otlp, Pipeline, Sink};
-    ///
-    /// let otlp = Otlp::from_env();
-    /// let pipeline = Pipeline::builder()
-    ///     .sink(Sink::otlp_spans(otlp.clone()))
-    ///     .sink(Sink::otlp_durations(otlp))
-    ///     .init()?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    #[must_use]
-    pub fn otlp_durations(options: Otlp) -> Sink<kind::OneFormat> {
-        let (period, temporality) = otlp::of_metrics(&options);
-        let target = Target::Otlp(Box::new(options), Signal::Metrics);
-        Sink {
-            content: Content::Durations(otlp::write_durations, temporality, period),
-            buffer_bytes: otlp::BUFFER_BYTES,
-            ..Sink::to(kind::OneFormat(target))
-        }
-    }
-
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
     /// The writer needs no buffer, and is flushed only with the pipeline.
@@ -345,30 +188,25 @@ impl<K> Sink<K> {
     fn to(to: K) -> Self {
         Self {
             to,
-            content: Content::events(Box::new(Line::new())),
+            format: Box::new(Line::new()),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             is_colored: false,
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
             faults: Faults::default(),
-            #[cfg(feature = "syslog")]
-            header: None,
+            envelope: None,
         }
     }
 
-    /// Returns the sink as one of any kind.
-    fn into_any(self) -> Sink
-    where
-        Target: From<K>,
-    {
+    /// Returns the sink with another receiver.
+    fn map<T>(self, to: impl FnOnce(K) -> T) -> Sink<T> {
         Sink {
-            to: kind::Any(self.to.into()),
-            content: self.content,
+            to: to(self.to),
+            format: self.format,
             filter: self.filter,
             is_colored: self.is_colored,
             stall_timeout: self.stall_timeout,
-            #[cfg(feature = "syslog")]
-            header: self.header,
+            envelope: self.envelope,
             buffer_bytes: self.buffer_bytes,
             faults: self.faults,
         }
@@ -464,14 +302,10 @@ impl<K> Sink<K> {
     where
         K: kind::TakesFormat,
     {
-        let format = Box::new(format);
-        #[cfg(feature = "syslog")]
-        if let Some(header) = &self.header {
-            let message = syslog::Message::new(header.clone(), format);
-            self.content = Content::events(Box::new(message));
-            return self;
-        }
-        self.content = Content::events(format);
+        self.format = match &self.envelope {
+            Some(envelope) => envelope.around(Box::new(format)),
+            None => Box::new(format),
+        };
         self
     }
 
@@ -516,33 +350,32 @@ impl<K> Sink<K> {
 }
 
 impl Sink {
-    /// Returns the options of the collector of OpenTelemetry that the sink sends to, if it does.
-    #[cfg(feature = "otlp")]
-    pub(crate) fn collector(&self) -> Option<&Otlp> {
-        match &self.to.0 {
-            Target::Otlp(options, _) => Some(options),
-            _ => None,
-        }
-    }
-
     /// Adds a fault for each option that can't work.
     fn check(&mut self, faults: &mut Faults) {
         faults.append(&mut self.faults);
         let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
         faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
-        for fault in self.content.format().into_iter().flat_map(Format::faults) {
+        for fault in self.format.faults() {
             faults.add(Error::setting(format!("the format of {}", self.to.0.name()), &fault));
         }
-        match &self.to.0 {
-            Target::File { path, options } => options.check(faults, path),
-            Target::Writer { name, .. } => {
-                let call = || "Sink::writer(\"\", ..)".to_owned();
-                faults.unless(!name.is_empty(), call, "messages call the writer by its name");
-            }
-            #[cfg(feature = "otlp")]
-            Target::Otlp(..) => {}
-        }
+        self.to.0.check(faults);
+    }
+
+    /// Returns the variables of the environment that can't be used.
+    pub(crate) fn ignored_variables(&self) -> Vec<Error> {
+        self.to.0.ignored_variables()
+    }
+
+    /// Returns whether the environment disables the sink.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.to.0.is_disabled()
+    }
+
+    /// Returns whether the program has spans sent. The environment may leave them out.
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    pub(crate) fn takes_spans(&self) -> bool {
+        self.to.0.takes_spans()
     }
 }
 

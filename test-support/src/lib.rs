@@ -5,6 +5,7 @@ mod implements;
 mod program;
 #[cfg(feature = "formats")]
 mod raw;
+pub mod receiver;
 #[cfg(unix)]
 pub mod users;
 

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use tach_pipeline::{Durations, Guard, Otlp, Pipeline, Sink};
+use tach_pipeline::{Durations, Guard, Otlp, Pipeline, Signal, Sink};
 
 use super::{SERVICE_NAME, is_exported, is_set};
 use crate::Failure;
@@ -12,23 +12,25 @@ use crate::Failure;
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
 pub(super) fn start() -> Result<Guard, Failure> {
-    let mut builder = Pipeline::builder()
+    let builder = Pipeline::builder()
         .filter_from_env("RUST_LOG")
         .sink(Sink::stderr())
         .durations(Durations::new());
-    if is_exported("TRACES") {
-        builder = builder.sink(Sink::otlp_spans(otlp()));
+    let signals = [("LOGS", Signal::Logs), ("TRACES", Signal::Traces)];
+    let exported: Vec<_> = signals
+        .into_iter()
+        .filter(|(name, _)| is_exported(name))
+        .map(|(_, signal)| signal)
+        .collect();
+    if exported.is_empty() {
+        return Ok(builder.init()?);
     }
-    if is_exported("LOGS") {
-        builder = builder.sink(Sink::otlp(otlp()));
+    // The standard `OTEL_*` variables name the collector.
+    let mut otlp = Otlp::from_env().signals(exported);
+    if !is_set("OTEL_SERVICE_NAME") {
+        otlp = otlp.service_name(SERVICE_NAME);
     }
-    Ok(builder.init()?)
-}
-
-/// Returns the collector that the standard `OTEL_*` variables name.
-fn otlp() -> Otlp {
-    let otlp = Otlp::from_env();
-    if is_set("OTEL_SERVICE_NAME") { otlp } else { otlp.service_name(SERVICE_NAME) }
+    Ok(builder.sink(Sink::otlp(otlp)).init()?)
 }
 
 /// Sends what is left, and prints how long the spans took.

@@ -19,7 +19,7 @@ use std::{env, process, thread};
 use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use tach_pipeline::{Otlp, Pipeline, Rotation, Sink};
+use tach_pipeline::{Otlp, Pipeline, Rotation, Signal, Sink};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long the collector stays dead.
@@ -70,7 +70,7 @@ fn run(
     let rotation = Rotation::new().max_bytes(8 * 1024 * 1024).gzip();
     let pipeline = Pipeline::builder()
         .sink(Sink::file(log).rotate(rotation))
-        .sink(Sink::otlp(otlp).stall_timeout(Duration::MAX))
+        .sink(Sink::otlp(otlp.signals([Signal::Logs])).stall_timeout(Duration::MAX))
         .on_incident(|incident| eprintln!("{incident}"))
         .build()?;
     pipeline.set_logger()?;

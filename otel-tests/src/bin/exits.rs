@@ -3,7 +3,7 @@
 use std::time::Duration;
 use std::{env, panic, process, thread};
 
-use tach_pipeline::{Otlp, Pipeline, Sink};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink};
 
 /// How many spans end.
 const SPANS: u32 = 10_000;
@@ -14,7 +14,10 @@ fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let [way, guard, endpoint] = arguments.try_into().expect("there are three arguments");
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(FOREVER);
-    let kept = Pipeline::builder().sink(Sink::otlp_spans(otlp)).init().expect("it is the first");
+    let kept = Pipeline::builder()
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])))
+        .init()
+        .expect("it is the first");
     let _living = match &*guard {
         "living" => Some(kept),
         "dropped" => {

@@ -24,7 +24,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter};
 use otel_tests::serve;
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink};
 use tracing::Span;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
@@ -118,7 +118,8 @@ fn install(way: &str) -> (Methods, Option<Guard>) {
     }
     let (endpoint, requests) = serve();
     thread::spawn(|| requests.into_iter().for_each(drop));
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(Otlp::new().endpoint(&endpoint)));
+    let builder = Pipeline::builder()
+        .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])));
     let builder = if way == "all active" { builder.activate_all_spans() } else { builder };
     let pipeline = builder.build().expect("the pipeline starts");
     if way != "bridge" {

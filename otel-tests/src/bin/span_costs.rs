@@ -32,7 +32,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use otel_tests::{decode, serve};
 use rustix::time::{ClockId, clock_gettime};
-use tach_pipeline::{Durations, FlightRecorder, Otlp, Pipeline, Sampling, Sink, Tail};
+use tach_pipeline::{Durations, FlightRecorder, Otlp, Pipeline, Sampling, Signal, Sink, Tail};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -176,7 +176,7 @@ fn install(way: &str, endpoint: &str) -> End {
         | "tach, durations"
         | "tach, unsampled, durations" => {
             let otlp = Otlp::new().endpoint(endpoint);
-            let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp));
+            let builder = Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces])));
             let builder = match way {
                 // No span is slow, and all are kept: the tail's whole work.
                 "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(PAUSE * 10_000)),

@@ -8,13 +8,13 @@ use super::secured::{Secured, Tls};
 use super::socket::Socket;
 
 /// Where the collector is.
-pub(crate) struct Server {
+pub(super) struct Place {
     /// The host, without the brackets of an IPv6 address.
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub(super) host: String,
+    pub(super) port: u16,
     /// `None` for a plain connection.
     #[cfg(feature = "tls")]
-    pub(crate) tls: Option<Tls>,
+    pub(super) tls: Option<Tls>,
 }
 
 /// A connection.
@@ -30,7 +30,7 @@ impl Stream {
     /// # Errors
     ///
     /// If the server can't be reached by the deadline, or is not the one that was meant.
-    pub(super) fn open(server: &Server, deadline: Instant) -> io::Result<Self> {
+    pub(super) fn open(server: &Place, deadline: Instant) -> io::Result<Self> {
         let socket = Socket::open(&server.host, server.port, deadline)?;
         #[cfg(feature = "tls")]
         if let Some(tls) = &server.tls {

@@ -96,6 +96,15 @@ impl Signal {
         format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
     }
 
+    /// Returns the variable of the exporters.
+    fn exporter(self) -> &'static str {
+        match self {
+            Self::Logs => "OTEL_LOGS_EXPORTER",
+            Self::Traces => "OTEL_TRACES_EXPORTER",
+            Self::Metrics => "OTEL_METRICS_EXPORTER",
+        }
+    }
+
     /// Returns the variable of the longest delay.
     fn delay(self) -> &'static str {
         match self {
@@ -141,12 +150,14 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
                 *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
             }
         }
-        let fault = set_to(requests, delay, find(signal.delay()));
-        requests.ignored.extend(fault);
+        for (name, set) in [(signal.delay(), delay as Set<Requests>), (signal.exporter(), sent)] {
+            let fault = set_to(requests, set, find(name));
+            requests.ignored.extend(fault);
+        }
     }
     let found = find(TEMPORALITY);
     let fault = set_to(&mut options, temporality, found);
-    options.metrics.ignored.extend(fault);
+    options.requests_mut(Signal::Metrics).ignored.extend(fault);
     for (name, set) in OF_RESOURCE {
         let fault = set_to(&mut options, set, find(name));
         options.ignored.extend(fault);
@@ -188,6 +199,19 @@ fn disable(options: &mut Otlp, word: &str) -> Result<(), &'static str> {
     options.is_disabled = word.eq_ignore_ascii_case("true");
     let is_known = options.is_disabled || word.eq_ignore_ascii_case("false");
     if is_known { Ok(()) } else { Err("it must be true or false") }
+}
+
+/// Leaves the signal out if no exporter is in a list.
+fn sent(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
+    let mut names = list.split(',').map(str::trim);
+    if names.clone().any(|name| name == "otlp") {
+        return Ok(());
+    }
+    if !names.all(|name| name == "none") {
+        return Err("it must be otlp or none; other exporters are not known");
+    }
+    requests.is_left_out = true;
+    Ok(())
 }
 
 fn resource(options: &mut Otlp, list: &str) -> Result<(), &'static str> {

@@ -2,16 +2,16 @@
 
 use core::time::Duration;
 
-use http::uri::{Authority, Scheme, Uri};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use ::http::uri::{Authority, Scheme, Uri};
+use ::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::choices::{Compression, Protocol};
 use super::proxy::Proxies;
 use crate::error::{Error, Fault};
-use crate::exporter::Transport;
+use crate::exporter::{Connections, Means, Transport};
 #[cfg(feature = "grpc")]
 use crate::grpc;
-use crate::http::Client;
+use crate::http;
 use crate::secret::Secret;
 use crate::signal::Signal;
 #[cfg(feature = "tls")]
@@ -76,6 +76,10 @@ impl Endpoint {
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) signal: Signal,
+    /// Whether the program wants them.
+    pub(super) is_wanted: bool,
+    /// Whether a variable leaves them out.
+    pub(super) is_left_out: bool,
     pub(super) endpoint: Endpoint,
     pub(super) protocol: Protocol,
     pub(super) headers: Vec<(String, Secret)>,
@@ -93,6 +97,8 @@ impl Requests {
     pub(super) fn new(signal: Signal) -> Self {
         Self {
             signal,
+            is_wanted: true,
+            is_left_out: false,
             endpoint: Endpoint { kind: Kind::Default, ..Endpoint::of_program("") },
             protocol: Protocol::HttpProtobuf,
             headers: Vec::new(),
@@ -135,13 +141,17 @@ impl Requests {
         self.headers.push((name.to_owned(), Secret::new(value)));
     }
 
-    /// Returns the client. Nothing is sent yet.
+    /// Returns the client, with a connection of `connections`. Nothing is sent yet.
     ///
     /// # Errors
     ///
-    /// If the program set an option that can't be used. If a variable did, the transport refuses all
-    /// items.
-    pub(super) fn transport(&self, proxies: &Proxies) -> Result<Transport, Error> {
+    /// Returns the options of the program's that can't be used. If a variable can't, the transport
+    /// refuses all items.
+    pub(super) fn transport(
+        &self,
+        proxies: &Proxies,
+        connections: &mut Connections,
+    ) -> Result<Transport, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut checked = |result: Result<(), Fault>| faults.extend(result.err());
         let (mut address, mut headers) = (None, HeaderMap::new());
@@ -169,6 +179,12 @@ impl Requests {
         let mut all_headers = self.protocol_headers();
         all_headers.extend(headers);
         let timeout = self.timeout.min(LONGEST_TIMEOUT);
+        let means = |proxy| Means {
+            origin: (address.uri.scheme().cloned(), address.uri.authority().cloned()),
+            proxy,
+            #[cfg(feature = "tls")]
+            files: self.files.clone(),
+        };
         match self.protocol {
             Protocol::HttpProtobuf => {
                 let proxy = match proxies.proxy_for(&address.uri) {
@@ -176,16 +192,14 @@ impl Requests {
                     // Whoever set the variable wants no request beside the proxy.
                     Err(fault) => return Ok(Transport::Unusable(fault.into())),
                 };
-                #[cfg(feature = "tls")]
-                let credentials = credentials.as_ref().map(|(credentials, _)| credentials);
-                let client = Client::new(
-                    address.uri,
-                    all_headers,
-                    timeout,
-                    proxy,
-                    #[cfg(feature = "tls")]
-                    credentials,
-                );
+                let agent = connections.http.of(means(proxy.clone()), || {
+                    http::agent(
+                        proxy,
+                        #[cfg(feature = "tls")]
+                        credentials.as_ref().map(|(credentials, _)| credentials),
+                    )
+                });
+                let client = http::Client::new(agent, address.uri, all_headers, timeout);
                 Ok(Transport::Http(Box::new(client)))
             }
             #[cfg(feature = "grpc")]
@@ -201,12 +215,14 @@ impl Requests {
                         Some(tls)
                     }
                 };
-                let server = grpc::Server {
-                    host: address.host,
-                    port: address.port,
-                    #[cfg(feature = "tls")]
-                    tls,
-                };
+                let server = connections.grpc.of(means(None), || {
+                    grpc::Server::new(
+                        address.host,
+                        address.port,
+                        #[cfg(feature = "tls")]
+                        tls,
+                    )
+                });
                 let compresses = self.compression == Compression::Gzip;
                 let client =
                     grpc::Client::new(server, address.uri, all_headers, compresses, timeout);
@@ -271,13 +287,16 @@ impl Requests {
     }
 }
 
-/// Returns the error of the options that the program set or, if there are none, a transport that
-/// refuses all items because of the variables.
-fn unusable(faults: Vec<Fault>) -> Result<Transport, Error> {
+/// Returns the options of the program's or, if there are none, a transport that refuses all items
+/// because of the variables.
+fn unusable(faults: Vec<Fault>) -> Result<Transport, Vec<Fault>> {
     let is_of_variable = |fault: &Fault| fault.name().starts_with("OTEL_");
-    let (of_variables, of_program) = faults.into_iter().partition(is_of_variable);
-    Error::of(of_program)?;
-    Ok(Transport::Unusable(Error::of_some(of_variables)))
+    let (of_variables, of_program): (_, Vec<_>) = faults.into_iter().partition(is_of_variable);
+    if of_program.is_empty() {
+        Ok(Transport::Unusable(Error::of_some(of_variables)))
+    } else {
+        Err(of_program)
+    }
 }
 
 /// The parts of an address that can be used.

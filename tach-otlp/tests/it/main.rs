@@ -2,3 +2,4 @@
 #![cfg(feature = "http")]
 
 mod auto_traits;
+mod exporter;

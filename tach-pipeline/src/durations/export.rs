@@ -1,10 +1,11 @@
 //! The durations as a sink takes them: since the start, or of a period.
 
 use tach_core::UnixTime;
+use tach_otlp::Temporality;
 
 use super::histogram::Histogram;
 use super::key::Key;
-use super::temporality::Temporality;
+use super::periods::Periods;
 use super::{Series, Table};
 
 /// A series as it is exported.
@@ -21,22 +22,19 @@ impl Table {
 
     /// Returns when the time began that the points are about.
     pub(crate) fn start(&self, temporality: Temporality) -> UnixTime {
-        match temporality {
-            Temporality::Cumulative => self.periods.start,
-            Temporality::Delta => self.periods.period_start,
-        }
+        let Periods { start, period_start } = self.periods;
+        if temporality == Temporality::Delta { period_start } else { start }
     }
 
     /// Passes the series that have durations.
     pub(crate) fn points(&self, temporality: Temporality, mut each: impl FnMut(Point<'_>)) {
         for series in &self.series {
             let total;
-            let histogram = match temporality {
-                Temporality::Cumulative if series.before.count > 0 => {
-                    total = series.total();
-                    &total
-                }
-                _ => &series.recent,
+            let histogram = if temporality == Temporality::Delta || series.before.count == 0 {
+                &series.recent
+            } else {
+                total = series.total();
+                &total
             };
             if histogram.count > 0 {
                 each(Point { key: series.key.as_ref(), histogram });

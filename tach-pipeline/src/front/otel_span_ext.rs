@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::pipeline::Pipeline;
 
 /// The methods of the trait of this name in `tracing-opentelemetry`, for a pipeline that sends
-/// spans by `Sink::otlp_spans`: only the `use` changes. [`SpanExt`](crate::SpanExt) has the same
+/// spans by `Sink::otlp`: only the `use` changes. [`SpanExt`](crate::SpanExt) has the same
 /// without types of `opentelemetry`. Methods of both have the same names, so use one of them.
 ///
 /// A span that is disabled, or whose subscriber has no such pipeline, is left alone. A pipeline

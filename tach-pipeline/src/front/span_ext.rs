@@ -11,7 +11,7 @@ use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 
-/// Methods of `tracing::Span` for a pipeline that sends spans by `Sink::otlp_spans`: a parent in
+/// Methods of `tracing::Span` for a pipeline that sends spans by `Sink::otlp`: a parent in
 /// another process, the headers for the next one, links, attributes and the status.
 ///
 /// The names of attributes need not be declared. A span that is disabled, or whose subscriber has

@@ -1,7 +1,6 @@
 //! The options of a pipeline.
 
 mod check;
-#[cfg(feature = "otlp")]
 mod collectors;
 #[cfg(feature = "opentelemetry")]
 mod of_active;

@@ -35,7 +35,7 @@ impl Pipeline {
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
     /// pipeline was built: nothing unless [`Builder::durations`](crate::Builder::durations) or
-    /// `Sink::otlp_durations` has them collected, and nothing in a forked process.
+    /// `Sink::otlp` has them collected, and nothing in a forked process.
     ///
     /// Spans that ended a moment ago are missing until the back end has read their records. After a
     /// [`flush`](Self::flush) all are there.

@@ -15,8 +15,9 @@ use super::batch::Batch;
 use super::formatter::Formatter;
 use super::output::Output;
 use super::stream::{Stream, Writers};
-use super::target::Writer;
-use super::worker::{Plan, Worker};
+use super::target::{Lane, Writer};
+use super::thread::Thread;
+use super::worker::Worker;
 use crate::channel::Progress;
 use crate::error::Error;
 use crate::faults::Faults;
@@ -31,11 +32,15 @@ use crate::stats::{Counts, Dropped, SinkCounts};
 pub(crate) struct Opened(Vec<OpenSink>);
 
 struct OpenSink {
-    writer: Writer,
-    formatter: Formatter,
+    lanes: Vec<OpenLane>,
     levels: Levels,
     stall_timeout: Duration,
     buffer_bytes: usize,
+}
+
+struct OpenLane {
+    writer: Box<dyn Writer>,
+    formatter: Formatter,
     counts: Arc<SinkCounts>,
 }
 
@@ -43,8 +48,8 @@ impl Opened {
     /// Returns what the formats ask for.
     pub(crate) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
-        for sink in &self.0 {
-            sink.formatter.content.add_to(&mut wanted);
+        for lane in self.lanes() {
+            lane.formatter.content.add_to(&mut wanted);
         }
         wanted
     }
@@ -63,18 +68,21 @@ impl Opened {
             let (name, target) = (sink.to.0.name(), sink.to.0);
             let levels =
                 faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
-            let writer = faults.take(target.open());
-            let Some((levels, writer)) = levels.zip(writer) else { continue };
-            open.push(OpenSink {
-                levels,
+            let lanes = faults.take(target.open(sink.format));
+            let Some((levels, lanes)) = levels.zip(lanes) else { continue };
+            let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
                 counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
                 writer,
-                formatter: Formatter { content: sink.content, is_colored: sink.is_colored, most },
+                formatter: Formatter { content, is_colored: sink.is_colored, most },
+            });
+            open.push(OpenSink {
+                levels,
+                lanes: lanes.collect(),
                 stall_timeout: sink.stall_timeout.unwrap_or(stall_timeout),
                 buffer_bytes: sink.buffer_bytes,
             });
         }
-        refuse_shared_rotations(&open, faults);
+        refuse_shared_rotations(&mut open, faults);
         Self(open)
     }
 
@@ -84,20 +92,24 @@ impl Opened {
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let sinks = self.0.iter().map(|sink| Arc::clone(&sink.counts)).collect();
+        let sinks = self.lanes().map(|lane| Arc::clone(&lane.counts)).collect();
         Counts { sinks, ..Counts::default() }
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &OpenLane> {
+        self.0.iter().flat_map(|sink| &sink.lanes)
     }
 }
 
 /// Adds a fault for each file that two sinks have and one of them rotates: the other one would
 /// write to the old file, which may be compressed or deleted meanwhile.
-fn refuse_shared_rotations(sinks: &[OpenSink], faults: &mut Faults) {
-    for (at, one) in sinks.iter().enumerate() {
-        for other in &sinks[at + 1..] {
-            let (Writer::File(file), Writer::File(second)) = (&one.writer, &other.writer) else {
-                continue;
-            };
-            let call = || format!("Sink::rotate for {} and {}", one.counts.name, other.counts.name);
+fn refuse_shared_rotations(sinks: &mut [OpenSink], faults: &mut Faults) {
+    let lanes = sinks.iter_mut().flat_map(|sink| &mut sink.lanes);
+    let files = lanes.filter_map(|lane| Some((&lane.counts.name, &*lane.writer.file()?)));
+    let files: Vec<_> = files.collect();
+    for (at, (name, file)) in files.iter().enumerate() {
+        for (other, second) in &files[at + 1..] {
+            let call = || format!("Sink::rotate for {name} and {other}");
             let wanted =
                 "these are one file, and a rotated file has one sink; give each sink its own file";
             faults.unless(!file.shares_rotation(second), call, wanted);
@@ -108,6 +120,8 @@ fn refuse_shared_rotations(sinks: &[OpenSink], faults: &mut Faults) {
 /// The sinks at work.
 pub(crate) struct Sinks {
     layouts: Vec<Layout>,
+    /// One for each of several sinks.
+    threads: Vec<Thread>,
     reporter: Reporter,
     progress: Arc<Progress>,
     /// Records that are yet to be counted.
@@ -132,24 +146,40 @@ impl Sinks {
         progress: &Arc<Progress>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
-        let is_alone = opened.0.len() == 1 && !opened.0[0].writer.is_remote();
-        for (index, sink) in opened.0.into_iter().enumerate() {
-            let OpenSink { writer, formatter, levels, stall_timeout, buffer_bytes, counts, .. } =
-                sink;
-            let reporter = reporter.of_sink(&counts.name);
-            let output = Output::new(writer, buffer_bytes, Arc::clone(&counts), reporter.clone());
-            let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
-            stream.count_for(Arc::clone(&counts));
-            match &mut stream.writers {
-                writers if is_alone => *writers = Writers::Here(output),
-                Writers::Threads(workers) => {
-                    let plan = Plan { output, stall_timeout, counts, reporter, index };
-                    workers.push(Worker::start(plan, progress).map_err(Error::thread)?);
+        let mut threads = Vec::new();
+        let is_alone = opened.0.len() == 1 && !opened.lanes().any(|lane| lane.writer.is_remote());
+        let mut index = 0;
+        for OpenSink { lanes, levels, stall_timeout, buffer_bytes } in opened.0 {
+            let mut outputs = Vec::new();
+            let mut streams = Vec::new();
+            for OpenLane { writer, formatter, counts } in lanes {
+                let reporter = reporter.of_sink(&counts.name);
+                let output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+                outputs.push((output, index));
+                streams.push((formatter, counts, reporter));
+                index += 1;
+            }
+            let mut here = None;
+            if is_alone {
+                here = outputs.pop().map(|(output, _)| output);
+            } else {
+                let thread = Thread::start(outputs, buffer_bytes, progress);
+                threads.push(thread.map_err(Error::thread)?);
+            }
+            for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
+                let stream = Layout::of(&mut layouts, formatter).stream(&levels, &reporter);
+                stream.count_for(Arc::clone(&counts));
+                match (&mut stream.writers, here.take(), threads.last()) {
+                    (writers, Some(output), _) => *writers = Writers::Here(output, buffer_bytes),
+                    (Writers::Threads(workers), None, Some(thread)) => {
+                        let link = (Arc::clone(&thread.link), lane);
+                        workers.push(Worker::new(link, stall_timeout, counts, reporter));
+                    }
+                    (Writers::Threads(_) | Writers::Here(..), None, _) => {}
                 }
-                Writers::Here(_) => {}
             }
         }
-        Ok(Self { layouts, reporter, progress: Arc::clone(progress), queued: 0 })
+        Ok(Self { layouts, threads, reporter, progress: Arc::clone(progress), queued: 0 })
     }
 
     /// Adds a record, which happened at `time`.
@@ -198,11 +228,18 @@ impl Sinks {
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
                 stream.pass_on(formatter);
-                if reopens {
-                    stream.reopen();
-                }
             }
         }
+        if reopens {
+            self.reopen();
+        }
+    }
+
+    /// Opens the files again, once the events before are written.
+    fn reopen(&mut self) {
+        let streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
+        streams.for_each(Stream::reopen_here);
+        self.threads.iter().for_each(Thread::reopen);
     }
 
     fn count(&mut self) {
@@ -212,30 +249,27 @@ impl Sinks {
     /// Writes everything, flushes the writers and then opens the files again if `reopens`. Reports
     /// the request to flush with that number as done, or has the threads do so.
     pub(crate) fn flush(&mut self, number: u64, reopens: bool) {
-        self.count();
-        self.report_dropped_spans(true);
-        for Layout { formatter, streams } in &mut self.layouts {
-            for stream in streams {
-                stream.pass_on_all(formatter);
-                let done = stream.flush_here(formatter);
-                if reopens {
-                    stream.reopen();
-                }
-                match &stream.writers {
-                    Writers::Here(_) => self.progress.flush.done(0, number, done.err()),
-                    Writers::Threads(workers) => {
-                        for worker in workers {
-                            worker.flush(number);
-                        }
-                    }
-                }
-            }
+        let done = self.pass_on_all();
+        if reopens {
+            self.reopen();
         }
+        if self.threads.is_empty() {
+            self.progress.flush.done(0, number, done);
+        }
+        self.threads.iter().for_each(|thread| thread.flush(number));
     }
 
     /// Writes everything, ends the threads and waits for them. Returns the reason if something
     /// could not be written.
     pub(crate) fn finish(&mut self) -> Option<String> {
+        let failure = self.pass_on_all();
+        self.threads.iter().for_each(Thread::end);
+        self.threads.iter_mut().fold(failure, |failure, thread| failure.or(thread.join()))
+    }
+
+    /// Passes all events to the threads, or writes them to the only sink and flushes it. Returns
+    /// the reason if that failed.
+    fn pass_on_all(&mut self) -> Option<String> {
         self.count();
         self.report_dropped_spans(true);
         let mut failure = None;
@@ -243,16 +277,6 @@ impl Sinks {
             for stream in streams {
                 stream.pass_on_all(formatter);
                 failure = failure.or(stream.flush_here(formatter).err());
-                if let Writers::Threads(workers) = &mut stream.writers {
-                    workers.iter().for_each(Worker::end);
-                }
-            }
-        }
-        for stream in self.layouts.iter_mut().flat_map(|layout| &mut layout.streams) {
-            if let Writers::Threads(workers) = &mut stream.writers {
-                for worker in workers {
-                    failure = failure.or(worker.join());
-                }
             }
         }
         failure
@@ -271,12 +295,12 @@ impl Layout {
     }
 
     /// Returns the stream with that filter, which is added if it is missing.
-    fn stream(&mut self, levels: Levels, reporter: &Reporter) -> &mut Stream {
-        let known = self.streams.iter().position(|stream| stream.levels.is_same(&levels));
+    fn stream(&mut self, levels: &Levels, reporter: &Reporter) -> &mut Stream {
+        let known = self.streams.iter().position(|stream| stream.levels.is_same(levels));
         let at = known.unwrap_or(self.streams.len());
         if known.is_none() {
             let writers = Writers::Threads(Vec::new());
-            self.streams.push(Stream::new(levels, writers, reporter.clone()));
+            self.streams.push(Stream::new(levels.clone(), writers, reporter.clone()));
         }
         &mut self.streams[at]
     }

@@ -15,16 +15,41 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-pub(super) const SOCKET: &str = "/run/systemd/journal/socket";
+use super::{Journal, Sink, kind};
 
-pub(super) struct Journald {
+const SOCKET: &str = "/run/systemd/journal/socket";
+
+struct Journald {
     path: PathBuf,
     /// Opened at the first write, and again after a failure.
     socket: Option<UnixDatagram>,
 }
 
+impl Sink {
+    /// Writes to systemd's journal on this machine, in the format [`Journal`].
+    ///
+    /// The journal prints the time at which it receives an entry, some milliseconds after the
+    /// record. If the journal can't be reached, the sink fails, and tries again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::journald()).build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn journald() -> Sink<kind::OneFormat> {
+        let writer = Box::new(Journald::at(SOCKET));
+        let target = kind::Stream { name: "journald".to_owned(), writer };
+        let sink = Sink::to(kind::OneFormat(Box::new(target)));
+        Sink { format: Box::new(Journal::new()), ..sink }
+    }
+}
+
 impl Journald {
-    pub(super) fn at(path: impl Into<PathBuf>) -> Self {
+    fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), socket: None }
     }
 

@@ -32,8 +32,11 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Sink;
-use super::file::Options;
-use super::target::Target;
+use super::any_format::AnyFormat;
+use super::file::{LogFile, Options};
+use super::target::{Lane, Target};
+use crate::error::Error;
+use crate::faults::Faults;
 
 /// A sink of any kind, with the methods that all kinds have.
 ///
@@ -47,7 +50,7 @@ use super::target::Target;
 ///     if rotates { file.rotate(Rotation::new().daily()).into() } else { file.into() }
 /// }
 /// ```
-pub struct Any(pub(super) Target);
+pub struct Any(pub(super) Box<dyn Target>);
 
 /// A [file](crate::Sink::file).
 ///
@@ -95,7 +98,7 @@ pub struct Stream {
 ///
 /// let sink = Sink::otlp(Otlp::new()).format(Line::new());
 /// ```
-pub struct OneFormat(pub(super) Target);
+pub struct OneFormat(pub(super) Box<dyn Target>);
 
 /// The kinds whose receiver reads any format.
 ///
@@ -128,39 +131,53 @@ mod sealed {
     impl Sealed for super::Stream {}
 }
 
-impl From<File> for Target {
-    fn from(file: File) -> Self {
-        Self::File { path: file.path, options: file.options }
+impl Target for File {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn check(&self, faults: &mut Faults) {
+        self.options.check(faults, &self.path);
+    }
+
+    fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+        let name = self.name();
+        let file = LogFile::open(&self.path, self.options)
+            .map_err(|error| Error::open(&self.path, error))?;
+        Ok(Lane::events(name, format, file))
     }
 }
 
-impl From<Stream> for Target {
-    fn from(stream: Stream) -> Self {
-        Self::Writer { name: stream.name, writer: stream.writer }
+impl Target for Stream {
+    fn name(&self) -> String {
+        self.name.clone()
     }
-}
 
-impl From<OneFormat> for Target {
-    fn from(receiver: OneFormat) -> Self {
-        receiver.0
+    fn check(&self, faults: &mut Faults) {
+        let call = || "Sink::writer(\"\", ..)".to_owned();
+        faults.unless(!self.name.is_empty(), call, "messages call the writer by its name");
+    }
+
+    fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+        Ok(Lane::events(self.name, format, self.writer))
     }
 }
 
 impl From<Sink<File>> for Sink {
     fn from(sink: Sink<File>) -> Self {
-        sink.into_any()
+        sink.map(|file| Any(Box::new(file)))
     }
 }
 
 impl From<Sink<Stream>> for Sink {
     fn from(sink: Sink<Stream>) -> Self {
-        sink.into_any()
+        sink.map(|stream| Any(Box::new(stream)))
     }
 }
 
 impl From<Sink<OneFormat>> for Sink {
     fn from(sink: Sink<OneFormat>) -> Self {
-        sink.into_any()
+        sink.map(|receiver| Any(receiver.0))
     }
 }
 

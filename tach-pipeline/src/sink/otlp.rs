@@ -7,26 +7,28 @@ mod span;
 
 use core::time::Duration;
 use std::io;
+use std::sync::Arc;
 
-#[cfg(feature = "tracing")]
-use tach_otlp::adapter;
-use tach_otlp::{Exporter, Otlp, Rejection, Signal};
+use tach_otlp::{Exporter, Otlp, Rejection, Signal, adapter};
 
 #[cfg(feature = "tracing")]
 pub(super) use self::durations::write_durations;
 #[cfg(feature = "tracing")]
 pub(crate) use self::span::write_span;
+use super::any_format::AnyFormat;
+use super::content::Content;
+use super::refused::Refused;
+use super::target::{Lane, Target, Writer};
+use super::{Sink, kind};
 use crate::channel::thread;
-#[cfg(feature = "tracing")]
-use crate::durations::Temporality;
 use crate::error::{Class, Error};
-use crate::sink::refused::Refused;
+use crate::sync::Lock;
 
 /// Records of some seconds: a collector that is started again must not cost any.
-pub(super) const BUFFER_BYTES: usize = 16 * 1024 * 1024;
+const BUFFER_BYTES: usize = 16 * 1024 * 1024;
 /// The most bytes of records in a request. While a collector far away answers, records gather for
 /// the next request. Some proxies refuse a body of more than 1 MiB.
-pub(super) const MOST_BYTES: usize = 512 * 1024;
+const MOST_BYTES: usize = 512 * 1024;
 
 impl Error {
     /// An option of a collector, or a variable, can't be used.
@@ -35,60 +37,170 @@ impl Error {
     }
 }
 
-/// Returns how often metrics are sent, and which time they are about.
-#[cfg(feature = "tracing")]
-pub(super) fn of_metrics(options: &Otlp) -> (Duration, Temporality) {
-    let (interval, temporality) = adapter::metrics(options);
-    match temporality {
-        tach_otlp::Temporality::Delta => (interval, Temporality::Delta),
-        _ => (interval, Temporality::Cumulative),
+impl Sink {
+    /// Sends log records, spans and the durations of spans to a collector of OpenTelemetry, as OTLP
+    /// over HTTP or gRPC. [`Otlp::signals`] chooses among them. Spans and durations need the feature
+    /// `tracing`, and a [`Pipeline`](crate::Pipeline) that is a layer of the subscriber.
+    ///
+    /// The sink has one thread, also if it is alone, and one connection to each server. While a
+    /// collector can't be reached, records wait and are sent again, with pauses that grow. Records
+    /// that it refuses for good, and those that can't be sent within [`Otlp::retry_for`], are
+    /// dropped, counted in a record, and reported as
+    /// [`Incident::Refused`](crate::Incident::Refused). [`Stats`](crate::Stats) counts each signal
+    /// apart, by its address.
+    ///
+    /// # Log records
+    ///
+    /// The target is the scope, the message is the body, and fields are attributes, as are
+    /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
+    /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
+    /// hexadecimal digits. `err` and `error` are `exception.message`.
+    ///
+    /// # Spans
+    ///
+    /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
+    /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
+    /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
+    /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
+    /// a span is an event of the span, unless [`Otlp::without_span_events`] says
+    /// otherwise; one of the level `ERROR` sets the status to an error. A span that [follows from]
+    /// another one links to it.
+    ///
+    /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too. Their children have a
+    /// parent that the collector does not know.
+    ///
+    /// # Durations
+    ///
+    /// The metric `traces.span.metrics.duration` has the durations in seconds, as an exponential
+    /// histogram for each name of a span. All spans are counted, also those that `Sampling`, `Tail`,
+    /// [`level`](Self::level) or [`filter`](Self::filter) leave out: see
+    /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
+    /// and those that are chosen there. The metric is sent each minute, or each
+    /// [`Otlp::metric_interval`], at a flush and at the exit.
+    ///
+    /// [follows from]: https://docs.rs/tracing/latest/tracing/struct.Span.html#method.follows_from
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Otlp, Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).init()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    ///
+    /// Two collectors, one of them for spans alone:
+    ///
+    /// ```no_run
+    /// use tach_pipeline::{Otlp, Pipeline, Signal, Sink};
+    ///
+    /// let traces = Otlp::from_env().endpoint("http://jaeger:4318").signals([Signal::Traces]);
+    /// let others = Otlp::from_env().signals([Signal::Logs, Signal::Metrics]);
+    /// let pipeline =
+    ///     Pipeline::builder().sink(Sink::otlp(traces)).sink(Sink::otlp(others)).init()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn otlp(options: Otlp) -> Sink<kind::OneFormat> {
+        let sink = Sink::to(kind::OneFormat(Box::new(options)));
+        Sink { buffer_bytes: BUFFER_BYTES, ..sink }
     }
 }
 
-/// A collector that is sent one signal.
-pub(super) struct Collector {
-    exporter: Exporter,
+impl Target for Otlp {
+    fn name(&self) -> String {
+        let signal = signals().find(|&signal| self.sends(signal)).unwrap_or(Signal::Logs);
+        adapter::endpoint(self, signal)
+    }
+
+    fn ignored_variables(&self) -> Vec<Error> {
+        Self::ignored_variables(self).iter().map(Error::otlp).collect()
+    }
+
+    fn is_disabled(&self) -> bool {
+        !signals().any(|signal| self.sends(signal))
+    }
+
+    #[cfg(feature = "tracing")]
+    fn takes_spans(&self) -> bool {
+        adapter::wants(self, Signal::Traces)
+    }
+
+    fn open(self: Box<Self>, _: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+        let exporter = self.exporter().map_err(|error| Error::otlp(&error))?;
+        let exporter = Arc::new(Lock::new(exporter));
+        let sent = signals().filter(|&signal| self.sends(signal));
+        let lane = |signal| Lane {
+            name: adapter::endpoint(&self, signal),
+            content: Content::of_signal(&self, signal),
+            writer: Box::new(Collector::new(Arc::clone(&exporter), signal)),
+        };
+        Ok(sent.map(lane).collect())
+    }
+}
+
+/// Returns the signals that this crate can send.
+fn signals() -> impl Iterator<Item = Signal> {
+    let all = [Signal::Logs, Signal::Traces, Signal::Metrics];
+    all.into_iter().filter(|&signal| cfg!(feature = "tracing") || signal == Signal::Logs)
+}
+
+/// A collector that is sent one signal. The signals of a sink share the exporter, and have one
+/// thread.
+struct Collector {
+    exporter: Arc<Lock<Exporter>>,
+    signal: Signal,
     max_delay: Duration,
+    retry_for: Duration,
 }
 
 impl Collector {
-    /// # Errors
-    ///
-    /// If an option can't be used.
-    pub(super) fn open(options: &Otlp, signal: Signal) -> Result<Self, Error> {
-        let exporter = options.exporter(signal).map_err(|error| Error::otlp(&error))?;
+    fn new(exporter: Arc<Lock<Exporter>>, signal: Signal) -> Self {
+        let of_all = exporter.lock();
         // Metrics are sent at once: they were gathered on the back end.
         let max_delay =
-            if signal == Signal::Metrics { Duration::ZERO } else { exporter.max_delay() };
-        Ok(Self { exporter, max_delay })
+            if signal == Signal::Metrics { Duration::ZERO } else { of_all.max_delay(signal) };
+        let retry_for = of_all.retry_for();
+        drop(of_all);
+        Self { exporter, signal, max_delay, retry_for }
     }
+}
 
-    /// Sends records, as the format writes them, and returns their length.
-    ///
+impl Writer for Collector {
     /// # Errors
     ///
     /// If the collector can't be reached or asks for a later try. If it refuses records for good,
     /// the error is a [`Refused`].
-    pub(super) fn send(&mut self, records: &[u8]) -> io::Result<usize> {
-        match thread::silently(|| self.exporter.send(records)) {
+    fn write(&mut self, records: &[u8]) -> io::Result<usize> {
+        match thread::silently(|| self.exporter.lock().send(self.signal, records)) {
             Ok(()) => Ok(records.len()),
             Err(Rejection::Later { error, .. }) => Err(error),
             Err(Rejection::Never { count, reason }) => Err(Refused { count, reason }.into_error()),
         }
     }
 
-    /// Returns how long the collector must not be tried.
-    pub(super) fn pause(&self) -> Duration {
-        self.exporter.pause()
+    /// Each write is a whole request.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
-    /// Returns the longest time to gather records.
-    pub(super) fn max_delay(&self) -> Duration {
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn most_bytes(&self) -> usize {
+        MOST_BYTES
+    }
+
+    fn max_delay(&self) -> Duration {
         self.max_delay
     }
 
-    /// Returns how long the same records are sent again.
-    pub(super) fn retry_for(&self) -> Duration {
-        self.exporter.retry_for()
+    fn pause(&self) -> Duration {
+        self.exporter.lock().pause(self.signal)
+    }
+
+    fn retries_for(&self) -> Duration {
+        self.retry_for
     }
 }

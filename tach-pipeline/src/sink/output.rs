@@ -20,8 +20,7 @@ use crate::stats::{Dropped, SinkCounts};
 const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(super) struct Output {
-    writer: Writer,
-    buffer_bytes: usize,
+    writer: Box<dyn Writer>,
     failure: Failure,
     /// Whether the file was deleted, so that writing to it is of no use.
     is_lost: bool,
@@ -33,18 +32,12 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(
-        writer: Writer,
-        buffer_bytes: usize,
+        writer: Box<dyn Writer>,
         counts: Arc<SinkCounts>,
         reporter: Reporter,
     ) -> Self {
         let (failure, dropped) = (Failure::default(), None);
-        Self { writer, buffer_bytes, failure, is_lost: false, dropped, counts, reporter }
-    }
-
-    /// Returns how many bytes may wait.
-    pub(super) fn buffer_bytes(&self) -> usize {
-        self.buffer_bytes
+        Self { writer, failure, is_lost: false, dropped, counts, reporter }
     }
 
     /// Returns how long to wait before the next try, if the last one failed.
@@ -178,7 +171,7 @@ impl Output {
     ///
     /// If it can't be opened. The old file stays.
     fn reopen_now(&mut self, batch: &mut Batch) -> io::Result<()> {
-        if let Writer::File(file) = &mut self.writer {
+        if let Some(file) = self.writer.file() {
             file.reopen()?;
             self.is_lost = false;
             // An event that the old file holds in part is repeated in the new one.
@@ -189,7 +182,7 @@ impl Output {
 
     /// Continues in a new file if the old one was moved away or must be rotated.
     fn follow(&mut self, batch: &mut Batch) {
-        let Writer::File(file) = &mut self.writer else { return };
+        let Some(file) = self.writer.file() else { return };
         if file.is_moved() {
             return self.reopen(batch);
         }
@@ -204,8 +197,8 @@ impl Output {
         }
     }
 
-    fn is_deleted(&self) -> bool {
-        matches!(&self.writer, Writer::File(file) if file.is_deleted())
+    fn is_deleted(&mut self) -> bool {
+        self.writer.file().is_some_and(|file| file.is_deleted())
     }
 
     #[cold]

@@ -31,8 +31,9 @@ pub(super) struct Stream {
 
 /// Where a batch goes.
 pub(super) enum Writers {
-    /// A pipeline's only sink, written by the back end: a thread would be of use to no other.
-    Here(Output),
+    /// A pipeline's only sink, written by the back end, and how many bytes may wait here: a thread
+    /// would be of use to no other.
+    Here(Output, usize),
     Threads(Vec<Worker>),
 }
 
@@ -80,7 +81,7 @@ impl Stream {
     /// Returns how many bytes may wait here. Threads have buffers of their own.
     fn buffer_bytes(&self) -> usize {
         match &self.writers {
-            Writers::Here(output) => output.buffer_bytes(),
+            Writers::Here(_, buffer_bytes) => *buffer_bytes,
             Writers::Threads(_) => usize::MAX,
         }
     }
@@ -135,7 +136,7 @@ impl Stream {
     pub(super) fn pass_on(&mut self, formatter: &Formatter) {
         self.count();
         match &mut self.writers {
-            Writers::Here(output) => output.write(&mut self.batch),
+            Writers::Here(output, _) => output.write(&mut self.batch),
             Writers::Threads(_) => self.hand_over(formatter, false),
         }
     }
@@ -179,11 +180,10 @@ impl Stream {
         self.counts.iter().for_each(|counts| counts.taken.add(added));
     }
 
-    /// Opens the files again, once the events before are written.
-    pub(super) fn reopen(&mut self) {
-        match &mut self.writers {
-            Writers::Here(output) => output.reopen(&mut self.batch),
-            Writers::Threads(workers) => workers.iter().for_each(Worker::reopen),
+    /// Opens the only sink's file again, once the events before are written.
+    pub(super) fn reopen_here(&mut self) {
+        if let Writers::Here(output, _) = &mut self.writers {
+            output.reopen(&mut self.batch);
         }
     }
 
@@ -193,13 +193,13 @@ impl Stream {
     ///
     /// Returns the reason, which was reported too.
     pub(super) fn flush_here(&mut self, formatter: &Formatter) -> Result<(), String> {
-        let Writers::Here(output) = &mut self.writers else { return Ok(()) };
+        let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;
         if self.dropped.is_some() {
             self.report_dropped(formatter);
             self.count();
         }
-        let Writers::Here(output) = &mut self.writers else { return Ok(()) };
+        let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;
         output.flush(&self.batch)
     }

@@ -9,11 +9,12 @@ use std::process;
 
 use syslog_fmt::v5424::{self, Timestamp};
 use tach_core::adapter::rfc3339;
-use tach_log::{Event, Format};
+use tach_log::{Event, Format, Line};
 
-pub(super) use self::socket::{Address, Socket};
+use self::socket::{Address, Socket};
 use super::any_format::AnyFormat;
-use super::severity;
+use super::envelope::Envelope;
+use super::{Sink, kind, severity};
 use crate::faults::Faults;
 use crate::host::program;
 
@@ -49,6 +50,35 @@ pub struct Syslog {
     facility: Facility,
     app_name: Option<String>,
     host_name: Option<String>,
+}
+
+impl Sink {
+    /// Sends messages to a syslog daemon. Their text is [`Line`] without time and level, or another
+    /// [format](Sink::format).
+    ///
+    /// If the daemon can't be reached, the sink fails, and tries again. A message that is too long
+    /// for a datagram is cut.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tach_log::Json;
+    /// use tach_pipeline::{Pipeline, Sink, Syslog};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::syslog(Syslog::local()))
+    ///     .sink(Sink::syslog(Syslog::udp("logs.example.com:514")).format(Json::new()))
+    ///     .build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn syslog(syslog: Syslog) -> Sink<kind::Stream> {
+        let (envelope, faults) = (syslog.header(), syslog.faults());
+        let address = syslog.into_address();
+        let sink = Self::writer(&address.to_string(), Socket::new(address));
+        Sink { envelope: Some(Box::new(envelope)), faults, ..sink }
+            .format(Line::new().without_time().without_level())
+    }
 }
 
 impl Syslog {
@@ -186,7 +216,7 @@ impl Syslog {
     }
 
     /// Returns a fault for each option that can't work.
-    pub(super) fn faults(&self) -> Faults {
+    fn faults(&self) -> Faults {
         let mut faults = Faults::default();
         self.address.check(&mut faults);
         for (name, method) in [(&self.app_name, "app_name"), (&self.host_name, "host_name")] {
@@ -201,11 +231,11 @@ impl Syslog {
         faults
     }
 
-    pub(super) fn into_address(self) -> Address {
+    fn into_address(self) -> Address {
         self.address
     }
 
-    pub(super) fn header(&self) -> Header {
+    fn header(&self) -> Header {
         let app_name = self.app_name.as_deref().unwrap_or_else(|| program::name());
         if !self.is_rfc5424 {
             return Header::Rfc3164 {
@@ -262,7 +292,7 @@ impl Facility {
 
 /// What stands before the text of a message.
 #[derive(Debug, Clone)]
-pub(super) enum Header {
+enum Header {
     Rfc5424(v5424::Formatter),
     Rfc3164 { facility: u8, tag: String },
 }
@@ -298,14 +328,14 @@ const fn of_crate(severity: u8) -> syslog_fmt::Severity {
 }
 
 /// A format within messages of syslog, each after its length, which a socket for datagrams removes.
-pub(super) struct Message {
+struct Message {
     header: Header,
     format: Box<dyn AnyFormat>,
 }
 
-impl Message {
-    pub(super) const fn new(header: Header, format: Box<dyn AnyFormat>) -> Self {
-        Self { header, format }
+impl Envelope for Header {
+    fn around(&self, format: Box<dyn AnyFormat>) -> Box<dyn AnyFormat> {
+        Box::new(Message { header: self.clone(), format })
     }
 }
 

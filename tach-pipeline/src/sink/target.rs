@@ -1,129 +1,112 @@
-//! A sink's file or writer, before and after it is opened.
+//! A sink's receiver, before and after it is opened.
 
 use core::time::Duration;
 use std::io;
-use std::path::PathBuf;
 
-#[cfg(feature = "otlp")]
-use tach_otlp::{Otlp, Signal, adapter};
-
+use super::any_format::AnyFormat;
 use super::batch::BATCH;
-use super::file::{LogFile, Options};
-#[cfg(feature = "otlp")]
-use super::otlp::{self, Collector};
+use super::content::Content;
+use super::file::LogFile;
 use crate::error::Error;
+use crate::faults::Faults;
 
-pub(super) enum Target {
-    File {
-        path: PathBuf,
-        options: Options,
-    },
-    Writer {
-        name: String,
-        writer: Box<dyn io::Write + Send>,
-    },
-    #[cfg(feature = "otlp")]
-    Otlp(Box<Otlp>, Signal),
-}
-
-impl Target {
+/// A receiver that is yet to be opened.
+pub(super) trait Target: Send {
     /// Returns the name for messages.
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::File { path, .. } => path.display().to_string(),
-            Self::Writer { name, .. } => name.clone(),
-            #[cfg(feature = "otlp")]
-            Self::Otlp(options, signal) => adapter::endpoint(options, *signal),
-        }
+    fn name(&self) -> String;
+
+    /// Adds a fault for each option that can't work.
+    fn check(&self, _faults: &mut Faults) {}
+
+    /// Returns the variables of the environment that can't be used.
+    fn ignored_variables(&self) -> Vec<Error> {
+        Vec::new()
     }
 
-    pub(super) fn open(self) -> Result<Writer, Error> {
-        match self {
-            Self::File { path, options } => match LogFile::open(&path, options) {
-                Ok(file) => Ok(Writer::File(Box::new(file))),
-                Err(error) => Err(Error::open(&path, error)),
-            },
-            Self::Writer { writer, .. } => Ok(Writer::Other(writer)),
-            #[cfg(feature = "otlp")]
-            Self::Otlp(options, signal) => {
-                Collector::open(&options, signal).map(|it| Writer::Otlp(Box::new(it)))
-            }
-        }
+    /// Returns whether the environment disables the receiver.
+    fn is_disabled(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the program has spans sent. The environment may leave them out.
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    fn takes_spans(&self) -> bool {
+        false
+    }
+
+    /// Opens the receiver, for events in that format.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be opened.
+    fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error>;
+}
+
+/// What an open receiver takes of one kind. A collector takes several kinds, and has one thread for
+/// all of them.
+pub(super) struct Lane {
+    /// The name for messages.
+    pub(super) name: String,
+    pub(super) content: Content,
+    pub(super) writer: Box<dyn Writer>,
+}
+
+impl Lane {
+    /// Returns the only lane of a receiver of events.
+    pub(super) fn events(
+        name: String,
+        format: Box<dyn AnyFormat>,
+        writer: impl Writer + 'static,
+    ) -> Vec<Self> {
+        vec![Self { name, content: Content::events(format), writer: Box::new(writer) }]
     }
 }
 
 /// An open file, the user's writer or a collector.
-pub(super) enum Writer {
-    File(Box<LogFile>),
-    Other(Box<dyn io::Write + Send>),
-    #[cfg(feature = "otlp")]
-    Otlp(Box<Collector>),
-}
+pub(super) trait Writer: Send {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-impl Writer {
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Other(writer) => writer.write(bytes),
-            #[cfg(feature = "otlp")]
-            Self::Otlp(collector) => collector.send(bytes),
-        }
-    }
+    fn flush(&mut self) -> io::Result<()>;
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            // It has no buffer.
-            Self::File(_) => Ok(()),
-            Self::Other(writer) => writer.flush(),
-            // Each write is a whole request.
-            #[cfg(feature = "otlp")]
-            Self::Otlp(_) => Ok(()),
-        }
+    /// Returns the file, if that is what the writer is.
+    fn file(&mut self) -> Option<&mut LogFile> {
+        None
     }
 
     /// Returns whether writing takes as long as an answer from another machine, so that the back
     /// end must not do it.
-    pub(super) fn is_remote(&self) -> bool {
-        match self {
-            #[cfg(feature = "otlp")]
-            Self::Otlp(_) => true,
-            _ => false,
-        }
+    fn is_remote(&self) -> bool {
+        false
     }
 
     /// Returns how many bytes of events a write may have.
-    pub(super) fn most_bytes(&self) -> usize {
-        match self {
-            #[cfg(feature = "otlp")]
-            Self::Otlp(_) => otlp::MOST_BYTES,
-            _ => BATCH,
-        }
+    fn most_bytes(&self) -> usize {
+        BATCH
     }
 
     /// Returns how long events may wait for others, since each write is costly.
-    pub(super) fn max_delay(&self) -> Duration {
-        match self {
-            #[cfg(feature = "otlp")]
-            Self::Otlp(collector) => collector.max_delay(),
-            _ => Duration::ZERO,
-        }
+    fn max_delay(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Returns how long the writer asks not to be tried.
-    pub(super) fn pause(&self) -> Duration {
-        match self {
-            #[cfg(feature = "otlp")]
-            Self::Otlp(collector) => collector.pause(),
-            _ => Duration::ZERO,
-        }
+    fn pause(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Returns how long the same events are tried before they are given up.
-    pub(super) fn retries_for(&self) -> Duration {
-        match self {
-            #[cfg(feature = "otlp")]
-            Self::Otlp(collector) => collector.retry_for(),
-            _ => Duration::MAX,
-        }
+    fn retries_for(&self) -> Duration {
+        Duration::MAX
+    }
+}
+
+/// A writer of the user's.
+impl Writer for Box<dyn io::Write + Send> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (**self).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (**self).flush()
     }
 }

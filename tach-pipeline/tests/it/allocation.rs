@@ -87,7 +87,11 @@ fn events_within_spans_do_not_either() {
 fn spans_do_not_either() {
     use tach_pipeline::{Otlp, Sink};
     use tracing_subscriber::layer::SubscriberExt as _;
-    let sink = Sink::otlp_spans(Otlp::new().endpoint(&crate::reentrance::collector()));
+    let sink = Sink::otlp(
+        Otlp::new()
+            .endpoint(&test_support::receiver::serve().0)
+            .signals([tach_pipeline::Signal::Traces]),
+    );
     let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
     let subscriber = tracing_subscriber::registry().with(pipeline.clone());
     tracing::subscriber::with_default(subscriber, || {

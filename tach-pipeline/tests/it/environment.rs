@@ -29,7 +29,9 @@ fn builder() -> Builder {
         let is_of_program = env::var(WAY).is_ok_and(|way| way == "program");
         let options = if is_of_program { Otlp::new() } else { Otlp::from_env() };
         let otlp = options.endpoint("http://localhost:1");
-        builder.sampling(Sampling::from_env()).sink(Sink::otlp_spans(otlp))
+        builder
+            .sampling(Sampling::from_env())
+            .sink(Sink::otlp(otlp.signals([tach_pipeline::Signal::Traces])))
     };
     // A pipeline without any other sink must not print its records on stderr.
     if env::var(WAY).is_ok_and(|way| way == "alone") {
@@ -94,7 +96,9 @@ fn child() {
 fn check(variables: &[(&str, &str)], levels: &str, sinks: usize, faults: &[&str]) {
     for way in ["incident", "stderr", "error"] {
         let mut child = test_of_this_program("environment::child");
-        for variable in ["RUST_LOG", "OTEL_TRACES_SAMPLER", "OTEL_SDK_DISABLED"] {
+        for variable in
+            ["RUST_LOG", "OTEL_TRACES_SAMPLER", "OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER"]
+        {
             child.env_remove(variable);
         }
         child.envs(variables.iter().copied()).env(WAY, way).env(LEVELS, levels);
@@ -155,6 +159,7 @@ fn opentelemetry_s_variables_fail_nothing_and_may_disable_collectors() {
         (&[("OTEL_SDK_DISABLED", "1")], 2, &[disabled]),
         (&[("OTEL_SDK_DISABLED", "false")], 2, &[]),
         (&[("OTEL_SDK_DISABLED", "true")], 1, &[]),
+        (&[("OTEL_TRACES_EXPORTER", "none")], 1, &[]),
         (
             &[
                 ("RUST_LOG", "app=loud"),

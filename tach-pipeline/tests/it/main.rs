@@ -23,6 +23,8 @@ mod lost;
 mod nested;
 mod one_key;
 mod order;
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod otlp;
 #[cfg(unix)]
 mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]

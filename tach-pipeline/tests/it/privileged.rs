@@ -38,7 +38,9 @@ fn child() {
     #[cfg(feature = "otlp")]
     if std::path::Path::new("/etc/ssl/certs/ca-certificates.crt").exists() {
         let otlp = tach_pipeline::Otlp::new().endpoint("https://localhost:1");
-        let built = Pipeline::builder().sink(tach_pipeline::Sink::otlp(otlp)).build();
+        let built = Pipeline::builder()
+            .sink(tach_pipeline::Sink::otlp(otlp.signals([tach_pipeline::Signal::Logs])))
+            .build();
         assert_eq!(built.is_err(), obeys, "{:?}", built.err());
     }
 }

@@ -4,14 +4,13 @@
 use core::cell::RefCell;
 use core::fmt;
 use std::collections::HashMap;
-use std::io::{self, Read as _, Write as _};
-use std::net::TcpListener;
+use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::{env, thread};
 
 #[cfg(unix)]
 use tach_pipeline::SpanExt as _;
-use tach_pipeline::{Guard, Otlp, Pipeline, Sink, SinkStats, kind};
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats, kind};
 use test_support::assert_test_passes;
 use tracing::span::{Id, Span};
 use tracing::subscriber::set_global_default;
@@ -30,7 +29,9 @@ const WAY: &str = "TACH_PIPELINE_REENTRANCE";
 fn child() {
     let Ok(way) = env::var(WAY) else { return };
     end_unless_done();
-    let pipeline = build(Sink::otlp_spans(Otlp::new().endpoint(&collector())));
+    let pipeline = build(Sink::otlp(
+        Otlp::new().endpoint(&test_support::receiver::serve().0).signals([Signal::Traces]),
+    ));
     match &*way {
         "a value opens spans and logs" => values(&pipeline),
         "a value flushes" => flushes(&pipeline),
@@ -65,30 +66,6 @@ cases! {
     a_span_that_ends_may_end_another: "a span ends another one";
     #[cfg(unix)]
     a_process_with_open_spans_may_fork: "fork with open spans";
-}
-
-/// Returns the address of a server that accepts every request.
-pub(crate) fn collector() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let mut request = Vec::new();
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                request.extend_from_slice(&bytes[..count]);
-                let text = String::from_utf8_lossy(&request);
-                let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-                let all = head.len() + 4 + length.unwrap().parse::<usize>().unwrap();
-                if request.len() >= all {
-                    request.drain(..all);
-                    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
-                }
-            }
-        }
-    });
-    format!("http://{address}")
 }
 
 fn build(spans: Sink<kind::OneFormat>) -> Guard {
@@ -188,7 +165,9 @@ fn sink_traces() {
             Ok(())
         }
     }
-    let spans = Sink::otlp_spans(Otlp::new().endpoint(&collector()));
+    let spans = Sink::otlp(
+        Otlp::new().endpoint(&test_support::receiver::serve().0).signals([Signal::Traces]),
+    );
     let events = Sink::writer("traces", Traces(50));
     let pipeline = Pipeline::builder().sink(spans).sink(events).build().unwrap();
     set_global_default(registry().with((*pipeline).clone())).unwrap();

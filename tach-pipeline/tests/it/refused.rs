@@ -256,8 +256,12 @@ fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
 fn options_of_spans_must_work_and_need_a_sink_of_spans() {
     use tach_pipeline::{FlightRecorder, Otlp, Sampling, Tail};
 
-    let with_spans = || quiet().sink(Sink::otlp_spans(Otlp::new().endpoint("http://localhost:1")));
-    let nobody = "no sink takes spans; add one that does, Sink::otlp_spans";
+    let with_spans = || {
+        quiet().sink(Sink::otlp(
+            Otlp::new().endpoint("http://localhost:1").signals([tach_pipeline::Signal::Traces]),
+        ))
+    };
+    let nobody = "no sink takes spans; add one that does, Sink::otlp";
     assert_refused(quiet().tail(Tail::ratio(0.5)), "Builder::tail", nobody);
     assert_refused(quiet().sampling(Sampling::ratio(0.5)), "Builder::sampling", nobody);
     assert_refused(quiet().unfinished_spans(), "Builder::unfinished_spans", nobody);

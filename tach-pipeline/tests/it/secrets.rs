@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::mpsc;
 
-use tach_pipeline::{Otlp, Pipeline, Sink};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink};
 
 use crate::support::{LONG, info};
 
@@ -12,7 +12,7 @@ fn a_key_in_the_address_is_in_no_message() {
     let (incidents, reported) = mpsc::channel();
     // Nobody listens there.
     let otlp = Otlp::new().endpoint("http://127.0.0.1:1/?api_key=s3cret");
-    let sink = Sink::otlp(otlp.clone()).filter("info");
+    let sink = Sink::otlp(otlp.clone().signals([Signal::Logs])).filter("info");
     let debug = format!("{otlp:?} {sink:?}");
     let builder = Pipeline::builder().sink(sink).flush_at_exit(Duration::ZERO);
     let pipeline = builder

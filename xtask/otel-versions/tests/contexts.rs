@@ -8,7 +8,7 @@ use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
-use tach_pipeline::{OpenTelemetrySpanExt, Otlp, Pipeline, Sink};
+use tach_pipeline::{OpenTelemetrySpanExt, Otlp, Pipeline, Signal, Sink};
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -19,7 +19,9 @@ fn spans_of_both_are_each_other_s_parents() {
     let tracer = provider.tracer("oldest");
     // Nothing is sent: a collector is not needed.
     let otlp = Otlp::new().endpoint("http://127.0.0.1:9");
-    let builder = Pipeline::builder().sink(Sink::otlp_spans(otlp)).flush_at_exit(Duration::ZERO);
+    let builder = Pipeline::builder()
+        .sink(Sink::otlp(otlp.signals([Signal::Traces])))
+        .flush_at_exit(Duration::ZERO);
     let pipeline = builder.build().unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -13,7 +13,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use prost::Message as _;
 use reqwest_middleware::ClientBuilder;
 use reqwest_tracing::TracingMiddleware;
-use tach_pipeline::{Otlp, Pipeline, Sink};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink};
 use tokio::runtime::Builder;
 use tracing::Instrument as _;
 use tracing_subscriber::Layer as _;
@@ -52,7 +52,8 @@ fn a_call_through_reqwest_tracing_is_one_trace() {
     global::set_text_map_propagator(TraceContextPropagator::new());
     let (collector, requests) = serve();
     let (server, calls) = serve();
-    let spans = Sink::otlp_spans(Otlp::new().endpoint(&collector).max_delay(LONG));
+    let spans =
+        Sink::otlp(Otlp::new().endpoint(&collector).max_delay(LONG).signals([Signal::Traces]));
     let pipeline = Pipeline::builder().sink(spans).build().unwrap();
     let at_boundaries =
         filter_fn(|metadata| metadata.is_span() && metadata.fields().field("otel.kind").is_some());

@@ -14,9 +14,9 @@ fn options(variables: &[(&str, &str)]) -> Otlp {
 /// Returns why requests of the signal fail, without a request: by an option of the program's, or by
 /// a variable without which nothing can be sent.
 fn failure(options: &Otlp, signal: Signal) -> Option<String> {
-    match options.exporter(signal) {
+    match options.clone().signals([signal]).exporter() {
         Err(error) => Some(error.to_string()),
-        Ok(mut exporter) if exporter.is_unusable() => match exporter.send(&[]) {
+        Ok(mut exporter) if exporter.is_unusable(signal) => match exporter.send(signal, &[]) {
             Err(Rejection::Never { count: None, reason }) => Some(reason),
             other => panic!("{other:?}"),
         },
@@ -46,16 +46,22 @@ fn each_variable_sets_its_option() {
         ("OTEL_BSP_SCHEDULE_DELAY", "30"),
         ("OTEL_RESOURCE_ATTRIBUTES", "service.name=from%2Clist,host.name=box"),
     ]);
-    assert_eq!(set.logs.url().expose(), "http://collector:4318/v1/logs");
-    assert_eq!(set.traces.url().expose(), "http://collector:4318/v1/traces");
+    assert_eq!(set.requests(Signal::Logs).url().expose(), "http://collector:4318/v1/logs");
+    assert_eq!(set.requests(Signal::Traces).url().expose(), "http://collector:4318/v1/traces");
     let headers = [("x-key", "a b"), ("other", "c")];
-    for requests in [&set.logs, &set.traces] {
+    for requests in [&set.requests(Signal::Logs), &set.requests(Signal::Traces)] {
         let expected = headers.map(|(name, value)| (name.to_owned(), Secret::new(value)));
         assert_eq!(requests.headers, expected);
         assert_eq!(requests.compression, Compression::Gzip);
         assert_eq!((requests.timeout.as_millis(), requests.ignored.len()), (250, 0));
     }
-    assert_eq!((set.logs.max_delay.as_millis(), set.traces.max_delay.as_millis()), (20, 30));
+    assert_eq!(
+        (
+            set.requests(Signal::Logs).max_delay.as_millis(),
+            set.requests(Signal::Traces).max_delay.as_millis()
+        ),
+        (20, 30)
+    );
     assert!(has(&set, "service.name", "from,list") && has(&set, "host.name", "box"));
     assert_eq!(set.ignored_variables(), []);
 }
@@ -72,14 +78,14 @@ fn the_more_specific_variable_takes_precedence() {
         ("OTEL_RESOURCE_ATTRIBUTES", "service.name=list"),
         ("OTEL_SERVICE_NAME", "own"),
     ]);
-    assert_eq!(set.logs.url().expose(), "http://logs:1/as/is");
-    assert_eq!(set.traces.url().expose(), "http://other:4318/v1/traces");
-    assert_eq!(set.logs.compression, Compression::None);
-    assert_eq!(set.traces.compression, Compression::Gzip);
+    assert_eq!(set.requests(Signal::Logs).url().expose(), "http://logs:1/as/is");
+    assert_eq!(set.requests(Signal::Traces).url().expose(), "http://other:4318/v1/traces");
+    assert_eq!(set.requests(Signal::Logs).compression, Compression::None);
+    assert_eq!(set.requests(Signal::Traces).compression, Compression::Gzip);
     assert!(has(&set, "service.name", "own"));
     let ignored = ignored(&set);
     assert!(ignored.len() == 1 && ignored[0].contains("http/json"), "{ignored:?}");
-    assert_eq!(set.traces.protocol, Protocol::HttpProtobuf);
+    assert_eq!(set.requests(Signal::Traces).protocol, Protocol::HttpProtobuf);
 }
 
 #[test]
@@ -126,14 +132,17 @@ fn metrics_have_variables_of_their_own() {
             ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:1/as/is"),
             ("OTEL_BSP_SCHEDULE_DELAY", "30"),
         ]);
-        assert_eq!(set.metrics.url().expose(), "http://metrics:1/as/is");
-        assert_eq!((set.temporality, set.metrics.max_delay.as_millis()), (temporality, 5000));
-        let exporter = set.exporter(Signal::Metrics).unwrap();
-        assert_eq!(exporter.max_delay(), Duration::from_secs(5));
+        assert_eq!(set.requests(Signal::Metrics).url().expose(), "http://metrics:1/as/is");
+        assert_eq!(
+            (set.temporality, set.requests(Signal::Metrics).max_delay.as_millis()),
+            (temporality, 5000)
+        );
+        let exporter = set.exporter().unwrap();
+        assert_eq!(exporter.max_delay(Signal::Metrics), Duration::from_secs(5));
     }
     let default = options(&[]);
     assert_eq!(
-        (default.temporality, default.metrics.max_delay.as_secs()),
+        (default.temporality, default.requests(Signal::Metrics).max_delay.as_secs()),
         (Temporality::Cumulative, 60)
     );
 }
@@ -141,7 +150,10 @@ fn metrics_have_variables_of_their_own() {
 #[test]
 fn an_empty_variable_is_unset() {
     let set = options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", ""), ("OTEL_SERVICE_NAME", "")]);
-    assert_eq!((set.logs.timeout, set.ignored_variables().len()), (Otlp::new().logs.timeout, 0));
+    assert_eq!(
+        (set.requests(Signal::Logs).timeout, set.ignored_variables().len()),
+        (Otlp::new().requests(Signal::Logs).timeout, 0)
+    );
     assert_eq!(set.attributes, Otlp::new().attributes);
 }
 
@@ -167,10 +179,10 @@ fn a_variable_that_can_t_be_used_is_ignored_and_named() {
         assert!(ignored[0].contains(value), "{ignored:?}");
         for signal in Signal::ALL {
             assert_eq!(failure(&set, signal), None);
-            let default = Otlp::new().exporter(signal).unwrap();
-            assert_eq!(set.exporter(signal).unwrap().max_delay(), default.max_delay());
+            let default = Otlp::new().exporter().unwrap();
+            assert_eq!(set.exporter().unwrap().max_delay(signal), default.max_delay(signal));
         }
-        assert_eq!(set.logs.timeout, Otlp::new().logs.timeout);
+        assert_eq!(set.requests(Signal::Logs).timeout, Otlp::new().requests(Signal::Logs).timeout);
         assert_eq!(set.attributes, Otlp::new().attributes);
     }
 }
@@ -181,7 +193,7 @@ fn a_proxy_that_can_t_be_used_stops_no_service_and_is_not_bypassed() {
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
         ("HTTP_PROXY", "http://user:s3cret@ bad"),
     ]);
-    assert!(set.exporter(Signal::Logs).is_ok());
+    assert!(set.exporter().is_ok());
     let error = failure(&set, Signal::Logs).unwrap();
     assert!(error.contains("HTTP_PROXY") && !error.contains("s3cret"), "{error}");
 }
@@ -190,11 +202,11 @@ fn a_proxy_that_can_t_be_used_stops_no_service_and_is_not_bypassed() {
 fn a_disabled_exporter_accepts_everything_and_sends_nothing() {
     let nobody = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
     let set = options(&[nobody, ("OTEL_SDK_DISABLED", "True")]);
-    assert!(set.is_disabled());
-    assert!(set.exporter(Signal::Logs).unwrap().send(b"").is_ok());
+    assert!(Signal::ALL.iter().all(|&signal| !set.sends(signal)));
+    assert!(set.exporter().unwrap().send(Signal::Logs, b"").is_ok());
     let set = options(&[nobody, ("OTEL_SDK_DISABLED", "false")]);
-    assert!(!set.is_disabled() && set.ignored_variables().is_empty());
-    assert!(set.exporter(Signal::Logs).unwrap().send(b"").is_err());
+    assert!(set.sends(Signal::Logs) && set.ignored_variables().is_empty());
+    assert!(set.exporter().unwrap().send(Signal::Logs, b"").is_err());
 }
 
 #[test]
@@ -232,7 +244,7 @@ fn an_endpoint_has_a_host_and_a_port_that_can_be_reached() {
         let error = failure(&Otlp::new().endpoint(url), Signal::Logs).expect(url);
         assert!(error.contains(url) && error.contains(wanted), "{error}");
         let of_variable = options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", url)]);
-        assert!(of_variable.exporter(Signal::Logs).is_ok(), "a variable stops no service");
+        assert!(of_variable.exporter().is_ok(), "a variable stops no service");
         let error = failure(&of_variable, Signal::Logs).expect(url);
         assert!(error.contains("OTEL_EXPORTER_OTLP_ENDPOINT") && error.contains(wanted), "{error}");
     }
@@ -272,15 +284,18 @@ fn times_of_zero_are_faults_and_all_faults_are_named() {
 fn grpc_has_an_endpoint_of_its_own_and_a_method() {
     let logs = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
     let set = options(&[("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")]);
-    assert_eq!(set.logs.url().expose(), format!("http://localhost:4317{logs}"));
-    assert_eq!(set.traces.url().expose(), "http://localhost:4318/v1/traces");
+    assert_eq!(set.requests(Signal::Logs).url().expose(), format!("http://localhost:4317{logs}"));
+    assert_eq!(set.requests(Signal::Traces).url().expose(), "http://localhost:4318/v1/traces");
     for variable in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"] {
         // The protocol comes before or after the endpoint.
         let endpoint = (variable, "http://collector:1/");
         let set = options(&[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
-        assert_eq!(set.logs.url().expose(), format!("http://collector:1{logs}"));
+        assert_eq!(set.requests(Signal::Logs).url().expose(), format!("http://collector:1{logs}"));
         assert_eq!(failure(&set, Signal::Logs), None);
-        assert_eq!(options(&[endpoint]).protocol(Protocol::Grpc).logs.url(), set.logs.url());
+        assert_eq!(
+            options(&[endpoint]).protocol(Protocol::Grpc).requests(Signal::Logs).url(),
+            set.requests(Signal::Logs).url()
+        );
     }
 }
 
@@ -318,7 +333,7 @@ fn a_file_of_certificates_that_can_t_be_used_is_named_with_its_variable() {
         let name = format!("OTEL_EXPORTER_OTLP_{variable}");
         let set =
             options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318"), (&name, path)]);
-        assert!(set.exporter(Signal::Traces).is_ok(), "a variable stops no service");
+        assert!(set.exporter().is_ok(), "a variable stops no service");
         let error = failure(&set, Signal::Traces).unwrap();
         assert!([&*name, path, wanted].iter().all(|part| error.contains(part)), "{error}");
         // Nobody reads it for a plain connection.
@@ -356,7 +371,7 @@ fn secrets_of_an_address_are_in_no_message() {
             Otlp::new().endpoint(url).protocol(Protocol::Grpc),
         ] {
             let debug = format!("{options:?}");
-            let name = options.logs.url().shown();
+            let name = options.requests(Signal::Logs).url().shown();
             let error = failure(&options, Signal::Logs);
             let ignored = ignored(&options).concat();
             let is_whole = cfg!(feature = "tls") && works.contains(&url);
@@ -367,7 +382,7 @@ fn secrets_of_an_address_are_in_no_message() {
         }
     }
     let query = Otlp::new().endpoint("https://h/base/?key=1");
-    assert_eq!(query.logs.url().expose(), "https://h/base/v1/logs?key=1");
+    assert_eq!(query.requests(Signal::Logs).url().expose(), "https://h/base/v1/logs?key=1");
 }
 
 #[test]
@@ -388,4 +403,39 @@ fn values_of_headers_are_in_no_message() {
     let options = Otlp::new().header("key", "s3cret\n");
     let error = failure(&options, Signal::Logs).unwrap();
     assert!(error.contains("key") && !error.contains("s3cret"), "{error}");
+}
+
+#[test]
+fn a_signal_is_sent_unless_its_variable_or_the_program_says_otherwise() {
+    let sends = |options: &Otlp| Signal::ALL.map(|signal| options.sends(signal));
+    assert_eq!(sends(&options(&[])), [true; 3]);
+    let set = options(&[
+        ("OTEL_LOGS_EXPORTER", "otlp"),
+        ("OTEL_TRACES_EXPORTER", "console, otlp"),
+        ("OTEL_METRICS_EXPORTER", " none "),
+    ]);
+    assert_eq!((sends(&set), ignored(&set).len()), ([true, true, false], 0));
+    let mut exporter = set.endpoint("http://127.0.0.1:1").exporter().unwrap();
+    assert!(
+        exporter.send(Signal::Metrics, b"").is_ok() && exporter.send(Signal::Logs, b"").is_err()
+    );
+    let set = options(&[("OTEL_METRICS_EXPORTER", "prometheus")]);
+    let expected = "can't use OTEL_METRICS_EXPORTER \"prometheus\": it must be otlp or none; other \
+                    exporters are not known";
+    assert_eq!((sends(&set), ignored(&set)), ([true; 3], vec![expected.to_owned()]));
+    assert_eq!(sends(&set.signals([Signal::Traces])), [false, true, false]);
+    let set = options(&[("OTEL_TRACES_EXPORTER", "none")]);
+    assert_eq!(sends(&set.signals([Signal::Logs, Signal::Traces])), [true, false, false]);
+    let disabled = options(&[("OTEL_SDK_DISABLED", "true")]).signals([Signal::Logs]);
+    assert_eq!(sends(&disabled), [false; 3]);
+}
+
+#[test]
+fn an_error_names_the_faults_of_all_signals_once() {
+    let both = Otlp::new().timeout(Duration::ZERO).metric_interval(Duration::ZERO);
+    assert_eq!(
+        both.exporter().unwrap_err().to_string(),
+        "can't use the timeout \"0ns\": it must be longer than zero; can't use the interval of \
+         metrics \"0ns\": it must be at least 1 ms"
+    );
 }

@@ -43,7 +43,6 @@ impl Builder {
     /// Collects the faults of the environment, which are the program's if it asks for that.
     pub(super) fn check_environment(&mut self, faults: &mut Faults) {
         self.environment.faults.extend(self.spans.environment_fault());
-        #[cfg(feature = "otlp")]
         self.check_collectors();
         if self.environment.is_strict {
             self.environment.faults.drain(..).for_each(|fault| faults.add(fault));

@@ -6,7 +6,7 @@ use crate::flight::FlightRecorder;
 
 impl Builder {
     /// Collects the durations of spans of tracing in histograms, for
-    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp_durations`, which
+    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp`, which
     /// collects them by name if this is not called.
     ///
     /// # Examples

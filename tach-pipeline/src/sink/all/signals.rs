@@ -4,22 +4,15 @@ use core::time::Duration;
 use std::io;
 
 use tach_core::UnixTime;
+use tach_otlp::Temporality;
 
 use super::{Layout, Sinks, write};
-use crate::durations::{Collected, Temporality};
+use crate::durations::Collected;
 use crate::filter::OWN_TARGET;
 use crate::level::Level;
-use crate::sink::Sink;
 use crate::sink::batch::Batch;
 use crate::sink::content::Content;
 use crate::spans::span::Span;
-
-impl Sink {
-    /// Returns whether the sink takes spans.
-    pub(crate) fn takes_spans(&self) -> bool {
-        matches!(self.content, Content::Spans(..))
-    }
-}
 
 impl Sinks {
     /// Returns the most events that a sink takes of a span, if one takes spans.

@@ -8,8 +8,9 @@ use tach_core::UnixTime;
 use tach_log::Value;
 
 use crate::durations::histogram::Histogram;
-use crate::durations::{Collected, Point, Temporality};
+use crate::durations::{Collected, Point};
 use crate::filter::OWN_TARGET;
+use tach_otlp::Temporality;
 use tach_otlp::adapter::key_value;
 use tach_otlp::adapter::protobuf::{bytes, fixed_64, message, number, varint};
 use tach_otlp::encode::in_scope;
@@ -65,11 +66,8 @@ pub(in crate::sink) fn write_durations(
                     histogram(to, point.histogram);
                 });
             });
-            let temporality = match temporality {
-                Temporality::Delta => 1,
-                Temporality::Cumulative => 2,
-            };
-            number(to, field::TEMPORALITY, temporality);
+            let is_delta = temporality == Temporality::Delta;
+            number(to, field::TEMPORALITY, if is_delta { 1 } else { 2 });
         });
     });
 }

@@ -9,7 +9,6 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::host::program;
 use crate::level::Level;
-use crate::sink::MOST_WAITING;
 use crate::sink::content::Content;
 use crate::sink::file::{LogFile, Options};
 use crate::sink::formatter::Formatter;
@@ -61,15 +60,13 @@ fn after_reopening(
         formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();
     }
     let mut old = Output::new(
-        Writer::Other(Box::new(Full(room))),
-        MOST_WAITING,
+        Box::new(Box::new(Full(room)) as Box<dyn io::Write + Send>),
         Arc::default(),
         Reporter::new(Some(Arc::new(|_| {}))),
     );
     old.write_now(&mut batch).unwrap_err();
-    old.writer = Writer::File(Box::new(
-        LogFile::open(&path, Options { is_kept: true, ..Options::default() }).unwrap(),
-    ));
+    let options = Options { is_kept: true, ..Options::default() };
+    old.writer = Box::new(LogFile::open(&path, options).unwrap());
     old.reopen(&mut batch);
     old.write_now(&mut batch).unwrap();
     let text = fs::read_to_string(&path).unwrap();

@@ -35,7 +35,7 @@ impl SentOptions {
             (self.sends_unfinished, "unfinished_spans"),
             (activates_all, "activate_all_spans"),
         ] {
-            let wanted = "no sink takes spans; add one that does, Sink::otlp_spans";
+            let wanted = "no sink takes spans; add one that does, Sink::otlp";
             faults.unless(!is_set, || format!("Builder::{method}"), wanted);
         }
     }

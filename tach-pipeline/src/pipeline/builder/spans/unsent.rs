@@ -14,7 +14,7 @@ pub(crate) struct SentOptions {}
 
 impl SentOptions {
     pub(super) fn check(&self, _: &[Sink], activates_all: bool, faults: &mut Faults) {
-        let wanted = "no sink takes spans; add one that does, Sink::otlp_spans";
+        let wanted = "no sink takes spans; add one that does, Sink::otlp";
         faults.unless(!activates_all, || "Builder::activate_all_spans".to_owned(), wanted);
     }
 

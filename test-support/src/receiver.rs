@@ -1,11 +1,12 @@
-//! A server that accepts each request and keeps it.
+//! A collector of OpenTelemetry that keeps each request.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use prost::Message;
+/// An answer that accepts a request.
+pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 /// The paths and the bodies of requests.
 pub type Requests = Receiver<(String, Vec<u8>)>;
@@ -17,7 +18,7 @@ pub type Requests = Receiver<(String, Vec<u8>)>;
 /// If no port is free.
 #[must_use]
 pub fn serve() -> (String, Requests) {
-    serve_answers(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec()])
+    serve_answers(vec![OK.to_vec()])
 }
 
 /// Serves requests with these answers, the last one for all further ones.
@@ -29,28 +30,32 @@ pub fn serve() -> (String, Requests) {
 pub fn serve_answers(answers: Vec<Vec<u8>>) -> (String, Requests) {
     let mut answers = answers.into_iter();
     let mut last = None;
-    serve_by(move || {
+    serve_by(move |_, _| {
         last = answers.next().or(last.take());
         last.clone().expect("there is an answer")
     })
 }
 
-/// Serves requests with the answers that `answer` returns, which may take its time.
+/// Serves requests, one connection after another, with the answers that `answer` returns for a path
+/// and a body. It may take its time.
 ///
 /// # Panics
 ///
 /// If no port is free.
 #[must_use]
-pub fn serve_by(mut answer: impl FnMut() -> Vec<u8> + Send + 'static) -> (String, Requests) {
+pub fn serve_by(
+    mut answer: impl FnMut(&str, &[u8]) -> Vec<u8> + Send + 'static,
+) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("the listener has an address");
     let (sender, requests) = channel();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = BufReader::new(stream);
-            while let Some(request) = request(&mut stream) {
-                let _the_test_has_ended = sender.send(request);
-                if stream.get_mut().write_all(&answer()).is_err() {
+            while let Some((path, body)) = request(&mut stream) {
+                let answer = answer(&path, &body);
+                let _the_test_has_ended = sender.send((path, body));
+                if stream.get_mut().write_all(&answer).is_err() {
                     break;
                 }
             }
@@ -78,14 +83,4 @@ pub fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
             return stream.read_exact(&mut body).ok().map(|()| (path, body));
         }
     }
-}
-
-/// Decodes a message of protobuf.
-///
-/// # Panics
-///
-/// If it is not one.
-#[must_use]
-pub fn decode<M: Message + Default>(body: &[u8]) -> M {
-    M::decode(body).expect("the body is such a message")
 }

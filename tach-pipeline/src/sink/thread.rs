@@ -1,0 +1,356 @@
+//! A thread that writes to one sink of several, so that a sink that stalls holds up no other.
+
+use core::mem;
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::io;
+use std::panic;
+use std::sync::{Arc, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+use super::batch::Batch;
+use super::gathering::Gathering;
+use super::output::Output;
+use crate::channel::Progress;
+use crate::stats::Dropped;
+use crate::sync::{Changed, Lock};
+
+/// A wait that only a notification ends. Not every platform can add a longest duration to a time.
+const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The back end's control of the thread.
+pub(super) struct Thread {
+    pub(super) link: Arc<Link>,
+    /// `None` once it was joined.
+    handle: Option<JoinHandle<Option<String>>>,
+}
+
+impl Thread {
+    /// Starts the thread. Each lane has an output and its index among all of the pipeline's, and up
+    /// to `buffer_bytes` wait in all of the lanes.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn start(
+        lanes: Vec<(Output, usize)>,
+        buffer_bytes: usize,
+        progress: &Arc<Progress>,
+    ) -> io::Result<Self> {
+        let link = Arc::new(Link::new(lanes.len(), buffer_bytes));
+        let writing = Writing {
+            link: Arc::clone(&link),
+            lanes: lanes.into_iter().map(Lane::new).collect(),
+            progress: Arc::clone(progress),
+            flushed: 0,
+            reopened: 0,
+        };
+        let thread = thread::Builder::new().name("tach-sink".to_owned());
+        let handle = Some(thread.spawn(|| writing.run())?);
+        Ok(Self { link, handle })
+    }
+
+    /// Has the thread write everything and flush the writer.
+    pub(super) fn flush(&self, number: u64) {
+        let mut state = self.link.lock();
+        state.flush = number;
+        self.link.notify(state);
+    }
+
+    /// Has the thread open its file again.
+    pub(super) fn reopen(&self) {
+        let mut state = self.link.lock();
+        state.reopenings += 1;
+        self.link.notify(state);
+    }
+
+    /// Has the thread write everything and end.
+    pub(super) fn end(&self) {
+        let mut state = self.link.lock();
+        state.is_ending = true;
+        self.link.notify(state);
+    }
+
+    /// Waits for the end, and returns the reason if not everything could be written.
+    pub(super) fn join(&mut self) -> Option<String> {
+        let done = self.handle.take()?.join();
+        done.unwrap_or_else(|_| Some("the thread of a sink panicked".to_owned()))
+    }
+}
+
+/// For a pipeline that could not be built.
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What the back end and the thread share.
+pub(super) struct Link {
+    state: Lock<State>,
+    /// Notified for the thread when there is work, and for the back end when there is room.
+    changed: Changed,
+    /// How many bytes may wait.
+    buffer_bytes: usize,
+}
+
+pub(super) struct State {
+    lanes: Vec<Waiting>,
+    /// The last flush that was requested.
+    flush: u64,
+    /// How often the file was to be opened again.
+    reopenings: u64,
+    is_ending: bool,
+    /// Whether the thread or the back end waits to be notified.
+    waits: bool,
+}
+
+/// The part of a lane that the back end and the thread share.
+struct Waiting {
+    pending: Batch,
+    /// Events that the thread gave up, until the back end reports them.
+    dropped: Option<Dropped>,
+}
+
+impl Link {
+    fn new(lanes: usize, buffer_bytes: usize) -> Self {
+        let lane = || Waiting { pending: Batch::new(), dropped: None };
+        let state = State {
+            lanes: (0..lanes).map(|_| lane()).collect(),
+            flush: 0,
+            reopenings: 0,
+            is_ending: false,
+            waits: false,
+        };
+        Self { state: Lock::new(state), changed: Changed::default(), buffer_bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, State> {
+        state.waits = true;
+        self.changed.wait(state, timeout)
+    }
+
+    fn notify(&self, mut state: MutexGuard<'_, State>) {
+        if mem::take(&mut state.waits) {
+            drop(state);
+            self.changed.notify();
+        }
+    }
+
+    /// Adds events to a lane if there is room for them and `more` bytes beyond the buffer may be
+    /// taken. Returns whether there is.
+    pub(super) fn add(&self, lane: usize, batch: &Batch, more: usize) -> bool {
+        let mut state = self.lock();
+        let has_room = state.has_room(lane, self.buffer_bytes + more);
+        if has_room {
+            state.lanes[lane].pending.append(batch);
+            self.notify(state);
+        }
+        has_room
+    }
+
+    /// Returns whether a lane has room for events, if `more` bytes beyond the buffer may be taken.
+    pub(super) fn has_room(&self, lane: usize, more: usize) -> bool {
+        self.lock().has_room(lane, self.buffer_bytes + more)
+    }
+
+    /// Waits for so long, or until the thread has taken events, unless there is room.
+    pub(super) fn wait_for_room(&self, lane: usize, timeout: Duration) {
+        let state = self.lock();
+        if !state.has_room(lane, self.buffer_bytes) {
+            drop(self.wait(state, timeout));
+        }
+    }
+
+    /// Takes the number of events of a lane that the thread has given up.
+    pub(super) fn take_dropped(&self, lane: usize) -> Option<Dropped> {
+        self.lock().lanes[lane].dropped.take()
+    }
+}
+
+impl State {
+    /// Returns whether a lane has room, if `most` bytes may wait in all lanes. Half of an equal
+    /// share is kept for each lane, so that one that can't be sent leaves the others room.
+    fn has_room(&self, lane: usize, most: usize) -> bool {
+        let kept = most / (2 * self.lanes.len());
+        let waiting = self.lanes.iter().enumerate().map(|(at, other)| {
+            let length = other.pending.len();
+            if at == lane { length } else { length.max(kept) }
+        });
+        self.lanes[lane].pending.len() < kept || waiting.sum::<usize>() < most
+    }
+}
+
+/// The thread's own state.
+struct Writing {
+    link: Arc<Link>,
+    lanes: Vec<Lane>,
+    progress: Arc<Progress>,
+    flushed: u64,
+    reopened: u64,
+}
+
+struct Job {
+    flush: u64,
+    reopenings: u64,
+    is_ending: bool,
+}
+
+impl Writing {
+    fn run(mut self) -> Option<String> {
+        self.progress.waker.mark_thread();
+        loop {
+            let job = self.next_job();
+            let is_flush = job.flush != self.flushed || job.is_ending;
+            let reopens = job.reopenings != self.reopened;
+            (self.flushed, self.reopened) = (job.flush, job.reopenings);
+            let mut first = None;
+            for (at, lane) in self.lanes.iter_mut().enumerate() {
+                // The user's code runs guarded. If this file panics, logging goes on.
+                let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
+                let failure = match panic::catch_unwind(work) {
+                    Ok(done) => done.err(),
+                    Err(_) => Some(panicked(&self.progress.counts.sinks[lane.index].name)),
+                };
+                if is_flush && !job.is_ending {
+                    self.progress.flush.done(lane.index, job.flush, failure);
+                } else {
+                    first = first.or(failure);
+                }
+            }
+            if job.is_ending {
+                return first;
+            }
+        }
+    }
+
+    /// Waits until there is work.
+    fn next_job(&mut self) -> Job {
+        let mut state = self.link.lock();
+        loop {
+            let is_asked =
+                state.flush != self.flushed || state.reopenings != self.reopened || state.is_ending;
+            let lanes = self.lanes.iter_mut().zip(&mut state.lanes);
+            let due = lanes.map(|(lane, waiting)| lane.due(waiting, is_asked)).min();
+            let due = due.unwrap_or(FOREVER);
+            if is_asked || due.is_zero() {
+                let State { flush, reopenings, is_ending, .. } = *state;
+                self.link.notify(state);
+                return Job { flush, reopenings, is_ending };
+            }
+            state = self.link.wait(state, due);
+        }
+    }
+}
+
+fn panicked(sink: &str) -> String {
+    format!("can't write the log to {sink}: the thread that writes it panicked")
+}
+
+/// One output of the thread, with the events that are being written to it.
+struct Lane {
+    output: Output,
+    /// The index among all outputs of the pipeline.
+    index: usize,
+    batch: Batch,
+    gathering: Gathering,
+}
+
+impl Lane {
+    fn new((output, index): (Output, usize)) -> Self {
+        let gathering = Gathering::new(output.max_delay());
+        Self { output, index, batch: Batch::new(), gathering }
+    }
+
+    /// Takes events that wait, if it is time for them or `is_asked`. Returns how long there is
+    /// nothing to do.
+    fn due(&mut self, waiting: &mut Waiting, is_asked: bool) -> Duration {
+        let delay = self.gathering.left(waiting.pending.len());
+        if self.batch.is_empty() && (is_asked || delay.is_zero()) {
+            mem::swap(&mut self.batch, &mut waiting.pending);
+            self.gathering.end();
+        }
+        match (self.batch.is_empty(), delay) {
+            (false, _) => self.output.pause(),
+            (true, Duration::ZERO) => FOREVER,
+            (true, delay) => delay,
+        }
+    }
+
+    /// Writes events of the lane `at` of `link`.
+    fn work(
+        &mut self,
+        link: &Link,
+        at: usize,
+        is_flush: bool,
+        reopens: bool,
+    ) -> Result<(), String> {
+        let mut done = Ok(());
+        if is_flush || reopens {
+            done = self.flush(link, at);
+        } else {
+            self.output.write(&mut self.batch);
+        }
+        if reopens {
+            self.output.reopen(&mut self.batch);
+        }
+        self.output.publish_failure();
+        if let Some(dropped) = self.output.take_dropped() {
+            dropped.add_to(&mut link.lock().lanes[at].dropped);
+        }
+        done
+    }
+
+    fn flush(&mut self, link: &Link, at: usize) -> Result<(), String> {
+        let before = self.output.write_now(&mut self.batch);
+        if !self.batch.is_empty() {
+            return before;
+        }
+        let mut state = link.lock();
+        mem::swap(&mut self.batch, &mut state.lanes[at].pending);
+        link.notify(state);
+        before.and(self.output.write_now(&mut self.batch))?;
+        self.output.flush(&self.batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tach_core::UnixTime;
+
+    use super::*;
+
+    fn batch(bytes: usize) -> Batch {
+        let mut batch = Batch::new();
+        let event = |to: &mut Vec<u8>| {
+            to.resize(bytes, 0);
+            Ok(())
+        };
+        batch.add(UnixTime::EPOCH, event).unwrap();
+        batch
+    }
+
+    #[test]
+    fn a_lane_that_is_full_leaves_room_for_the_others() {
+        let (one, link) = (batch(10), Link::new(3, 600));
+        let fill = |lane| (0..1000).take_while(|_| link.add(lane, &one, 0)).count();
+        // A hundred bytes are kept for each of the others.
+        assert_eq!(fill(0), 40);
+        assert_eq!(fill(1), 10);
+        assert_eq!(fill(2), 10);
+        assert!(!link.has_room(2, 0) && link.has_room(2, 10), "a report has a room of its own");
+        let (long, link) = (batch(590), Link::new(3, 600));
+        assert!(link.add(0, &long, 0), "a batch is added whole");
+        assert!(link.add(1, &one, 0) && link.add(2, &one, 0));
+        let alone = Link::new(1, 600);
+        assert_eq!((0..1000).take_while(|_| alone.add(0, &one, 0)).count(), 60);
+    }
+}
