@@ -13,9 +13,9 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde_json::Value;
 
 use crate::certificates::Certified;
+use crate::decode;
 use crate::otlp::{Otlp, Protocol, values};
 use crate::process::{Folder, Running, folder, ports, program};
-use crate::server::decode;
 
 /// Options of a Collector.
 #[derive(Debug, Default)]
