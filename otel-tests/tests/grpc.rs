@@ -115,7 +115,7 @@ fn a_call_has_the_headers_and_the_spans() {
         let header = |name: &str| request.metadata().get(name).map(|it| it.to_str().unwrap());
         assert_eq!(header("x-api-key"), Some("secret"));
         assert_eq!(header("grpc-encoding"), (compression == Compression::Gzip).then_some("gzip"));
-        assert!(header("user-agent").unwrap().starts_with("tach-otlp/"));
+        assert!(header("user-agent").unwrap().starts_with("tach-OTLP-Exporter-Rust/"));
         let mut sent = names(request.into_inner());
         sent.extend(served.requests.try_iter().flat_map(|request| names(request.into_inner())));
         assert!(sent == ["first", &long], "{}", sent.len());

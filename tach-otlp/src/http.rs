@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 use std::io::{self, Read as _};
+use std::time::SystemTime;
 
-use http::header::{LOCATION, RETRY_AFTER};
+use http::header::{DATE, LOCATION, RETRY_AFTER};
 use http::uri::{Scheme, Uri};
 use http::{HeaderMap, Request, Response, StatusCode};
 use ureq::config::Config;
@@ -146,13 +147,24 @@ fn judge(response: Response<Body>) -> Result<(), Rejection> {
             accepted(&answer)
         }
         429 | 502..=504 => {
-            // Its other form, a date, is left to the usual pauses.
-            let asked = head.headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok());
-            let asked = asked.and_then(|seconds| seconds.trim().parse().ok());
-            Err(Rejection::busy(&reason(status, &answer), asked.map(Duration::from_secs)))
+            Err(Rejection::busy(&reason(status, &answer), asked_pause(&head.headers)))
         }
         _ => Err(Rejection::never(reason(status, &answer))),
     }
+}
+
+/// Returns the pause that the header `retry-after` asks for: a number of seconds, or a date by the
+/// server's clock.
+fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let after = text(RETRY_AFTER)?;
+    if let Ok(seconds) = after.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(after).ok()?;
+    let now = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+    // A date that is over asks for no pause.
+    Some(until.duration_since(now.unwrap_or_else(SystemTime::now)).unwrap_or_default())
 }
 
 /// Returns the status and the message of an answer: a `Status` in protobuf, or a text.
@@ -263,6 +275,42 @@ mod tests {
         }
         let bodies: [&[u8]; 5] = [b"first", b"", b"third", b"fourth", b"fifth"];
         assert_eq!(server.join().unwrap(), bodies);
+    }
+
+    #[test]
+    fn an_accepted_answer_may_be_framed_in_any_legal_way() {
+        let framings = [
+            "content-length: 0, 0\r\n\r\n",
+            "content-length: 0\r\nContent-Length: 0\r\n\r\n",
+            "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
+            "transfer-encoding: chunked\r\n\r\n0;a=b\r\ntrailer: x\r\n\r\n",
+            "transfer-encoding: chunked\r\ncontent-length: 7\r\n\r\n0\r\n\r\n",
+            "CONTENT-LENGTH:0\r\nx-empty:\r\n\r\n",
+        ];
+        let answers = framings.map(|framing| format!("HTTP/1.1 200 OK\r\n{framing}"));
+        let (client, server) = serve(vec![answers.to_vec()]);
+        for framing in framings {
+            assert_eq!(sent(&client, b""), "accepted", "{framing:?}");
+        }
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn a_pause_may_be_a_date() {
+        for (date, after, expected) in [
+            (None, "7", Some(7)),
+            (Some("Fri, 31 Dec 1999 23:59:59 GMT"), "Sat, 01 Jan 2000 00:00:09 GMT", Some(10)),
+            (Some("Fri, 31 Dec 1999 23:59:59 GMT"), "Fri, 31 Dec 1999 23:59:58 GMT", Some(0)),
+            // Without a date of its own, the server's clock is taken to be right.
+            (None, "Fri, 31 Dec 1999 23:59:59 GMT", Some(0)),
+            (None, "soon", None),
+            (None, "-1", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, after.parse().unwrap());
+            date.map(|date| headers.insert(DATE, date.parse().unwrap()));
+            assert_eq!(asked_pause(&headers), expected.map(Duration::from_secs), "{after}");
+        }
     }
 
     #[test]

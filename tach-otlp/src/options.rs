@@ -102,6 +102,8 @@ impl Otlp {
     ///
     /// - `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_COMPRESSION`, `_TIMEOUT` and `_PROTOCOL`,
     ///   which must be `http/protobuf` or, with the feature `grpc`, `grpc`
+    /// - with the feature `grpc`, `OTEL_EXPORTER_OTLP_INSECURE`: with `true`, an endpoint such as
+    ///   `localhost:4317` is reached without TLS
     /// - with the feature `tls`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and
     ///   `_CLIENT_KEY`
     /// - the same with `OTEL_EXPORTER_OTLP_LOGS_`, `OTEL_EXPORTER_OTLP_TRACES_` or
@@ -231,8 +233,8 @@ impl Otlp {
     }
 
     /// Sets the protocol below the requests: [`Protocol::HttpProtobuf`] by default. With `Grpc`, the
-    /// default endpoint is `http://localhost:4317`, and the service's method is appended to an
-    /// endpoint. The thread that sends drives the connection of gRPC: no runtime is needed or
+    /// default endpoint is `http://localhost:4317`, the service's method is appended to an endpoint,
+    /// and an endpoint without a scheme is reached by TLS. The thread that sends drives the connection of gRPC: no runtime is needed or
     /// touched.
     ///
     /// # Examples

@@ -35,9 +35,11 @@ impl Pauses {
         self.last = None;
     }
 
-    /// Begins a pause: as long as the collector asks, or as long as usual.
+    /// Begins a pause: as long as the collector asks, or as long as usual. A collector that asks for
+    /// none is busy nevertheless.
     pub(super) fn failed(&mut self, asked: Option<Duration>) {
         let pause = self.last.map_or(FIRST, |last| (last.pause * 3 / 2).min(LONGEST));
+        let asked = asked.filter(|asked| !asked.is_zero());
         let kept = asked.map_or_else(|| jittered(pause), |asked| asked.min(LONGEST_ASKED));
         self.last = Some(Failure { at: Instant::now(), pause, kept });
     }
@@ -73,6 +75,8 @@ mod tests {
         assert_eq!(pauses.last.unwrap().kept, Duration::from_secs(30));
         pauses.failed(Some(Duration::MAX));
         assert_eq!(pauses.last.unwrap().kept, LONGEST_ASKED);
+        pauses.failed(Some(Duration::ZERO));
+        assert!(pauses.last.unwrap().kept >= LONGEST / 2);
         pauses.end();
         assert_eq!(pauses.left(), Duration::ZERO);
     }

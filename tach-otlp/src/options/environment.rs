@@ -21,11 +21,16 @@ type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
 
 /// Variables of the requests, after `OTEL_EXPORTER_OTLP_` or, with precedence, the same and the
 /// signal.
-const OF_REQUESTS: [(&str, Set<Requests>); 4] = [
+const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
     ("HEADERS", headers),
     ("COMPRESSION", compression),
     ("TIMEOUT", timeout),
     ("PROTOCOL", protocol),
+    #[cfg(feature = "grpc")]
+    ("INSECURE", |requests, word| {
+        requests.is_insecure = truth(word)?;
+        Ok(())
+    }),
 ];
 
 /// Returns the place of one of the files.
@@ -141,7 +146,7 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
         };
         for (name, set) in OF_REQUESTS {
             let found = of_signal(name);
-            let fault = set_to(requests, set, found);
+            let fault = set_to(requests, *set, found);
             requests.ignored.extend(fault);
         }
         #[cfg(feature = "tls")]
@@ -196,9 +201,16 @@ fn headers(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
 }
 
 fn disable(options: &mut Otlp, word: &str) -> Result<(), &'static str> {
-    options.is_disabled = word.eq_ignore_ascii_case("true");
-    let is_known = options.is_disabled || word.eq_ignore_ascii_case("false");
-    if is_known { Ok(()) } else { Err("it must be true or false") }
+    options.is_disabled = truth(word)?;
+    Ok(())
+}
+
+fn truth(word: &str) -> Result<bool, &'static str> {
+    match &*word.to_ascii_lowercase() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("it must be true or false"),
+    }
 }
 
 /// Leaves the signal out if no exporter is in a list.

@@ -1,6 +1,7 @@
 //! The options of one signal's requests.
 
 use core::time::Duration;
+use std::borrow::Cow;
 
 use ::http::uri::{Authority, Scheme, Uri};
 use ::http::{HeaderMap, HeaderName, HeaderValue};
@@ -21,7 +22,8 @@ use crate::tls::{Credentials, Files};
 const ENDPOINT: &str = "http://localhost:4318";
 #[cfg(feature = "grpc")]
 const GRPC_ENDPOINT: &str = "http://localhost:4317";
-const USER_AGENT: &str = concat!("tach-otlp/", env!("CARGO_PKG_VERSION"));
+/// The exporter and its language, as OpenTelemetry's specification asks for.
+const USER_AGENT: &str = concat!("tach-OTLP-Exporter-Rust/", env!("CARGO_PKG_VERSION"));
 /// The headers that frame a request, which are the protocol's own.
 const OF_PROTOCOL: [&str; 11] = [
     "connection",
@@ -82,6 +84,9 @@ pub(super) struct Requests {
     pub(super) is_left_out: bool,
     pub(super) endpoint: Endpoint,
     pub(super) protocol: Protocol,
+    /// Whether an endpoint of gRPC without a scheme is reached without TLS.
+    #[cfg(feature = "grpc")]
+    pub(super) is_insecure: bool,
     pub(super) headers: Vec<(String, Secret)>,
     pub(super) compression: Compression,
     pub(super) timeout: Duration,
@@ -101,6 +106,8 @@ impl Requests {
             is_left_out: false,
             endpoint: Endpoint { kind: Kind::Default, ..Endpoint::of_program("") },
             protocol: Protocol::HttpProtobuf,
+            #[cfg(feature = "grpc")]
+            is_insecure: false,
             headers: Vec::new(),
             compression: Compression::None,
             timeout: TIMEOUT,
@@ -126,8 +133,24 @@ impl Requests {
             // gRPC has the same method for all collectors.
             Kind::Base | Kind::Whole => self.endpoint.url.expose(),
         };
+        let base = &*self.with_scheme(base);
         let (base, query) = base.split_at(base.find('?').unwrap_or(base.len()));
         Secret::new(format!("{}{path}{query}", base.trim_end_matches('/')))
+    }
+
+    /// Returns the address with a scheme, if it has a host and gRPC is used, whose targets need none.
+    #[cfg(feature = "grpc")]
+    fn with_scheme<'a>(&self, base: &'a str) -> Cow<'a, str> {
+        if self.protocol != Protocol::Grpc || base.is_empty() || base.contains("://") {
+            return base.into();
+        }
+        format!("{}://{base}", if self.is_insecure { "http" } else { "https" }).into()
+    }
+
+    #[cfg(not(feature = "grpc"))]
+    #[expect(clippy::unused_self, reason = "gRPC alone needs no scheme")]
+    fn with_scheme<'a>(&self, base: &'a str) -> Cow<'a, str> {
+        base.into()
     }
 
     /// Forgets the variables whose names end so: a method has set their option.

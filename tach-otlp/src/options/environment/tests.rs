@@ -439,3 +439,29 @@ fn an_error_names_the_faults_of_all_signals_once() {
          metrics \"0ns\": it must be at least 1 ms"
     );
 }
+
+#[cfg(all(feature = "grpc", feature = "tls"))]
+#[test]
+fn an_endpoint_of_grpc_needs_no_scheme() {
+    let url = |variables: &[(&str, &str)]| {
+        let set = options(variables);
+        assert!(ignored(&set).is_empty());
+        set.requests(Signal::Logs).url().expose().rsplit_once("/open").unwrap().0.to_owned()
+    };
+    let protocol = ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317");
+    assert_eq!(url(&[protocol, endpoint]), "https://collector:4317");
+    let insecure = |word| ("OTEL_EXPORTER_OTLP_INSECURE", word);
+    assert_eq!(url(&[protocol, endpoint, insecure("True")]), "http://collector:4317");
+    assert_eq!(url(&[protocol, endpoint, insecure("false")]), "https://collector:4317");
+    let of_logs = ("OTEL_EXPORTER_OTLP_LOGS_INSECURE", "true");
+    assert_eq!(url(&[protocol, endpoint, insecure("false"), of_logs]), "http://collector:4317");
+    let whole = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4317");
+    assert_eq!(url(&[protocol, whole, insecure("true")]), "https://collector:4317");
+    assert_eq!(url(&[protocol, insecure("true")]), "http://localhost:4317");
+    assert_eq!(
+        failure(&options(&[endpoint]), Signal::Logs).unwrap(),
+        "can't use OTEL_EXPORTER_OTLP_ENDPOINT \"collector:4317\": it must be a URL, such as \
+         http://localhost:4318"
+    );
+}
