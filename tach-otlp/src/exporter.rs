@@ -105,7 +105,7 @@ impl Exporter {
         let sent = lane.request(resource, items).and_then(|request| lane.transport.send(&request));
         match &sent {
             Err(Rejection::Later { after, .. }) => lane.pauses.failed(*after),
-            Ok(()) | Err(Rejection::Never { .. }) => lane.pauses.end(),
+            Ok(()) | Err(Rejection::Whole { .. } | Rejection::Never { .. }) => lane.pauses.end(),
         }
         sent
     }

@@ -149,6 +149,7 @@ fn judge(response: Response<Body>) -> Result<(), Rejection> {
         429 | 502..=504 => {
             Err(Rejection::busy(&reason(status, &answer), asked_pause(&head.headers)))
         }
+        400 | 413 => Err(Rejection::Whole { reason: reason(status, &answer) }),
         _ => Err(Rejection::never(reason(status, &answer))),
     }
 }
@@ -249,6 +250,7 @@ mod tests {
         match client.send(body) {
             Ok(()) => "accepted".to_owned(),
             Err(Rejection::Never { reason, .. }) => never(&reason),
+            Err(Rejection::Whole { reason }) => format!("whole: {reason}"),
             Err(Rejection::Later { error, after }) => format!("later: {error} {after:?}"),
         }
     }
@@ -266,8 +268,8 @@ mod tests {
         let (client, server) = serve(vec![answers.map(str::to_owned).to_vec()]);
         for (body, expected) in [
             ("first", "accepted"),
-            ("", "later: the collector is busy: HTTP 429 Some(7s)"),
-            ("third", "never: HTTP 400: abcde"),
+            ("", "later: the collector is busy: HTTP 429; it asks to wait 7s Some(7s)"),
+            ("third", "whole: HTTP 400: abcde"),
             ("fourth", "accepted"),
             ("fifth", "accepted"),
         ] {
@@ -337,7 +339,7 @@ mod tests {
         for (text, expected) in [
             (kept, "accepted".to_owned()),
             (endless, "accepted".to_owned()),
-            (long, never(&format!("HTTP 400: {}", "x".repeat(200)))),
+            (long, format!("whole: HTTP 400: {}", "x".repeat(200))),
         ] {
             let (client, server) = serve(vec![vec![text]]);
             assert_eq!(sent(&client, b""), expected);

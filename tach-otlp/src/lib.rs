@@ -20,7 +20,7 @@
 //!         Ok(()) => batch.clear(),
 //!         // The same batch may be accepted later.
 //!         Err(Rejection::Later { error, .. }) => eprintln!("{error}"),
-//!         Err(Rejection::Never { reason, .. }) => {
+//!         Err(Rejection::Whole { reason } | Rejection::Never { reason, .. }) => {
 //!             eprintln!("the collector refused the records: {reason}");
 //!             batch.clear();
 //!         }

@@ -24,7 +24,9 @@ pub(crate) const LONGEST_REASON: usize = 200;
 ///         match exporter.send(Signal::Logs, items) {
 ///             Ok(()) => return Ok(()),
 ///             Err(Rejection::Later { .. }) => thread::sleep(exporter.pause(Signal::Logs)),
-///             Err(Rejection::Never { reason, .. }) => return Err(reason),
+///             Err(Rejection::Whole { reason } | Rejection::Never { reason, .. }) => {
+///                 return Err(reason);
+///             }
 ///         }
 ///     }
 /// }
@@ -38,6 +40,12 @@ pub enum Rejection {
         /// The pause that the collector asks for. [`Exporter::pause`](crate::Exporter::pause)
         /// follows it.
         after: Option<Duration>,
+    },
+    /// The collector refused the request as a whole, for one of the items or for its length. A
+    /// request with fewer of the items may be accepted.
+    Whole {
+        /// The collector's own words, as in [`Never`](Self::Never).
+        reason: String,
     },
     /// The collector refused items for good. To send them again is useless.
     Never {
@@ -56,7 +64,8 @@ impl Rejection {
 
     /// A collector that has no time now.
     pub(crate) fn busy(reason: &str, after: Option<Duration>) -> Self {
-        let error = io::Error::other(format!("the collector is busy: {reason}"));
+        let asks = after.map_or_else(String::new, |after| format!("; it asks to wait {after:?}"));
+        let error = io::Error::other(format!("the collector is busy: {reason}{asks}"));
         Self::Later { error, after }
     }
 

@@ -21,6 +21,7 @@ pub mod kind;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+#[cfg(feature = "otlp")]
 mod refused;
 mod rotation;
 mod severity;

@@ -310,6 +310,19 @@ impl SinkCounts {
         self.last_error.store(Some(Arc::new(error.to_string())));
     }
 
+    /// Returns the name, with the reason if the sink fails.
+    pub(crate) fn shown(&self) -> String {
+        match self.last_error() {
+            Some(error) if self.is_failing.get() => format!("{} ({error})", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// Returns the reason of the last failure.
+    pub(crate) fn last_error(&self) -> Option<Arc<String>> {
+        self.last_error.load_full()
+    }
+
     fn stats(&self) -> SinkStats {
         SinkStats {
             name: self.name.clone(),
@@ -318,7 +331,7 @@ impl SinkCounts {
             dropped: self.dropped.get(),
             waiting: self.waiting(),
             failures: self.failures.get(),
-            last_error: self.last_error.load_full(),
+            last_error: self.last_error(),
         }
     }
 }

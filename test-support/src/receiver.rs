@@ -53,9 +53,8 @@ pub fn serve_by(
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = BufReader::new(stream);
             while let Some((path, body)) = request(&mut stream) {
-                let answer = answer(&path, &body);
-                let _the_test_has_ended = sender.send((path, body));
-                if stream.get_mut().write_all(&answer).is_err() {
+                let _the_test_has_ended = sender.send((path.clone(), body.clone()));
+                if stream.get_mut().write_all(&answer(&path, &body)).is_err() {
                     break;
                 }
             }

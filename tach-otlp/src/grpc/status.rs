@@ -38,6 +38,9 @@ const CODES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
+/// An item is invalid.
+const INVALID_ARGUMENT: usize = 3;
+/// A quota is used up or, as servers in Go have it, the message is too long.
 const RESOURCE_EXHAUSTED: usize = 8;
 
 /// The codes after which OTLP has the same records sent again.
@@ -71,7 +74,10 @@ pub(super) fn judge(http: StatusCode, headers: &HeaderMap, body: &[u8]) -> Resul
         // A delay of zero leaves the pause to the client.
         return Err(Rejection::busy(&reason, asked.filter(|delay| !delay.is_zero())));
     }
-    Err(Rejection::never(reason))
+    Err(match code {
+        INVALID_ARGUMENT | RESOURCE_EXHAUSTED => Rejection::Whole { reason },
+        _ => Rejection::never(reason),
+    })
 }
 
 fn reason(code: usize, message: Option<&[u8]>) -> String {

@@ -1,5 +1,8 @@
 //! Formatted events that wait to be written.
 
+#[cfg(feature = "otlp")]
+mod parts;
+
 use core::panic::AssertUnwindSafe;
 use std::io;
 use std::panic;
@@ -111,7 +114,7 @@ impl Batch {
     /// event.
     pub(super) fn next(&self, most: usize) -> &[u8] {
         let ends = &self.ends[self.done..];
-        let fitting = ends.partition_point(|&end| end <= self.written + most);
+        let fitting = ends.partition_point(|&end| end <= self.written.saturating_add(most));
         let end = ends.get(fitting.saturating_sub(1)).copied().unwrap_or(self.written);
         &self.bytes[self.written..end]
     }
@@ -122,14 +125,6 @@ impl Batch {
         let done = self.done;
         self.done += self.ends[done..].partition_point(|&end| end <= self.written);
         self.done - done
-    }
-
-    /// Gives up `length` bytes of [`next`](Self::next), of whose events `count` were refused, or
-    /// all. Returns the refused events, and how many others there were.
-    pub(super) fn refused(&mut self, length: usize, count: Option<u64>) -> (Option<Dropped>, u64) {
-        let events = self.wrote(length) as u64;
-        let count = count.unwrap_or(events).min(events);
-        (self.times.map(|(from, to)| Dropped { count, from, to }), events - count)
     }
 
     /// Has an event that was written in part be written from its beginning.

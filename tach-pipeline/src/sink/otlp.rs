@@ -17,7 +17,7 @@ pub(super) use self::durations::write_durations;
 pub(crate) use self::span::write_span;
 use super::any_format::AnyFormat;
 use super::content::Content;
-use super::refused::Refused;
+use super::refused::{Refused, Which};
 use super::target::{Lane, Target, Writer};
 use super::{Sink, kind};
 use crate::channel::thread;
@@ -172,11 +172,16 @@ impl Writer for Collector {
     /// If the collector can't be reached or asks for a later try. If it refuses records for good,
     /// the error is a [`Refused`].
     fn write(&mut self, records: &[u8]) -> io::Result<usize> {
-        match thread::silently(|| self.exporter.lock().send(self.signal, records)) {
-            Ok(()) => Ok(records.len()),
-            Err(Rejection::Later { error, .. }) => Err(error),
-            Err(Rejection::Never { count, reason }) => Err(Refused { count, reason }.into_error()),
-        }
+        let sent = thread::silently(|| self.exporter.lock().send(self.signal, records));
+        let (which, reason) = match sent {
+            Ok(()) => return Ok(records.len()),
+            Err(Rejection::Later { error, .. }) => return Err(error),
+            Err(Rejection::Whole { reason }) => (Which::Whole, reason),
+            Err(Rejection::Never { count, reason }) => {
+                (count.map_or(Which::All, Which::Some), reason)
+            }
+        };
+        Err(Refused { which, reason }.into_error())
     }
 
     /// Each write is a whole request.

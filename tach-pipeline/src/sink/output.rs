@@ -1,6 +1,11 @@
 //! A sink's writer, which may fail.
 
 mod failure;
+#[cfg(feature = "otlp")]
+mod remote;
+#[cfg(not(feature = "otlp"))]
+#[path = "output/no_remote.rs"]
+mod remote;
 
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
@@ -10,8 +15,8 @@ use std::sync::Arc;
 use std::thread;
 
 use self::failure::Failure;
+use self::remote::Aside;
 use super::batch::{BATCH, Batch};
-use super::refused::Refused;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter};
 use crate::stats::{Dropped, SinkCounts};
@@ -22,6 +27,8 @@ const BLOCKED: Duration = Duration::from_millis(1);
 pub(super) struct Output {
     writer: Box<dyn Writer>,
     failure: Failure,
+    /// Events that the receiver did not take, while it may take others.
+    aside: Aside,
     /// Whether the file was deleted, so that writing to it is of no use.
     is_lost: bool,
     /// Events that were given up, until they are reported.
@@ -36,13 +43,34 @@ impl Output {
         counts: Arc<SinkCounts>,
         reporter: Reporter,
     ) -> Self {
-        let (failure, dropped) = (Failure::default(), None);
-        Self { writer, failure, is_lost: false, dropped, counts, reporter }
+        let (failure, aside, dropped) = (Failure::default(), Aside::default(), None);
+        Self { writer, failure, aside, is_lost: false, dropped, counts, reporter }
     }
 
     /// Returns how long to wait before the next try, if the last one failed.
-    pub(super) fn pause(&self) -> Duration {
-        self.failure.pause().max(self.writer.pause())
+    fn pause(&self) -> Duration {
+        self.failure.pause().max(self.asked_pause())
+    }
+
+    /// Returns how long a receiver elsewhere must not be tried, whoever wants it.
+    pub(super) fn asked_pause(&self) -> Duration {
+        self.writer.pause()
+    }
+
+    /// Returns the reason for which the receiver must not be tried now.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub(super) fn waits(&self) -> Result<(), String> {
+        let error = self.counts.last_error().unwrap_or_default();
+        Err(format!("can't write the log to {}: {error}", self.counts.name))
+    }
+
+    /// Returns how long there is nothing to do: `None` without events.
+    pub(super) fn due(&self, batch: &Batch) -> Option<Duration> {
+        let wait = if batch.is_empty() { self.aside.wait()? } else { Duration::ZERO };
+        Some(wait.max(self.pause()))
     }
 
     /// Returns how long events may wait for others.
@@ -62,7 +90,7 @@ impl Output {
 
     /// Writes the events, unless the writer failed a moment ago.
     pub(super) fn write(&mut self, batch: &mut Batch) {
-        if !batch.is_empty() && self.pause().is_zero() {
+        if self.due(batch).is_some_and(|wait| wait.is_zero()) {
             let _reported = self.write_now(batch);
         }
     }
@@ -71,11 +99,12 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Returns the reason, which was reported too. The rest of the events stays, except those that
-    /// are refused for good or tried for too long, which are given up. The events after a refusal
-    /// are written.
+    /// Returns the reason, which was reported too. The rest of the events stays, except those that a
+    /// receiver elsewhere [did not take](Self::send).
     pub(super) fn write_now(&mut self, batch: &mut Batch) -> Result<(), String> {
-        let mut outcome = Ok(());
+        if self.writer.is_remote() {
+            return self.send(batch);
+        }
         let mut has_failed = false;
         while batch.left() > 0 {
             self.follow(batch);
@@ -88,65 +117,36 @@ impl Output {
                 Ok(_) if self.is_deleted() => self.is_lost = true,
                 Ok(count) => {
                     let (length, count) = (next.len(), count.min(next.len()));
-                    self.counts.bytes.add(count as u64);
-                    self.counts.written.add(batch.wrote(count) as u64);
+                    self.wrote(count, batch);
                     // A part may be all that a full disk has room for.
                     if count == length {
                         has_failed |= self.is_over();
                     }
                 }
-                Err(error) => {
-                    let length = next.len();
-                    if let Some(refused) = Refused::of(&error) {
-                        outcome = Err(self.give_up(length, refused.count, &error, batch));
-                        self.failure.gives_up();
-                    } else if self.failure.duration() >= self.writer.retries_for() {
-                        outcome = Err(self.give_up(length, None, &error, batch));
-                        self.failure.gives_up();
-                        if batch.left() > 0 {
-                            // The pause that the writer asks for holds for the others too.
-                            return outcome;
-                        }
-                    } else {
-                        return Err(self.failed(&error, batch));
-                    }
-                }
+                Err(error) => return Err(self.failed(&error, batch)),
             }
         }
         batch.clear();
-        has_failed |= self.is_over();
-        if has_failed && outcome.is_ok() {
-            self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
+        if self.is_over() || has_failed {
+            self.recovered();
         }
-        outcome
+        Ok(())
+    }
+
+    /// Counts bytes of the next part of the batch as written.
+    fn wrote(&mut self, count: usize, batch: &mut Batch) {
+        self.counts.bytes.add(count as u64);
+        self.counts.written.add(batch.wrote(count) as u64);
+    }
+
+    fn recovered(&mut self) {
+        self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
     }
 
     /// Ends the failure, and returns whether there was one.
     fn is_over(&mut self) -> bool {
         self.counts.is_failing.set(false);
         self.failure.is_over()
-    }
-
-    /// Drops `length` bytes of events, of which the receiver refused `count`, or all.
-    #[cold]
-    fn give_up(
-        &mut self,
-        length: usize,
-        count: Option<u64>,
-        error: &io::Error,
-        batch: &mut Batch,
-    ) -> String {
-        let (dropped, accepted) = batch.refused(length, count);
-        self.counts.written.add(accepted);
-        self.counts.failed(error);
-        let sink = &*self.counts.name;
-        if let Some(dropped) = dropped {
-            self.counts.dropped.add(dropped.count);
-            dropped.add_to(&mut self.dropped);
-            let count = dropped.count;
-            self.reporter.report(&Incident::Refused { sink, error, count });
-        }
-        format!("can't write the log to {sink}: {error}")
     }
 
     /// Flushes the writer.

@@ -7,13 +7,20 @@ use std::io;
 /// The reason of an [`io::Error`] after which the same records must not be sent again.
 #[derive(Debug)]
 pub(super) struct Refused {
-    /// How many of the records were refused, if not all.
-    pub(super) count: Option<u64>,
+    pub(super) which: Which,
     pub(super) reason: String,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    All,
+    /// So many of them.
+    Some(u64),
+    /// All for now: a part of them may be accepted.
+    Whole,
+}
+
 impl Refused {
-    #[cfg(feature = "otlp")]
     pub(super) fn into_error(self) -> io::Error {
         io::Error::other(self)
     }

@@ -95,6 +95,7 @@ pub(super) trait Writer: Send {
     }
 
     /// Returns how long the same events are tried before they are given up.
+    #[cfg(feature = "otlp")]
     fn retries_for(&self) -> Duration {
         Duration::MAX
     }

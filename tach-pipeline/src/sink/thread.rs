@@ -236,13 +236,21 @@ impl Writing {
     fn next_job(&mut self) -> Job {
         let mut state = self.link.lock();
         loop {
+            // A flush keeps the pause that a receiver elsewhere asks for.
+            let pause = self.lanes.iter().map(|lane| lane.output.asked_pause()).max();
+            let pause = pause.unwrap_or_default();
+            let is_now = pause.is_zero() || state.is_ending;
+            let flush = if is_now { state.flush } else { self.flushed };
             let is_asked =
-                state.flush != self.flushed || state.reopenings != self.reopened || state.is_ending;
+                flush != self.flushed || state.reopenings != self.reopened || state.is_ending;
             let lanes = self.lanes.iter_mut().zip(&mut state.lanes);
             let due = lanes.map(|(lane, waiting)| lane.due(waiting, is_asked)).min();
-            let due = due.unwrap_or(FOREVER);
+            let mut due = due.unwrap_or(FOREVER);
+            if state.flush != flush {
+                due = due.min(pause);
+            }
             if is_asked || due.is_zero() {
-                let State { flush, reopenings, is_ending, .. } = *state;
+                let State { reopenings, is_ending, .. } = *state;
                 self.link.notify(state);
                 return Job { flush, reopenings, is_ending };
             }
@@ -278,11 +286,8 @@ impl Lane {
             mem::swap(&mut self.batch, &mut waiting.pending);
             self.gathering.end();
         }
-        match (self.batch.is_empty(), delay) {
-            (false, _) => self.output.pause(),
-            (true, Duration::ZERO) => FOREVER,
-            (true, delay) => delay,
-        }
+        let delay = if delay.is_zero() { FOREVER } else { delay };
+        self.output.due(&self.batch).unwrap_or(FOREVER).min(delay)
     }
 
     /// Writes events of the lane `at` of `link`.
@@ -310,8 +315,11 @@ impl Lane {
     }
 
     fn flush(&mut self, link: &Link, at: usize) -> Result<(), String> {
+        if !self.output.asked_pause().is_zero() {
+            return self.output.waits();
+        }
         let before = self.output.write_now(&mut self.batch);
-        if !self.batch.is_empty() {
+        if !self.batch.is_empty() || !self.output.asked_pause().is_zero() {
             return before;
         }
         let mut state = link.lock();

@@ -15,8 +15,6 @@ pub(super) struct Failure {
 
 #[derive(Debug, Clone, Copy)]
 struct Lasting {
-    /// When the events that are tried now failed first, if they did.
-    since: Option<Instant>,
     /// When it failed last, and the pause from then on.
     last: Instant,
     pause: Duration,
@@ -34,28 +32,14 @@ impl Failure {
         self.lasting.is_some()
     }
 
-    /// Returns how long the same events have failed.
-    pub(super) fn duration(&self) -> Duration {
-        let since = self.lasting.and_then(|lasting| lasting.since);
-        since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
     /// Ends the failure, and returns whether there was one.
     pub(super) fn is_over(&mut self) -> bool {
         self.lasting.take().is_some()
     }
 
-    /// Begins with other events, whose first failure is yet to come. The pause stays.
-    pub(super) fn gives_up(&mut self) {
-        if let Some(lasting) = &mut self.lasting {
-            lasting.since = None;
-        }
-    }
-
     pub(super) fn happened(&mut self) {
         let now = Instant::now();
         let pause = self.lasting.map_or(FIRST_PAUSE, |it| (it.pause * 2).min(LONGEST_PAUSE));
-        let since = self.lasting.and_then(|it| it.since).unwrap_or(now);
-        self.lasting = Some(Lasting { since: Some(since), last: now, pause });
+        self.lasting = Some(Lasting { last: now, pause });
     }
 }

@@ -1,0 +1,34 @@
+//! Parts of a batch that a receiver takes or refuses apart from the others.
+
+use super::Batch;
+use crate::stats::Dropped;
+
+impl Batch {
+    /// Gives up `length` bytes of [`next`](Self::next), of whose events `count` were refused, or
+    /// all. Returns the refused events, and how many others there were.
+    pub(in crate::sink) fn refused(
+        &mut self,
+        length: usize,
+        count: Option<u64>,
+    ) -> (Option<Dropped>, u64) {
+        let events = self.wrote(length) as u64;
+        let count = count.unwrap_or(events).min(events);
+        (self.times.map(|(from, to)| Dropped { count, from, to }), events - count)
+    }
+
+    /// Takes the events of `length` bytes of [`next`](Self::next).
+    pub(in crate::sink) fn take(&mut self, length: usize) -> Self {
+        let (start, first) = (self.written, self.done);
+        self.wrote(length);
+        let ends = self.ends[first..self.done].iter().map(|end| end - start).collect();
+        let bytes = self.bytes[start..self.written].to_vec();
+        Self { bytes, ends, times: self.times, ..Self::new() }
+    }
+
+    /// Takes the first half of the events that were not written, if there are several.
+    pub(in crate::sink) fn take_half(&mut self) -> Option<Self> {
+        let half = self.events_left() / 2;
+        let last = *self.ends[self.done..].get(half.checked_sub(1)?)?;
+        Some(self.take(last - self.written))
+    }
+}
