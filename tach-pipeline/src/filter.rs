@@ -200,14 +200,6 @@ impl Filters {
         LevelFilter::iter().nth(usize::from(most)).unwrap_or(LevelFilter::Trace)
     }
 
-    /// Returns whether records of that level are logged for any target.
-    #[inline]
-    #[cfg(feature = "slog")]
-    pub(crate) fn level_enabled(&self, level: Level) -> bool {
-        // ORDERING: Relaxed, as in `store`.
-        level.of_log() as u8 <= self.summary.load(Ordering::Relaxed) & !BY_TARGET
-    }
-
     #[inline]
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
         // ORDERING: Relaxed, as in `store`.

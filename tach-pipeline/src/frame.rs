@@ -65,7 +65,7 @@ const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted.
 const LINE: u32 = 2;
 /// Of equal keys, the first counts and not the last.
-const FIRST_COUNTS: u32 = 4;
+pub(crate) const FIRST_COUNTS: u32 = 4;
 /// Spans follow the event's own fields.
 const SPANS: u32 = 8;
 /// The place in the program follows the fields.

@@ -80,13 +80,6 @@ pub(crate) struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QueueId(usize);
 
-impl QueueId {
-    #[cfg(all(test, feature = "tracing"))]
-    pub(crate) const fn of(number: usize) -> Self {
-        Self(number)
-    }
-}
-
 struct Reader {
     /// The end of the oldest ring, or `None` once the thread has ended and everything is read.
     consumer: Option<Consumer>,

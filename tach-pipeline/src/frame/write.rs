@@ -16,8 +16,6 @@ use std::panic;
 use tach_log::Value;
 use tach_log::adapter::{Messages, outcome};
 
-#[cfg(feature = "slog")]
-use super::FIRST_COUNTS;
 use super::scratch::Scratch;
 use super::{HEAD, KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::frame::texts::MaybeStatic;
@@ -138,11 +136,10 @@ impl<'a> Writer<'a> {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
-    /// Says that of equal keys the first counts. Otherwise the last does.
-    #[cfg(feature = "slog")]
+    /// Sets a flag of the head, such as [`LINE`](super::LINE).
     #[inline]
-    pub(crate) fn first_counts(&mut self) {
-        self.to.buffer.add(KIND_AT, u64::from(FIRST_COUNTS));
+    pub(crate) fn mark(&mut self, flag: u32) {
+        self.to.buffer.add(KIND_AT, u64::from(flag));
     }
 
     /// Runs the user's code, which adds fields. If it panics, the fields before stay.

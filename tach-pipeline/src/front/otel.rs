@@ -134,7 +134,7 @@ pub(super) fn activate(contexts: &Contexts, key: Key, context: SpanContext) -> A
 
 impl Error {
     pub(super) fn parent(reason: &'static str) -> Self {
-        Self::other(Class::PARENT, format!("can't set the parent of the span: {reason}"), None)
+        Self::other(Class::Other, format!("can't set the parent of the span: {reason}"), None)
     }
 }
 

@@ -38,6 +38,6 @@ impl Error {
     pub(crate) fn already_set(what: &'static str) -> Self {
         let message =
             format!("{what} was set before; a program sets it once, so remove one of the two");
-        Self::other(Class::ALREADY_SET, message, None)
+        Self::other(Class::AlreadySet, message, None)
     }
 }

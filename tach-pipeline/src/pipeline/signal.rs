@@ -36,6 +36,6 @@ pub(crate) fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<
 impl Error {
     pub(super) fn signals(error: io::Error) -> Self {
         let message = format!("can't handle SIGINT and SIGTERM: {error}");
-        Self::other(Class::NONE, message, Some(error))
+        Self::other(Class::Other, message, Some(error))
     }
 }

@@ -9,7 +9,8 @@ use crate::ids::Around;
 pub(crate) struct Spans;
 
 impl Spans {
-    pub(crate) fn new(_: Wanted) -> Self {
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        debug_assert!(!wanted.are_spans(), "only options of this feature ask for them");
         Self
     }
 

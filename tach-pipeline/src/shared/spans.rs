@@ -43,7 +43,7 @@ impl Spans {
             callers: Callers::default(),
             #[cfg(feature = "opentelemetry")]
             activates_all: false,
-            contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),
+            contexts: wanted.are_spans().then(Contexts::new),
             durations: None,
             flight: None,
         }

@@ -33,7 +33,7 @@ const MOST_BYTES: usize = 512 * 1024;
 impl Error {
     /// An option of a collector, or a variable, can't be used.
     pub(crate) fn otlp(error: &tach_otlp::Error) -> Self {
-        Self::other(Class::OPTION, error.to_string(), None)
+        Self::other(Class::Option, error.to_string(), None)
     }
 }
 

@@ -183,7 +183,7 @@ impl Sampling {
     /// Returns the fault of the environment, if it has one.
     pub(crate) fn environment_fault(&self) -> Option<Error> {
         let message = |(name, value, reason): &(_, String, _)| {
-            Error::other(Class::OPTION, format!("can't use {name} {value:?}: {reason}"), None)
+            Error::other(Class::Option, format!("can't use {name} {value:?}: {reason}"), None)
         };
         self.fault.as_ref().map(message)
     }

@@ -20,7 +20,7 @@ impl<'a> Writer<'a> {
 
     /// Writes the ids of the span around the event, after all fields.
     pub(crate) fn around(&mut self, span: SpanContext) {
-        self.to.buffer.add(KIND_AT, u64::from(SITE));
+        self.mark(SITE);
         self.context(span);
     }
 }

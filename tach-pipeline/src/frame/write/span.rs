@@ -34,7 +34,7 @@ impl<'a> Writer<'a> {
 
     /// Says that the span is not sampled.
     pub(crate) fn unsampled(&mut self) {
-        self.to.buffer.add(KIND_AT, u64::from(UNSAMPLED));
+        self.mark(UNSAMPLED);
     }
 
     /// Begins another part of an open span. Its fields are next.
@@ -80,6 +80,11 @@ impl<'a> Writer<'a> {
     pub(crate) fn trace_state(&mut self, state: &str) {
         self.field(MaybeStatic::Static(TRACE_STATE), Value::Str(state));
     }
+}
+
+impl Level {
+    /// The level of records that no filter looks at.
+    pub(crate) const INFO: Self = Self::of(log::Level::Info);
 }
 
 impl Wanted {
