@@ -325,11 +325,11 @@ pub use crate::error::Error;
 #[cfg(feature = "tracing")]
 pub use crate::flight::{FlightFormat, FlightRecorder};
 #[cfg(feature = "opentelemetry")]
-pub use crate::front::otel_span_ext::OpenTelemetrySpanExt;
-#[cfg(feature = "tracing")]
-pub use crate::front::span_ext::SpanExt;
+pub use crate::front::tracing::otel::OpenTelemetrySpanExt;
 #[cfg(feature = "opentelemetry")]
-pub use crate::front::tracer::Tracer;
+pub use crate::front::tracing::otel::Tracer;
+#[cfg(feature = "tracing")]
+pub use crate::front::tracing::span_ext::SpanExt;
 pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;

@@ -5,8 +5,6 @@ pub(crate) mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "shared/no_spans.rs"]
 pub(crate) mod spans;
-#[cfg(feature = "opentelemetry")]
-pub(crate) mod weak;
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
@@ -35,7 +33,7 @@ pub(crate) struct Shared {
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
     /// In a forked child, the pipeline that handles of this one follow.
-    successor: OnceLock<Handle>,
+    pub(crate) successor: OnceLock<Handle>,
 }
 
 impl Shared {
@@ -131,22 +129,15 @@ impl Shared {
 /// A handle to the shared state, which may lead to another pipeline's in a forked child.
 #[derive(Clone)]
 pub(crate) struct Handle {
-    own: Arc<Shared>,
+    pub(crate) own: Arc<Shared>,
     /// Ends the back end, which holds `own` too, after the last handle.
     #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "it is only dropped"))]
-    alive: Arc<Alive>,
+    pub(crate) alive: Arc<Alive>,
 }
 
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
-    }
-
-    /// Returns the number of the pipeline that this handle was built for, also if it logs to
-    /// another one.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn id(&self) -> u64 {
-        self.own.spans.id
     }
 
     /// Returns the state of the pipeline that this handle logs to.
@@ -158,22 +149,10 @@ impl Handle {
         }
         shared
     }
-
-    /// If this process was forked from the one that built the pipeline, makes all handles of the
-    /// pipeline follow `successor`, unless they follow another pipeline of this process. Returns
-    /// whether they follow `successor`.
-    #[cfg(any(feature = "log", feature = "tracing"))]
-    pub(crate) fn is_followed_by(&self, successor: &Self) -> bool {
-        let last = self.shared();
-        if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {
-            let _set_by_another_thread = last.successor.set(successor.clone());
-        }
-        !self.own.channel.is_in_its_process() && Arc::ptr_eq(self.shared(), &successor.own)
-    }
 }
 
 /// Ends the back end when the last handle is dropped.
-struct Alive(Arc<Shared>);
+pub(crate) struct Alive(pub(crate) Arc<Shared>);
 
 impl Drop for Alive {
     fn drop(&mut self) {

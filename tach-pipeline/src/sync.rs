@@ -1,7 +1,9 @@
-//! Locks whose poison is ignored, and numbers that are read without them.
+//! Locks whose poison is ignored, numbers that are read without them, and flags.
 
 mod lock;
 mod mirrored;
+mod switch;
 
 pub(crate) use self::lock::{Changed, Lock};
 pub(crate) use self::mirrored::{Length, Mirrored};
+pub(crate) use self::switch::Switch;

@@ -34,10 +34,8 @@ use crate::filter::{Filters, Levels};
 use crate::frame::texts;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
-#[cfg(unix)]
-use crate::pipeline::exit;
 use crate::pipeline::guard::Guard;
-use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline};
+use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline, exit};
 use crate::queue::{WhenFull, barrier};
 use crate::shared::Shared;
 use crate::sink::Sink;
@@ -491,7 +489,6 @@ impl Builder {
             .name("tach-pipeline".to_owned())
             .spawn(|| back_end.run())
             .map_err(Error::thread)?;
-        #[cfg(unix)]
         exit::flush_at_exit(&shared, self.at_exit);
         self.spans.dump_on_panic(&shared);
         // Such a panic is no exit.
@@ -499,39 +496,6 @@ impl Builder {
             pipeline::flush_on_panic(&shared, self.at_exit);
         }
         Ok(Guard::new(Pipeline::new(shared)))
-    }
-
-    /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
-    /// global subscriber of tracing, then as the logger of `log`.
-    ///
-    /// In a forked child it takes the place of the pipeline that the parent installed.
-    ///
-    /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
-    /// [crate](crate#plugging-in).
-    ///
-    /// # Errors
-    ///
-    /// As [`build`](Self::build), or if one of the two was set before. If tracing's was, `log` is
-    /// left alone.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let pipeline = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
-    /// log::info!("ready");
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(any(feature = "log", feature = "tracing"))]
-    pub fn init(self) -> Result<Guard, Error> {
-        let pipeline = self.build()?;
-        // First, since tracing's feature `log` makes log's records of events until then.
-        #[cfg(feature = "tracing")]
-        pipeline.set_subscriber()?;
-        #[cfg(feature = "log")]
-        pipeline.set_logger().map_err(|_| Error::already_set("the logger of log"))?;
-        Ok(pipeline)
     }
 }
 

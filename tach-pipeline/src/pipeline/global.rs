@@ -3,16 +3,11 @@
 //! Both can be set once. A forked child inherits them but not the back end's thread. A pipeline that
 //! is installed in the child replaces the inherited one.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Class, Error};
 use crate::pipeline::Pipeline;
-
-/// The pipeline that was installed first.
-#[cfg(feature = "log")]
-pub(crate) static LOGGER: OnceLock<Pipeline> = OnceLock::new();
-#[cfg(feature = "tracing")]
-pub(crate) static SUBSCRIBER: OnceLock<Pipeline> = OnceLock::new();
+use crate::shared::Handle;
 
 /// Calls `install`. If that fails in a forked child, since `installed` is the parent's pipeline, its
 /// handles follow `pipeline` from now on.
@@ -32,6 +27,19 @@ pub(crate) fn install<E>(
         _ => {}
     }
     result
+}
+
+impl Handle {
+    /// If this process was forked from the one that built the pipeline, makes all handles of the
+    /// pipeline follow `successor`, unless they follow another pipeline of this process. Returns
+    /// whether they follow `successor`.
+    fn is_followed_by(&self, successor: &Self) -> bool {
+        let last = self.shared();
+        if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {
+            let _set_by_another_thread = last.successor.set(successor.clone());
+        }
+        !self.own.channel.is_in_its_process() && Arc::ptr_eq(self.shared(), &successor.own)
+    }
 }
 
 impl Error {

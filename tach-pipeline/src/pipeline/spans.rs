@@ -28,9 +28,10 @@ impl Pipeline {
         self.keys.key(id.into_u64())
     }
 
-    /// Returns the number of this pipeline, which stays if a forked process builds another one.
+    /// Returns the number of the pipeline that this handle was built for, also if it logs to another
+    /// one.
     pub(crate) fn id(&self) -> u64 {
-        self.handle.id()
+        self.handle.own.spans.id
     }
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the

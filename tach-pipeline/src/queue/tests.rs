@@ -9,12 +9,6 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
 use crate::level::Level;
 
-impl QueueId {
-    pub(crate) const fn of(number: usize) -> Self {
-        Self(number)
-    }
-}
-
 fn pool(capacity: usize) -> Arc<Pool> {
     Arc::new(Pool::new(capacity))
 }

@@ -182,7 +182,7 @@ mod tests {
                 Writer::begin_part(&mut scratch, at, kind, context).end();
             }
             let time = UnixTime::from_nanos(wall * 1_000_000_000);
-            self.traces.part(scratch.written(), time, QueueId::of(1));
+            self.traces.part(scratch.written(), time, QueueId(1));
         }
 
         fn round(&mut self) {

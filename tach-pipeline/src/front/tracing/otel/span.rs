@@ -9,9 +9,9 @@ use opentelemetry::trace::{self, Status};
 
 use tracing_core::Metadata;
 
+use super::weak::WeakPipeline;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::pipeline::weak::WeakPipeline;
 use crate::trace::key::Key;
 use crate::trace::otel::span_context;
 
