@@ -152,7 +152,7 @@ pub(crate) type OnIncident = Arc<dyn Fn(&Incident<'_>) + Send + Sync>;
 /// Reports incidents to the owner's function, or else on stderr.
 #[derive(Clone, Default)]
 pub(crate) struct Reporter {
-    on_incident: Option<OnIncident>,
+    pub(crate) on_incident: Option<OnIncident>,
     /// Whether stderr is itself the sink.
     is_stderr: bool,
     /// When the last message was printed.
@@ -167,12 +167,6 @@ impl Reporter {
     /// Returns another one, for the sink with that name.
     pub(crate) fn of_sink(&self, name: &str) -> Self {
         Self { is_stderr: name == "stderr", ..self.clone() }
-    }
-
-    /// Returns whether the owner's function takes the reports, instead of stderr.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn calls_owner(&self) -> bool {
-        self.on_incident.is_some()
     }
 
     /// Reports an incident: to the owner's function, which may panic, or on stderr unless something

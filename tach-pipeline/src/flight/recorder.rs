@@ -120,7 +120,7 @@ fn write(
     let written = files.write(&snapshot);
     drop(snapshot);
     // A flush waits for the message on stderr, but not for the user's function.
-    let begun = Some(begun).filter(|_| !reporter.calls_owner());
+    let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
     match written {
         Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
         Err(error) => {

@@ -18,7 +18,8 @@ pub(crate) struct Snapshot {
     at: UnixTime,
     /// The time before which everything is too old.
     since: Option<UnixTime>,
-    redacted: Arc<[String]>,
+    /// The keys whose values are not shown.
+    pub(super) redacted: Arc<[String]>,
 }
 
 impl Snapshot {
@@ -52,15 +53,9 @@ impl Snapshot {
             self.since.is_none_or(|since| end >= since)
         })
     }
-
-    /// Returns the keys whose values are not shown.
-    #[cfg(feature = "perfetto")]
-    pub(super) fn redacted(&self) -> &[String] {
-        &self.redacted
-    }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::frame::{Scratch, Time, Writer};

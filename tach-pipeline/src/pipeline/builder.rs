@@ -2,12 +2,6 @@
 
 mod check;
 mod collectors;
-#[cfg(feature = "opentelemetry")]
-mod of_active;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-mod of_sent;
-#[cfg(feature = "tracing")]
-mod of_spans;
 #[cfg(feature = "tracing")]
 mod spans;
 #[cfg(not(feature = "tracing"))]

@@ -11,7 +11,7 @@ use crate::flight::{Flight, Snapshot};
 use crate::frame::Wanted;
 use crate::ids::{Around, SpanContext};
 use crate::trace::sampling::{Callers, Sampling};
-use crate::trace::{self, Contexts, current};
+use crate::trace::{self, Contexts, current, otel};
 
 /// Numbers pipelines, so that a thread tells their spans apart.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -22,9 +22,7 @@ pub(crate) struct Spans {
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
     pub(crate) callers: Callers,
-    /// Whether each span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) activates_all: bool,
+    pub(crate) otel: otel::Options,
     /// `None` if nobody takes spans, nor their durations.
     pub(crate) contexts: Option<Contexts>,
     /// `None` if no durations are collected.
@@ -41,8 +39,7 @@ impl Spans {
             sampling: Sampling::default(),
             sends_unfinished: false,
             callers: Callers::default(),
-            #[cfg(feature = "opentelemetry")]
-            activates_all: false,
+            otel: otel::Options::default(),
             contexts: wanted.are_spans().then(Contexts::new),
             durations: None,
             flight: None,

@@ -12,7 +12,6 @@ use std::sync::{Arc, OnceLock};
 use self::slot::{Ids, Slot};
 use super::by_span::BySpan;
 use super::key::Key;
-#[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
 use crate::host::process::Process;
 use crate::ids::SpanContext;
@@ -37,7 +36,6 @@ pub(crate) struct Contexts {
     has_lost_end: AtomicBool,
     /// The `tracestate` of spans. Most traces have none.
     pub(crate) states: BySpan<Arc<str>>,
-    #[cfg(feature = "opentelemetry")]
     pub(crate) otel: Kept,
     /// The process whose threads hold the lock.
     process: Process,
@@ -50,7 +48,6 @@ impl Contexts {
             others: Mirrored::default(),
             has_lost_end: AtomicBool::new(false),
             states: BySpan::new(),
-            #[cfg(feature = "opentelemetry")]
             otel: Kept::new(),
             process: Process::current(),
         }
@@ -65,7 +62,6 @@ impl Contexts {
     }
 
     /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(feature = "opentelemetry")]
     #[inline]
     pub(crate) fn is_active(&self, key: Key) -> bool {
         let own = self.slot(key).is_active(key.0);
@@ -89,13 +85,11 @@ impl Contexts {
     /// Removes a span that is closed. `span` is its id.
     #[inline]
     pub(crate) fn remove(&self, key: Key, span: u64) {
-        #[cfg(feature = "opentelemetry")]
-        let is_active = self.is_active(key);
+        let is_active = Kept::TAKES_ACTIVE && self.is_active(key);
         if !self.slot(key).remove(key.0) {
             self.with_others(|others| others.remove(&key));
         }
         self.states.remove(span);
-        #[cfg(feature = "opentelemetry")]
         self.otel.remove(span, is_active);
     }
 
@@ -184,7 +178,6 @@ fn place(Key(key): Key) -> usize {
 struct Other {
     context: SpanContext,
     is_moved: bool,
-    #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "for the bridge"))]
     is_active: bool,
 }
 
@@ -254,7 +247,6 @@ mod tests {
                     for place in 1..4 {
                         let id = Key(place + thread * SLOTS as u64);
                         prop_assert_eq!(contexts.get(id), map.get(&id).copied());
-                        #[cfg(feature = "opentelemetry")]
                         prop_assert_eq!(
                             contexts.is_active(id),
                             map.contains_key(&id) && active[&id]

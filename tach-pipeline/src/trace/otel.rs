@@ -27,7 +27,24 @@ pub(crate) struct Kept {
     started: BySpan<Started>,
 }
 
+/// Options of the bridge to `opentelemetry`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options {
+    /// Whether each span becomes the current one when it is entered.
+    pub(crate) activates_all: bool,
+}
+
+impl Options {
+    /// Returns whether an option asks for spans that are sent.
+    pub(crate) fn asks_for_spans(self) -> bool {
+        self.activates_all
+    }
+}
+
 impl Kept {
+    /// Whether [`remove`](Self::remove) needs to know which spans are active.
+    pub(super) const TAKES_ACTIVE: bool = true;
+
     pub(super) fn new() -> Self {
         Self { active: BySpan::new(), with_baggage: BySpan::new(), started: BySpan::new() }
     }

@@ -1,5 +1,7 @@
 //! The options of a pipeline for spans, and what becomes of them.
 
+#[cfg(feature = "opentelemetry")]
+mod active;
 #[cfg(feature = "otlp")]
 mod sent;
 #[cfg(not(feature = "otlp"))]
@@ -19,19 +21,20 @@ use crate::faults::Faults;
 use crate::flight::{Files, Flight, FlightRecorder, Recorder};
 use crate::frame::Wanted;
 use crate::incident::Reporter;
+use crate::pipeline::builder::Builder;
 use crate::pipeline::spans::dump_on_panic;
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
+use crate::trace::otel;
 use crate::trace::sampling::Sampling;
 
 #[derive(Debug, Default)]
 pub(super) struct SpanOptions {
-    pub(super) sent: SentOptions,
-    #[cfg(feature = "opentelemetry")]
-    pub(super) activates_all: bool,
-    pub(super) durations: Option<Durations>,
-    pub(super) flight: Option<FlightRecorder>,
+    sent: SentOptions,
+    otel: otel::Options,
+    durations: Option<Durations>,
+    flight: Option<FlightRecorder>,
 }
 
 impl SpanOptions {
@@ -43,11 +46,7 @@ impl SpanOptions {
         if let Some(recorder) = &self.flight {
             recorder.check(faults);
         }
-        #[cfg(feature = "opentelemetry")]
-        let activates_all = self.activates_all;
-        #[cfg(not(feature = "opentelemetry"))]
-        let activates_all = false;
-        self.sent.check(sinks, activates_all, faults);
+        self.sent.check(sinks, self.otel.asks_for_spans(), faults);
     }
 
     /// Returns the fault of the environment, if it has one.
@@ -93,10 +92,7 @@ impl SpanOptions {
         };
         self.sent.share(spans);
         spans.durations = self.durations.take().map(|options| Collected::new(options, now));
-        #[cfg(feature = "opentelemetry")]
-        {
-            spans.activates_all = self.activates_all;
-        }
+        spans.otel = self.otel;
         spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
     }
 
@@ -122,5 +118,42 @@ impl SpanOptions {
         if let Some(timeout) = self.flight.as_ref().and_then(|flight| flight.on_panic) {
             dump_on_panic(shared, timeout);
         }
+    }
+}
+
+impl Builder {
+    /// Collects the durations of spans of tracing in histograms, for
+    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp`, which
+    /// collects them by name if this is not called.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Durations, Pipeline};
+    ///
+    /// let builder = Pipeline::builder().durations(Durations::new().attribute("http.route"));
+    /// ```
+    pub fn durations(mut self, durations: Durations) -> Self {
+        self.spans.durations = Some(durations);
+        self
+    }
+
+    /// Keeps the last spans and events in memory, to be written when something went wrong.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
+    ///
+    /// let recorder = FlightRecorder::new()
+    ///     .folder("flight", FlightFormat::perfetto())
+    ///     .on_panic(Duration::from_secs(5));
+    /// let builder = Pipeline::builder().flight_recorder(recorder);
+    /// ```
+    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
+        self.spans.flight = Some(recorder);
+        self
     }
 }

@@ -122,7 +122,6 @@ impl Slot {
     }
 
     /// Returns `None` if another span has the slot, or none.
-    #[cfg(feature = "opentelemetry")]
     #[inline]
     pub(super) fn is_active(&self, id: u64) -> Option<bool> {
         // ORDERING: Relaxed: as in `get`.

@@ -34,7 +34,7 @@ impl Shared {
     fn activates(&self, metadata: &Metadata<'_>) -> bool {
         // A span that is not sent is no parent for the SDK's.
         self.wanted.spans
-            && (self.spans.activates_all
+            && (self.spans.otel.activates_all
                 || metadata.fields().iter().any(|field| field.name() == KIND))
     }
 
