@@ -4,6 +4,10 @@ mod lock;
 mod mirrored;
 mod switch;
 
+/// The atomics of files with models. `cargo xtask loom`, which compiles such a file alone, puts those
+/// of loom in their place.
+pub(crate) use core::sync::atomic;
+
 pub(crate) use self::lock::{Changed, Lock};
 pub(crate) use self::mirrored::{Length, Mirrored};
 pub(crate) use self::switch::Switch;
