@@ -37,21 +37,13 @@ mod time;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
-#[cfg(feature = "tracing")]
-pub(crate) use self::read::replace;
-#[cfg(feature = "tracing")]
-pub(crate) use self::read::span::{
-    Linked, Origin, SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, set_time,
-};
 pub(crate) use self::read::{Frame, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]
-pub(crate) use self::spans::RecordKind;
+pub(crate) use self::spans::*;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::site::{Place, Wanted};
 pub(crate) use self::write::{Writer, reference};
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-pub(crate) use self::{read::Fields, spans::TRACE_STATE};
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();

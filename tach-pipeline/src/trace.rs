@@ -10,8 +10,6 @@ pub(crate) mod otel;
 #[path = "trace/no_otel.rs"]
 pub(crate) mod otel;
 mod random;
-#[cfg(feature = "otlp")]
-pub(crate) mod ratio;
 pub(crate) mod remote;
 #[cfg(feature = "otlp")]
 pub(crate) mod sampling;

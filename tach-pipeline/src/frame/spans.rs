@@ -1,5 +1,12 @@
 //! Parts of spans as records.
 
+#[cfg(feature = "otlp")]
+pub(crate) use super::read::Fields;
+pub(crate) use super::read::span::{
+    Linked, Origin, SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, replace,
+    set_time,
+};
+
 /// What a record is, for sinks that take spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]

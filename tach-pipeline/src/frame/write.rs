@@ -1,10 +1,6 @@
 //! Writing a record's bytes.
 
-#[cfg(feature = "opentelemetry")]
-mod otel;
 pub(crate) mod site;
-#[cfg(feature = "tracing")]
-mod span;
 #[cfg(feature = "tracing")]
 mod tracing;
 

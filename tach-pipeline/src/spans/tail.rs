@@ -7,7 +7,7 @@ use super::span::Span;
 use super::status::{Code, Status};
 use crate::faults::Faults;
 use crate::frame::{self, Fields, SpanPart};
-use crate::trace::ratio::Ratio;
+use crate::trace::sampling::ratio::Ratio;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;

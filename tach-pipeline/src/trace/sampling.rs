@@ -1,10 +1,12 @@
 //! Which spans are recorded, decided when they start.
 
+pub(crate) mod ratio;
+
 use std::ffi::OsString;
 
 use tach_core::adapter;
 
-use super::ratio::Ratio;
+use self::ratio::Ratio;
 use crate::error::{Class, Error};
 use crate::faults::Faults;
 use crate::ids::SpanContext;

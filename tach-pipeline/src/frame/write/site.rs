@@ -74,7 +74,7 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn context(&mut self, around: SpanContext) {
+    pub(in crate::frame) fn context(&mut self, around: SpanContext) {
         let flags = if around.is_sampled { SAMPLED } else { 0 };
         let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
         self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);
@@ -82,7 +82,7 @@ impl Writer<'_> {
     }
 
     #[inline]
-    pub(super) fn ids(&mut self, context: SpanContext) {
+    pub(in crate::frame) fn ids(&mut self, context: SpanContext) {
         self.to.buffer.push(&context.trace.to_le_bytes());
         self.to.buffer.push(&context.span.to_le_bytes());
     }

@@ -1,5 +1,9 @@
 //! Writing for the front ends of `tracing`.
 
+#[cfg(feature = "opentelemetry")]
+mod otel;
+mod span;
+
 use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;

@@ -36,6 +36,20 @@ const FORWARDED: &str = "log";
 ///
 /// Records of `log` that the crate `tracing-log` forwards keep their targets, and filters see
 /// these. They lose their fields, since that crate does not forward them.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::Pipeline;
+/// use tracing_subscriber::layer::SubscriberExt as _;
+///
+/// let pipeline = Pipeline::builder().build()?;
+/// let others = tracing_subscriber::fmt::layer();
+/// let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(others);
+/// tracing::subscriber::set_global_default(subscriber)?;
+/// pipeline.set_logger()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl<S> Layer<S> for Pipeline
 where
     S: Subscriber + for<'span> LookupSpan<'span>,

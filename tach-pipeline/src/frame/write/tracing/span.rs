@@ -2,12 +2,12 @@
 
 use tach_log::Value;
 
-use super::site::Wanted;
-use super::{Writer, head, store};
 use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
 use crate::frame::spans::{RECORD_SHIFT, RecordKind, TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
+use crate::frame::write::site::Wanted;
+use crate::frame::write::{Writer, head, store};
 use crate::frame::{KIND_AT, Time, WORD};
 use crate::ids::SpanContext;
 use crate::level::Level;

@@ -1,9 +1,9 @@
 //! Writing what `opentelemetry` adds to spans.
 
-use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::spans::{RECORD_SHIFT, RecordKind};
 use crate::frame::texts::MaybeStatic;
+use crate::frame::write::Writer;
 use crate::frame::{KIND_AT, SITE, Time};
 use crate::ids::SpanContext;
 use crate::level::Level;
