@@ -144,7 +144,7 @@ impl Error {
     /// let builder = Pipeline::builder().filter("app=loud").queue_bytes(1).sink(Sink::file("/"));
     /// let error = builder.build().unwrap_err();
     /// assert_eq!(error.faults().len(), 3);
-    /// assert!(error.is_filter() && error.is_option() && error.is_open());
+    /// assert!(error.is_option() && error.is_open());
     /// // Each has a line of its own in the message.
     /// assert_eq!(error.to_string().lines().count(), 1 + 3);
     /// ```
@@ -177,21 +177,8 @@ impl Error {
         self.has(|kind| matches!(kind, Kind::Open(..)) || Self::is_of(kind, Class::Open))
     }
 
-    /// Returns whether a filter could not be parsed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// assert!(Pipeline::builder().filter("app=loud").build().unwrap_err().is_filter());
-    /// ```
-    #[must_use]
-    pub fn is_filter(&self) -> bool {
-        self.has(|kind| matches!(kind, Kind::Filter { .. } | Kind::Variable(_)))
-    }
-
-    /// Returns whether an option, or its variable of the environment, can't be used.
+    /// Returns whether an option, such as a filter that can't be parsed, or its variable of the
+    /// environment can't be used.
     ///
     /// # Examples
     ///
@@ -204,7 +191,10 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_option(&self) -> bool {
-        self.has(|kind| matches!(kind, Kind::Setting(..)) || Self::is_of(kind, Class::Option))
+        self.has(|kind| {
+            matches!(kind, Kind::Setting(..) | Kind::Filter { .. } | Kind::Variable(_))
+                || Self::is_of(kind, Class::Option)
+        })
     }
 
     /// Returns whether `log` had a logger before, or tracing a global subscriber.

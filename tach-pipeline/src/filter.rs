@@ -253,7 +253,7 @@ mod tests {
         ];
         for (directives, fault) in cases {
             let error = Levels::parse(directives).unwrap_err();
-            assert!(error.is_filter(), "{directives}");
+            assert!(error.is_option(), "{directives}");
             let error = error.to_string();
             assert!(error.contains(&format!("{directives:?}")), "{error}");
             assert!(error.contains(fault), "{error}");
