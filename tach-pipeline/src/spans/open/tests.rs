@@ -1,11 +1,15 @@
+use core::time::Duration;
+
+use tach_core::Instant;
 use tach_log::Value;
 
+use super::span::{MOST_BYTES, RESERVED};
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, Scratch, Writer};
-use crate::ids::Around;
+use crate::ids::{Around, SpanContext};
 use crate::level::Level;
-use crate::spans::span::Item;
+use crate::spans::span::{Dropped, Item};
 use crate::trace::key::Key;
 
 const TRACE: u128 = 1;
