@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
+use crate::shared::spans::Keys;
 use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
 
@@ -67,8 +68,7 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Pipeline {
     pub(crate) handle: Handle,
     /// The layer of a subscriber has keys of its own.
-    #[cfg(feature = "tracing")]
-    keys: crate::trace::key::Keys,
+    keys: Keys,
 }
 
 impl Pipeline {
@@ -76,12 +76,8 @@ impl Pipeline {
         Self::with_handle(Handle::new(shared))
     }
 
-    pub(crate) const fn with_handle(handle: Handle) -> Self {
-        Self {
-            handle,
-            #[cfg(feature = "tracing")]
-            keys: crate::trace::key::Keys::unmasked(),
-        }
+    pub(crate) fn with_handle(handle: Handle) -> Self {
+        Self { handle, keys: Keys::default() }
     }
 
     #[inline]

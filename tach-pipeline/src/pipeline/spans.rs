@@ -148,8 +148,7 @@ mod tests {
     /// While the ids are in the table, the span is open for the back end.
     #[test]
     fn a_lost_end_is_looked_for_after_its_ids_are_removed() {
-        let mut wanted = Wanted::default();
-        wanted.spans = true;
+        let wanted = Wanted { spans: true, ..Wanted::default() };
         let pipeline = alone(wanted, WhenFull::DropNewest);
         let contexts = pipeline.shared().spans.contexts.as_ref().unwrap();
         let subscriber = tracing_subscriber::registry().with(pipeline.clone());

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::flight::{Flight, Snapshot};
 use crate::frame::Wanted;
 use crate::ids::{Around, SpanContext};
+pub(crate) use crate::trace::key::Keys;
 use crate::trace::sampling::{Callers, Sampling};
 use crate::trace::{self, Contexts, current, otel};
 

@@ -12,8 +12,10 @@ use crate::ids::{Around, SAMPLED, SpanContext};
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Wanted {
-    pub(super) place: bool,
-    pub(super) thread: bool,
+    /// Whether any sink writes file, line and module.
+    pub(crate) place: bool,
+    /// Whether any sink writes the thread.
+    pub(crate) thread: bool,
     /// Whether any sink takes events, with the names and the fields of the spans around them.
     pub(crate) events: bool,
     /// Whether any sink takes spans.

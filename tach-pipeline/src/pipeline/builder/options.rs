@@ -242,7 +242,7 @@ impl Builder {
     ///
     /// # Platform-specific behavior
     ///
-    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`] flushes at a
+    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`](crate::Guard) flushes at a
     /// return from `main`, and nothing does at `std::process::exit`.
     ///
     /// # Examples

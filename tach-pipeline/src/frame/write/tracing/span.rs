@@ -88,12 +88,6 @@ impl Level {
 }
 
 impl Wanted {
-    /// Adds what a sink of spans asks for.
-    #[cfg(feature = "otlp")]
-    pub(crate) fn add_spans(&mut self) {
-        (self.spans, self.place, self.thread) = (true, true, true);
-    }
-
     /// Adds what the flight recorder asks for.
     pub(crate) fn add_flight(&mut self) {
         (self.recorder, self.place, self.thread) = (true, true, true);
