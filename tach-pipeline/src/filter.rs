@@ -81,7 +81,7 @@ impl Levels {
         self.most
     }
 
-    /// Returns whether both let the same records pass. `false` only costs time.
+    /// Returns whether both surely accept the same records. A wrong `false` only costs time.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.most == other.most && !self.is_by_target && !other.is_by_target
     }
@@ -129,9 +129,9 @@ fn split(directives: &str) -> Vec<&str> {
 pub(crate) struct Filters {
     /// The most verbose level of the sinks.
     sinks: LevelFilter,
-    /// What is written.
+    /// Which records are written.
     levels: ArcSwap<Levels>,
-    /// What is kept for a backtrace.
+    /// Which other records are kept for a backtrace.
     pub(crate) kept: Option<Levels>,
     /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
     summary: AtomicU8,

@@ -120,7 +120,7 @@ impl FlightRecorder {
     /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond, it
     /// forgets the oldest spans and events. It takes no more than it needs.
     ///
-    /// A span or an event of half of that memory is not kept.
+    /// A span or an event larger than half of that is not kept.
     ///
     /// # Examples
     ///
@@ -147,11 +147,11 @@ impl FlightRecorder {
         self
     }
 
-    /// Writes a file after a panic in any thread, also after one that is caught: installs a hook
-    /// that calls the old hook, and then waits at most `timeout`, which is not zero, for the back
-    /// end before it writes.
-    /// A panic of the pipeline's own threads, such as one in a sink, writes none. Nor does a panic
-    /// in a forked process.
+    /// Writes a file after a panic in any thread, even if the panic is caught. Installs a panic
+    /// hook that calls the old hook, waits at most `timeout`, which is not zero, for the back end,
+    /// and writes.
+    ///
+    /// A panic on a thread of the pipeline, as in a sink, or in a forked process writes no file.
     ///
     /// Stderr names the file.
     ///
@@ -199,10 +199,11 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets the folder and the format of the files that are written after a panic and when a span
-    /// was slow, which need both, and for nothing else. [`Builder::build`](crate::Builder::build)
-    /// resolves the links of the path, makes the folder if it is missing, and fails if no file can
-    /// be written there.
+    /// Sets the folder and the format of the files that [`on_panic`](Self::on_panic),
+    /// [`slower_than`](Self::slower_than) and [`span_slower_than`](Self::span_slower_than) write.
+    /// Each of these needs a folder, and a folder needs one of these.
+    /// [`Builder::build`](crate::Builder::build) resolves the links of the path, makes the folder
+    /// if it is missing, and fails if no file can be written there.
     ///
     /// The name of a file is `flight-`, the program's name, the time, the number of the process,
     /// and the number of the file. A process that runs as root, or has privileges that its caller

@@ -62,7 +62,7 @@ pub(crate) const FIRST_COUNTS: u32 = 4;
 const SPANS: u32 = 8;
 /// The place in the program follows the fields.
 const SITE: u32 = 16;
-/// The span whose ids follow is none of the pipeline.
+/// The ids that follow belong to a span of `opentelemetry`, not to a span of the pipeline.
 const FOREIGN: u32 = 32;
 
 /// The lowest bit of a text's number or length in a word: the upper half.
@@ -73,13 +73,13 @@ const LEVEL_SHIFT: u32 = 8;
 const NUMBER: u32 = 1 << 31;
 /// Marks a module in place of its length: it is the name of the event.
 const EVENT_NAME: u32 = 1;
-/// Stands for the key of a part that has none. No text has this number.
+/// Stands in place of a key for parts without a key. No text has this number.
 const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
 const TAG_BITS: u32 = 4;
 
-/// The longest record, so that every length in it has room in its field.
+/// The longest record: lengths are stored in 28 bits.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 
 /// The kind of a field's value, or of another part.
@@ -108,7 +108,7 @@ impl Tag {
     /// Returns the tag in the first half of a field's first word.
     #[inline]
     fn of(kind: u32) -> Option<Self> {
-        // The compiler sees that this changes nothing, unlike a table.
+        // The compiler turns this match into nothing. A table would stay a table.
         Some(match kind & !(u32::MAX << TAG_BITS) {
             0 => Self::Null,
             1 => Self::False,

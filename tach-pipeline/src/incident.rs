@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::host::unlocked;
 
-/// How long a sink's messages on stderr are apart.
+/// The least time between two messages about one sink on stderr.
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
 
 /// A failure of a sink, the loss of records, or a recovery: see
@@ -164,7 +164,7 @@ impl Reporter {
         Self { on_incident, is_stderr: false, reported: None }
     }
 
-    /// Returns another one, for the sink with that name.
+    /// Returns a copy for the sink with that name.
     pub(crate) fn of_sink(&self, name: &str) -> Self {
         Self { is_stderr: name == "stderr", ..self.clone() }
     }
@@ -177,7 +177,7 @@ impl Reporter {
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| on_incident(incident)));
             return;
         }
-        // The log itself reports these.
+        // A record in the log reports these.
         if matches!(incident, Incident::Dropped { .. } | Incident::Recovered { .. }) {
             return;
         }

@@ -61,9 +61,9 @@
 //!
 //! # Plugging in
 //!
-//! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. For one front
-//! end alone, build the pipeline and install it: [`Pipeline::set_logger`] for `log`, and the pipeline
-//! as a [layer](Pipeline#impl-Layer%3CS%3E-for-Pipeline) beside others for tracing.
+//! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. For one
+//! front end alone, build the pipeline and install it: [`Pipeline::set_logger`] for `log`, and the
+//! pipeline as a [layer](Pipeline#impl-Layer%3CS%3E-for-Pipeline) beside others for tracing.
 //!
 //! A record of `log` has the spans of tracing around it too, with their fields, if the pipeline is
 //! a layer of the current subscriber and that subscriber is a registry with layers.
@@ -173,8 +173,8 @@
 //! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
 //! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
 //! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
-//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug records
-//! may be there and in no sink.
+//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug
+//! records may be there and in no sink.
 //!
 //! # When records are lost
 //!
@@ -212,8 +212,8 @@
 //!
 //! # Signals
 //!
-//! With the feature `signal`, `Pipeline::flush_on_signals` flushes before SIGTERM or SIGINT ends the
-//! process.
+//! With the feature `signal`, `Pipeline::flush_on_signals` flushes before SIGTERM or SIGINT ends
+//! the process.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
 //! allocate, and the thread that would write may be the one that crashed.

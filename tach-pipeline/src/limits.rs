@@ -56,8 +56,8 @@ impl Limits {
         let Some(slot) = self.slot(callsite) else { return true };
         let is_accepted = slot.count(second) <= u64::from(self.most);
         if !is_accepted {
-            // ORDERING: Relaxed: publishes only itself. A report that sees the flag without the count
-            // leaves the count for the next report.
+            // ORDERING: Relaxed: publishes only itself. A report that sees the flag without the
+            // count leaves the count for the next report.
             slot.refused.fetch_add(1, Ordering::Relaxed);
             self.are_exceeded.on();
         }

@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) spans: Spans,
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
-    /// In a forked child, the pipeline that handles of this one follow.
+    /// In a forked child, the pipeline to which handles of this pipeline log.
     pub(crate) successor: OnceLock<Handle>,
 }
 
@@ -73,7 +73,8 @@ impl Shared {
         }
     }
 
-    /// Returns whether a record of `callsite` is within the limit. A record without one has none.
+    /// Returns whether a record of `callsite` is within the limit. A record without a callsite has
+    /// no limit.
     #[inline]
     pub(crate) fn is_within_limit(&self, callsite: impl FnOnce() -> Option<Callsite>) -> bool {
         self.limits.as_ref().is_none_or(|limits| self.count(limits, callsite()))
@@ -85,7 +86,7 @@ impl Shared {
         callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
     }
 
-    /// Returns the current time. Calls that have returned recorded no later one.
+    /// Returns the current time. It is not earlier than a time that a finished call has recorded.
     pub(crate) fn now(&self) -> UnixTime {
         let clock: &dyn Clock = self.clock.as_deref().unwrap_or(&SystemClock);
         clock.unix_time_at(clock.monotonic_now())
@@ -96,8 +97,8 @@ impl Shared {
         self.flush_because(Why::Asked, timeout)
     }
 
-    /// Like [`flush`](Self::flush), when the process seems to end. A collector that fails is tried
-    /// again until then: it may be starting.
+    /// Flushes before the process ends. Unlike [`flush`](Self::flush), tries a collector that fails
+    /// again until the timeout, since the collector may be starting.
     pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
         let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
@@ -126,11 +127,11 @@ impl Shared {
     }
 }
 
-/// A handle to the shared state, which may lead to another pipeline's in a forked child.
+/// A handle to the shared state. In a forked child it may lead to the state of another pipeline.
 #[derive(Clone)]
 pub(crate) struct Handle {
     pub(crate) own: Arc<Shared>,
-    /// Ends the back end, which holds `own` too, after the last handle.
+    /// Ends the back end when the last handle is dropped. (The back end holds `own` too.)
     #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "it is only dropped"))]
     pub(crate) alive: Arc<Alive>,
 }
@@ -170,7 +171,7 @@ mod tests {
     use crate::queue::WhenFull;
     use crate::stats::{Counts, SinkCounts};
 
-    /// The process may be about to end, whatever the sinks say.
+    /// The process may be about to end.
     #[test]
     fn a_flush_waits_for_the_file_even_if_a_sink_fails() {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);

@@ -4,8 +4,8 @@ mod lock;
 mod mirrored;
 mod switch;
 
-/// The atomics of files with models. `cargo xtask loom`, which compiles such a file alone, puts those
-/// of loom in their place.
+/// The atomics of files with models. `cargo xtask loom`, which compiles such a file alone, puts
+/// those of loom in their place.
 pub(crate) use core::sync::atomic;
 
 pub(crate) use self::lock::{Changed, Lock};

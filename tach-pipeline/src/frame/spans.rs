@@ -17,7 +17,7 @@ pub(crate) enum RecordKind {
     Link,
     Parent,
     Discard,
-    /// An event that only its span has.
+    /// An event for its span alone, which no sink of events takes.
     Added,
     End,
 }
@@ -25,7 +25,7 @@ pub(crate) enum RecordKind {
 /// The key of a span's `tracestate`.
 pub(crate) const TRACE_STATE: &str = "otel.trace_state";
 
-/// The span is not sampled. Only its duration is asked for.
+/// The span is not sampled. Its duration alone is collected.
 pub(super) const UNSAMPLED: u32 = 64;
 
 /// The lowest bit of the kind in the head's last word.

@@ -58,7 +58,7 @@ impl<'a> Writer<'a> {
         let _noted = self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
-    /// A static message may get a number now.
+    /// Writes a static message that has no number yet, and may get one now.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
         match self.to.number(text) {
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.add(KIND_AT, u64::from(flag));
     }
 
-    /// Runs the user's code, which adds fields. If it panics, the fields before stay.
+    /// Runs the user's code, which adds fields. If it panics, the fields that it added stay.
     #[inline]
     pub(crate) fn guard(&mut self, f: impl FnOnce(Writer<'_>)) {
         // Each call adds a whole field, so the record is sound wherever `f` ends.

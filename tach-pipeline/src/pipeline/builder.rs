@@ -151,7 +151,8 @@ impl Builder {
         let Checked { levels, kept, opened, files } = self.checked()?;
         let reporter = Reporter::new(self.on_incident.take());
         for error in &self.environment.faults {
-            // Each is printed: a copy does not know when another one was.
+            // A copy of the reporter prints each fault: one reporter would print the first alone,
+            // since its messages are apart by some seconds.
             reporter.clone().report(&Incident::Environment { error });
         }
         texts::set_up();
@@ -162,7 +163,7 @@ impl Builder {
         self.start_back_end(&shared, sinks, reporter)?;
         exit::flush_at_exit(&shared, self.at_exit);
         self.spans.dump_on_panic(&shared);
-        // Such a panic is no exit.
+        // Such a panic runs no functions of the exit.
         if cfg!(panic = "abort") && !self.at_exit.is_zero() {
             pipeline::flush_on_panic(&shared, self.at_exit);
         }
@@ -182,7 +183,7 @@ impl Builder {
         self.check(&mut faults);
         self.check_environment(&mut faults);
         let of_program = faults.take(Levels::parse(&self.filter));
-        // The directives were tried one by one.
+        // These directives can be parsed: each was tried when the variable was read.
         let of_env = self.filter_from_env.as_deref().and_then(|it| Levels::parse(it).ok());
         let kept = self.backtrace.as_ref().and_then(|(kept, _)| {
             faults.take(Levels::parse(kept).map_err(|fault| fault.of("Builder::backtrace")))

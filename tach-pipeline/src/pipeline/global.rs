@@ -1,7 +1,7 @@
 //! The pipelines that are the process's logger of `log` and its global subscriber of tracing.
 //!
-//! Both can be set once. A forked child inherits them but not the back end's thread. A pipeline that
-//! is installed in the child replaces the inherited one.
+//! Both can be set once. A forked child inherits them but not the back end's thread. A pipeline
+//! that is installed in the child replaces the inherited one.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,8 +9,8 @@ use crate::error::{Class, Error};
 use crate::pipeline::Pipeline;
 use crate::shared::Handle;
 
-/// Calls `install`. If that fails in a forked child, since `installed` is the parent's pipeline, its
-/// handles follow `pipeline` from now on.
+/// Calls `install`, which installs `pipeline`. In a forked child that fails, since the parent's
+/// pipeline is installed. Then the handles of the parent's pipeline log to `pipeline` from now on.
 ///
 /// # Errors
 ///
@@ -30,9 +30,9 @@ pub(crate) fn install<E>(
 }
 
 impl Handle {
-    /// If this process was forked from the one that built the pipeline, makes all handles of the
-    /// pipeline follow `successor`, unless they follow another pipeline of this process. Returns
-    /// whether they follow `successor`.
+    /// In a process that was forked from the pipeline's, makes all handles of the pipeline log to
+    /// `successor`, unless they log to another pipeline of this process. Returns whether they log
+    /// to `successor`.
     fn is_followed_by(&self, successor: &Self) -> bool {
         let last = self.shared();
         if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {

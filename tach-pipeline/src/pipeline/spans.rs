@@ -28,8 +28,8 @@ impl Pipeline {
         self.keys.key(id.into_u64())
     }
 
-    /// Returns the number of the pipeline that this handle was built for, also if it logs to another
-    /// one.
+    /// Returns the number of the pipeline that this handle was built for, also if it logs to
+    /// another one.
     pub(crate) fn id(&self) -> u64 {
         self.handle.own.spans.id
     }

@@ -32,7 +32,7 @@ impl Flag {
         Self { is_asleep: AtomicBool::new(true), _room: [0; ROOM] }
     }
 
-    /// Returns whether the flag is set. Asked after a record was pushed.
+    /// Returns whether the flag is set. Call after a record was pushed.
     #[inline]
     pub(super) fn is_asleep(&self) -> bool {
         // ORDERING: SeqCst, with the fence of `barrier::pass`: either this read sees the flag that
@@ -43,8 +43,8 @@ impl Flag {
         self.is_asleep.load(Ordering::Relaxed)
     }
 
-    /// Sets the flag, and returns whether it was not set. Then a call may have missed it: its
-    /// record is visible after [`barrier::pass`].
+    /// Sets the flag. Returns `true` if it was clear: a concurrent call may have missed it, and the
+    /// record of that call is visible after [`barrier::pass`].
     pub(super) fn fall_asleep(&self) -> bool {
         // ORDERING: Relaxed: the fences order the store before the look at the queue.
         let is_new = !self.is_asleep.load(Ordering::Relaxed);

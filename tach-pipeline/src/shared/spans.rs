@@ -24,7 +24,7 @@ pub(crate) struct Spans {
     pub(crate) sends_unfinished: bool,
     pub(crate) callers: Callers,
     pub(crate) otel: otel::Options,
-    /// `None` if nobody takes spans, nor their durations.
+    /// The ids of open spans. `None` if no sink, no recorder and no histogram takes spans.
     pub(crate) contexts: Option<Contexts>,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<Collected>,
@@ -47,8 +47,8 @@ impl Spans {
         }
     }
 
-    /// Waits for the files that the flight recorder began. Returns `false` if that takes longer than
-    /// `timeout`.
+    /// Waits for the files that the flight recorder began. Returns `false` if that takes longer
+    /// than `timeout`.
     pub(super) fn wait_for_files(&self, timeout: Duration) -> bool {
         self.flight.as_ref().is_none_or(|flight| flight.writing.wait(timeout))
     }
@@ -60,7 +60,8 @@ impl Spans {
         current::get(self.id)
     }
 
-    /// Returns the thread's current span of `opentelemetry`, unless it is a stranger's.
+    /// Returns the current span of `opentelemetry`, unless it is the span of a caller that is not
+    /// trusted.
     #[inline]
     pub(crate) fn foreign(&self) -> Option<Around> {
         trace::foreign(self.callers)
@@ -72,7 +73,7 @@ impl Spans {
         self.current_span().map(Around::own).or_else(|| self.foreign())
     }
 
-    /// Has the back end find a span whose end was dropped, and whose ids are removed by now.
+    /// Requests a search for spans whose end record was dropped. Call after their ids are removed.
     #[cold]
     pub(crate) fn lose_end(contexts: &Contexts, channel: &Channel) {
         contexts.lose_end();

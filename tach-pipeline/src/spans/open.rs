@@ -32,8 +32,8 @@ pub(super) struct Spans {
     ending: Vec<Ending>,
     /// Spans that ended in the round before.
     due: Vec<Ending>,
-    /// Records of this round without a known span. The next round tries them once more, since it may
-    /// take the start of the span.
+    /// Records of this round without a known span. The next round tries them once more, since it
+    /// may take the start of the span.
     early: Vec<Early>,
     /// The early records of the round before.
     retried: Vec<Early>,
@@ -54,8 +54,8 @@ type Early = (Vec<u8>, UnixTime, Option<QueueId>);
 struct Ending {
     span: u64,
     end: UnixTime,
-    /// The queue of the thread that ended the span. `None` if the end was dropped: then `end` is when
-    /// that was noticed.
+    /// The queue of the thread that ended the span. `None` if the end was dropped: then `end` is
+    /// when that was noticed.
     queue: Option<QueueId>,
 }
 

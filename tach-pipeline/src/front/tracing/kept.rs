@@ -10,8 +10,8 @@ use crate::channel::thread;
 use crate::frame::Writer;
 use crate::pipeline::Pipeline;
 
-/// A span's fields as bytes of a record. One pipeline keeps them for all that are layers of the
-/// subscriber.
+/// A span's fields as bytes of a record. If several pipelines are layers of the subscriber, one of
+/// them keeps the fields for all.
 pub(super) struct Kept {
     pub(super) by: u64,
     pub(super) fields: Vec<u8>,
@@ -31,8 +31,8 @@ impl Kept {
     }
 }
 
-/// Writes the spans that the thread is in, for a record of `log`: those that pipelines keep as
-/// layers of the current subscriber.
+/// Writes the spans that the thread is in, for a record of `log`, if a pipeline is a layer of the
+/// current subscriber and so keeps their fields.
 pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };

@@ -75,7 +75,7 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        // A subscriber may combine the interests of several layers.
+        // A span that another layer wants comes here too.
         let metadata = attributes.metadata();
         if !is_enabled(self, metadata) {
             return;
@@ -101,8 +101,7 @@ where
             return;
         }
         let Some(span) = context.span(id) else { return };
-        // The values are visited before the lock is taken, since a value may log when it is
-        // printed.
+        // The values are visited before the lock is taken: a value that is printed may log.
         let mut more = Kept::by(self);
         more.add(|visitor| values.record(visitor));
         let mut extensions = span.extensions_mut();
@@ -144,7 +143,7 @@ where
             && !around.is_some_and(|span| span.is_own && span.context.is_sampled)
             && !wanted.recorder
         {
-            // Nobody takes it.
+            // No sink, span or recorder takes the event.
             return;
         }
         self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
@@ -238,7 +237,7 @@ fn is_enabled(pipeline: &Pipeline, metadata: &Metadata<'_>) -> bool {
     pipeline.shared().filters.enabled(level(metadata), metadata.target())
 }
 
-/// Returns an answer that lasts until the filter changes.
+/// Returns an answer that `tracing` may cache until the filter changes.
 fn interest(pipeline: &Pipeline, metadata: &Metadata<'_>) -> Interest {
     if is_enabled(pipeline, metadata) { Interest::always() } else { Interest::never() }
 }

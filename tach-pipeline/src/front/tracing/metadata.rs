@@ -8,7 +8,8 @@ use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::limits::Callsite;
 
-/// An event that `tracing-log` made has no callsite of its own.
+/// Returns the place that counts against a rate limit. Do not call for an event that `tracing-log`
+/// made, since all of these have one place.
 pub(super) fn callsite(metadata: &Metadata<'static>) -> Option<Callsite> {
     Some(Callsite { file: metadata.file()?, line: metadata.line()? })
 }
@@ -34,13 +35,13 @@ pub(super) fn place<'a>(
     }
 }
 
-/// Returns the event's name, unless tracing's macros gave it: `event FILE:LINE`.
+/// Returns the event's name, unless it is the default of tracing's macros, `event FILE:LINE`.
 #[inline]
 pub(super) fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> {
     const BEGIN: &str = "event ";
     let name = metadata.name();
     let file = metadata.file().map_or(0, str::len);
-    // A comparison of the whole would take longer.
+    // To compare the file's name too would take longer.
     let is_default =
         name.starts_with(BEGIN) && name.as_bytes().get(BEGIN.len() + file) == Some(&b':');
     (!is_default).then_some(name)

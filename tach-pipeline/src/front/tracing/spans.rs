@@ -28,8 +28,8 @@ impl Pipeline {
         });
     }
 
-    /// Logs values of an open span. If the span is not sampled, passes the keys of the values that
-    /// are asked for nevertheless, if there are any.
+    /// Logs values of an open span. If the span is not sampled, passes the keys by which durations
+    /// are collected, or logs nothing if there are no such keys.
     #[inline]
     pub(super) fn log_values(
         &self,
@@ -102,7 +102,8 @@ impl Pipeline {
         let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
         let Some(context) = contexts.get(key) else { return };
         let has_end = context.is_sampled || self.shared().wanted.durations;
-        // Before the ids are removed: a span without ids has logged its end.
+        // The end is logged before the ids are removed, since the back end takes a span without ids
+        // for one that has logged its end.
         let is_lost = has_end && !self.log_record(context, RecordKind::End, |_| {});
         contexts.remove(key, context.span);
         if is_lost {

@@ -16,7 +16,7 @@ const MESSAGE: &str = "message";
 /// Writes values as fields, except for the message.
 pub(super) struct Visitor<'a, 'b> {
     to: &'a mut Writer<'b>,
-    /// Whether the next field may be the message. The fields of a span have none.
+    /// Whether the next field may be the message. A span has no message.
     may_be_message: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'a, 'b> Visitor<'a, 'b> {
         Self { to, may_be_message: false }
     }
 
-    /// Writes a field that is not the message: a number with the name of the message is a field.
+    /// Writes a value that is no text, and therefore not the message, even if that is its name.
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
@@ -98,12 +98,12 @@ impl Visit for Visitor<'_, '_> {
     }
 }
 
-/// Returns whether a key is one of the chosen ones, if only those are asked for.
+/// Returns whether a key is among the chosen keys, or all keys are chosen.
 pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
     chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
 }
 
-/// Writes the values of these keys alone.
+/// Writes the values of some keys alone.
 pub(super) struct Chosen<'a, 'b> {
     to: Visitor<'a, 'b>,
     keys: &'a [String],
@@ -159,7 +159,7 @@ impl Visit for Chosen<'_, '_> {
     }
 }
 
-/// Writes the message of a forwarded record. The other fields are parts of its metadata.
+/// Writes the message of a record that `tracing-log` forwards. Its other fields are metadata.
 pub(super) struct Forwarded<'a, 'b>(pub(super) Visitor<'a, 'b>);
 
 impl Visit for Forwarded<'_, '_> {

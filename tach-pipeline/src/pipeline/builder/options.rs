@@ -15,8 +15,8 @@ impl Builder {
     /// Sets the filter, by default `info`: levels by the beginning of the target, as in
     /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns.
     ///
-    /// It applies to records, events and spans at the call. A [`Sink::filter`] narrows it for one
-    /// sink.
+    /// It applies to records, events and spans at the call. A [`Sink::filter`](crate::Sink::filter)
+    /// narrows it for one sink.
     ///
     /// # Examples
     ///
@@ -242,8 +242,8 @@ impl Builder {
     ///
     /// # Platform-specific behavior
     ///
-    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`](crate::Guard) flushes at a
-    /// return from `main`, and nothing does at `std::process::exit`.
+    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`](crate::Guard)
+    /// flushes at a return from `main`, and nothing does at `std::process::exit`.
     ///
     /// # Examples
     ///

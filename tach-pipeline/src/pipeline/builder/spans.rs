@@ -64,8 +64,8 @@ impl SpanOptions {
         self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
     }
 
-    /// Returns the most verbose level of all records, if the sinks take these. The flight recorder
-    /// has what no sink takes.
+    /// Returns the most verbose level of all records, if the sinks take records up to `of_sinks`.
+    /// The flight recorder takes records that no sink takes.
     pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
         if self.flight.is_some() { LevelFilter::Trace } else { of_sinks }
     }
@@ -81,14 +81,14 @@ impl SpanOptions {
         }
     }
 
-    /// Sets the options that calls look at.
+    /// Moves the options that calls read to the shared state.
     pub(super) fn share(&mut self, shared: &mut Shared, files: Option<Files>) {
         let now = shared.now();
         let spans = &mut shared.spans;
         spans.sampling = match shared.wanted {
             Wanted { spans: true, .. } => self.sent.sampling(),
             Wanted { recorder: true, .. } => Sampling::default(),
-            // Nothing but the durations is asked for.
+            // The durations alone are collected.
             _ => Sampling::none(),
         };
         self.sent.share(spans);
@@ -114,7 +114,7 @@ impl SpanOptions {
         Spans::new(Arc::clone(shared), recorder, sent, redacted, most_events)
     }
 
-    /// Has a panic write a file, if that is asked for.
+    /// Installs a panic hook that writes a file, if that option is set.
     pub(super) fn dump_on_panic(&self, shared: &Arc<Shared>) {
         if let Some(timeout) = self.flight.as_ref().and_then(|flight| flight.on_panic) {
             dump_on_panic(shared, timeout);

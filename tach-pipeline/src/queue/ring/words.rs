@@ -21,8 +21,8 @@ const COUNTS: usize = 2 * LINES;
 /// The bytes that a ring takes beside its capacity.
 pub(crate) const OVERHEAD: usize = COUNTS * WORD;
 
-/// The words of a ring. The counts of words written and read are in the same memory: an allocator
-/// would separate its free blocks by blocks of such an alignment.
+/// The words of a ring, after the counts of words written and read. The counts need cache lines of
+/// their own, and an allocation with that alignment would leave gaps among the allocator's blocks.
 pub(super) struct Words(Memory);
 
 impl Words {

@@ -14,8 +14,8 @@ const FOLLOWED: Duration = Duration::from_secs(10);
 /// Converts the instants of one span to Unix time. The line of a span begins on the line of its
 /// parent, so that no step of the wall clock bends a trace.
 ///
-/// A line counts from the start of its own span. From the start of the trace, minutes ago, the error
-/// of the clock's rate could exceed the length of a short span.
+/// A line counts from the start of its own span. From the start of the trace, minutes ago, the
+/// error of the clock's rate could exceed the length of a short span.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     /// When the first span of the trace started.

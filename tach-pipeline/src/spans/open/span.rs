@@ -52,8 +52,8 @@ impl Open {
         self.uncounted += record.len();
     }
 
-    /// Adds a parent, values or a link, or counts them as dropped if there is no room. The wall clock
-    /// was at `wall` then.
+    /// Adds a parent, values or a link, or counts them as dropped if there is no room. The wall
+    /// clock was at `wall` then.
     pub(super) fn part(&mut self, part: &SpanPart<'_>, record: &[u8], wall: UnixTime) {
         let time = self.line.unix_time(part.time, wall);
         match part.what {

@@ -9,8 +9,7 @@ use crate::ids::SpanContext;
 use crate::level::Level;
 
 impl<'a> Writer<'a> {
-    /// Begins an event that only its span has. Its fields are next, and then
-    /// [the span](Self::around).
+    /// Begins an event for its span alone. The fields are next, and then [the span](Self::around).
     pub(crate) fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {
         let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
         writer.to.buffer.add(KIND_AT, (RecordKind::Added as u64) << RECORD_SHIFT);

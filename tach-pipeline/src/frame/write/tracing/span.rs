@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.push(&flags.to_le_bytes());
     }
 
-    /// Writes words. An upper half that is a text's code means an empty text if it is zero.
+    /// Writes words without a text: a text's code of zero means an empty text.
     #[expect(
         clippy::inline_always,
         reason = "their number is known, so that few instructions are left"

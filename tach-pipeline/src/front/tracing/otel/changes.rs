@@ -90,7 +90,8 @@ impl Pipeline {
         !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
     }
 
-    /// Adds an event to an open span, and to no sink of events. Without a `time`, it is now.
+    /// Adds an event to an open span, at `time` or else at the current time. Sinks of events do not
+    /// take it.
     pub(crate) fn add_event(
         &self,
         span: SpanContext,

@@ -71,8 +71,8 @@ impl Pipeline {
         otel::with_own(values, self.shared().spans.id, key, span)
     }
 
-    /// Changes the context of an open span that was moved to another trace, or whose values are
-    /// others now.
+    /// Changes the context of an open span after the span was moved to another trace or got other
+    /// baggage.
     pub(in crate::front::tracing) fn renew_context(
         &self,
         key: Key,
@@ -90,7 +90,7 @@ impl Pipeline {
         let before = contexts.otel.active(context.span).unwrap_or_default();
         let active = self.with_span(contexts, key, context, values.unwrap_or(&before));
         contexts.otel.set_active(context.span, active.clone());
-        // If the span itself is the current one, in place of its former self.
+        // If the thread has the old context attached, the new one takes its place.
         let is_current = active::span(true).is_some_and(|span| span.span == context.span);
         if is_current && entered::is_innermost(shared.spans.id, key) {
             let _former = entered::replace(Active::attach(active));

@@ -24,7 +24,7 @@ impl Pipeline {
         };
         let Some(before) = contexts.get(key) else { return false };
         if origin == Origin::Remote && !shared.spans.callers.are_trusted() {
-            // The span stays in its trace, and no other parent may be set.
+            // The span stays in its trace. This marks it as moved, so that no second parent is set.
             let is_first = contexts.move_to(key, before);
             if is_first {
                 self.link_to_stranger(before, parent);
@@ -52,10 +52,10 @@ impl Pipeline {
         true
     }
 
-    /// Returns the ids of an open span, for a header.
+    /// Returns the ids and the tracestate of an open span, for a header.
     pub(in crate::front::tracing) fn trace_context(&self, key: Key) -> Option<TraceContext> {
         let shared = self.shared();
-        // Without a sink of spans, no span is worth a header.
+        // Without a sink of spans, the next service would look for a parent that was never sent.
         let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
         let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;

@@ -9,7 +9,8 @@ use crate::shared::Shared;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 
-/// The spans that may be the parent of a span that starts, of which [`decide`](Self::decide) chooses.
+/// The spans that may be the parent of a span that starts, of which [`decide`](Self::decide)
+/// chooses.
 #[derive(Debug, PartialEq)]
 pub(super) struct Parents {
     /// The pipeline's span that contains the span. At first it is the one that the program names,
@@ -25,8 +26,8 @@ pub(super) struct Parents {
 
 impl Parents {
     /// Chooses among all candidates. `attached` is the pipeline's span in the current context of
-    /// `opentelemetry`. `in_scope` returns the parent that [`TraceContext::in_scope`] has set, which
-    /// counts if the span is within no other.
+    /// `opentelemetry`. `in_scope` returns the parent that [`TraceContext::in_scope`] has set,
+    /// which counts if the span is within no other.
     #[inline]
     pub(super) fn decide(
         &mut self,

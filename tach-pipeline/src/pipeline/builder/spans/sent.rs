@@ -57,7 +57,8 @@ impl SentOptions {
         spans.callers = self.callers;
     }
 
-    /// Returns the way of spans to the sinks, and the most events that one of these takes of a span.
+    /// Returns the back end's part, which passes spans to the sinks, and the most events of a span
+    /// that a sink takes.
     pub(super) fn start(&mut self, sinks: &Sinks, redacted: &[String]) -> (Sent, Option<u32>) {
         (Sent::new(self.tail.take(), redacted), sinks.most_events())
     }

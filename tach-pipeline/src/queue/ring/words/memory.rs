@@ -13,13 +13,15 @@ pub(super) const LINES: usize = size_of::<CachePadded<Word>>() / WORD;
 
 /// Less than a page is allocated.
 const PAGE: usize = 4096;
-/// So many bytes are copied at once. The words of a short record were just stored one by one, and a
-/// larger load would wait until they have reached the cache.
+/// From this length on, all bytes are copied at once. The words of a shorter record were just
+/// stored one by one, and a load of several words would wait until these stores have reached the
+/// cache.
 const LONG: usize = 512;
 
 pub(super) enum Memory {
-    /// Memory of its own, so that freeing it returns it to the system. An allocator would keep it,
-    /// since small blocks that live on separate the rings. A page takes memory once it is written.
+    /// A mapping of its own, which is returned to the system when it is freed. An allocator would
+    /// keep the memory, because small blocks that are still in use lie between the rings. A page
+    /// takes memory once it is written.
     Mapped(MmapRaw),
     /// Where nothing can be mapped.
     Allocated(Box<[Word]>),
