@@ -47,17 +47,17 @@ enum Kind {
     },
 }
 
-/// Which predicate an error of another room has.
+/// The predicate that returns `true` for an error of another room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Class(u8);
-
-impl Class {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const OPEN: Self = Self(1);
-    pub(crate) const OPTION: Self = Self(2);
-    pub(crate) const ALREADY_SET: Self = Self(3);
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) const PARENT: Self = Self(4);
+pub(crate) enum Class {
+    /// [`Error::is_already_set`].
+    AlreadySet,
+    /// [`Error::is_open`].
+    Open,
+    /// [`Error::is_option`].
+    Option,
+    /// No predicate.
+    Other,
 }
 
 impl Error {
@@ -80,7 +80,7 @@ impl Error {
 
     pub(crate) fn thread(error: io::Error) -> Self {
         let message = format!("can't start the thread that writes the log: {error}");
-        Self::other(Class::NONE, message, Some(error))
+        Self::other(Class::Other, message, Some(error))
     }
 
     pub(crate) fn filter(directives: &str, fault: &str) -> Self {
@@ -144,7 +144,7 @@ impl Error {
     /// let builder = Pipeline::builder().filter("app=loud").queue_bytes(1).sink(Sink::file("/"));
     /// let error = builder.build().unwrap_err();
     /// assert_eq!(error.faults().len(), 3);
-    /// assert!(error.is_filter() && error.is_option() && error.is_open());
+    /// assert!(error.is_option() && error.is_open());
     /// // Each has a line of its own in the message.
     /// assert_eq!(error.to_string().lines().count(), 1 + 3);
     /// ```
@@ -174,24 +174,11 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.has(|kind| matches!(kind, Kind::Open(..)) || Self::is_of(kind, Class::OPEN))
+        self.has(|kind| matches!(kind, Kind::Open(..)) || Self::is_of(kind, Class::Open))
     }
 
-    /// Returns whether a filter could not be parsed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// assert!(Pipeline::builder().filter("app=loud").build().unwrap_err().is_filter());
-    /// ```
-    #[must_use]
-    pub fn is_filter(&self) -> bool {
-        self.has(|kind| matches!(kind, Kind::Filter { .. } | Kind::Variable(_)))
-    }
-
-    /// Returns whether an option, or its variable of the environment, can't be used.
+    /// Returns whether an option, such as a filter that can't be parsed, or its variable of the
+    /// environment can't be used.
     ///
     /// # Examples
     ///
@@ -204,7 +191,10 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_option(&self) -> bool {
-        self.has(|kind| matches!(kind, Kind::Setting(..)) || Self::is_of(kind, Class::OPTION))
+        self.has(|kind| {
+            matches!(kind, Kind::Setting(..) | Kind::Filter { .. } | Kind::Variable(_))
+                || Self::is_of(kind, Class::Option)
+        })
     }
 
     /// Returns whether `log` had a logger before, or tracing a global subscriber.
@@ -220,7 +210,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn is_already_set(&self) -> bool {
-        Self::is_of(&self.kind, Class::ALREADY_SET)
+        Self::is_of(&self.kind, Class::AlreadySet)
     }
 
     /// Returns whether a flush took too long. The back end goes on writing.
@@ -260,22 +250,6 @@ impl Error {
     #[must_use]
     pub fn is_sink(&self) -> bool {
         matches!(self.kind, Kind::Sink(_))
-    }
-
-    /// Returns whether the parent of a span could not be set.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::OpenTelemetrySpanExt as _;
-    ///
-    /// let parent = opentelemetry::Context::current();
-    /// assert!(tracing::Span::none().set_parent(parent).unwrap_err().is_parent());
-    /// ```
-    #[cfg(feature = "opentelemetry")]
-    #[must_use]
-    pub fn is_parent(&self) -> bool {
-        Self::is_of(&self.kind, Class::PARENT)
     }
 }
 

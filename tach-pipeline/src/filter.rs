@@ -1,6 +1,6 @@
 //! Levels by target, which may change at run time.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use arc_swap::ArcSwap;
 use env_filter::{Builder, Filter};
@@ -8,6 +8,7 @@ use log::{LevelFilter, Metadata};
 
 use crate::error::Error;
 use crate::level::Level;
+use crate::sync::Switch;
 
 /// The target of the pipeline's own [records](crate::report), which no filter by target refuses.
 pub(crate) const OWN_TARGET: &str = "tach_pipeline";
@@ -80,7 +81,7 @@ impl Levels {
         self.most
     }
 
-    /// Returns whether both let the same records pass. `false` only costs time.
+    /// Returns whether both surely accept the same records. A wrong `false` only costs time.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.most == other.most && !self.is_by_target && !other.is_by_target
     }
@@ -128,16 +129,16 @@ fn split(directives: &str) -> Vec<&str> {
 pub(crate) struct Filters {
     /// The most verbose level of the sinks.
     sinks: LevelFilter,
-    /// What is written.
+    /// Which records are written.
     levels: ArcSwap<Levels>,
-    /// What is kept for a backtrace.
-    kept: Option<Levels>,
+    /// Which other records are kept for a backtrace.
+    pub(crate) kept: Option<Levels>,
     /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
     summary: AtomicU8,
     /// Whether the pipeline is the logger of `log`, which has a copy of the most verbose level.
-    is_logger: AtomicBool,
+    pub(crate) is_logger: Switch,
     /// Whether the pipeline is a layer of a subscriber, which may forward the records of `log`.
-    is_layer: AtomicBool,
+    pub(crate) is_layer: Switch,
 }
 
 impl Filters {
@@ -147,14 +148,15 @@ impl Filters {
             levels: ArcSwap::from_pointee(Levels::all(LevelFilter::Off)),
             kept,
             summary: AtomicU8::new(0),
-            is_logger: AtomicBool::new(false),
-            is_layer: AtomicBool::new(false),
+            is_logger: Switch::default(),
+            is_layer: Switch::default(),
         };
-        filters.store(levels);
+        filters.set(levels);
         filters
     }
 
-    fn store(&self, levels: Levels) {
+    /// Replaces the levels.
+    pub(crate) fn set(&self, levels: Levels) {
         let kept = self.kept.as_ref();
         let most = kept.map_or(levels.most, |kept| kept.most.max(levels.most));
         let most = most.min(self.sinks) as u8;
@@ -165,52 +167,16 @@ impl Filters {
         self.summary.store(most | by_target, Ordering::Relaxed);
     }
 
-    /// Replaces the levels, and those that `log` and tracing have cached.
-    pub(crate) fn set(&self, levels: Levels) {
-        self.store(levels);
-        #[cfg(feature = "tracing")]
-        tracing_core::callsite::rebuild_interest_cache();
-        // ORDERING: Relaxed: each publishes only itself.
-        if self.is_logger.load(Ordering::Relaxed) {
-            log::set_max_level(self.most());
-        } else if self.is_layer.load(Ordering::Relaxed) {
-            // Other layers may need the level that is set.
-            log::set_max_level(self.most().max(log::max_level()));
-        }
-    }
-
-    /// Sets the level of `log`, also after later changes.
-    #[cfg(feature = "log")]
-    pub(crate) fn is_logger(&self) {
-        // ORDERING: Relaxed: publishes only itself.
-        self.is_logger.store(true, Ordering::Relaxed);
-        log::set_max_level(self.most());
-    }
-
-    #[cfg(feature = "tracing")]
-    pub(crate) fn is_layer(&self) {
-        // ORDERING: Relaxed: publishes only itself.
-        self.is_layer.store(true, Ordering::Relaxed);
-    }
-
     /// Returns the most verbose level that is logged.
     pub(crate) fn most(&self) -> LevelFilter {
-        // ORDERING: Relaxed, as in `store`.
+        // ORDERING: Relaxed, as in `set`.
         let most = self.summary.load(Ordering::Relaxed) & !BY_TARGET;
         LevelFilter::iter().nth(usize::from(most)).unwrap_or(LevelFilter::Trace)
     }
 
-    /// Returns whether records of that level are logged for any target.
-    #[inline]
-    #[cfg(feature = "slog")]
-    pub(crate) fn level_enabled(&self, level: Level) -> bool {
-        // ORDERING: Relaxed, as in `store`.
-        level.of_log() as u8 <= self.summary.load(Ordering::Relaxed) & !BY_TARGET
-    }
-
     #[inline]
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
-        // ORDERING: Relaxed, as in `store`.
+        // ORDERING: Relaxed, as in `set`.
         let summary = self.summary.load(Ordering::Relaxed);
         if level.of_log() as u8 > summary & !BY_TARGET {
             return false;
@@ -222,14 +188,6 @@ impl Filters {
     fn enabled_by_target(&self, level: Level, target: &str) -> bool {
         self.levels.load().enabled_by_target(level, target)
             || self.kept.as_ref().is_some_and(|kept| kept.enabled_by_target(level, target))
-    }
-
-    /// Returns whether a span is recorded, of those that are [enabled](Self::enabled): unlike
-    /// records, none is kept for a backtrace.
-    #[inline]
-    #[cfg(feature = "tracing")]
-    pub(crate) fn is_span_recorded(&self, level: Level, target: &str) -> bool {
-        self.kept.is_none() || self.are_written(level, target)
     }
 
     /// Returns whether such a record is written, and not only kept.
@@ -295,7 +253,7 @@ mod tests {
         ];
         for (directives, fault) in cases {
             let error = Levels::parse(directives).unwrap_err();
-            assert!(error.is_filter(), "{directives}");
+            assert!(error.is_option(), "{directives}");
             let error = error.to_string();
             assert!(error.contains(&format!("{directives:?}")), "{error}");
             assert!(error.contains(fault), "{error}");

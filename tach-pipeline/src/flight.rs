@@ -2,7 +2,8 @@
 
 mod error;
 mod files;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod format;
+#[cfg(feature = "otlp")]
 mod otlp;
 #[cfg(feature = "perfetto")]
 mod perfetto;
@@ -12,17 +13,12 @@ mod ring;
 mod snapshot;
 mod writing;
 
-use core::fmt;
-use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-use tach_otlp::{Otlp, adapter};
-
 pub(crate) use self::files::{Cause, Files};
+pub use self::format::FlightFormat;
 pub(crate) use self::recorder::Recorder;
 use self::requests::Requests;
 use self::ring::Ring;
@@ -124,7 +120,7 @@ impl FlightRecorder {
     /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond, it
     /// forgets the oldest spans and events. It takes no more than it needs.
     ///
-    /// A span or an event of half of that memory is not kept.
+    /// A span or an event larger than half of that is not kept.
     ///
     /// # Examples
     ///
@@ -151,11 +147,11 @@ impl FlightRecorder {
         self
     }
 
-    /// Writes a file after a panic in any thread, also after one that is caught: installs a hook
-    /// that calls the old hook, and then waits at most `timeout`, which is not zero, for the back
-    /// end before it writes.
-    /// A panic of the pipeline's own threads, such as one in a sink, writes none. Nor does a panic
-    /// in a forked process.
+    /// Writes a file after a panic in any thread, even if the panic is caught. Installs a panic
+    /// hook that calls the old hook, waits at most `timeout`, which is not zero, for the back end,
+    /// and writes.
+    ///
+    /// A panic on a thread of the pipeline, as in a sink, or in a forked process writes no file.
     ///
     /// Stderr names the file.
     ///
@@ -203,10 +199,11 @@ impl FlightRecorder {
         self
     }
 
-    /// Sets the folder and the format of the files that are written after a panic and when a span
-    /// was slow, which need both, and for nothing else. [`Builder::build`](crate::Builder::build)
-    /// resolves the links of the path, makes the folder if it is missing, and fails if no file can
-    /// be written there.
+    /// Sets the folder and the format of the files that [`on_panic`](Self::on_panic),
+    /// [`slower_than`](Self::slower_than) and [`span_slower_than`](Self::span_slower_than) write.
+    /// Each of these needs a folder, and a folder needs one of these.
+    /// [`Builder::build`](crate::Builder::build) resolves the links of the path, makes the folder
+    /// if it is missing, and fails if no file can be written there.
     ///
     /// The name of a file is `flight-`, the program's name, the time, the number of the process,
     /// and the number of the file. A process that runs as root, or has privileges that its caller
@@ -319,81 +316,5 @@ pub(crate) struct Flight {
 impl Flight {
     pub(crate) fn new(files: Option<Files>) -> Self {
         Self { requests: Requests::default(), files, writing: Arc::default() }
-    }
-}
-
-/// The format of a dump. Each needs a feature: `perfetto`, or `otlp` and `tracing`.
-///
-/// # Examples
-///
-/// See [`Pipeline::write_flight`](crate::Pipeline::write_flight).
-#[derive(Clone)]
-pub struct FlightFormat {
-    /// The last part of the names of files.
-    extension: &'static str,
-    write: Arc<Write>,
-}
-
-/// A function that writes a dump, and fails if the writer does.
-type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
-    + Send
-    + Sync
-    + UnwindSafe
-    + RefUnwindSafe;
-
-impl FlightFormat {
-    /// A trace for [Perfetto's viewer](https://ui.perfetto.dev), which opens it by drag and drop
-    /// and sends it nowhere.
-    ///
-    /// A span is drawn on its thread's track if it nests there, and beside the threads if it does
-    /// not, as tasks that take turns on a thread. An arrow leads from a span to a child on another
-    /// track, and to a span that follows from it. Fields are arguments. Events are marks.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let format = tach_pipeline::FlightFormat::perfetto();
-    /// ```
-    #[cfg(feature = "perfetto")]
-    #[must_use]
-    pub fn perfetto() -> Self {
-        Self { extension: "pftrace", write: Arc::new(perfetto::write) }
-    }
-
-    /// OTLP's `TracesData` in protobuf, with the resource and the limits of `options`. It can be
-    /// posted to a collector as it is, at `/v1/traces`.
-    ///
-    /// It has the spans, with the events within them. Other events are left out.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{FlightFormat, Otlp};
-    ///
-    /// let format = FlightFormat::otlp(&Otlp::from_env());
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    #[must_use]
-    pub fn otlp(options: &Otlp) -> Self {
-        let (resource, limits) = (adapter::resource(options), adapter::span_limits(options));
-        let write = move |snapshot: &Snapshot, to: &mut dyn io::Write| {
-            otlp::write(snapshot, &resource, &limits, to)
-        };
-        Self { extension: "otlp", write: Arc::new(write) }
-    }
-
-    /// Writes a dump.
-    ///
-    /// # Errors
-    ///
-    /// If `to` fails.
-    pub(crate) fn write(&self, snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
-        (self.write)(snapshot, to)
-    }
-}
-
-impl fmt::Debug for FlightFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FlightFormat").field(&self.extension).finish()
     }
 }

@@ -37,21 +37,13 @@ mod time;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
-#[cfg(feature = "tracing")]
-pub(crate) use self::read::replace;
-#[cfg(feature = "tracing")]
-pub(crate) use self::read::span::{
-    Linked, Origin, SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, set_time,
-};
 pub(crate) use self::read::{Frame, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]
-pub(crate) use self::spans::RecordKind;
+pub(crate) use self::spans::*;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::site::{Place, Wanted};
 pub(crate) use self::write::{Writer, reference};
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-pub(crate) use self::{read::Fields, spans::TRACE_STATE};
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
@@ -65,12 +57,12 @@ const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted.
 const LINE: u32 = 2;
 /// Of equal keys, the first counts and not the last.
-const FIRST_COUNTS: u32 = 4;
+pub(crate) const FIRST_COUNTS: u32 = 4;
 /// Spans follow the event's own fields.
 const SPANS: u32 = 8;
 /// The place in the program follows the fields.
 const SITE: u32 = 16;
-/// The span whose ids follow is none of the pipeline.
+/// The ids that follow belong to a span of `opentelemetry`, not to a span of the pipeline.
 const FOREIGN: u32 = 32;
 
 /// The lowest bit of a text's number or length in a word: the upper half.
@@ -81,13 +73,13 @@ const LEVEL_SHIFT: u32 = 8;
 const NUMBER: u32 = 1 << 31;
 /// Marks a module in place of its length: it is the name of the event.
 const EVENT_NAME: u32 = 1;
-/// Stands for the key of a part that has none. No text has this number.
+/// Stands in place of a key for parts without a key. No text has this number.
 const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
 const TAG_BITS: u32 = 4;
 
-/// The longest record, so that every length in it has room in its field.
+/// The longest record: lengths are stored in 28 bits.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 
 /// The kind of a field's value, or of another part.
@@ -116,7 +108,7 @@ impl Tag {
     /// Returns the tag in the first half of a field's first word.
     #[inline]
     fn of(kind: u32) -> Option<Self> {
-        // The compiler sees that this changes nothing, unlike a table.
+        // The compiler turns this match into nothing. A table would stay a table.
         Some(match kind & !(u32::MAX << TAG_BITS) {
             0 => Self::Null,
             1 => Self::False,

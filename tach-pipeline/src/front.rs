@@ -1,22 +1,16 @@
 //! The [`Pipeline`](crate::Pipeline) as each front end's logger.
 
-#[cfg(feature = "tracing")]
-pub(crate) mod lines;
+mod install;
 mod log;
-#[cfg(feature = "opentelemetry")]
-mod otel;
-#[cfg(all(feature = "tracing", not(feature = "opentelemetry")))]
-#[path = "front/no_otel.rs"]
-mod otel;
-#[cfg(feature = "opentelemetry")]
-pub(crate) mod otel_span_ext;
+#[cfg(feature = "log")]
+mod logger;
+#[cfg(not(feature = "log"))]
+#[path = "front/no_logger.rs"]
+mod logger;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "tracing")]
-pub(crate) mod span_ext;
-#[cfg(feature = "tracing")]
-mod spans;
-#[cfg(feature = "opentelemetry")]
-pub(crate) mod tracer;
-#[cfg(feature = "tracing")]
+pub(crate) mod tracing;
+#[cfg(not(feature = "tracing"))]
+#[path = "front/no_tracing.rs"]
 mod tracing;

@@ -1,6 +1,12 @@
 //! The process and its surroundings: its name, its number after a fork, the standard streams, the
 //! mode of the files that it creates.
 
+#[cfg(unix)]
+#[path = "host/unix.rs"]
+pub(crate) mod platform;
+#[cfg(not(unix))]
+#[path = "host/elsewhere.rs"]
+pub(crate) mod platform;
 pub(crate) mod process;
 pub(crate) mod program;
 pub(crate) mod terminal;

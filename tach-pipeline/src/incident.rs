@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::host::unlocked;
 
-/// How long a sink's messages on stderr are apart.
+/// The least time between two messages about one sink on stderr.
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
 
 /// A failure of a sink, the loss of records, or a recovery: see
@@ -152,7 +152,7 @@ pub(crate) type OnIncident = Arc<dyn Fn(&Incident<'_>) + Send + Sync>;
 /// Reports incidents to the owner's function, or else on stderr.
 #[derive(Clone, Default)]
 pub(crate) struct Reporter {
-    on_incident: Option<OnIncident>,
+    pub(crate) on_incident: Option<OnIncident>,
     /// Whether stderr is itself the sink.
     is_stderr: bool,
     /// When the last message was printed.
@@ -164,15 +164,9 @@ impl Reporter {
         Self { on_incident, is_stderr: false, reported: None }
     }
 
-    /// Returns another one, for the sink with that name.
+    /// Returns a copy for the sink with that name.
     pub(crate) fn of_sink(&self, name: &str) -> Self {
         Self { is_stderr: name == "stderr", ..self.clone() }
-    }
-
-    /// Returns whether the owner's function takes the reports, instead of stderr.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn calls_owner(&self) -> bool {
-        self.on_incident.is_some()
     }
 
     /// Reports an incident: to the owner's function, which may panic, or on stderr unless something
@@ -183,7 +177,7 @@ impl Reporter {
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| on_incident(incident)));
             return;
         }
-        // The log itself reports these.
+        // A record in the log reports these.
         if matches!(incident, Incident::Dropped { .. } | Incident::Recovered { .. }) {
             return;
         }

@@ -8,11 +8,6 @@ pub(crate) struct Level(u8);
 
 impl Level {
     pub(crate) const WARN: Self = Self::of(log::Level::Warn);
-    #[cfg(feature = "tracing")]
-    pub(crate) const INFO: Self = Self::of(log::Level::Info);
-    /// slog's level above `Error`, which `log` lacks. Filters treat it as `Error`.
-    #[cfg(feature = "slog")]
-    pub(crate) const CRITICAL: Self = Self(0);
 
     pub(crate) const fn of(level: log::Level) -> Self {
         Self(level as u8)

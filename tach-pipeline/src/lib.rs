@@ -61,25 +61,9 @@
 //!
 //! # Plugging in
 //!
-//! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. With other
-//! layers, or for one front end alone:
-//!
-//! ```
-//! # #[cfg(feature = "tracing")]
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use tach_pipeline::Pipeline;
-//! use tracing_subscriber::layer::SubscriberExt as _;
-//!
-//! let pipeline = Pipeline::builder().build()?;
-//! let others = tracing_subscriber::fmt::layer();
-//! let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(others);
-//! tracing::subscriber::set_global_default(subscriber)?;
-//! pipeline.set_logger()?;
-//! # Ok(())
-//! # }
-//! # #[cfg(not(feature = "tracing"))]
-//! # fn main() {}
-//! ```
+//! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. For one
+//! front end alone, build the pipeline and install it: [`Pipeline::set_logger`] for `log`, and the
+//! pipeline as a [layer](Pipeline#impl-Layer%3CS%3E-for-Pipeline) beside others for tracing.
 //!
 //! A record of `log` has the spans of tracing around it too, with their fields, if the pipeline is
 //! a layer of the current subscriber and that subscriber is a registry with layers.
@@ -189,8 +173,8 @@
 //! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
 //! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
 //! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
-//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug records
-//! may be there and in no sink.
+//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug
+//! records may be there and in no sink.
 //!
 //! # When records are lost
 //!
@@ -228,22 +212,8 @@
 //!
 //! # Signals
 //!
-//! With the feature `signal`, one line flushes before SIGTERM or SIGINT ends the process:
-//!
-//! ```no_run
-//! # #[cfg(all(unix, feature = "signal"))]
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::time::Duration;
-//!
-//! use tach_pipeline::Pipeline;
-//!
-//! let pipeline = Pipeline::builder().init()?;
-//! pipeline.flush_on_signals(Duration::from_secs(5))?;
-//! # Ok(())
-//! # }
-//! # #[cfg(not(all(unix, feature = "signal")))]
-//! # fn main() {}
-//! ```
+//! With the feature `signal`, `Pipeline::flush_on_signals` flushes before SIGTERM or SIGINT ends
+//! the process.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
 //! allocate, and the thread that would write may be the one that crashed.
@@ -317,19 +287,7 @@ mod sync;
 #[cfg(feature = "tracing")]
 mod trace;
 
-#[cfg(feature = "tracing")]
-pub use crate::durations::options::Durations;
-#[cfg(feature = "tracing")]
-pub use crate::durations::snapshot::SpanDurations;
 pub use crate::error::Error;
-#[cfg(feature = "tracing")]
-pub use crate::flight::{FlightFormat, FlightRecorder};
-#[cfg(feature = "opentelemetry")]
-pub use crate::front::otel_span_ext::OpenTelemetrySpanExt;
-#[cfg(feature = "tracing")]
-pub use crate::front::span_ext::SpanExt;
-#[cfg(feature = "opentelemetry")]
-pub use crate::front::tracer::Tracer;
 pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
@@ -338,16 +296,26 @@ pub use crate::queue::WhenFull;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-pub use crate::spans::tail::Tail;
 pub use crate::stats::{SinkStats, Stats};
-#[cfg(all(feature = "otlp", feature = "tracing"))]
-pub use crate::trace::sampling::Sampling;
 #[cfg(feature = "tracing")]
-pub use crate::trace::w3c::TraceContext;
+pub use crate::with_tracing::*;
 #[cfg(feature = "otlp")]
 #[doc(no_inline)]
 pub use tach_otlp::{Otlp, Signal};
+
+/// What the feature `tracing` adds.
+#[cfg(feature = "tracing")]
+mod with_tracing {
+    pub use crate::durations::options::Durations;
+    pub use crate::durations::snapshot::SpanDurations;
+    pub use crate::flight::{FlightFormat, FlightRecorder};
+    #[cfg(feature = "opentelemetry")]
+    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer};
+    pub use crate::front::tracing::span_ext::SpanExt;
+    pub use crate::trace::w3c::TraceContext;
+    #[cfg(feature = "otlp")]
+    pub use crate::{spans::tail::Tail, trace::sampling::Sampling};
+}
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -1,7 +1,9 @@
 //! A limit on the records that a callsite logs each second.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
+
+use crate::sync::Switch;
 
 /// How many callsites have counts. Others have no limit.
 const CALLSITES: usize = 4096;
@@ -30,7 +32,7 @@ pub(crate) struct Limits {
     most: u32,
     slots: Box<[Slot]>,
     /// Whether records were refused since the last report.
-    are_exceeded: AtomicBool,
+    are_exceeded: Switch,
 }
 
 #[derive(Default)]
@@ -46,7 +48,7 @@ impl Limits {
     /// Accepts `most` records of each callsite each second.
     pub(crate) fn new(most: u32) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
-        Self { most, slots, are_exceeded: AtomicBool::new(false) }
+        Self { most, slots, are_exceeded: Switch::default() }
     }
 
     /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
@@ -54,10 +56,10 @@ impl Limits {
         let Some(slot) = self.slot(callsite) else { return true };
         let is_accepted = slot.count(second) <= u64::from(self.most);
         if !is_accepted {
-            // ORDERING: Relaxed: both publish only themselves. A report that sees the flag without
-            // the count leaves the count for the next one.
+            // ORDERING: Relaxed: publishes only itself. A report that sees the flag without the
+            // count leaves the count for the next report.
             slot.refused.fetch_add(1, Ordering::Relaxed);
-            self.are_exceeded.store(true, Ordering::Relaxed);
+            self.are_exceeded.on();
         }
         is_accepted
     }
@@ -75,8 +77,7 @@ impl Limits {
 
     /// Calls `each` with the callsites that had records refused since the last call, and how many.
     pub(crate) fn take_refused(&self, mut each: impl FnMut(Callsite, u64)) {
-        // ORDERING: Relaxed, as in `accept`.
-        if !self.are_exceeded.swap(false, Ordering::Relaxed) {
+        if !self.are_exceeded.off() {
             return;
         }
         for slot in &self.slots {
@@ -90,8 +91,7 @@ impl Limits {
 
     /// Returns whether records were refused since the last report.
     pub(crate) fn are_exceeded(&self) -> bool {
-        // ORDERING: Relaxed, as in `accept`.
-        self.are_exceeded.load(Ordering::Relaxed)
+        self.are_exceeded.is_on()
     }
 }
 

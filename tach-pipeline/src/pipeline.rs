@@ -3,6 +3,9 @@
 pub(crate) mod builder;
 #[cfg(unix)]
 pub(crate) mod exit;
+#[cfg(not(unix))]
+#[path = "pipeline/no_exit.rs"]
+pub(crate) mod exit;
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) mod global;
 pub(crate) mod guard;
@@ -10,8 +13,6 @@ pub(crate) mod guard;
 mod signal;
 #[cfg(feature = "tracing")]
 pub(crate) mod spans;
-#[cfg(feature = "opentelemetry")]
-pub(crate) mod weak;
 
 use core::fmt;
 use core::time::Duration;
@@ -22,14 +23,12 @@ use log::LevelFilter;
 
 use crate::channel::thread;
 use crate::error::Error;
-use crate::filter::Levels;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
+use crate::shared::spans::Keys;
 use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
-#[cfg(feature = "tracing")]
-use crate::trace::key::Keys;
 
 /// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -67,9 +66,8 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// See the [crate](crate).
 #[derive(Clone)]
 pub struct Pipeline {
-    handle: Handle,
+    pub(crate) handle: Handle,
     /// The layer of a subscriber has keys of its own.
-    #[cfg(feature = "tracing")]
     keys: Keys,
 }
 
@@ -78,44 +76,13 @@ impl Pipeline {
         Self::with_handle(Handle::new(shared))
     }
 
-    const fn with_handle(handle: Handle) -> Self {
-        Self {
-            handle,
-            #[cfg(feature = "tracing")]
-            keys: Keys::unmasked(),
-        }
+    pub(crate) fn with_handle(handle: Handle) -> Self {
+        Self { handle, keys: Keys::default() }
     }
 
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         self.handle.shared()
-    }
-
-    /// Installs this as the logger of `log`, and its [`max_level`](Self::max_level).
-    ///
-    /// If the logger is a pipeline from which this process was forked, this pipeline takes its
-    /// place.
-    ///
-    /// # Errors
-    ///
-    /// If `log` has another logger already.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.set_logger()?;
-    /// log::info!("ready");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "log")]
-    pub fn set_logger(&self) -> Result<(), log::SetLoggerError> {
-        let logger = Box::new(self.clone());
-        global::install(&global::LOGGER, self, || log::set_boxed_logger(logger))?;
-        self.shared().filters.is_logger();
-        Ok(())
     }
 
     /// Returns the most verbose level that is logged, for [`log::set_max_level`].
@@ -132,32 +99,6 @@ impl Pipeline {
     #[must_use]
     pub fn max_level(&self) -> LevelFilter {
         self.shared().filters.most()
-    }
-
-    /// Replaces the filter: see [`Builder::filter`](crate::Builder::filter).
-    ///
-    /// Tracing's cache of enabled callsites is rebuilt. If the pipeline is the logger of `log`,
-    /// [`log::max_level`] is set. If it is only a layer of tracing, that level is raised but not
-    /// lowered, since other layers may need it.
-    ///
-    /// # Errors
-    ///
-    /// If the filter can't be parsed. The old filter stays.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let pipeline = Pipeline::builder().filter("info").build()?;
-    /// pipeline.set_logger()?;
-    /// pipeline.set_filter("info,app::db=trace")?;
-    /// assert_eq!(log::max_level(), log::LevelFilter::Trace);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
-        self.shared().filters.set(Levels::parse(directives)?);
-        Ok(())
     }
 
     /// Writes everything that was logged before, and flushes the sinks. Waits also for a file that
@@ -242,34 +183,6 @@ impl Pipeline {
         flush_on_panic(self.shared(), timeout);
     }
 
-    /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
-    /// end the process as the signal does.
-    ///
-    /// For a program that handles these signals itself, this is not needed: it ends by an exit,
-    /// which [flushes](crate::Builder::flush_at_exit). A child that was forked without `exec`
-    /// ignores the signals, since `fork` does not copy the thread that waits for them. The handlers
-    /// also take a signal that was ignored before, such as SIGINT of a shell's background job.
-    ///
-    /// # Errors
-    ///
-    /// If the handlers can't be installed, or their thread can't be started.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.flush_on_signals(Duration::from_secs(5))?;
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(all(unix, feature = "signal"))]
-    pub fn flush_on_signals(&self, timeout: Duration) -> Result<(), Error> {
-        signal::flush_on(self.shared(), timeout).map_err(Error::signals)
-    }
-
     /// Logs the record that `write` writes.
     #[inline]
     pub(crate) fn log_with(
@@ -317,7 +230,7 @@ mod tests {
     use super::*;
     use crate::channel::Channel;
     use crate::channel::wake::Sleep;
-    use crate::filter::Filters;
+    use crate::filter::{Filters, Levels};
     use crate::frame::Wanted;
     use crate::queue::WhenFull;
     use crate::stats::Counts;

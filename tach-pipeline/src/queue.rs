@@ -78,14 +78,7 @@ pub(crate) struct Queue {
 /// Tells queues apart, and so the threads that log. A thread may have the number of one that has
 /// ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct QueueId(usize);
-
-impl QueueId {
-    #[cfg(all(test, feature = "tracing"))]
-    pub(crate) const fn of(number: usize) -> Self {
-        Self(number)
-    }
-}
+pub(crate) struct QueueId(pub(crate) usize);
 
 struct Reader {
     /// The end of the oldest ring, or `None` once the thread has ended and everything is read.

@@ -5,8 +5,6 @@ pub(crate) mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "shared/no_spans.rs"]
 pub(crate) mod spans;
-#[cfg(feature = "opentelemetry")]
-pub(crate) mod weak;
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
@@ -34,8 +32,8 @@ pub(crate) struct Shared {
     pub(crate) spans: Spans,
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
-    /// In a forked child, the pipeline that handles of this one follow.
-    successor: OnceLock<Handle>,
+    /// In a forked child, the pipeline to which handles of this pipeline log.
+    pub(crate) successor: OnceLock<Handle>,
 }
 
 impl Shared {
@@ -75,7 +73,8 @@ impl Shared {
         }
     }
 
-    /// Returns whether a record of `callsite` is within the limit. A record without one has none.
+    /// Returns whether a record of `callsite` is within the limit. A record without a callsite has
+    /// no limit.
     #[inline]
     pub(crate) fn is_within_limit(&self, callsite: impl FnOnce() -> Option<Callsite>) -> bool {
         self.limits.as_ref().is_none_or(|limits| self.count(limits, callsite()))
@@ -87,7 +86,7 @@ impl Shared {
         callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
     }
 
-    /// Returns the current time. Calls that have returned recorded no later one.
+    /// Returns the current time. It is not earlier than a time that a finished call has recorded.
     pub(crate) fn now(&self) -> UnixTime {
         let clock: &dyn Clock = self.clock.as_deref().unwrap_or(&SystemClock);
         clock.unix_time_at(clock.monotonic_now())
@@ -98,8 +97,8 @@ impl Shared {
         self.flush_because(Why::Asked, timeout)
     }
 
-    /// Like [`flush`](Self::flush), when the process seems to end. A collector that fails is tried
-    /// again until then: it may be starting.
+    /// Flushes before the process ends. Unlike [`flush`](Self::flush), tries a collector that fails
+    /// again until the timeout, since the collector may be starting.
     pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
         let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
@@ -128,25 +127,18 @@ impl Shared {
     }
 }
 
-/// A handle to the shared state, which may lead to another pipeline's in a forked child.
+/// A handle to the shared state. In a forked child it may lead to the state of another pipeline.
 #[derive(Clone)]
 pub(crate) struct Handle {
-    own: Arc<Shared>,
-    /// Ends the back end, which holds `own` too, after the last handle.
+    pub(crate) own: Arc<Shared>,
+    /// Ends the back end when the last handle is dropped. (The back end holds `own` too.)
     #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "it is only dropped"))]
-    alive: Arc<Alive>,
+    pub(crate) alive: Arc<Alive>,
 }
 
 impl Handle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
-    }
-
-    /// Returns the number of the pipeline that this handle was built for, also if it logs to
-    /// another one.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn id(&self) -> u64 {
-        self.own.spans.id
     }
 
     /// Returns the state of the pipeline that this handle logs to.
@@ -158,22 +150,10 @@ impl Handle {
         }
         shared
     }
-
-    /// If this process was forked from the one that built the pipeline, makes all handles of the
-    /// pipeline follow `successor`, unless they follow another pipeline of this process. Returns
-    /// whether they follow `successor`.
-    #[cfg(any(feature = "log", feature = "tracing"))]
-    pub(crate) fn is_followed_by(&self, successor: &Self) -> bool {
-        let last = self.shared();
-        if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {
-            let _set_by_another_thread = last.successor.set(successor.clone());
-        }
-        !self.own.channel.is_in_its_process() && Arc::ptr_eq(self.shared(), &successor.own)
-    }
 }
 
 /// Ends the back end when the last handle is dropped.
-struct Alive(Arc<Shared>);
+pub(crate) struct Alive(pub(crate) Arc<Shared>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
@@ -191,7 +171,7 @@ mod tests {
     use crate::queue::WhenFull;
     use crate::stats::{Counts, SinkCounts};
 
-    /// The process may be about to end, whatever the sinks say.
+    /// The process may be about to end.
     #[test]
     fn a_flush_waits_for_the_file_even_if_a_sink_fails() {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);

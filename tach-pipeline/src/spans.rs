@@ -11,5 +11,3 @@ pub(crate) mod status;
 pub(crate) mod tail;
 mod timed;
 pub(crate) mod traces;
-#[cfg(feature = "otlp")]
-pub(crate) mod waiting;

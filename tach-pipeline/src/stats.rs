@@ -31,8 +31,8 @@ pub(crate) use self::dropped::Dropped;
 pub struct Stats {
     queued: u64,
     dropped: u64,
-    early: u64,
-    spanless: u64,
+    pub(crate) early: u64,
+    pub(crate) spanless: u64,
     sinks: Vec<SinkStats>,
 }
 
@@ -64,37 +64,6 @@ impl Stats {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
-    }
-
-    /// Returns about how many traces [`Tail`](crate::Tail) decided before their root had ended.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().early_traces(), 0);
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
-    #[must_use]
-    pub fn early_traces(&self) -> u64 {
-        self.early
-    }
-
-    /// Returns how many events, values, links and ends of spans came when their span was not known:
-    /// its start was dropped, or it had ended. No span has these. Sinks of events have the events.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().spanless_records(), 0);
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    #[cfg(feature = "tracing")]
-    #[must_use]
-    pub fn spanless_records(&self) -> u64 {
-        self.spanless
     }
 
     /// Returns the counts of each sink. They are in the order of the calls that added the sinks.

@@ -1,7 +1,13 @@
-//! Locks whose poison is ignored, and numbers that are read without them.
+//! Locks whose poison is ignored, numbers that are read without them, and flags.
 
 mod lock;
 mod mirrored;
+mod switch;
+
+/// The atomics of files with models. `cargo xtask loom`, which compiles such a file alone, puts
+/// those of loom in their place.
+pub(crate) use core::sync::atomic;
 
 pub(crate) use self::lock::{Changed, Lock};
 pub(crate) use self::mirrored::{Length, Mirrored};
+pub(crate) use self::switch::Switch;

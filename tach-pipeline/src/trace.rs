@@ -10,8 +10,6 @@ pub(crate) mod otel;
 #[path = "trace/no_otel.rs"]
 pub(crate) mod otel;
 mod random;
-#[cfg(feature = "otlp")]
-pub(crate) mod ratio;
 pub(crate) mod remote;
 #[cfg(feature = "otlp")]
 pub(crate) mod sampling;
@@ -25,8 +23,8 @@ use self::sampling::Callers;
 use crate::ids::Around;
 use crate::ids::SpanContext;
 
-/// Returns the thread's current span of `opentelemetry`, if there is one. One of another process
-/// counts only if callers are trusted.
+/// Returns the current span of `opentelemetry`, if there is one. Ignores a span of another process
+/// unless callers are trusted.
 #[inline]
 pub(crate) fn foreign(callers: Callers) -> Option<Around> {
     otel::active::span(callers.are_trusted()).map(|context| Around { context, is_own: false })

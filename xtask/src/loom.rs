@@ -10,7 +10,8 @@ use crate::files;
 use crate::run::{cargo, root, target};
 use crate::workspace;
 
-/// A module that is compiled alone, to be broken: it needs no other module of its crate.
+/// A module that is compiled alone, to be broken: it needs no other module of its crate but the
+/// atomics of `sync`.
 ///
 /// A file with models is such a room, or else the folder `sync` that the file is in.
 struct Room {
@@ -23,6 +24,19 @@ struct Room {
 
 /// Begins a module of models.
 const MODELS: &str = "\nmod loom_";
+
+/// The room `sync` of a crate, for files with models in other rooms.
+///
+/// Loom has no fence for the compiler alone. Where another thread pays for the processors' fence,
+/// the models have one in the call.
+const SYNC: &str = "
+mod sync {
+    pub(crate) mod atomic {
+        pub(crate) use loom::sync::atomic::*;
+        pub(crate) use loom::sync::atomic::fence as compiler_fence;
+    }
+}
+";
 
 /// The models need no more dependencies than these, so each weakening is compiled in a moment.
 const MANIFEST: &str = r#"
@@ -132,7 +146,8 @@ impl Room {
         if inner.is_dir() {
             files::copy_folder(&inner, &to.join(&self.module))?;
         }
-        files::write(&to.join("lib.rs"), &format!("mod {};\n", self.module))?;
+        let sync = if self.module == "sync" { "" } else { SYNC };
+        files::write(&to.join("lib.rs"), &format!("mod {};\n{sync}", self.module))?;
         files::write(&copy().join("Cargo.toml"), MANIFEST)?;
         files::copy_file(&root().join("Cargo.lock"), &copy().join("Cargo.lock"))
     }

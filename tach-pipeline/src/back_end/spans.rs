@@ -122,7 +122,7 @@ impl Spans {
         }
     }
 
-    /// Records were dropped, maybe the ends of spans.
+    /// Begins to look for spans without an end, since records were dropped.
     pub(super) fn suspect_lost_ends(&mut self) {
         self.traces.suspect_lost_ends();
     }

@@ -18,22 +18,22 @@ impl Error {
                  folder",
             );
         }
-        Self::other(Class::OPEN, message, Some(error))
+        Self::other(Class::Open, message, Some(error))
     }
 
     pub(super) fn no_folder() -> Self {
         let message = "the flight recorder writes files after a panic or a slow span, and has no \
                        folder for them; name one by FlightRecorder::folder";
-        Self::other(Class::OPEN, message.to_owned(), None)
+        Self::other(Class::Open, message.to_owned(), None)
     }
 
     pub(crate) fn no_recorder() -> Self {
         let message = "the pipeline has no flight recorder; add one by Builder::flight_recorder";
-        Self::other(Class::NONE, message.to_owned(), None)
+        Self::other(Class::Other, message.to_owned(), None)
     }
 
     pub(crate) fn record(error: io::Error) -> Self {
         let message = format!("can't write the flight recorder's spans and events: {error}");
-        Self::other(Class::NONE, message, Some(error))
+        Self::other(Class::Other, message, Some(error))
     }
 }

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
-use tach_otlp::adapter::{SpanLimits, of_resource};
+use tach_otlp::Otlp;
+use tach_otlp::adapter::{self, SpanLimits, of_resource};
 
+use super::format::FlightFormat;
 use super::ring::Item;
 use super::snapshot::Snapshot;
 use crate::frame::Frame;
@@ -15,12 +18,35 @@ use crate::spans::span::{Dropped, Span};
 /// So many bytes of spans are in one `ResourceSpans`, beyond which another begins.
 const WRITTEN: usize = 256 * 1024;
 
+impl FlightFormat {
+    /// OTLP's `TracesData` in protobuf, with the resource and the limits of `options`. It can be
+    /// posted to a collector as it is, at `/v1/traces`.
+    ///
+    /// It has the spans, with the events within them. Other events are left out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{FlightFormat, Otlp};
+    ///
+    /// let format = FlightFormat::otlp(&Otlp::from_env());
+    /// ```
+    #[must_use]
+    pub fn otlp(options: &Otlp) -> Self {
+        let (resource, limits) = (adapter::resource(options), adapter::span_limits(options));
+        let write = move |snapshot: &Snapshot, to: &mut dyn io::Write| {
+            write(snapshot, &resource, &limits, to)
+        };
+        Self { extension: "otlp", write: Arc::new(write) }
+    }
+}
+
 /// Writes a dump: the spans with the events within them.
 ///
 /// # Errors
 ///
 /// If `to` fails.
-pub(super) fn write(
+fn write(
     snapshot: &Snapshot,
     resource: &[u8],
     limits: &SpanLimits,

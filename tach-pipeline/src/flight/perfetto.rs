@@ -10,12 +10,14 @@ use core::cmp::Reverse;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::sync::Arc;
 
 use tach_log::Value;
 use tach_log::adapter::{Fields as _, Site};
 
 use self::lanes::{Lane, Lanes, Owner, Slice};
 use self::packet::Packets;
+use super::format::FlightFormat;
 use super::ring::Item;
 use super::snapshot::Snapshot;
 use crate::frame::{Frame, SpanPart, What};
@@ -24,12 +26,31 @@ use crate::spans::span::{Item as Part, Span};
 /// The end of a span that is open.
 const OPEN: u64 = u64::MAX;
 
+impl FlightFormat {
+    /// A trace for [Perfetto's viewer](https://ui.perfetto.dev), which opens it by drag and drop
+    /// and sends it nowhere.
+    ///
+    /// A span is drawn on its thread's track if it nests there, and beside the threads if it does
+    /// not, as tasks that take turns on a thread. An arrow leads from a span to a child on another
+    /// track, and to a span that follows from it. Fields are arguments. Events are marks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_pipeline::FlightFormat::perfetto();
+    /// ```
+    #[must_use]
+    pub fn perfetto() -> Self {
+        Self { extension: "pftrace", write: Arc::new(write) }
+    }
+}
+
 /// Writes a dump.
 ///
 /// # Errors
 ///
 /// If `to` fails.
-pub(super) fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
+fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
     let trace = Trace::new(snapshot);
     let mut packets = Packets::new(to);
     packets.begin(trace.first)?;
@@ -103,7 +124,7 @@ impl<'a> Trace<'a> {
                     spans.push(Shown::new(span));
                 }
                 Item::Event(time, record) => {
-                    let record = Frame::read(record).map(|it| it.redacted(snapshot.redacted()));
+                    let record = Frame::read(record).map(|it| it.redacted(&snapshot.redacted));
                     events.extend(record.map(|record| Event { time: time.as_nanos(), record }));
                 }
             }

@@ -1,5 +1,5 @@
-//! The recorder at work on the back end: it keeps the last spans and events, and has them written
-//! when a span was slow.
+//! The recorder on the back end: keeps the last spans and events, and begins a file when a span was
+//! slow.
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -27,7 +27,7 @@ pub(crate) struct Recorder {
     /// Whether a span was slow in this round.
     was_slow: bool,
     redacted: Arc<[String]>,
-    /// The thread that writes a file and reports it has the other end.
+    /// Alive while a thread writes a file and reports it.
     writing: Weak<()>,
     reporter: Reporter,
 }
@@ -66,8 +66,8 @@ impl Recorder {
         }
     }
 
-    /// Answers those who wait for a snapshot, and has a file written if a span was slow. `waiting`
-    /// calls a function with each span that was not passed on yet.
+    /// Answers the threads that wait for a snapshot, and begins a file if a span was slow.
+    /// `waiting` calls its argument with each span that was not passed on yet.
     pub(crate) fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
         self.ring.forget(now);
         self.flight.requests.answer(|| self.snapshot(now, &waiting));
@@ -120,7 +120,7 @@ fn write(
     let written = files.write(&snapshot);
     drop(snapshot);
     // A flush waits for the message on stderr, but not for the user's function.
-    let begun = Some(begun).filter(|_| !reporter.calls_owner());
+    let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
     match written {
         Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
         Err(error) => {
@@ -128,7 +128,8 @@ fn write(
             reporter.report(&Incident::NotRecorded { error: &error });
         }
     }
-    // In this order: after a flush that waited, a slow span begins the next file.
+    // `thread` first: when a flush returns that has waited for `begun`, a slow span can begin the
+    // next file.
     drop(thread);
     drop(begun);
 }

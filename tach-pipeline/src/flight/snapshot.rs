@@ -18,19 +18,21 @@ pub(crate) struct Snapshot {
     at: UnixTime,
     /// The time before which everything is too old.
     since: Option<UnixTime>,
-    redacted: Arc<[String]>,
+    /// The keys whose values are not shown.
+    pub(super) redacted: Arc<[String]>,
 }
 
 impl Snapshot {
-    /// Creates one from `ring`. The spans that wait to be passed on, and those that are open, are
-    /// added next.
+    /// Copies the ring. Call [`add`](Self::add) next, with each span that is open or waits to be
+    /// passed on.
     pub(crate) fn new(ring: &Ring, now: UnixTime, redacted: Arc<[String]>) -> Self {
         let (full, last) = ring.blocks();
         let (waiting, since) = (Ring::new(ring.most(), Duration::MAX), ring.since(now));
         Self { full, last, waiting, at: now, since, redacted }
     }
 
-    /// Adds a span, which may take the memory of others: they have the same bound as the ring.
+    /// Adds a span. All added spans together have the bound of the ring, beyond which the first
+    /// ones are forgotten.
     pub(crate) fn add(&mut self, span: &Span<'_>) {
         self.waiting.span(span);
     }
@@ -52,15 +54,9 @@ impl Snapshot {
             self.since.is_none_or(|since| end >= since)
         })
     }
-
-    /// Returns the keys whose values are not shown.
-    #[cfg(feature = "perfetto")]
-    pub(super) fn redacted(&self) -> &[String] {
-        &self.redacted
-    }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::frame::{Scratch, Time, Writer};

@@ -14,7 +14,6 @@ const FIRST: usize = 256;
 /// Unlike the spare room of a `Vec`, this room is initialized, so a record's words can be stored in
 /// place one by one.
 #[derive(Debug, Default)]
-#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Buffer {
     /// Whole words.
     bytes: Vec<u8>,
@@ -24,12 +23,6 @@ pub(crate) struct Buffer {
 impl Buffer {
     pub(super) const fn new() -> Self {
         Self { bytes: Vec::new(), used: 0 }
-    }
-
-    /// Returns a buffer that holds so many bytes.
-    #[cfg(test)]
-    pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        Self { used: bytes.len(), bytes }
     }
 
     #[inline]
@@ -157,6 +150,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl Buffer {
+        /// Returns a buffer with these bytes.
+        pub(crate) fn of(bytes: Vec<u8>) -> Self {
+            Self { used: bytes.len(), bytes }
+        }
+    }
+
+    impl Clone for Buffer {
+        fn clone(&self) -> Self {
+            Self { bytes: self.bytes.clone(), used: self.used }
+        }
+    }
 
     proptest! {
         /// The buffer holds all pieces, whichever method wrote them.

@@ -15,8 +15,6 @@ use tach_core::{Instant, UnixTime};
 use tach_log::adapter::{Parts, Site};
 
 pub(crate) use self::fields::Fields;
-#[cfg(feature = "tracing")]
-pub(crate) use self::fields::replace;
 use super::{EVENT_NAME, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
 use crate::ids::SpanContext;
 use crate::level::Level;

@@ -1,10 +1,6 @@
 //! Writing a record's bytes.
 
-#[cfg(feature = "opentelemetry")]
-mod otel;
 pub(crate) mod site;
-#[cfg(feature = "tracing")]
-mod span;
 #[cfg(feature = "tracing")]
 mod tracing;
 
@@ -16,8 +12,6 @@ use std::panic;
 use tach_log::Value;
 use tach_log::adapter::{Messages, outcome};
 
-#[cfg(feature = "slog")]
-use super::FIRST_COUNTS;
 use super::scratch::Scratch;
 use super::{HEAD, KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
 use crate::frame::texts::MaybeStatic;
@@ -64,7 +58,7 @@ impl<'a> Writer<'a> {
         let _noted = self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
-    /// A static message may get a number now.
+    /// Writes a static message that has no number yet, and may get one now.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
         match self.to.number(text) {
@@ -138,14 +132,13 @@ impl<'a> Writer<'a> {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
-    /// Says that of equal keys the first counts. Otherwise the last does.
-    #[cfg(feature = "slog")]
+    /// Sets a flag of the head, such as [`LINE`](super::LINE).
     #[inline]
-    pub(crate) fn first_counts(&mut self) {
-        self.to.buffer.add(KIND_AT, u64::from(FIRST_COUNTS));
+    pub(crate) fn mark(&mut self, flag: u32) {
+        self.to.buffer.add(KIND_AT, u64::from(flag));
     }
 
-    /// Runs the user's code, which adds fields. If it panics, the fields before stay.
+    /// Runs the user's code, which adds fields. If it panics, the fields that it added stay.
     #[inline]
     pub(crate) fn guard(&mut self, f: impl FnOnce(Writer<'_>)) {
         // Each call adds a whole field, so the record is sound wherever `f` ends.

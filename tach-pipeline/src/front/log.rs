@@ -87,7 +87,6 @@ impl Log for Pipeline {
                 // A source that fails ends the fields.
                 let _ended = adapter::visit_fields(record, &mut to);
             });
-            #[cfg(feature = "tracing")]
             super::tracing::write_current_spans(to);
             if wanted.is_any() {
                 to.site(wanted, place(record), self.shared().spans.around());

@@ -7,13 +7,16 @@ use core::fmt;
 use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
 
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Place, Writer};
+use crate::frame::{FIRST_COUNTS, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
 use tach_log::Value;
-#[cfg(feature = "serde")]
-use tach_log::adapter;
+
+impl Level {
+    /// slog's level above `Error`, which `log` lacks. Filters treat it as `Error`.
+    const CRITICAL: Self = Self::from_byte(0);
+}
 
 const fn level(level: slog::Level) -> Level {
     match level {
@@ -51,7 +54,7 @@ impl Drain for Pipeline {
         self.log_with(level, target, |to| {
             to.message(*record.msg());
             // slog visits the last value of a list first, and the outermost logger's list last.
-            to.first_counts();
+            to.mark(FIRST_COUNTS);
             to.guard(|to| {
                 let mut fields = Fields { to };
                 // A value that fails ends the values of its list.
@@ -67,7 +70,7 @@ impl Drain for Pipeline {
 
     #[inline]
     fn is_enabled(&self, of: slog::Level) -> bool {
-        self.shared().filters.level_enabled(level(of))
+        level(of).passes(self.shared().filters.most())
     }
 
     fn flush(&self) -> Result<(), FlushError> {
@@ -184,7 +187,7 @@ impl Serializer for Fields<'_> {
 
     #[cfg(feature = "serde")]
     fn emit_serde(&mut self, key: Key, value: &dyn slog::SerdeValue) -> slog::Result {
-        let value = adapter::Nested(value.as_serde());
+        let value = tach_log::adapter::Nested(value.as_serde());
         self.to.nested_field(name(&key), format_args!("{value}"));
         Ok(())
     }

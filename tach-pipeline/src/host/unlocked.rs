@@ -9,28 +9,6 @@ use std::io;
 /// A standard stream: on Unix without a lock or a buffer, elsewhere the standard library's.
 pub(crate) struct Unlocked<S>(pub(crate) S);
 
-#[cfg(unix)]
-impl<S: io::Write + std::os::fd::AsFd> io::Write for Unlocked<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(&self.0, bytes)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[cfg(not(unix))]
-impl<S: io::Write> io::Write for Unlocked<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 /// Prints a line on stderr. If that fails, there is no place left to report it.
 pub(crate) fn to_stderr(line: core::fmt::Arguments<'_>) {
     let line = format!("tach-pipeline: {line}\n");

@@ -10,7 +10,7 @@ use arc_swap::ArcSwapOption;
 
 use crate::shared::Shared;
 
-/// Pipelines to be flushed. A list without a lock: after a fork nobody would release one.
+/// Pipelines to be flushed. The list has no lock, since after a fork nobody might release it.
 static PIPELINES: ArcSwapOption<Vec<AtExit>> = ArcSwapOption::const_empty();
 static REGISTER: Once = Once::new();
 
@@ -38,7 +38,8 @@ pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
     });
 }
 
-/// Removes the pipeline from the list: a flush at the end has failed, and took its time.
+/// Removes the pipeline from the list. Call after a flush at the end that failed, since another try
+/// would delay the exit.
 pub(crate) fn give_up(pipeline: &Shared) {
     change(|all| {
         all.retain(|one| !core::ptr::eq(one.pipeline.as_ptr(), pipeline));

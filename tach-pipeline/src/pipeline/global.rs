@@ -1,21 +1,16 @@
 //! The pipelines that are the process's logger of `log` and its global subscriber of tracing.
 //!
-//! Both can be set once. A forked child inherits them but not the back end's thread. A pipeline that
-//! is installed in the child replaces the inherited one.
+//! Both can be set once. A forked child inherits them but not the back end's thread. A pipeline
+//! that is installed in the child replaces the inherited one.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Class, Error};
 use crate::pipeline::Pipeline;
+use crate::shared::Handle;
 
-/// The pipeline that was installed first.
-#[cfg(feature = "log")]
-pub(crate) static LOGGER: OnceLock<Pipeline> = OnceLock::new();
-#[cfg(feature = "tracing")]
-pub(crate) static SUBSCRIBER: OnceLock<Pipeline> = OnceLock::new();
-
-/// Calls `install`. If that fails in a forked child, since `installed` is the parent's pipeline, its
-/// handles follow `pipeline` from now on.
+/// Calls `install`, which installs `pipeline`. In a forked child that fails, since the parent's
+/// pipeline is installed. Then the handles of the parent's pipeline log to `pipeline` from now on.
 ///
 /// # Errors
 ///
@@ -34,10 +29,23 @@ pub(crate) fn install<E>(
     result
 }
 
+impl Handle {
+    /// In a process that was forked from the pipeline's, makes all handles of the pipeline log to
+    /// `successor`, unless they log to another pipeline of this process. Returns whether they log
+    /// to `successor`.
+    fn is_followed_by(&self, successor: &Self) -> bool {
+        let last = self.shared();
+        if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {
+            let _set_by_another_thread = last.successor.set(successor.clone());
+        }
+        !self.own.channel.is_in_its_process() && Arc::ptr_eq(self.shared(), &successor.own)
+    }
+}
+
 impl Error {
     pub(crate) fn already_set(what: &'static str) -> Self {
         let message =
             format!("{what} was set before; a program sets it once, so remove one of the two");
-        Self::other(Class::ALREADY_SET, message, None)
+        Self::other(Class::AlreadySet, message, None)
     }
 }

@@ -5,9 +5,7 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use crate::host::unlocked::to_stderr;
-#[cfg(unix)]
-use crate::pipeline::exit;
-use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
+use crate::pipeline::{FLUSH_TIMEOUT, Pipeline, exit};
 
 /// A [`Pipeline`] that is flushed when the guard is dropped. Keep it until the end of `main`.
 ///
@@ -73,7 +71,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(error) = self.pipeline.shared().flush_at_end(self.timeout) {
             // Another try would only delay the exit.
-            #[cfg(unix)]
             exit::give_up(self.pipeline.shared());
             if !error.is_reported() {
                 to_stderr(format_args!("{error}"));

@@ -10,7 +10,37 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::error::{Class, Error};
+use crate::pipeline::Pipeline;
 use crate::shared::Shared;
+
+impl Pipeline {
+    /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
+    /// end the process as the signal does.
+    ///
+    /// For a program that handles these signals itself, this is not needed: it ends by an exit,
+    /// which [flushes](crate::Builder::flush_at_exit). A child that was forked without `exec`
+    /// ignores the signals, since `fork` does not copy the thread that waits for them. The handlers
+    /// also take a signal that was ignored before, such as SIGINT of a shell's background job.
+    ///
+    /// # Errors
+    ///
+    /// If the handlers can't be installed, or their thread can't be started.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().build()?;
+    /// pipeline.flush_on_signals(Duration::from_secs(5))?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn flush_on_signals(&self, timeout: Duration) -> Result<(), Error> {
+        flush_on(self.shared(), timeout).map_err(Error::signals)
+    }
+}
 
 /// Starts a thread that flushes the pipeline after a signal, and then ends the process as the
 /// signal would have.
@@ -18,7 +48,7 @@ use crate::shared::Shared;
 /// # Errors
 ///
 /// If the handlers can't be installed, or the thread can't be started.
-pub(crate) fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<()> {
+fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let pipeline = Arc::downgrade(pipeline);
     thread::Builder::new().name("tach-signals".to_owned()).spawn(move || {
@@ -34,8 +64,8 @@ pub(crate) fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<
 }
 
 impl Error {
-    pub(super) fn signals(error: io::Error) -> Self {
+    fn signals(error: io::Error) -> Self {
         let message = format!("can't handle SIGINT and SIGTERM: {error}");
-        Self::other(Class::NONE, message, Some(error))
+        Self::other(Class::Other, message, Some(error))
     }
 }

@@ -28,9 +28,10 @@ impl Pipeline {
         self.keys.key(id.into_u64())
     }
 
-    /// Returns the number of this pipeline, which stays if a forked process builds another one.
+    /// Returns the number of the pipeline that this handle was built for, also if it logs to
+    /// another one.
     pub(crate) fn id(&self) -> u64 {
-        self.handle.id()
+        self.handle.own.spans.id
     }
 
     /// Returns how long the spans of tracing took, by name and [chosen attributes], since the
@@ -147,8 +148,7 @@ mod tests {
     /// While the ids are in the table, the span is open for the back end.
     #[test]
     fn a_lost_end_is_looked_for_after_its_ids_are_removed() {
-        let mut wanted = Wanted::default();
-        wanted.spans = true;
+        let wanted = Wanted { spans: true, ..Wanted::default() };
         let pipeline = alone(wanted, WhenFull::DropNewest);
         let contexts = pipeline.shared().spans.contexts.as_ref().unwrap();
         let subscriber = tracing_subscriber::registry().with(pipeline.clone());

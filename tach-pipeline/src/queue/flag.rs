@@ -2,27 +2,25 @@
 
 pub(crate) mod barrier;
 
-// `cargo xtask loom` compiles this file and its folder alone.
-#[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicBool, Ordering, compiler_fence as fence};
-#[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicBool, Ordering, fence};
-
 use crossbeam_utils::CachePadded;
+
+// `cargo xtask loom` compiles this file and its folder alone, with a fence of loom's in place of
+// `compiler_fence`.
+use crate::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 const ROOM: usize = size_of::<CachePadded<AtomicBool>>() - size_of::<AtomicBool>();
 
-/// Set by the back end if the queue was empty for a while. The thread finds it set when it has
-/// pushed a record, and wakes the back end.
+/// The back end sets the flag if the queue was empty for a while. A call reads the flag after it
+/// has pushed a record. If the flag is set, the call wakes the back end.
 ///
-/// A processor may read the flag while the record still waits in its store buffer. So a call may
-/// miss the flag that the back end sets at that moment, and the back end the record. A fence on
-/// both sides prevents that. The back end has [another one](barrier::pass) put the callers' fence
-/// there, so that the call itself has a fence for the compiler alone.
+/// A processor may read the flag while the record still waits in its store buffer. Then the call
+/// misses a flag that is set at that moment, and the back end misses the record. A fence on each
+/// side prevents this. The fence of the calls is [`barrier::pass`]: the back end makes the kernel
+/// run a fence on every thread. The call itself needs a fence for the compiler alone.
 ///
-/// Each call reads the flag, so it shares no cache line with the parts of a queue that the back end
-/// changes, which follow. (Room as large as `CachePadded` takes less memory than its alignment, for
-/// which an allocator cuts its blocks.)
+/// Each call reads the flag, so the flag shares no cache line with the fields of a queue after it,
+/// which the back end changes. (`CachePadded` would align the whole queue, and an allocator wastes
+/// memory for such an alignment. The room takes its size alone.)
 #[repr(C)]
 pub(super) struct Flag {
     is_asleep: AtomicBool,
@@ -34,19 +32,19 @@ impl Flag {
         Self { is_asleep: AtomicBool::new(true), _room: [0; ROOM] }
     }
 
-    /// Returns whether the flag is set. Asked after a record was pushed.
+    /// Returns whether the flag is set. Call after a record was pushed.
     #[inline]
     pub(super) fn is_asleep(&self) -> bool {
         // ORDERING: SeqCst, with the fence of `barrier::pass`: either this read sees the flag that
-        // was set before that fence, or the back end sees the record after it.
-        fence(Ordering::SeqCst);
+        // was set before that fence, or the back end sees the record after that fence.
+        compiler_fence(Ordering::SeqCst);
         // ORDERING: Relaxed: the queue publishes the record, and the lock of the queues publishes
         // the wake-up.
         self.is_asleep.load(Ordering::Relaxed)
     }
 
-    /// Sets the flag, and returns whether it was not set. Then a call may have missed it: its
-    /// record is visible after [`barrier::pass`].
+    /// Sets the flag. Returns `true` if it was clear: a concurrent call may have missed it, and the
+    /// record of that call is visible after [`barrier::pass`].
     pub(super) fn fall_asleep(&self) -> bool {
         // ORDERING: Relaxed: the fences order the store before the look at the queue.
         let is_new = !self.is_asleep.load(Ordering::Relaxed);

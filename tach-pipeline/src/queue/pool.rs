@@ -48,12 +48,6 @@ impl Pool {
         Self { small: Rings::new(large.min(SMALL)), large: Rings::new(large), most }
     }
 
-    /// How many rings a queue may have.
-    #[cfg(test)]
-    pub(super) const fn most(&self) -> usize {
-        self.most
-    }
-
     /// How many bytes a queue may hold.
     pub(super) const fn bytes(&self) -> usize {
         self.most * self.large.bytes
@@ -69,12 +63,6 @@ impl Pool {
     pub(super) fn trim(&self) {
         self.small.trim();
         self.large.trim();
-    }
-
-    /// Returns how many rings nobody uses.
-    #[cfg(test)]
-    pub(super) fn unused(&self) -> usize {
-        self.small.unused.lock().rings.len() + self.large.unused.lock().rings.len()
     }
 }
 
@@ -115,6 +103,18 @@ impl Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Pool {
+        /// Returns how many rings a queue may have.
+        pub(in crate::queue) const fn most(&self) -> usize {
+            self.most
+        }
+
+        /// Returns how many rings nobody uses.
+        pub(in crate::queue) fn unused(&self) -> usize {
+            self.small.unused.lock().rings.len() + self.large.unused.lock().rings.len()
+        }
+    }
 
     #[test]
     fn rings_have_the_capacity_between_them() {

@@ -5,16 +5,10 @@ mod words;
 
 use std::sync::Arc;
 
-#[cfg(not(all(test, loom)))]
-pub(super) use self::words::OVERHEAD;
-pub(super) use self::words::WORD;
 use self::words::Words;
-
+pub(super) use self::words::{OVERHEAD, WORD};
 // `cargo xtask loom` compiles this file and its folder alone.
-#[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicU64, Ordering};
-#[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The memory that both ends share.
 struct Ring {

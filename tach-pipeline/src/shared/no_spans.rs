@@ -1,15 +1,20 @@
 //! In place of what is shared about spans, without a feature that has spans.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
+use core::marker::PhantomData;
 use core::time::Duration;
 
 use crate::frame::Wanted;
 use crate::ids::Around;
 
+/// Keys of spans: there are none.
+pub(crate) type Keys = PhantomData<()>;
+
 pub(crate) struct Spans;
 
 impl Spans {
-    pub(crate) fn new(_: Wanted) -> Self {
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        debug_assert!(!wanted.are_spans(), "only options of this feature ask for them");
         Self
     }
 

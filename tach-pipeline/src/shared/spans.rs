@@ -10,8 +10,9 @@ use crate::error::Error;
 use crate::flight::{Flight, Snapshot};
 use crate::frame::Wanted;
 use crate::ids::{Around, SpanContext};
+pub(crate) use crate::trace::key::Keys;
 use crate::trace::sampling::{Callers, Sampling};
-use crate::trace::{self, Contexts, current};
+use crate::trace::{self, Contexts, current, otel};
 
 /// Numbers pipelines, so that a thread tells their spans apart.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -22,10 +23,8 @@ pub(crate) struct Spans {
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
     pub(crate) callers: Callers,
-    /// Whether each span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) activates_all: bool,
-    /// `None` if nobody takes spans, nor their durations.
+    pub(crate) otel: otel::Options,
+    /// The ids of open spans. `None` if no sink, no recorder and no histogram takes spans.
     pub(crate) contexts: Option<Contexts>,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<Collected>,
@@ -41,16 +40,15 @@ impl Spans {
             sampling: Sampling::default(),
             sends_unfinished: false,
             callers: Callers::default(),
-            #[cfg(feature = "opentelemetry")]
-            activates_all: false,
-            contexts: (wanted.spans || wanted.durations || wanted.recorder).then(Contexts::new),
+            otel: otel::Options::default(),
+            contexts: wanted.are_spans().then(Contexts::new),
             durations: None,
             flight: None,
         }
     }
 
-    /// Waits for the files that the flight recorder began. Returns `false` if that takes longer than
-    /// `timeout`.
+    /// Waits for the files that the flight recorder began. Returns `false` if that takes longer
+    /// than `timeout`.
     pub(super) fn wait_for_files(&self, timeout: Duration) -> bool {
         self.flight.as_ref().is_none_or(|flight| flight.writing.wait(timeout))
     }
@@ -62,7 +60,8 @@ impl Spans {
         current::get(self.id)
     }
 
-    /// Returns the thread's current span of `opentelemetry`, unless it is a stranger's.
+    /// Returns the current span of `opentelemetry`, unless it is the span of a caller that is not
+    /// trusted.
     #[inline]
     pub(crate) fn foreign(&self) -> Option<Around> {
         trace::foreign(self.callers)
@@ -74,7 +73,7 @@ impl Spans {
         self.current_span().map(Around::own).or_else(|| self.foreign())
     }
 
-    /// Has the back end find a span whose end was dropped, and whose ids are removed by now.
+    /// Requests a search for spans whose end record was dropped. Call after their ids are removed.
     #[cold]
     pub(crate) fn lose_end(contexts: &Contexts, channel: &Channel) {
         contexts.lose_end();

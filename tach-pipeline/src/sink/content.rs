@@ -82,6 +82,13 @@ impl Content {
     }
 }
 
+impl Wanted {
+    /// Adds what a sink of spans asks for.
+    fn add_spans(&mut self) {
+        (self.spans, self.place, self.thread) = (true, true, true);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

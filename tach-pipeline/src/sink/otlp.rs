@@ -33,14 +33,14 @@ const MOST_BYTES: usize = 512 * 1024;
 impl Error {
     /// An option of a collector, or a variable, can't be used.
     pub(crate) fn otlp(error: &tach_otlp::Error) -> Self {
-        Self::other(Class::OPTION, error.to_string(), None)
+        Self::other(Class::Option, error.to_string(), None)
     }
 }
 
 impl Sink {
     /// Sends log records, spans and the durations of spans to a collector of OpenTelemetry, as OTLP
-    /// over HTTP or gRPC. [`Otlp::signals`] chooses among them. Spans and durations need the feature
-    /// `tracing`, and a [`Pipeline`](crate::Pipeline) that is a layer of the subscriber.
+    /// over HTTP or gRPC. [`Otlp::signals`] chooses among them. Spans and durations need the
+    /// feature `tracing`, and a [`Pipeline`](crate::Pipeline) that is a layer of the subscriber.
     ///
     /// The sink has one thread, also if it is alone, and one connection to each server. While a
     /// collector can't be reached, records wait and are sent again, with pauses that grow. Records
@@ -72,8 +72,8 @@ impl Sink {
     /// # Durations
     ///
     /// The metric `traces.span.metrics.duration` has the durations in seconds, as an exponential
-    /// histogram for each name of a span. All spans are counted, also those that `Sampling`, `Tail`,
-    /// [`level`](Self::level) or [`filter`](Self::filter) leave out: see
+    /// histogram for each name of a span. All spans are counted, also those that `Sampling`,
+    /// `Tail`, [`level`](Self::level) or [`filter`](Self::filter) leave out: see
     /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
     /// and those that are chosen there. The metric is sent each minute, or each
     /// [`Otlp::metric_interval`], at a flush and at the exit.

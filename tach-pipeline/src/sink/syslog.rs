@@ -16,7 +16,7 @@ use super::any_format::AnyFormat;
 use super::envelope::Envelope;
 use super::{Sink, kind, severity};
 use crate::faults::Faults;
-use crate::host::program;
+use crate::host::{platform, program};
 
 /// The socket of the daemon on this machine.
 #[cfg(all(unix, not(target_vendor = "apple")))]
@@ -243,7 +243,7 @@ impl Syslog {
                 tag: format!("{}[{}]: ", tag(app_name), process::id()),
             };
         }
-        let host_name = self.host_name.clone().unwrap_or_else(program::host_name);
+        let host_name = self.host_name.clone().unwrap_or_else(platform::host_name);
         let host_name = printable(&host_name, LONGEST_HOST);
         let app_name = printable(app_name, LONGEST_APP);
         Header::Rfc5424(v5424::Formatter::from_config(v5424::Config {

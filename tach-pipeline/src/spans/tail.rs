@@ -1,5 +1,7 @@
 //! Which traces are kept, decided when they have ended.
 
+pub(crate) mod waiting;
+
 use core::time::Duration;
 
 use super::slow::Slow;
@@ -7,7 +9,8 @@ use super::span::Span;
 use super::status::{Code, Status};
 use crate::faults::Faults;
 use crate::frame::{self, Fields, SpanPart};
-use crate::trace::ratio::Ratio;
+use crate::stats::Stats;
+use crate::trace::sampling::ratio::Ratio;
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const LEAST_BYTES: usize = 64 * 1024;
@@ -197,5 +200,21 @@ impl Status {
         if has_error && self.code == Code::Unset {
             self.set(Code::Error, "");
         }
+    }
+}
+
+impl Stats {
+    /// Returns about how many traces [`Tail`](crate::Tail) decided before their root had ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().early_traces(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn early_traces(&self) -> u64 {
+        self.early
     }
 }

@@ -8,7 +8,7 @@ use super::timed::Timed;
 use crate::durations::Collected;
 use crate::frame::{Frame, Time};
 use crate::queue::QueueId;
-use crate::stats::Count;
+use crate::stats::{Count, Stats};
 use crate::trace::Contexts;
 
 pub(crate) struct Traces {
@@ -112,6 +112,23 @@ impl Traces {
     }
 }
 
+impl Stats {
+    /// Returns how many events, values, links and ends of spans came when their span was not known:
+    /// its start was dropped, or it had ended. No span has these. Sinks of events have the events.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().spanless_records(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn spanless_records(&self) -> u64 {
+        self.spanless
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
@@ -182,7 +199,7 @@ mod tests {
                 Writer::begin_part(&mut scratch, at, kind, context).end();
             }
             let time = UnixTime::from_nanos(wall * 1_000_000_000);
-            self.traces.part(scratch.written(), time, QueueId::of(1));
+            self.traces.part(scratch.written(), time, QueueId(1));
         }
 
         fn round(&mut self) {

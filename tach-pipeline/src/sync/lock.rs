@@ -19,12 +19,6 @@ impl<T> Lock<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Returns whether no thread holds the lock.
-    #[cfg(all(test, feature = "tracing"))]
-    pub(crate) fn is_free(&self) -> bool {
-        self.0.try_lock().is_ok()
-    }
 }
 
 /// Wakes the threads that wait until the value of a [`Lock`] has changed.
@@ -54,8 +48,16 @@ impl Changed {
 mod tests {
     use core::panic::AssertUnwindSafe;
     use std::panic::catch_unwind;
+    use std::sync::TryLockError;
 
     use super::*;
+
+    impl<T> Lock<T> {
+        /// Returns whether no thread holds the lock.
+        pub(crate) fn is_free(&self) -> bool {
+            !matches!(self.0.try_lock(), Err(TryLockError::WouldBlock))
+        }
+    }
 
     #[test]
     fn a_panic_closes_no_lock() {
@@ -66,6 +68,9 @@ mod tests {
             panic!("a defect");
         }));
         assert!(panicked.is_err());
-        assert_eq!(*lock.lock(), 2);
+        let held = lock.lock();
+        assert_eq!((*held, lock.is_free()), (2, false));
+        drop(held);
+        assert!(lock.is_free());
     }
 }

@@ -54,17 +54,18 @@ impl<T: Length> Mirrored<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.value.lock()
     }
-
-    /// Returns whether no thread holds the lock.
-    #[cfg(all(test, feature = "tracing"))]
-    pub(crate) fn is_free(&self) -> bool {
-        self.value.is_free()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl<T> Mirrored<T> {
+        /// Returns whether no thread holds the lock.
+        pub(crate) fn is_free(&self) -> bool {
+            self.value.is_free()
+        }
+    }
 
     #[test]
     fn the_length_follows_each_change() {
@@ -74,5 +75,6 @@ mod tests {
         assert_eq!(list.length(), 2);
         assert_eq!(list.change(VecDeque::pop_front), Some(1));
         assert_eq!((list.length(), list.lock().len()), (1, 1));
+        assert!(list.is_free());
     }
 }

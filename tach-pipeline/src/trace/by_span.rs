@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 use crate::host::process::Process;
 use crate::sync::Mirrored;
 
-/// Threads seldom meet in one of so many parts.
+/// With so many parts, two threads seldom need the same one.
 const PARTS: u64 = 16;
 
 /// Values of open spans, such as the `tracestate`, in parts with a lock each. A span whose part is
@@ -21,7 +21,7 @@ pub(crate) struct BySpan<V> {
     process: Process,
 }
 
-/// The values of the spans whose ids have a remainder in common. The ids are random.
+/// The values of the spans whose ids, which are random, leave the same remainder.
 type Part<V> = Mirrored<HashMap<u64, V>>;
 
 impl<V: Clone> BySpan<V> {

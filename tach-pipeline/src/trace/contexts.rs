@@ -1,7 +1,7 @@
-//! The ids of open spans, by the keys that come from the numbers of tracing's registry.
+//! The ids of open spans, by keys that are made of the registry's numbers.
 //!
-//! Looking here costs a few loads. In the registry's own extensions the ids would cost each span an
-//! allocation and a map.
+//! A look-up costs a few loads. As extensions of the registry, the ids would cost each span a map
+//! and an allocation.
 
 mod slot;
 
@@ -12,7 +12,6 @@ use std::sync::{Arc, OnceLock};
 use self::slot::{Ids, Slot};
 use super::by_span::BySpan;
 use super::key::Key;
-#[cfg(feature = "opentelemetry")]
 use super::otel::Kept;
 use crate::host::process::Process;
 use crate::ids::SpanContext;
@@ -21,23 +20,23 @@ use crate::sync::Mirrored;
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
 const PAGES: usize = 256;
-/// Open spans beyond share one map and its lock.
+/// Open spans beyond this number share one map with a lock.
 const SLOTS: usize = PAGES * PAGE;
 
-/// Where the registry's numbers have the thread that created the span. Below are the places that
-/// this thread reuses, the lowest first. If that changes, more spans collide.
+/// The bits of the registry's numbers that hold the thread which created the span. The bits below
+/// hold a place, which the thread reuses, the lowest first. If a new version of the registry
+/// numbers differently, more spans collide, and nothing else changes.
 const THREAD_SHIFT: u32 = 38;
 const THREAD_BITS: u32 = 13;
 
 pub(crate) struct Contexts {
     pages: Box<[OnceLock<Box<[Slot]>>]>,
-    /// Spans whose slot another span has.
+    /// Spans whose slot is taken by another span.
     others: Mirrored<HashMap<Key, Other>>,
     /// Whether a span was removed whose end was dropped.
     has_lost_end: AtomicBool,
     /// The `tracestate` of spans. Most traces have none.
     pub(crate) states: BySpan<Arc<str>>,
-    #[cfg(feature = "opentelemetry")]
     pub(crate) otel: Kept,
     /// The process whose threads hold the lock.
     process: Process,
@@ -50,7 +49,6 @@ impl Contexts {
             others: Mirrored::default(),
             has_lost_end: AtomicBool::new(false),
             states: BySpan::new(),
-            #[cfg(feature = "opentelemetry")]
             otel: Kept::new(),
             process: Process::current(),
         }
@@ -65,7 +63,6 @@ impl Contexts {
     }
 
     /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(feature = "opentelemetry")]
     #[inline]
     pub(crate) fn is_active(&self, key: Key) -> bool {
         let own = self.slot(key).is_active(key.0);
@@ -89,13 +86,11 @@ impl Contexts {
     /// Removes a span that is closed. `span` is its id.
     #[inline]
     pub(crate) fn remove(&self, key: Key, span: u64) {
-        #[cfg(feature = "opentelemetry")]
-        let is_active = self.is_active(key);
+        let is_active = Kept::TAKES_ACTIVE && self.is_active(key);
         if !self.slot(key).remove(key.0) {
             self.with_others(|others| others.remove(&key));
         }
         self.states.remove(span);
-        #[cfg(feature = "opentelemetry")]
         self.otel.remove(span, is_active);
     }
 
@@ -120,15 +115,15 @@ impl Contexts {
         self.has_lost_end.store(true, Ordering::Release);
     }
 
-    /// Returns whether that has happened since the last call.
+    /// Returns whether `lose_end` was called since the last call.
     pub(crate) fn take_lost_end(&self) -> bool {
-        // ORDERING: Acquire, with the Release of `lose_end`: `spans` does not have the span. The
-        // load Relaxed: it publishes nothing, and a later call finds the end that it missed.
+        // ORDERING: Acquire, with the Release of `lose_end`: `spans` no longer contains the span.
+        // The load is Relaxed: it publishes nothing, and the next call sees a flag that it missed.
         self.has_lost_end.load(Ordering::Relaxed)
             && self.has_lost_end.swap(false, Ordering::Acquire)
     }
 
-    /// Returns the ids of all open spans. A span that is missing has logged its end.
+    /// Returns the ids of all open spans. A span that is missing here has logged its end.
     pub(crate) fn spans(&self) -> HashSet<u64> {
         let pages = self.pages.iter().filter_map(OnceLock::get).flatten();
         let mut spans: HashSet<_> = pages.filter_map(Slot::span).collect();
@@ -171,11 +166,11 @@ fn allocate(page: &OnceLock<Box<[Slot]>>) -> &[Slot] {
     page.get_or_init(|| slots)
 }
 
-/// Returns the same place for the spans that follow each other at one place of the registry.
+/// Returns the slot of a key. Spans that use one place of the registry in turn have the same slot.
 #[inline]
 fn place(Key(key): Key) -> usize {
     let thread = key >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);
-    // Spreads the threads, which have few open spans each.
+    // Spreads the threads over the slots, since each has few open spans.
     let start = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
     usize::try_from(key.wrapping_add(start) % SLOTS as u64).unwrap_or(0)
 }
@@ -184,7 +179,6 @@ fn place(Key(key): Key) -> usize {
 struct Other {
     context: SpanContext,
     is_moved: bool,
-    #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "for the bridge"))]
     is_active: bool,
 }
 
@@ -254,7 +248,6 @@ mod tests {
                     for place in 1..4 {
                         let id = Key(place + thread * SLOTS as u64);
                         prop_assert_eq!(contexts.get(id), map.get(&id).copied());
-                        #[cfg(feature = "opentelemetry")]
                         prop_assert_eq!(
                             contexts.is_active(id),
                             map.contains_key(&id) && active[&id]

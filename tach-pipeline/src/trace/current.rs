@@ -1,4 +1,4 @@
-//! The spans that the thread is in. The registry would look each of them up.
+//! The spans that the thread is in. To ask the registry would cost a look-up for each span.
 
 use core::cell::RefCell;
 
@@ -20,7 +20,7 @@ pub(super) struct Entered {
 /// Adds the span that the thread enters.
 #[inline]
 pub(crate) fn enter(pipeline: u64, key: Key, context: SpanContext, active: Active) {
-    // A thread that ends has no such list any more.
+    // Near the end of a thread, its list is gone.
     let _ending = ENTERED.try_with(|entered| {
         if let Ok(mut entered) = entered.try_borrow_mut() {
             entered.push(Entered { pipeline, key, context, active });
@@ -28,10 +28,11 @@ pub(crate) fn enter(pipeline: u64, key: Key, context: SpanContext, active: Activ
     });
 }
 
-/// Removes the span that the thread leaves, which need not be the last one.
+/// Removes the span that the thread leaves. It need not be the span that was entered last.
 #[inline]
 pub(crate) fn exit(pipeline: u64, key: Key) {
-    // The context is dropped after the list is released: destructors of the user's may run.
+    // The context is dropped after the list is released, since its destructors may be the user's
+    // code.
     let _left = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;
         let is_it = |one: &Entered| one.key == key && one.pipeline == pipeline;

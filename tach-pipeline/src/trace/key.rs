@@ -9,17 +9,13 @@ pub(crate) struct Key(pub(crate) u64);
 /// Makes keys of the numbers that the registry of one subscriber has for its spans.
 ///
 /// A mask is random, so the keys of two open spans are equal as seldom as their ids.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Keys {
+    /// Zero for a handle that is no layer.
     mask: u64,
 }
 
 impl Keys {
-    /// Returns the keys of a handle that is no layer.
-    pub(crate) const fn unmasked() -> Self {
-        Self { mask: 0 }
-    }
-
     /// Returns the keys of a new layer.
     pub(crate) fn of_layer(pipeline: u64) -> Self {
         Self { mask: random::with(pipeline, Ids::span) }

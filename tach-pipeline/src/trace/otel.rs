@@ -17,34 +17,51 @@ use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
 use crate::ids::SpanContext;
 
-/// The contexts of open spans. To enter an active one takes the lock of its part of a [`BySpan`].
+/// The contexts of open spans. Entering an active span takes one of the locks of a [`BySpan`].
 pub(crate) struct Kept {
-    /// The context of each [active](super::Contexts::is_active) span, with that span.
+    /// For each [active](super::Contexts::is_active) span, the context in which it is current.
     active: BySpan<Context>,
-    /// The context around each span with baggage, at its start or by `set_parent`.
+    /// For each span with baggage, the context that holds the baggage.
     with_baggage: BySpan<Context>,
     /// The active spans that the layer of `tracing-opentelemetry` has seen.
     started: BySpan<Started>,
 }
 
+/// Options of the bridge to `opentelemetry`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options {
+    /// Whether each span becomes the current one when it is entered.
+    pub(crate) activates_all: bool,
+}
+
+impl Options {
+    /// Returns whether an option asks for spans that are sent.
+    pub(crate) fn asks_for_spans(self) -> bool {
+        self.activates_all
+    }
+}
+
 impl Kept {
+    /// Whether [`remove`](Self::remove) needs to know which spans are active.
+    pub(super) const TAKES_ACTIVE: bool = true;
+
     pub(super) fn new() -> Self {
         Self { active: BySpan::new(), with_baggage: BySpan::new(), started: BySpan::new() }
     }
 
-    /// Returns the context to enter an active span with.
+    /// Returns the context in which an active span is current.
     #[inline]
     pub(crate) fn active(&self, span: u64) -> Option<Context> {
         self.active.get(span)
     }
 
-    /// Returns the context with the baggage of a span, unless it has none.
+    /// Returns the context that holds the baggage of a span, if there is baggage.
     #[inline]
     pub(crate) fn with_baggage(&self, span: u64) -> Option<Context> {
         self.with_baggage.get(span)
     }
 
-    /// Sets the context that an active span is entered with.
+    /// Sets the context in which an active span is current.
     pub(crate) fn set_active(&self, span: u64, context: Context) {
         self.active.set(span, Some(context));
     }
@@ -60,7 +77,7 @@ impl Kept {
         self.started.set(started.ids.span, Some(started));
     }
 
-    /// Returns how such a span started, while it is open.
+    /// Returns how a span started that the layer has seen and that is open.
     pub(crate) fn started(&self, span: u64) -> Option<Started> {
         self.started.get(span)
     }
@@ -82,14 +99,14 @@ impl Kept {
     }
 }
 
-/// The span of a pipeline that is the current one in a context.
+/// A value in contexts: the pipeline's span that is current there.
 struct Own {
     pipeline: u64,
     key: Key,
     span: u64,
 }
 
-/// Returns `values` with a span of a pipeline as the current one.
+/// Returns a copy of `values` in which a span of a pipeline is current.
 pub(crate) fn with_own(
     values: &Context,
     pipeline: u64,
@@ -102,7 +119,7 @@ pub(crate) fn with_own(
 
 /// Returns the key and the id of the current span of a context, if it is one of this pipeline.
 pub(crate) fn own(context: &Context, pipeline: u64) -> Option<(Key, u64)> {
-    // The value stays when another span becomes the current one.
+    // A context that was derived with another current span still holds the value.
     let own = context.get::<Own>().filter(|own| own.span == current_id(context))?;
     (own.pipeline == pipeline).then_some((own.key, own.span))
 }
@@ -111,7 +128,7 @@ pub(crate) fn has_baggage(context: &Context) -> bool {
     !context.baggage().is_empty()
 }
 
-/// A span that is the current one of `opentelemetry`, and no span of a pipeline.
+/// A current span of `opentelemetry` that no pipeline records.
 pub(crate) struct Foreign {
     pub(crate) span: TraceContext,
     pub(crate) origin: Origin,
@@ -156,7 +173,7 @@ fn number(span: &trace::SpanContext) -> u64 {
 /// Returns a span of this process as `opentelemetry` has it.
 pub(crate) fn span_context(context: SpanContext, state: Option<&str>) -> trace::SpanContext {
     let flags = if context.is_sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
-    // A text that this type refuses is dropped as a whole, as W3C's recommendation asks.
+    // If the text can't be parsed, it is dropped as a whole, as W3C recommends.
     let state = state.and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
     let trace = TraceId::from_bytes(context.trace.to_be_bytes());
     let span = SpanId::from_bytes(context.span.to_be_bytes());

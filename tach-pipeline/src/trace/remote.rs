@@ -51,7 +51,7 @@ pub(crate) fn get() -> Option<TraceContext> {
     PARENT.try_with(|parent| parent.borrow().clone()).ok().flatten()
 }
 
-/// A thread that ends has no such parent any more.
+/// Sets the parent, and returns the old one. Near the end of a thread there is none.
 fn replace(parent: Option<TraceContext>) -> Option<TraceContext> {
     PARENT.try_with(|current| current.replace(parent)).ok().flatten()
 }

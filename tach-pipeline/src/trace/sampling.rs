@@ -1,10 +1,12 @@
 //! Which spans are recorded, decided when they start.
 
+pub(crate) mod ratio;
+
 use std::ffi::OsString;
 
 use tach_core::adapter;
 
-use super::ratio::Ratio;
+use self::ratio::Ratio;
 use crate::error::{Class, Error};
 use crate::faults::Faults;
 use crate::ids::SpanContext;
@@ -183,7 +185,7 @@ impl Sampling {
     /// Returns the fault of the environment, if it has one.
     pub(crate) fn environment_fault(&self) -> Option<Error> {
         let message = |(name, value, reason): &(_, String, _)| {
-            Error::other(Class::OPTION, format!("can't use {name} {value:?}: {reason}"), None)
+            Error::other(Class::Option, format!("can't use {name} {value:?}: {reason}"), None)
         };
         self.fault.as_ref().map(message)
     }

@@ -84,7 +84,7 @@ fn child() {
         }
         "a variable with a fault" => {
             let error = builder().strict_environment().init().unwrap_err();
-            assert!(error.is_filter(), "{error}");
+            assert!(error.is_option(), "{error}");
             assert!(error.to_string().contains("loud"), "{error}");
             let _pipeline = builder().init().unwrap();
             log_all();

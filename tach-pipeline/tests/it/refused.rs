@@ -168,7 +168,7 @@ fn all_faults_are_named_at_once() {
     for (line, start) in lines.iter().zip(starts) {
         assert!(line.starts_with(&start), "{line}");
     }
-    assert!(error.is_option() && error.is_filter() && error.is_open());
+    assert!(error.is_option() && error.is_open());
     assert!(!error.is_already_set() && !error.is_timeout() && !error.is_sink());
     assert_eq!(error.faults().len(), 5);
     assert!(error.faults().iter().all(|fault| fault.faults().len() == 1));

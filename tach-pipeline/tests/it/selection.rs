@@ -58,7 +58,7 @@ fn an_error_has_the_records_written_that_led_to_it() {
 #[test]
 fn a_backtrace_s_invalid_filter_is_an_error() {
     let error = Pipeline::builder().backtrace("app=loud", 3).build().unwrap_err();
-    assert!(error.is_filter() && error.to_string().contains("loud"), "{error}");
+    assert!(error.is_option() && error.to_string().contains("loud"), "{error}");
 }
 
 fn counts(records: &[Value]) -> Vec<(String, Option<u64>)> {

@@ -58,6 +58,7 @@ fn orderings(before: &str, rest: &str) -> impl Iterator<Item = (String, String)>
         // There is no relaxed fence, so it is removed.
         match (before.strip_suffix("fence("), after.strip_prefix(");"), *weaker) {
             (Some(before), Some(after), "Relaxed") => {
+                let before = before.strip_suffix("compiler_").unwrap_or(before);
                 (format!("{name} fence removed"), format!("{before}{after}"))
             }
             _ => (format!("{name} -> {weaker}"), format!("{before}{ORDERING}{weaker}{after}")),
@@ -116,6 +117,7 @@ fn f() {
     // ORDERING: Ordering::Acquire is mentioned.
     x.exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);
     fence(Ordering::Release);
+    compiler_fence(Ordering::SeqCst);
 }
 #[cfg(test)]
 fn g() { x.load(Ordering::Acquire) }
@@ -131,11 +133,16 @@ fn g() { x.load(Ordering::Acquire) }
     fn each_ordering_of_the_code_is_weakened_alone() {
         let found = all(SOURCE).unwrap();
         let changes: Vec<_> = found.iter().map(|one| (one.line, one.change.as_str())).collect();
-        let expected =
-            [(5, "AcqRel -> Acquire"), (5, "AcqRel -> Release"), (6, "Release fence removed")];
+        let expected = [
+            (5, "AcqRel -> Acquire"),
+            (5, "AcqRel -> Release"),
+            (6, "Release fence removed"),
+            (7, "SeqCst fence removed"),
+        ];
         assert_eq!(changes, expected);
         assert_eq!(found[0].text, SOURCE.replace("Ordering::AcqRel", "Ordering::Acquire"));
         assert_eq!(found[2].text, SOURCE.replace("fence(Ordering::Release);", ""));
+        assert_eq!(found[3].text, SOURCE.replace("compiler_fence(Ordering::SeqCst);", ""));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
 use crate::spans::tail::Tail;
-use crate::spans::waiting::Waiting;
+use crate::spans::tail::waiting::Waiting;
 use crate::stats::Counts;
 
 pub(crate) struct Sent {

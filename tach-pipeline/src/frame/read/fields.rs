@@ -150,7 +150,7 @@ impl adapter::Fields for Fields<'_> {
 impl<'a> Reader<'a> {
     /// Takes a key with its value, or the name of a span.
     #[inline]
-    fn part(&mut self) -> Option<(&'a str, Option<Value<'a>>)> {
+    pub(super) fn part(&mut self) -> Option<(&'a str, Option<Value<'a>>)> {
         let mut reader = Reader(self.0);
         let (kind, key) = reader.halves()?;
         let tag = Tag::of(kind)?;
@@ -177,21 +177,4 @@ impl<'a> Reader<'a> {
         self.0 = reader.0;
         Some((key, value))
     }
-}
-
-/// Adds `more` to a span's fields, in place of earlier values of the same keys.
-#[cfg(feature = "tracing")]
-pub(crate) fn replace(fields: &mut Vec<u8>, more: &[u8]) {
-    let is_new = |key: &str| Fields::new(more, 0).parts().all(|(name, _)| name != key);
-    let mut kept = Vec::new();
-    let mut reader = Reader(fields);
-    loop {
-        let before = reader.0;
-        let Some((key, _)) = reader.part() else { break };
-        if is_new(key) {
-            kept.extend_from_slice(&before[..before.len() - reader.0.len()]);
-        }
-    }
-    kept.extend_from_slice(more);
-    *fields = kept;
 }

@@ -165,3 +165,19 @@ impl Reader<'_> {
         Some(Linked { context, origin })
     }
 }
+
+/// Adds `more` to a span's fields, in place of earlier values of the same keys.
+pub(crate) fn replace(fields: &mut Vec<u8>, more: &[u8]) {
+    let is_new = |key: &str| Fields::new(more, 0).parts().all(|(name, _)| name != key);
+    let mut kept = Vec::new();
+    let mut reader = Reader(fields);
+    loop {
+        let before = reader.0;
+        let Some((key, _)) = reader.part() else { break };
+        if is_new(key) {
+            kept.extend_from_slice(&before[..before.len() - reader.0.len()]);
+        }
+    }
+    kept.extend_from_slice(more);
+    *fields = kept;
+}

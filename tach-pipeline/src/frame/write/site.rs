@@ -5,28 +5,24 @@ use tach_log::Format;
 use super::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::this_thread::ThisThread;
-use crate::frame::{FOREIGN, KIND_AT, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
+use crate::frame::{FOREIGN, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
 use crate::ids::{Around, SAMPLED, SpanContext};
 
 /// What the sinks of a pipeline ask for.
 #[derive(Debug, Clone, Copy, Default)]
-#[cfg_attr(
-    feature = "tracing",
-    expect(clippy::struct_excessive_bools, reason = "each is asked for alone")
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Wanted {
-    pub(super) place: bool,
-    pub(super) thread: bool,
+    /// Whether any sink writes file, line and module.
+    pub(crate) place: bool,
+    /// Whether any sink writes the thread.
+    pub(crate) thread: bool,
     /// Whether any sink takes events, with the names and the fields of the spans around them.
     pub(crate) events: bool,
     /// Whether any sink takes spans.
-    #[cfg(feature = "tracing")]
     pub(crate) spans: bool,
     /// Whether the durations of all spans are collected.
-    #[cfg(feature = "tracing")]
     pub(crate) durations: bool,
     /// Whether a flight recorder takes spans, and events that no sink takes.
-    #[cfg(feature = "tracing")]
     pub(crate) recorder: bool,
 }
 
@@ -42,6 +38,11 @@ impl Wanted {
     pub(crate) const fn is_any(self) -> bool {
         self.place || self.thread
     }
+
+    /// Returns whether the ids of open spans are needed.
+    pub(crate) const fn are_spans(self) -> bool {
+        self.spans || self.durations || self.recorder
+    }
 }
 
 /// A place in the source. An unknown text is empty, an unknown line is 0.
@@ -56,11 +57,11 @@ impl Writer<'_> {
     /// Writes the wanted parts and the ids of the span around the event, after all fields.
     #[inline(never)]
     pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<Around>) {
-        self.to.buffer.add(KIND_AT, u64::from(SITE));
+        self.mark(SITE);
         if let Some(around) = around {
             self.context(around.context);
             if !around.is_own {
-                self.to.buffer.add(KIND_AT, u64::from(FOREIGN));
+                self.mark(FOREIGN);
             }
         }
         if wanted.place {
@@ -75,7 +76,7 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn context(&mut self, around: SpanContext) {
+    pub(in crate::frame) fn context(&mut self, around: SpanContext) {
         let flags = if around.is_sampled { SAMPLED } else { 0 };
         let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
         self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);
@@ -83,7 +84,7 @@ impl Writer<'_> {
     }
 
     #[inline]
-    pub(super) fn ids(&mut self, context: SpanContext) {
+    pub(in crate::frame) fn ids(&mut self, context: SpanContext) {
         self.to.buffer.push(&context.trace.to_le_bytes());
         self.to.buffer.push(&context.span.to_le_bytes());
     }

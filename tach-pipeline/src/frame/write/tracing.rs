@@ -1,9 +1,13 @@
 //! Writing for the front ends of `tracing`.
 
+#[cfg(feature = "opentelemetry")]
+mod otel;
+mod span;
+
 use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{EVENT_NAME, KIND_AT, LINE, SPANS, TAG_BITS, Tag};
+use crate::frame::{EVENT_NAME, LINE, SPANS, TAG_BITS, Tag};
 
 impl<'a> Writer<'a> {
     /// Writes a message that is formatted already.
@@ -20,7 +24,7 @@ impl<'a> Writer<'a> {
 
     /// Says that the event has [spans](Self::span).
     pub(crate) fn spans(&mut self) {
-        self.to.buffer.add(KIND_AT, u64::from(SPANS));
+        self.mark(SPANS);
     }
 
     /// Begins the fields of a span. The outermost span is first, after the event's own fields.
@@ -35,7 +39,7 @@ impl<'a> Writer<'a> {
 
     /// Writes a formatted line in place of a message and fields.
     pub(crate) fn line(&mut self, line: &str) {
-        self.to.buffer.add(KIND_AT, u64::from(LINE));
+        self.mark(LINE);
         self.copied_message(line);
     }
 

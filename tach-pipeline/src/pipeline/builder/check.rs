@@ -40,7 +40,7 @@ impl Builder {
         self.spans.check(&self.sinks, faults);
     }
 
-    /// Collects the faults of the environment, which are the program's if it asks for that.
+    /// Collects the faults of the environment. With `strict_environment` they fail the build.
     pub(super) fn check_environment(&mut self, faults: &mut Faults) {
         self.environment.faults.extend(self.spans.environment_fault());
         self.check_collectors();

@@ -5,7 +5,6 @@
     reason = "the calls are those of the room in whose place it is"
 )]
 
-use core::convert::Infallible;
 use std::sync::Arc;
 
 use log::LevelFilter;
@@ -19,6 +18,9 @@ use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
 
+/// Files that are never written.
+pub(super) type Files = core::convert::Infallible;
+
 #[derive(Debug, Default)]
 pub(super) struct SpanOptions {}
 
@@ -29,7 +31,7 @@ impl SpanOptions {
         None
     }
 
-    pub(super) fn files(&self) -> Result<Option<Infallible>, Error> {
+    pub(super) fn files(&self) -> Result<Option<Files>, Error> {
         Ok(None)
     }
 
@@ -39,7 +41,7 @@ impl SpanOptions {
 
     pub(super) fn add_to(&mut self, _: &mut Wanted) {}
 
-    pub(super) fn share(&mut self, _: &mut Shared, _: Option<Infallible>) {}
+    pub(super) fn share(&mut self, _: &mut Shared, _: Option<Files>) {}
 
     pub(super) fn start(&mut self, _: &Arc<Shared>, _: &Sinks, _: &[String], _: Reporter) -> Spans {
         Spans

@@ -1,5 +1,7 @@
 //! The options of a pipeline for spans, and what becomes of them.
 
+#[cfg(feature = "opentelemetry")]
+mod active;
 #[cfg(feature = "otlp")]
 mod sent;
 #[cfg(not(feature = "otlp"))]
@@ -16,22 +18,24 @@ use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::flight::{Files, Flight, FlightRecorder, Recorder};
+pub(super) use crate::flight::Files;
+use crate::flight::{Flight, FlightRecorder, Recorder};
 use crate::frame::Wanted;
 use crate::incident::Reporter;
+use crate::pipeline::builder::Builder;
 use crate::pipeline::spans::dump_on_panic;
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
+use crate::trace::otel;
 use crate::trace::sampling::Sampling;
 
 #[derive(Debug, Default)]
 pub(super) struct SpanOptions {
-    pub(super) sent: SentOptions,
-    #[cfg(feature = "opentelemetry")]
-    pub(super) activates_all: bool,
-    pub(super) durations: Option<Durations>,
-    pub(super) flight: Option<FlightRecorder>,
+    sent: SentOptions,
+    otel: otel::Options,
+    durations: Option<Durations>,
+    flight: Option<FlightRecorder>,
 }
 
 impl SpanOptions {
@@ -43,11 +47,7 @@ impl SpanOptions {
         if let Some(recorder) = &self.flight {
             recorder.check(faults);
         }
-        #[cfg(feature = "opentelemetry")]
-        let activates_all = self.activates_all;
-        #[cfg(not(feature = "opentelemetry"))]
-        let activates_all = false;
-        self.sent.check(sinks, activates_all, faults);
+        self.sent.check(sinks, self.otel.asks_for_spans(), faults);
     }
 
     /// Returns the fault of the environment, if it has one.
@@ -64,8 +64,8 @@ impl SpanOptions {
         self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
     }
 
-    /// Returns the most verbose level of all records, if the sinks take these. The flight recorder
-    /// has what no sink takes.
+    /// Returns the most verbose level of all records, if the sinks take records up to `of_sinks`.
+    /// The flight recorder takes records that no sink takes.
     pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
         if self.flight.is_some() { LevelFilter::Trace } else { of_sinks }
     }
@@ -81,22 +81,19 @@ impl SpanOptions {
         }
     }
 
-    /// Sets the options that calls look at.
+    /// Moves the options that calls read to the shared state.
     pub(super) fn share(&mut self, shared: &mut Shared, files: Option<Files>) {
         let now = shared.now();
         let spans = &mut shared.spans;
         spans.sampling = match shared.wanted {
             Wanted { spans: true, .. } => self.sent.sampling(),
             Wanted { recorder: true, .. } => Sampling::default(),
-            // Nothing but the durations is asked for.
+            // The durations alone are collected.
             _ => Sampling::none(),
         };
         self.sent.share(spans);
         spans.durations = self.durations.take().map(|options| Collected::new(options, now));
-        #[cfg(feature = "opentelemetry")]
-        {
-            spans.activates_all = self.activates_all;
-        }
+        spans.otel = self.otel;
         spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
     }
 
@@ -117,10 +114,47 @@ impl SpanOptions {
         Spans::new(Arc::clone(shared), recorder, sent, redacted, most_events)
     }
 
-    /// Has a panic write a file, if that is asked for.
+    /// Installs a panic hook that writes a file, if that option is set.
     pub(super) fn dump_on_panic(&self, shared: &Arc<Shared>) {
         if let Some(timeout) = self.flight.as_ref().and_then(|flight| flight.on_panic) {
             dump_on_panic(shared, timeout);
         }
+    }
+}
+
+impl Builder {
+    /// Collects the durations of spans of tracing in histograms, for
+    /// [`Pipeline::durations`](crate::Pipeline::durations) and for `Sink::otlp`, which
+    /// collects them by name if this is not called.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Durations, Pipeline};
+    ///
+    /// let builder = Pipeline::builder().durations(Durations::new().attribute("http.route"));
+    /// ```
+    pub fn durations(mut self, durations: Durations) -> Self {
+        self.spans.durations = Some(durations);
+        self
+    }
+
+    /// Keeps the last spans and events in memory, to be written when something went wrong.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
+    ///
+    /// let recorder = FlightRecorder::new()
+    ///     .folder("flight", FlightFormat::perfetto())
+    ///     .on_panic(Duration::from_secs(5));
+    /// let builder = Pipeline::builder().flight_recorder(recorder);
+    /// ```
+    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
+        self.spans.flight = Some(recorder);
+        self
     }
 }

@@ -1,11 +1,15 @@
+use core::time::Duration;
+
+use tach_core::Instant;
 use tach_log::Value;
 
+use super::span::{MOST_BYTES, RESERVED};
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Linked, Origin, Scratch, Writer};
-use crate::ids::Around;
+use crate::ids::{Around, SpanContext};
 use crate::level::Level;
-use crate::spans::span::Item;
+use crate::spans::span::{Dropped, Item};
 use crate::trace::key::Key;
 
 const TRACE: u128 = 1;
@@ -34,14 +38,14 @@ impl Machine {
         let mut scratch = Scratch::new();
         let level = Level::INFO;
         Writer::begin_span(&mut scratch, at, level, "app", "name", context, parent).end();
-        self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId::of(1));
+        self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId(1));
     }
 
     fn end(&mut self, span: u64, at: Time, wall_ns: u64) {
         let context = context(span);
         let mut scratch = Scratch::new();
         Writer::begin_part(&mut scratch, at, RecordKind::End, context).end();
-        self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId::of(1));
+        self.spans.part(scratch.written(), UnixTime::from_nanos(wall_ns), QueueId(1));
     }
 
     fn event(&mut self, span: u64, wall_ns: u64) {
@@ -66,7 +70,7 @@ impl Machine {
         let mut to = Writer::begin_part(&mut scratch, unix(11), kind, context(span));
         write(&mut to);
         to.end();
-        self.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
+        self.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId(1));
     }
 
     fn end_round(&mut self) {
@@ -164,13 +168,13 @@ fn what_a_span_has_no_room_for_is_counted() {
         to.field(MaybeStatic::Static("key"), Value::Str(&text));
         to.field(MaybeStatic::Static("number"), Value::I64(7));
         to.end();
-        machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId(1));
         let mut scratch = Scratch::new();
         let mut to = Writer::begin_part(&mut scratch, unix(12), RecordKind::Link, context(2));
         to.link(Linked { context: context(9), origin: Origin::Local });
         to.field(MaybeStatic::Static("key"), Value::Str(&text));
         to.end();
-        machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId::of(1));
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId(1));
     }
     let expected = Dropped { attributes: 4, links: 3, ..Dropped::default() };
     assert_eq!(machine.spans.open[&2].dropped, expected);
@@ -195,7 +199,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
         Writer::begin_span(&mut scratch, unix(10), Level::INFO, "app", "name", context(1), None);
     to.field(MaybeStatic::Static("body"), Value::Str(&text));
     to.end();
-    machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId::of(1));
+    machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId(1));
     machine.event(1, 15);
     assert_eq!(machine.spans.open[&1].dropped, Dropped::default());
     // The rest is used up.
@@ -312,7 +316,7 @@ fn a_span_that_is_not_sampled_after_all_is_forgotten() {
     machine.start(1, 0, unix(10), 10);
     let mut scratch = Scratch::new();
     Writer::begin_part(&mut scratch, unix(11), RecordKind::Discard, context(1)).end();
-    machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId::of(1));
+    machine.spans.part(scratch.written(), UnixTime::from_nanos(11), QueueId(1));
     assert!(machine.spans.open.is_empty());
     (0..2).for_each(|_| machine.end_round());
     assert_eq!(machine.finished, []);

@@ -1,10 +1,7 @@
 //! The ids of one open span, which any thread may read without a lock.
 
 // `cargo xtask loom` compiles this file alone.
-#[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicU64, Ordering, fence};
-#[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The trace, the span, and whether it is sampled.
 pub(super) type Ids = (u128, u64, bool);
@@ -122,7 +119,6 @@ impl Slot {
     }
 
     /// Returns `None` if another span has the slot, or none.
-    #[cfg(feature = "opentelemetry")]
     #[inline]
     pub(super) fn is_active(&self, id: u64) -> Option<bool> {
         // ORDERING: Relaxed: as in `get`.

@@ -13,35 +13,35 @@ thread_local! {
     static ALIVE: Alive = Alive::new();
 }
 
-/// Lives in a thread no longer than `opentelemetry`'s own memory of the thread, whose use after
-/// that panics. Destructors run in the reverse order of the first uses.
+/// Destroyed before opentelemetry's thread-local, whose use after destruction panics. (A thread
+/// destroys its thread-locals in the reverse order of their first uses.)
 struct Alive {
     is_alive: bool,
 }
 
 impl Alive {
-    /// If this is the first use, and the other memory is gone already, its panic is caught.
+    /// Uses opentelemetry's thread-local first. If that is destroyed already, catches the panic.
     #[cold]
     fn new() -> Self {
         Self { is_alive: panic::catch_unwind(|| Context::map_current(|_| ())).is_ok() }
     }
 }
 
-/// Has the thread forget the value before `opentelemetry` forgets its own.
+/// Reports the end of the thread before opentelemetry's thread-local is destroyed.
 impl Drop for Alive {
     fn drop(&mut self) {
         self.is_alive = false;
     }
 }
 
-/// Calls `f` with the current context, unless the thread is ending. `f` must not attach or detach
-/// one.
+/// Calls `f` with the current context, unless the thread is ending. `f` must not attach or detach a
+/// context.
 #[inline]
 pub(crate) fn with_current<R>(f: impl FnOnce(&Context) -> R) -> Option<R> {
     is_alive().then(|| Context::map_current(f))
 }
 
-/// Returns the ids of the current span, if there is one. One of another process counts only if
+/// Returns the ids of the current span, if there is one. Ignores a span of another process unless
 /// `remote` is set.
 #[inline]
 pub(crate) fn span(remote: bool) -> Option<SpanContext> {
@@ -66,14 +66,14 @@ pub(crate) struct Active {
 }
 
 impl Active {
-    /// Makes `context` the current one until this is dropped. If another one was attached since,
-    /// that one stays current.
+    /// Makes `context` current until this value is dropped. A context that was attached later stays
+    /// current.
     pub(crate) fn attach(context: Context) -> Self {
         let seen = number(context.span().span_context());
         Self { seen, guard: is_alive().then(|| context.attach()) }
     }
 
-    /// Leaves the current context.
+    /// Keeps the current context.
     #[inline]
     pub(crate) fn leave() -> Self {
         let seen = with_current(|context| number(context.span().span_context()));

@@ -4,8 +4,8 @@ use super::active::Active;
 use crate::trace::current::ENTERED;
 use crate::trace::key::Key;
 
-/// Returns the id of the span in the thread's context of `opentelemetry` at the time when the
-/// innermost span of the pipeline was entered, or zero.
+/// Returns the id of the span that was current in `opentelemetry` when the thread entered its
+/// innermost span of the pipeline, or zero.
 #[inline]
 pub(crate) fn seen(pipeline: u64) -> u64 {
     let seen = ENTERED.try_with(|entered| {
@@ -24,7 +24,7 @@ pub(crate) fn is_innermost(pipeline: u64, key: Key) -> bool {
     is_it.ok().flatten().unwrap_or(false)
 }
 
-/// Replaces how the thread entered the innermost span, and returns how it did before.
+/// Replaces the record of how the thread entered its innermost span, and returns the old record.
 pub(crate) fn replace(active: Active) -> Option<Active> {
     let before = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;

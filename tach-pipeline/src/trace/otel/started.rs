@@ -23,13 +23,13 @@ pub(crate) struct Started {
     pub(crate) metadata: &'static Metadata<'static>,
 }
 
-/// Sets the last one.
+/// Sets the span that the thread started last.
 #[inline]
 pub(crate) fn set(pipeline: u64, started: Started) {
     let _ending = LAST.try_with(|last| last.set(Some((pipeline, started))));
 }
 
-/// Takes the last one, if it is the pipeline's.
+/// Takes the span that the thread started last, if it is a span of the pipeline.
 pub(crate) fn take(pipeline: u64) -> Option<Started> {
     let (by, started) = LAST.try_with(Cell::take).ok().flatten()?;
     (by == pipeline).then_some(started)

@@ -10,7 +10,7 @@ use crate::sink::all::Sinks;
 use crate::trace::sampling::Sampling;
 
 #[derive(Debug, Default)]
-pub(crate) struct SentOptions {}
+pub(super) struct SentOptions {}
 
 impl SentOptions {
     pub(super) fn check(&self, _: &[Sink], activates_all: bool, faults: &mut Faults) {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use opentelemetry::trace::{self, Link, SpanBuilder};
 use opentelemetry::{Context, KeyValue, Value};
 
-use super::otel::span::{Span, is_added};
+use super::span::{Span, is_added};
 use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::started::{self, Started};

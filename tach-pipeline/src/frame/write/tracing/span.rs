@@ -2,12 +2,12 @@
 
 use tach_log::Value;
 
-use super::site::Wanted;
-use super::{Writer, head, store};
 use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
 use crate::frame::spans::{RECORD_SHIFT, RecordKind, TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
+use crate::frame::write::site::Wanted;
+use crate::frame::write::{Writer, head, store};
 use crate::frame::{KIND_AT, Time, WORD};
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -34,7 +34,7 @@ impl<'a> Writer<'a> {
 
     /// Says that the span is not sampled.
     pub(crate) fn unsampled(&mut self) {
-        self.to.buffer.add(KIND_AT, u64::from(UNSAMPLED));
+        self.mark(UNSAMPLED);
     }
 
     /// Begins another part of an open span. Its fields are next.
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.push(&flags.to_le_bytes());
     }
 
-    /// Writes words. An upper half that is a text's code means an empty text if it is zero.
+    /// Writes words without a text: a text's code of zero means an empty text.
     #[expect(
         clippy::inline_always,
         reason = "their number is known, so that few instructions are left"
@@ -82,13 +82,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Wanted {
-    /// Adds what a sink of spans asks for.
-    #[cfg(feature = "otlp")]
-    pub(crate) fn add_spans(&mut self) {
-        (self.spans, self.place, self.thread) = (true, true, true);
-    }
+impl Level {
+    /// The level of records that no filter looks at.
+    pub(crate) const INFO: Self = Self::of(log::Level::Info);
+}
 
+impl Wanted {
     /// Adds what the flight recorder asks for.
     pub(crate) fn add_flight(&mut self) {
         (self.recorder, self.place, self.thread) = (true, true, true);

@@ -1,6 +1,6 @@
 //! The option for spans that are current in `opentelemetry`.
 
-use super::Builder;
+use crate::pipeline::builder::Builder;
 
 impl Builder {
     /// Makes every span the current one of `opentelemetry` while a thread is in it, not only the
@@ -14,7 +14,7 @@ impl Builder {
     /// let builder = tach_pipeline::Pipeline::builder().activate_all_spans();
     /// ```
     pub fn activate_all_spans(mut self) -> Self {
-        self.spans.activates_all = true;
+        self.spans.otel.activates_all = true;
         self
     }
 }

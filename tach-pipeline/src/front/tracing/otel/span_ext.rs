@@ -7,8 +7,8 @@ use opentelemetry::trace::{SpanContext, Status};
 use opentelemetry::{Context, Key, KeyValue, Value};
 use tracing::Span;
 
-use super::span_ext::{sealed, with, with_ids};
 use crate::error::Error;
+use crate::front::tracing::span_ext::{sealed, with, with_ids};
 use crate::pipeline::Pipeline;
 
 /// The methods of the trait of this name in `tracing-opentelemetry`, for a pipeline that sends

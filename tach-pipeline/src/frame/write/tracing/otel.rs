@@ -1,16 +1,15 @@
 //! Writing what `opentelemetry` adds to spans.
 
-use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::spans::{RECORD_SHIFT, RecordKind};
 use crate::frame::texts::MaybeStatic;
+use crate::frame::write::Writer;
 use crate::frame::{KIND_AT, SITE, Time};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
 impl<'a> Writer<'a> {
-    /// Begins an event that only its span has. Its fields are next, and then
-    /// [the span](Self::around).
+    /// Begins an event for its span alone. The fields are next, and then [the span](Self::around).
     pub(crate) fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {
         let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
         writer.to.buffer.add(KIND_AT, (RecordKind::Added as u64) << RECORD_SHIFT);
@@ -20,7 +19,7 @@ impl<'a> Writer<'a> {
 
     /// Writes the ids of the span around the event, after all fields.
     pub(crate) fn around(&mut self, span: SpanContext) {
-        self.to.buffer.add(KIND_AT, u64::from(SITE));
+        self.mark(SITE);
         self.context(span);
     }
 }

@@ -6,6 +6,7 @@ use std::io;
 use tracing_core::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
+use super::metadata::level;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::Pipeline;
@@ -28,7 +29,7 @@ impl<'a> MakeWriter<'a> for Pipeline {
     }
 
     fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LineWriter<'a> {
-        let (level, target) = (super::tracing::level(metadata), metadata.target());
+        let (level, target) = (level(metadata), metadata.target());
         LineWriter::new(self, level, target)
     }
 }

@@ -1,5 +1,4 @@
 //! In place of the bridge to `opentelemetry`, without its feature.
-
 #![expect(
     clippy::unnecessary_wraps,
     clippy::unused_self,
@@ -20,25 +19,16 @@ use crate::trace::w3c::TraceContext;
 
 /// What a span that starts takes from the thread's context: nothing.
 pub(super) struct Surroundings {
+    pub(super) attached: Option<SpanContext>,
+    pub(super) foreign: Option<(TraceContext, Origin)>,
     pub(super) is_active: bool,
-}
-
-impl Surroundings {
-    #[inline]
-    pub(super) fn parent(&self, parent: Option<SpanContext>) -> Option<SpanContext> {
-        parent
-    }
-
-    #[inline]
-    pub(super) fn take_foreign(&mut self) -> Option<(TraceContext, Origin)> {
-        None
-    }
+    pub(super) values: (),
 }
 
 impl Shared {
     #[inline]
     pub(super) fn surroundings(&self, _: &Attributes<'_>) -> Option<Surroundings> {
-        Some(Surroundings { is_active: false })
+        Some(Surroundings { attached: None, foreign: None, is_active: false, values: () })
     }
 }
 
@@ -50,7 +40,8 @@ impl Pipeline {
         _: &'static Metadata<'static>,
         _: SpanContext,
         _: Option<SpanContext>,
-        _: Surroundings,
+        _: bool,
+        _: (),
     ) {
     }
 

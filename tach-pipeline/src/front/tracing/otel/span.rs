@@ -1,4 +1,4 @@
-//! A span as the API of `opentelemetry` has it.
+//! An open span behind the API of `opentelemetry`.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -9,16 +9,16 @@ use opentelemetry::trace::{self, Status};
 
 use tracing_core::Metadata;
 
+use super::weak::WeakPipeline;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::pipeline::weak::WeakPipeline;
 use crate::trace::key::Key;
 use crate::trace::otel::span_context;
 
 /// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
 ///
-/// It does not keep the pipeline, which would otherwise keep itself by the contexts of its open
-/// spans.
+/// Holds no handle of the pipeline. The pipeline holds the contexts of its open spans, and so would
+/// hold itself.
 pub struct Span {
     pipeline: WeakPipeline,
     key: Key,
@@ -41,8 +41,9 @@ const LAYER: [&str; 9] = [
     "idle_ns",
 ];
 
-/// Returns whether an attribute comes from `set_attribute`, not from that layer, which also passes
-/// the fields, and the parts of errors among them. The pipeline has recorded those itself.
+/// Returns whether an attribute comes from `set_attribute`. The layer of `tracing-opentelemetry`
+/// passes other attributes too: its own, and the fields of the span with the parts of errors, which
+/// the pipeline has recorded itself.
 pub(crate) fn is_added(metadata: &Metadata<'_>, attribute: &KeyValue) -> bool {
     let key = attribute.key.as_str();
     let of_field = |key: &str| metadata.fields().field(key).is_some();
@@ -84,7 +85,7 @@ impl Span {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
-        // The key may be another span's by now: a context may outlive its span.
+        // A context may outlive its span, and another span may have the key by now.
         let open = pipeline.shared().spans.contexts.as_ref()?.get_unheld(self.key)?;
         (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, open))
     }
@@ -142,7 +143,7 @@ impl trace::Span for Span {
 
     fn add_link(&mut self, linked: trace::SpanContext, attributes: Vec<KeyValue>) {
         self.with(|pipeline, span| {
-            // Of a layer, `follows_from`, which the pipeline has recorded itself.
+            // A layer passes `follows_from`, which the pipeline has recorded itself.
             if self.fields.is_none() || !pipeline.is_in_layer(&linked) {
                 pipeline.link_to_otel(span, &linked, &attributes);
             }

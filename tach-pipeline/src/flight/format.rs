@@ -1,0 +1,44 @@
+//! The format of a dump.
+
+use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use std::io;
+use std::sync::Arc;
+
+use super::snapshot::Snapshot;
+
+/// The format of a dump. Each needs a feature: `perfetto`, or `otlp` and `tracing`.
+///
+/// # Examples
+///
+/// See [`Pipeline::write_flight`](crate::Pipeline::write_flight).
+#[derive(Clone)]
+pub struct FlightFormat {
+    /// The last part of the names of files.
+    pub(super) extension: &'static str,
+    pub(super) write: Arc<Write>,
+}
+
+/// A function that writes a dump, and fails if the writer does.
+pub(super) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
+    + Send
+    + Sync
+    + UnwindSafe
+    + RefUnwindSafe;
+
+impl FlightFormat {
+    /// Writes a dump.
+    ///
+    /// # Errors
+    ///
+    /// If `to` fails.
+    pub(crate) fn write(&self, snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
+        (self.write)(snapshot, to)
+    }
+}
+
+impl fmt::Debug for FlightFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FlightFormat").field(&self.extension).finish()
+    }
+}

@@ -1,0 +1,76 @@
+//! The fields of spans, kept in the registry for the events within them.
+
+use tracing_core::{Event, Subscriber, dispatcher};
+use tracing_subscriber::Registry;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
+
+use super::visit::Visitor;
+use crate::channel::thread;
+use crate::frame::Writer;
+use crate::pipeline::Pipeline;
+
+/// A span's fields as bytes of a record. If several pipelines are layers of the subscriber, one of
+/// them keeps the fields for all.
+pub(super) struct Kept {
+    pub(super) by: u64,
+    pub(super) fields: Vec<u8>,
+}
+
+impl Kept {
+    pub(super) fn by(pipeline: &Pipeline) -> Self {
+        Self { by: pipeline.id(), fields: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
+        let mut scratch = thread::take_scratch();
+        let mut to = Writer::of_fields(&mut scratch);
+        visit(&mut Visitor::of_span(&mut to));
+        self.fields.extend_from_slice(scratch.written());
+        thread::give_back(scratch);
+    }
+}
+
+/// Writes the spans that the thread is in, for a record of `log`, if a pipeline is a layer of the
+/// current subscriber and so keeps their fields.
+pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
+    dispatcher::get_default(|dispatch| {
+        let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
+        let current = registry.current_span();
+        if let Some(span) = current.id().and_then(|id| registry.span(id)) {
+            write_kept_span(&span, to);
+        }
+    });
+}
+
+fn write_kept_span(span: &SpanRef<'_, Registry>, to: &mut Writer<'_>) {
+    if let Some(parent) = span.parent() {
+        write_kept_span(&parent, to);
+    }
+    if let Some(kept) = span.extensions().get::<Kept>() {
+        to.spans();
+        to.span(span.name());
+        to.fields(&kept.fields);
+    }
+}
+
+/// Writes the names and the fields of the spans around an event.
+pub(super) fn write_spans<S>(event: &Event<'_>, context: &Context<'_, S>, to: &mut Writer<'_>)
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    if let Some(span) = context.event_span(event) {
+        to.spans();
+        write_span(&span, to);
+    }
+}
+
+fn write_span<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>) {
+    if let Some(parent) = span.parent() {
+        write_span(&parent, to);
+    }
+    to.span(span.name());
+    if let Some(kept) = span.extensions().get::<Kept>() {
+        to.fields(&kept.fields);
+    }
+}

@@ -1,0 +1,14 @@
+//! Spans as `opentelemetry` sees them, and as it changes them.
+
+mod changes;
+mod context;
+mod span;
+mod span_ext;
+mod surroundings;
+mod tracer;
+mod values;
+mod weak;
+
+pub(super) use self::context::activate;
+pub use self::span_ext::OpenTelemetrySpanExt;
+pub use self::tracer::Tracer;

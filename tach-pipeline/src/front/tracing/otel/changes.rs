@@ -1,0 +1,115 @@
+//! What the API of `opentelemetry` changes in open spans.
+
+use std::time::SystemTime;
+
+use opentelemetry::trace::{self, Status};
+use opentelemetry::{Context, KeyValue};
+use tach_core::UnixTime;
+use tracing_core::Metadata;
+
+use super::values::write_fields;
+use crate::channel::thread;
+use crate::error::{Class, Error};
+use crate::frame::{Origin, RecordKind, Time, Writer};
+use crate::front::tracing::visit::is_chosen;
+use crate::ids::SpanContext;
+use crate::pipeline::Pipeline;
+use crate::trace::key::Key;
+use crate::trace::otel::{Foreign, ids};
+
+impl Error {
+    pub(super) fn parent(reason: &'static str) -> Self {
+        Self::other(Class::Other, format!("can't set the parent of the span: {reason}"), None)
+    }
+}
+
+impl Pipeline {
+    /// Sets the parent and the baggage of an open span.
+    pub(super) fn set_parent(
+        &self,
+        key: Key,
+        metadata: &'static Metadata<'static>,
+        parent: &Context,
+    ) -> Result<(), Error> {
+        let shared = self.shared();
+        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans);
+        let find = || contexts.and_then(|contexts| contexts.get(key));
+        if find().is_none() {
+            return Err(Error::parent("no pipeline sends the span"));
+        }
+        if let Some(Foreign { span, origin }) = Foreign::of(parent) {
+            let origin = if shared.own(parent).is_some() { Origin::Own } else { origin };
+            if !self.set_elsewhere(key, metadata, &span, origin) {
+                return Err(Error::parent("the span has one that was set before"));
+            }
+        }
+        if let Some(context) = find() {
+            self.renew_context(key, context, Some(parent));
+        }
+        Ok(())
+    }
+
+    /// Sets the baggage of an open span to the context's.
+    pub(super) fn set_baggage(&self, span: u64, values: &Context) {
+        if let Some(contexts) = self.shared().spans.contexts.as_ref() {
+            contexts.otel.set_baggage(span, values);
+        }
+    }
+
+    pub(crate) fn set_attributes(&self, span: SpanContext, attributes: &[KeyValue]) {
+        self.log_values(span, |to, chosen| {
+            let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
+            write_fields(to, attributes.iter().filter(is_chosen));
+        });
+    }
+
+    pub(crate) fn set_otel_status(&self, span: SpanContext, status: &Status) {
+        match status {
+            Status::Unset => {}
+            Status::Ok => self.set_status(span, Ok(())),
+            Status::Error { description } => self.set_status(span, Err(description)),
+        }
+    }
+
+    pub(crate) fn link_to_otel(
+        &self,
+        span: SpanContext,
+        linked: &trace::SpanContext,
+        attributes: &[KeyValue],
+    ) {
+        let Some(Foreign { span: linked, origin }) = Foreign::from_span(linked) else { return };
+        self.log_part_of(span, RecordKind::Link, |to| {
+            linked.write(to, origin);
+            write_fields(to, attributes.iter());
+        });
+    }
+
+    /// Returns whether `span` is an open one that the layer of `tracing-opentelemetry` has seen.
+    pub(crate) fn is_in_layer(&self, span: &trace::SpanContext) -> bool {
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return false };
+        !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
+    }
+
+    /// Adds an event to an open span, at `time` or else at the current time. Sinks of events do not
+    /// take it.
+    pub(crate) fn add_event(
+        &self,
+        span: SpanContext,
+        name: &str,
+        time: Option<SystemTime>,
+        attributes: &[KeyValue],
+    ) {
+        let shared = self.shared();
+        if !span.is_sampled {
+            return;
+        }
+        let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
+        let time = given.unwrap_or_else(|| shared.clock_time());
+        thread::log(&shared.channel, |scratch| {
+            let mut to = Writer::begin_added(scratch, time, name);
+            write_fields(&mut to, attributes.iter());
+            to.around(span);
+            to.end();
+        });
+    }
+}

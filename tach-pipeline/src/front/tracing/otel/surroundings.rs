@@ -1,0 +1,86 @@
+//! What a span that starts takes from the current context of `opentelemetry`.
+
+use opentelemetry::Context;
+use opentelemetry::trace::TraceContextExt as _;
+use tracing_core::Metadata;
+use tracing_core::span::Attributes;
+
+use crate::frame::Origin;
+use crate::ids::SpanContext;
+use crate::shared::Shared;
+use crate::trace::otel::{self, Foreign, active, entered, has_baggage, ids};
+use crate::trace::w3c::TraceContext;
+
+/// The field by which a span is at the boundary of a service.
+const KIND: &str = "otel.kind";
+
+/// What a span that starts takes from the thread's context.
+#[derive(Default)]
+pub(in crate::front::tracing) struct Surroundings {
+    /// The pipeline's open span in the context, if it was attached after the thread entered its
+    /// innermost span.
+    pub(in crate::front::tracing) attached: Option<SpanContext>,
+    /// The span of an SDK or of another process in the context, if it was attached as late.
+    pub(in crate::front::tracing) foreign: Option<(TraceContext, Origin)>,
+    /// Whether the span becomes the current one when it is entered.
+    pub(in crate::front::tracing) is_active: bool,
+    /// The context, if the span is active or there is baggage.
+    pub(in crate::front::tracing) values: Option<Context>,
+}
+
+impl Shared {
+    /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
+    #[inline]
+    fn activates(&self, metadata: &Metadata<'_>) -> bool {
+        // A span that is not sent is no parent for the SDK's.
+        self.wanted.spans
+            && (self.spans.otel.activates_all
+                || metadata.fields().iter().any(|field| field.name() == KIND))
+    }
+
+    /// Returns `None` if the context suppresses telemetry. The exporters of an SDK suppress the
+    /// spans of their own clients.
+    #[inline]
+    pub(in crate::front::tracing) fn surroundings(
+        &self,
+        attributes: &Attributes<'_>,
+    ) -> Option<Surroundings> {
+        let is_active = self.activates(attributes.metadata());
+        let seen = entered::seen(self.spans.id);
+        let surroundings = active::with_current(|context| {
+            if context.is_telemetry_suppressed() {
+                return None;
+            }
+            if !attributes.is_contextual() {
+                return Some(Surroundings { is_active, ..Surroundings::default() });
+            }
+            let values = (is_active || has_baggage(context)).then(|| context.clone());
+            let mut surroundings = Surroundings { is_active, values, ..Surroundings::default() };
+            self.attach(&mut surroundings, context, seen);
+            Some(surroundings)
+        });
+        surroundings.unwrap_or_else(|| Some(Surroundings { is_active, ..Surroundings::default() }))
+    }
+
+    /// Adds the span of `context`, unless that is `seen` or a span that this thread is in.
+    #[inline]
+    fn attach(&self, surroundings: &mut Surroundings, context: &Context, seen: u64) {
+        let span = context.span();
+        let Some(ids) = ids(span.span_context()) else { return };
+        if ids.span == seen || entered::is_in(ids.span) {
+            return;
+        }
+        surroundings.attached = self.own(context);
+        if surroundings.attached.is_none() {
+            let foreign = Foreign::from_span(span.span_context());
+            surroundings.foreign = foreign.map(|Foreign { span, origin }| (span, origin));
+        }
+    }
+
+    /// Returns the ids of the current span of a context, if it is an open one of this pipeline.
+    pub(super) fn own(&self, context: &Context) -> Option<SpanContext> {
+        let (key, span) = otel::own(context, self.spans.id)?;
+        let open = self.spans.contexts.as_ref()?.get_unheld(key)?;
+        (open.span == span).then_some(open)
+    }
+}

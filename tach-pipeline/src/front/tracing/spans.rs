@@ -1,0 +1,159 @@
+//! Open spans at the call: their values, their links, and their ends.
+
+mod elsewhere;
+mod parents;
+mod start;
+
+use tach_log::Value;
+use tracing_core::span::Record;
+
+use super::visit::{Chosen, Visitor, is_chosen};
+use crate::channel::thread;
+use crate::durations::Collected;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{Linked, Origin, RecordKind, Writer};
+use crate::ids::SpanContext;
+use crate::pipeline::Pipeline;
+use crate::shared::spans::Spans;
+use crate::trace::current;
+use crate::trace::key::Key;
+use crate::trace::w3c::TraceContext;
+
+impl Pipeline {
+    pub(super) fn record_values(&self, key: Key, values: &Record<'_>) {
+        let Some(span) = self.context(key) else { return };
+        self.log_values(span, |to, chosen| match chosen {
+            None => values.record(&mut Visitor::of_span(to)),
+            Some(chosen) => values.record(&mut Chosen::new(Visitor::of_span(to), chosen)),
+        });
+    }
+
+    /// Logs values of an open span. If the span is not sampled, passes the keys by which durations
+    /// are collected, or logs nothing if there are no such keys.
+    #[inline]
+    pub(super) fn log_values(
+        &self,
+        context: SpanContext,
+        write: impl FnOnce(&mut Writer<'_>, Option<&[String]>),
+    ) {
+        if context.is_sampled {
+            self.log_record(context, RecordKind::Values, |to| write(to, None));
+            return;
+        }
+        let chosen = self.shared().spans.durations.as_ref().map_or(&[][..], Collected::attributes);
+        if !chosen.is_empty() {
+            self.log_record(context, RecordKind::Values, |to| write(to, Some(chosen)));
+        }
+    }
+
+    pub(super) fn link_spans(&self, key: Key, follows: Key) {
+        let contexts = self.shared().spans.contexts.as_ref();
+        let linked = contexts.and_then(|contexts| contexts.get_unheld(follows));
+        if let Some(linked) = linked {
+            let linked = Linked { context: linked, origin: Origin::Own };
+            self.log_part(key, RecordKind::Link, |to| to.link(linked));
+        }
+    }
+
+    pub(super) fn link_to(&self, key: Key, linked: &TraceContext) {
+        self.log_part(key, RecordKind::Link, |to| linked.write(to, Origin::Remote));
+    }
+
+    pub(super) fn set_status(&self, span: SpanContext, status: Result<(), &str>) {
+        let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
+        let fields = [
+            ("otel.status_code", code),
+            ("otel.status_description", Value::Str(status.err().unwrap_or_default())),
+        ];
+        let count = if status.is_ok() { 1 } else { 2 };
+        self.set_fields(span, &fields[..count]);
+    }
+
+    pub(super) fn set_fields(&self, span: SpanContext, fields: &[(&str, Value<'_>)]) {
+        self.log_values(span, |to, chosen| {
+            let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
+            fields.for_each(|field| set_field(to, *field));
+        });
+    }
+
+    pub(super) fn context(&self, key: Key) -> Option<SpanContext> {
+        self.shared().spans.contexts.as_ref().and_then(|contexts| contexts.get(key))
+    }
+
+    #[inline]
+    pub(super) fn enter_span(&self, key: Key) {
+        let shared = self.shared();
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        if let Some(context) = contexts.get(key) {
+            let active = super::otel::activate(contexts, key, context);
+            current::enter(shared.spans.id, key, context, active);
+        }
+    }
+
+    #[inline]
+    pub(super) fn exit_span(&self, key: Key) {
+        let shared = self.shared();
+        if shared.spans.contexts.as_ref().is_some() {
+            current::exit(shared.spans.id, key);
+        }
+    }
+
+    pub(super) fn end_span(&self, key: Key) {
+        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
+        let Some(context) = contexts.get(key) else { return };
+        let has_end = context.is_sampled || self.shared().wanted.durations;
+        // The end is logged before the ids are removed, since the back end takes a span without ids
+        // for one that has logged its end.
+        let is_lost = has_end && !self.log_record(context, RecordKind::End, |_| {});
+        contexts.remove(key, context.span);
+        if is_lost {
+            Spans::lose_end(contexts, &self.shared().channel);
+        }
+    }
+
+    /// Logs a part of an open span.
+    #[inline]
+    pub(super) fn log_part(&self, key: Key, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
+        if let Some(context) = self.context(key) {
+            self.log_part_of(context, kind, write);
+        }
+    }
+
+    /// Logs a part of a span with these ids, if the span is sampled.
+    #[inline]
+    pub(super) fn log_part_of(
+        &self,
+        context: SpanContext,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        if context.is_sampled {
+            self.log_record(context, kind, write);
+        }
+    }
+
+    /// Returns whether the record is in the thread's queue.
+    #[inline]
+    fn log_record(
+        &self,
+        context: SpanContext,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) -> bool {
+        let shared = self.shared();
+        let time = shared.clock_time();
+        thread::log(&shared.channel, |scratch| {
+            let mut to = Writer::begin_part(scratch, time, kind, context);
+            write(&mut to);
+            to.end();
+        })
+    }
+}
+
+fn set_field(to: &mut Writer<'_>, (key, value): (&str, Value<'_>)) {
+    let key = MaybeStatic::Borrowed(key);
+    match value {
+        Value::Json(_) | Value::Error(_) => to.printed_field(key, format_args!("{value}")),
+        value => to.field(key, value),
+    }
+}

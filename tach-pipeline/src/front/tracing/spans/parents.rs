@@ -1,0 +1,188 @@
+//! Which span is the parent of a span that starts.
+
+use tracing_core::Event;
+
+use crate::frame::Origin;
+use crate::ids::{Around, SpanContext};
+use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::trace::key::Key;
+use crate::trace::w3c::TraceContext;
+
+/// The spans that may be the parent of a span that starts, of which [`decide`](Self::decide)
+/// chooses.
+#[derive(Debug, PartialEq)]
+pub(super) struct Parents {
+    /// The pipeline's span that contains the span. At first it is the one that the program names,
+    /// or else the one that the thread is in.
+    pub(super) own: Option<SpanContext>,
+    /// A span that the pipeline does not record. If it is trusted, it is the parent in place of
+    /// `own`. Otherwise the span is linked to it. At first it is a span of an SDK or of another
+    /// process in the current context of `opentelemetry`.
+    pub(super) elsewhere: Option<(TraceContext, Origin)>,
+    /// Whether `elsewhere` may be the parent. At first it says whether a remote span may be.
+    pub(super) is_trusted: bool,
+}
+
+impl Parents {
+    /// Chooses among all candidates. `attached` is the pipeline's span in the current context of
+    /// `opentelemetry`. `in_scope` returns the parent that [`TraceContext::in_scope`] has set,
+    /// which counts if the span is within no other.
+    #[inline]
+    pub(super) fn decide(
+        &mut self,
+        attached: Option<SpanContext>,
+        in_scope: impl FnOnce() -> Option<TraceContext>,
+    ) {
+        // A context has boundary spans alone. Within one trace, such a span contains the span that
+        // the thread is in, which is nearer.
+        if attached.is_some_and(|it| self.own.is_none_or(|own| own.trace != it.trace)) {
+            self.own = attached;
+        }
+        if self.own.is_none() {
+            if let Some(span) = in_scope() {
+                self.elsewhere = Some((span, Origin::Remote));
+            }
+        }
+        self.is_trusted |= !matches!(self.elsewhere, Some((_, Origin::Remote)));
+    }
+
+    /// Returns the ids of the parent, from which the span takes its trace.
+    #[inline]
+    pub(super) fn origin(&self) -> Option<SpanContext> {
+        match &self.elsewhere {
+            Some((span, _)) if self.is_trusted => Some(span.context()),
+            _ => self.own,
+        }
+    }
+}
+
+impl Shared {
+    /// Returns the ids of the pipeline's span that contains a span or an event: the one with the
+    /// key that the program names, or else the one that the thread is in.
+    pub(super) fn within(&self, named: Option<Key>, is_contextual: bool) -> Option<SpanContext> {
+        match named {
+            Some(key) => self.spans.contexts.as_ref()?.get(key),
+            None if is_contextual => self.spans.current_span(),
+            None => None,
+        }
+    }
+}
+
+impl Pipeline {
+    /// Returns the span around an event.
+    pub(in crate::front::tracing) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
+        let named = event.parent().map(|id| self.key(id));
+        let own = self.shared().within(named, event.is_contextual()).map(Around::own);
+        own.or_else(|| if event.is_contextual() { self.shared().spans.foreign() } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn own(trace: u128, span: u64) -> SpanContext {
+        SpanContext { trace, span, is_sampled: true }
+    }
+
+    fn elsewhere(span: u64) -> TraceContext {
+        TraceContext::of(SpanContext { trace: 9, span, is_sampled: true }, None)
+    }
+
+    fn decide(
+        within: Option<SpanContext>,
+        attached: Option<SpanContext>,
+        foreign: Option<(TraceContext, Origin)>,
+        in_scope: Option<TraceContext>,
+    ) -> Parents {
+        let mut parents = Parents { own: within, elsewhere: foreign, is_trusted: true };
+        parents.decide(attached, || in_scope);
+        parents
+    }
+
+    /// Each of the five ways to a parent, alone and beside those that it takes precedence over.
+    #[test]
+    fn a_span_has_the_parent_of_the_first_way_that_leads_to_one() {
+        let (sdk, remote) =
+            (Some((elsewhere(4), Origin::Local)), Some((elsewhere(4), Origin::Remote)));
+        let scope = Some(elsewhere(5));
+        let by_scope = Some((elsewhere(5), Origin::Remote));
+        for (name, parents, expected, origin) in [
+            ("none", decide(None, None, None, None), (None, None), None),
+            // 1 and 2: the span that is named, or that the thread is in.
+            ("within", decide(Some(own(1, 1)), None, None, None), (Some(own(1, 1)), None), Some(1)),
+            (
+                "rather than in scope",
+                decide(Some(own(1, 1)), None, None, scope.clone()),
+                (Some(own(1, 1)), None),
+                Some(1),
+            ),
+            // 3: the pipeline's span in the context.
+            (
+                "attached",
+                decide(None, Some(own(2, 2)), None, None),
+                (Some(own(2, 2)), None),
+                Some(2),
+            ),
+            (
+                "rather than in another trace",
+                decide(Some(own(1, 1)), Some(own(2, 2)), None, scope.clone()),
+                (Some(own(2, 2)), None),
+                Some(2),
+            ),
+            (
+                "but not in the same trace",
+                decide(Some(own(1, 1)), Some(own(1, 2)), None, None),
+                (Some(own(1, 1)), None),
+                Some(1),
+            ),
+            // 4: the remote parent in scope.
+            (
+                "in scope",
+                decide(None, None, None, scope.clone()),
+                (None, by_scope.clone()),
+                Some(5),
+            ),
+            (
+                "rather than foreign",
+                decide(None, None, sdk.clone(), scope.clone()),
+                (None, by_scope),
+                Some(5),
+            ),
+            // 5: a span of an SDK or of another process in the context.
+            ("SDK", decide(None, None, sdk.clone(), None), (None, sdk.clone()), Some(4)),
+            ("remote", decide(None, None, remote.clone(), None), (None, remote.clone()), Some(4)),
+            (
+                "rather than within",
+                decide(Some(own(1, 1)), None, remote.clone(), scope),
+                (Some(own(1, 1)), remote),
+                Some(4),
+            ),
+        ] {
+            assert_eq!(parents.origin().map(|parent| parent.span), origin, "{name}");
+            let (own, elsewhere) = expected;
+            assert_eq!(parents, Parents { own, elsewhere, is_trusted: true }, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_caller_that_is_not_trusted_is_no_parent() {
+        let decide = |within, foreign, in_scope: Option<TraceContext>| {
+            let mut parents = Parents { own: within, elsewhere: foreign, is_trusted: false };
+            parents.decide(None, || in_scope);
+            parents
+        };
+        let stranger = |own, span| {
+            let elsewhere = Some((elsewhere(span), Origin::Remote));
+            Parents { own, elsewhere, is_trusted: false }
+        };
+        let remote = Some((elsewhere(4), Origin::Remote));
+        assert_eq!(decide(None, None, Some(elsewhere(5))), stranger(None, 5));
+        assert_eq!(decide(None, remote.clone(), None), stranger(None, 4));
+        assert_eq!(decide(Some(own(1, 1)), remote, None), stranger(Some(own(1, 1)), 4));
+        let sdk = Some((elsewhere(4), Origin::Local));
+        let trusted = Parents { own: None, elsewhere: sdk.clone(), is_trusted: true };
+        assert_eq!(decide(None, sdk, None), trusted, "it is of this process");
+    }
+}

@@ -1,0 +1,112 @@
+//! The start of a span.
+
+use tracing_core::Metadata;
+use tracing_core::span::{Attributes, Id};
+
+use super::parents::Parents;
+use crate::channel::thread;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{Linked, Origin, RecordKind, Writer};
+use crate::front::tracing::metadata::{key, level, place};
+use crate::front::tracing::visit::{Chosen, Visitor, is_chosen};
+use crate::ids::SpanContext;
+use crate::pipeline::Pipeline;
+use crate::trace::w3c::TraceContext;
+use crate::trace::{new_context, remote};
+
+impl Pipeline {
+    pub(in crate::front::tracing) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
+        let shared = self.shared();
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let (metadata, key) = (attributes.metadata(), self.key(id));
+        let Some(surroundings) = shared.surroundings(attributes) else { return };
+        let named = attributes.parent().map(|id| self.key(id));
+        let mut parents = Parents {
+            own: shared.within(named, attributes.is_contextual()),
+            elsewhere: surroundings.foreign,
+            is_trusted: shared.spans.callers.are_trusted(),
+        };
+        parents.decide(surroundings.attached, remote::get);
+        let origin = parents.origin();
+        let (target, name) = (metadata.target(), metadata.name());
+        let context = new_context(origin, shared.spans.id, |trace| {
+            shared.spans.sampling.has(origin, trace, target, name)
+        });
+        let Parents { own, elsewhere, is_trusted } = &parents;
+        let state = own.and_then(|own| contexts.states.inherit(context.span, own.span));
+        if let Some((span, _)) = elsewhere.as_ref().filter(|_| *is_trusted) {
+            contexts.states.set(context.span, span.state().cloned());
+        }
+        contexts.insert(key, context, surroundings.is_active);
+        let (is_active, values) = (surroundings.is_active, surroundings.values);
+        self.keep_context(key, metadata, context, origin, is_active, values);
+        if !context.is_sampled {
+            if shared.wanted.durations {
+                self.start_unsampled(attributes, context);
+            }
+            return;
+        }
+        // The record of a start names a parent of the same trace alone.
+        let own = own.filter(|own| own.trace == context.trace);
+        self.log_start(metadata, context, own, |to| {
+            attributes.record(&mut Visitor::of_span(to));
+            if let Some(state) = &state {
+                to.trace_state(state);
+            }
+        });
+        match elsewhere {
+            Some((span, origin)) if *is_trusted => {
+                self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *origin));
+            }
+            Some((stranger, _)) => self.link_to_stranger(context, stranger),
+            None => {}
+        }
+    }
+
+    /// Links a span that begins a trace to the span of a caller that is not trusted.
+    pub(super) fn link_to_stranger(&self, context: SpanContext, stranger: &TraceContext) {
+        // Without the tracestate, which the caller chose too.
+        let linked = Linked { context: stranger.context(), origin: Origin::Remote };
+        self.log_part_of(context, RecordKind::Link, |to| to.link(linked));
+    }
+
+    /// Logs the start of a span.
+    #[inline]
+    pub(super) fn log_start(
+        &self,
+        metadata: &'static Metadata<'static>,
+        context: SpanContext,
+        parent: Option<SpanContext>,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        let shared = self.shared();
+        let time = shared.clock_time();
+        thread::log(&shared.channel, |scratch| {
+            let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
+            let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
+            write(&mut to);
+            to.site(shared.wanted, place(metadata, MaybeStatic::Static), None);
+            to.end();
+        });
+    }
+
+    /// Logs the start of a span that is not sampled, for its duration.
+    #[inline(never)]
+    fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) {
+        let shared = self.shared();
+        let Some(durations) = &shared.spans.durations else { return };
+        let (metadata, chosen) = (attributes.metadata(), durations.attributes());
+        let has_chosen = !chosen.is_empty()
+            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
+        let time = shared.clock_time();
+        thread::log(&shared.channel, |scratch| {
+            let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
+            let mut to = Writer::begin_span(scratch, time, level, target, name, context, None);
+            to.unsampled();
+            if has_chosen {
+                attributes.record(&mut Chosen::new(Visitor::of_span(&mut to), chosen));
+            }
+            to.end();
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! Values of `tracing` as fields of a record.
+
+use core::{fmt, mem};
+
+use tach_log::Value;
+use tach_log::adapter::{self, Messages};
+use tracing_core::field::{Field, Visit};
+
+use super::metadata::key;
+use crate::frame::Writer;
+use crate::frame::texts::MaybeStatic;
+
+/// The name that `tracing` gives to an event's message.
+const MESSAGE: &str = "message";
+
+/// Writes values as fields, except for the message.
+pub(super) struct Visitor<'a, 'b> {
+    to: &'a mut Writer<'b>,
+    /// Whether the next field may be the message. A span has no message.
+    may_be_message: bool,
+}
+
+impl<'a, 'b> Visitor<'a, 'b> {
+    pub(super) fn of_event(to: &'a mut Writer<'b>) -> Self {
+        Self { to, may_be_message: true }
+    }
+
+    pub(super) fn of_span(to: &'a mut Writer<'b>) -> Self {
+        Self { to, may_be_message: false }
+    }
+
+    /// Writes a value that is no text, and therefore not the message, even if that is its name.
+    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
+    #[inline(always)]
+    fn field(&mut self, field: &Field, value: Value<'_>) {
+        self.may_be_message = false;
+        self.to.field(MaybeStatic::Static(key(field)), value);
+    }
+
+    #[inline]
+    fn printed(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        if self.is_message(field) {
+            return self.to.printed_message(value);
+        }
+        self.to.printed_field(MaybeStatic::Static(key(field)), value);
+    }
+
+    #[inline]
+    fn is_message(&mut self, field: &Field) -> bool {
+        mem::take(&mut self.may_be_message) && field.name() == MESSAGE
+    }
+}
+
+impl Visit for Visitor<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.printed(field, format_args!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if self.is_message(field) {
+            return self.to.message_text(value);
+        }
+        self.field(field, Value::Str(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.field(field, Value::I64(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.field(field, Value::U64(value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.field(field, Value::I128(value));
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.field(field, Value::U128(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.field(field, Value::F64(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.field(field, Value::Bool(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
+        if self.is_message(field) {
+            let chain = format_args!("{}", Messages(value)).to_string();
+            return self
+                .to
+                .printed_message(format_args!("{}", adapter::joined(adapter::chain(&chain))));
+        }
+        self.to.error_field(MaybeStatic::Static(key(field)), value);
+    }
+}
+
+/// Returns whether a key is among the chosen keys, or all keys are chosen.
+pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
+    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
+}
+
+/// Writes the values of some keys alone.
+pub(super) struct Chosen<'a, 'b> {
+    to: Visitor<'a, 'b>,
+    keys: &'a [String],
+}
+
+impl<'a, 'b> Chosen<'a, 'b> {
+    pub(super) fn new(to: Visitor<'a, 'b>, keys: &'a [String]) -> Self {
+        Self { to, keys }
+    }
+
+    fn with(&mut self, field: &Field, visit: impl FnOnce(&mut Visitor<'a, 'b>)) {
+        if is_chosen(Some(self.keys), key(field)) {
+            visit(&mut self.to);
+        }
+    }
+}
+
+impl Visit for Chosen<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.with(field, |to| to.record_debug(field, value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.with(field, |to| to.record_str(field, value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.with(field, |to| to.record_i64(field, value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.with(field, |to| to.record_u64(field, value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.with(field, |to| to.record_i128(field, value));
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.with(field, |to| to.record_u128(field, value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.with(field, |to| to.record_f64(field, value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.with(field, |to| to.record_bool(field, value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
+        self.with(field, |to| to.record_error(field, value));
+    }
+}
+
+/// Writes the message of a record that `tracing-log` forwards. Its other fields are metadata.
+pub(super) struct Forwarded<'a, 'b>(pub(super) Visitor<'a, 'b>);
+
+impl Visit for Forwarded<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            self.0.record_debug(field, value);
+        }
+    }
+}

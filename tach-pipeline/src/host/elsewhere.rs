@@ -1,0 +1,22 @@
+//! In place of what Unix has of its own.
+
+use std::io;
+
+use crate::host::unlocked::Unlocked;
+
+impl<S: io::Write> io::Write for Unlocked<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Returns the name of the machine, which is empty if it is not known.
+#[cfg(feature = "syslog")]
+pub(crate) fn host_name() -> String {
+    let name = tach_core::adapter::variable("COMPUTERNAME");
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,307 @@
+//! Setters of the options for records and queues.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use tach_core::{Clock, adapter};
+
+use super::Builder;
+use crate::error::Error;
+use crate::filter::Levels;
+use crate::incident::Incident;
+use crate::queue::WhenFull;
+
+impl Builder {
+    /// Sets the filter, by default `info`: levels by the beginning of the target, as in
+    /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns.
+    ///
+    /// It applies to records, events and spans at the call. A [`Sink::filter`](crate::Sink::filter)
+    /// narrows it for one sink.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter("warn,app=info,app::db=debug");
+    /// ```
+    pub fn filter(mut self, directives: &str) -> Self {
+        directives.clone_into(&mut self.filter);
+        self.filter_from_env = None;
+        self
+    }
+
+    /// Sets the filter from an environment variable, usually `RUST_LOG`. If the variable is empty
+    /// or not set, the filter stays. It also stays in a process with privileges that its caller
+    /// lacks: see [`tach_core::Config::trust_environment`].
+    ///
+    /// Whoever starts the program sets the variable, so a mistake in it fails nothing. Directives
+    /// that can't be used, such as a level that does not exist or a filter by spans, are reported
+    /// as [`Incident::Environment`], and the others apply. If none can be used, the filter stays.
+    /// [`strict_environment`](Self::strict_environment) makes such a directive an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter("warn,app=info").filter_from_env("RUST_LOG");
+    /// ```
+    pub fn filter_from_env(mut self, variable: &str) -> Self {
+        let is_name = !variable.is_empty() && !variable.contains(['=', '\0']);
+        let call = || format!("Builder::filter_from_env({variable:?})");
+        self.faults.unless(is_name, call, "a variable has a name, such as RUST_LOG");
+        let Some(value) = adapter::variable(variable) else { return self };
+        match value.into_string() {
+            Ok(directives) => {
+                let (usable, faults) = Levels::usable(variable, &directives);
+                self.filter_from_env = usable.or(self.filter_from_env);
+                self.environment.faults.extend(faults);
+            }
+            Err(_) => self.environment.faults.push(Error::variable(variable)),
+        }
+        self
+    }
+
+    /// Makes [`build`](Self::build) fail if a variable of the environment can't be used. By default
+    /// it is reported as [`Incident::Environment`] and ignored, as far as it can't be used.
+    ///
+    /// This applies to variables that a program asks for: by
+    /// [`filter_from_env`](Self::filter_from_env), `Sampling::from_env` and `Otlp::from_env`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter_from_env("RUST_LOG").strict_environment();
+    /// ```
+    pub fn strict_environment(mut self) -> Self {
+        self.environment.is_strict = true;
+        self
+    }
+
+    /// Sets how a call proceeds if its thread's queue is full. By default it waits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, WhenFull};
+    ///
+    /// let builder = Pipeline::builder().when_full(WhenFull::DropOldest);
+    /// ```
+    pub fn when_full(mut self, policy: WhenFull) -> Self {
+        self.when_full = policy;
+        self
+    }
+
+    /// Sets how large each thread's queue may grow: 4 KiB to 256 MiB, by default 256 KiB, which is
+    /// about 3,000 records of the usual length. A queue begins with 8 KiB, grows while the back end
+    /// naps or its sinks stall, and shrinks when it was read.
+    ///
+    /// Under [`WhenFull::Block`] a longer record waits until the queue is empty; the other policies
+    /// drop it. A record of 256 MiB or more is always dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().queue_bytes(1024 * 1024);
+    /// ```
+    pub fn queue_bytes(mut self, bytes: usize) -> Self {
+        self.queue_bytes = bytes;
+        self
+    }
+
+    /// Sets how long the back end naps while records come: by default 5 ms, at most a second, and
+    /// not zero.
+    ///
+    /// A record reaches its sinks within that time of its call, unless a sink stalls. A longer
+    /// interval takes less CPU time, and larger queues. An idle back end does not nap: it waits
+    /// until a call wakes it. A record of level Error, a flush and a queue that is half full end a
+    /// nap.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().flush_interval(Duration::from_millis(1));
+    /// ```
+    pub fn flush_interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// Keeps the last `records` records, one or more, that `directives` accept and the
+    /// [filter](Self::filter) refuses. The next record of the level `Error` has them written before
+    /// it, so an error comes with the debug records that led to it.
+    ///
+    /// A record that is kept costs its call as much as one that is written. Up to 4 MiB are kept.
+    /// A [sink's own filter](crate::Sink::filter) applies to the kept records too. Spans are not
+    /// kept: the pipeline's filter alone decides which of them are recorded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().filter("info").backtrace("app=debug", 100);
+    /// ```
+    pub fn backtrace(mut self, directives: &str, records: usize) -> Self {
+        self.backtrace = Some((directives.to_owned(), records));
+        self
+    }
+
+    /// Writes equal records that follow on each other once, and then how many there were.
+    ///
+    /// Records are equal if their level, target, message and fields are. The count is a record with
+    /// the target `tach_pipeline` and comes before the next record, or after a second. A span that
+    /// is sent still has all of its events.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().collapse_repeats();
+    /// ```
+    pub fn collapse_repeats(mut self) -> Self {
+        self.is_collapsing = true;
+        self
+    }
+
+    /// Logs at most `records`, one or more, of each callsite each second. A callsite is a file and
+    /// a line.
+    ///
+    /// The call refuses the others before it copies anything. How many it refused comes in a record
+    /// of the target `tach_pipeline`, each second. Records without a static file name, as from
+    /// another logger or from `tracing-log`, have no limit, nor have lines of
+    /// `tracing_subscriber::fmt`, and callsites beyond about 4,000.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().rate_limit(1_000);
+    /// ```
+    pub fn rate_limit(mut self, records: u32) -> Self {
+        self.rate_limit = Some(records);
+        self
+    }
+
+    /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
+    /// the keys have.
+    ///
+    /// It applies to the fields of records, of loggers and of spans, and to the keys within nested
+    /// values of serde and sval. It applies neither to messages nor to lines of
+    /// `tracing_subscriber::fmt`, nor within a value that prints a whole structure as text. Until
+    /// it is written, a value is in the memory of the process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().redact(["password", "authorization"]);
+    /// ```
+    pub fn redact<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.redacted.extend(keys.into_iter().map(Into::into));
+        self
+    }
+
+    /// Uses `clock` instead of the system's.
+    ///
+    /// Each call then reads that clock's Unix time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_core::{ManualClock, UnixTime};
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// let builder = Pipeline::builder().with_clock(&CLOCK);
+    /// ```
+    pub fn with_clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Some(Box::new(clock));
+        self
+    }
+
+    /// Sets how long the process waits at its exit until everything is written, by default five
+    /// seconds. A timeout of zero disables the flush.
+    ///
+    /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
+    /// `panic = "abort"`, so is each panic. `std::process::abort`, [signals](crate#signals),
+    /// `_exit` and `exec` are not.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`](crate::Guard)
+    /// flushes at a return from `main`, and nothing does at `std::process::exit`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().flush_at_exit(Duration::from_secs(1));
+    /// ```
+    pub fn flush_at_exit(mut self, timeout: Duration) -> Self {
+        self.at_exit = timeout;
+        self
+    }
+
+    /// Sets how long a record may be: 256 bytes or more, by default 1 MiB.
+    ///
+    /// A longer one is cut before it is formatted. Its message keeps half of the bytes, and each
+    /// text of its fields half of those that are left. The field `truncated_bytes` counts the bytes
+    /// that it lacks. Keys, quotes and escapes of the format are not counted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// // Docker cuts lines at 16 KiB.
+    /// let builder = Pipeline::builder().max_record_bytes(8 * 1024);
+    /// ```
+    pub fn max_record_bytes(mut self, bytes: usize) -> Self {
+        self.record_bytes = bytes;
+        self
+    }
+
+    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a
+    /// variable of the environment can't be used, instead of printing a message on stderr.
+    ///
+    /// The threads that write the log call it, so it should return soon. It may log, and a flush in
+    /// it fails at once. If it panics, the panic is caught.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use tach_pipeline::{Incident, Pipeline};
+    ///
+    /// static LOST: AtomicU64 = AtomicU64::new(0);
+    ///
+    /// let builder = Pipeline::builder().on_incident(|incident| {
+    ///     if let Incident::Dropped { count, .. } = incident {
+    ///         LOST.fetch_add(*count, Ordering::Relaxed);
+    ///     }
+    ///     eprintln!("{incident}");
+    /// });
+    /// ```
+    pub fn on_incident(mut self, f: impl Fn(&Incident<'_>) + Send + Sync + 'static) -> Self {
+        self.on_incident = Some(Arc::new(f));
+        self
+    }
+}

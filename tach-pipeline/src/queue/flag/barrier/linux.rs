@@ -1,0 +1,46 @@
+//! The barrier of Linux, `membarrier`.
+
+use std::sync::Once;
+use std::thread;
+
+use rustix::thread::{MembarrierCommand, membarrier};
+
+static ASK: Once = Once::new();
+
+pub(crate) fn pass() -> bool {
+    membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+}
+
+/// Registers the process with the kernel. If the process has several threads, that takes
+/// milliseconds, so a thread of its own waits for it.
+pub(crate) fn set_up() {
+    ASK.call_once(|| {
+        let ask = || {
+            let _refused = membarrier(MembarrierCommand::RegisterPrivateExpedited);
+        };
+        let _no_thread = thread::Builder::new().name("tach-barrier".to_owned()).spawn(ask);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::thread;
+    use std::time::Instant;
+
+    use rustix::thread::{MembarrierQuery, membarrier_query};
+
+    use super::*;
+
+    #[test]
+    fn linux_has_it() {
+        if membarrier_query().contains(MembarrierQuery::PRIVATE_EXPEDITED) {
+            set_up();
+            let start = Instant::now();
+            while !pass() {
+                assert!(start.elapsed() < Duration::from_secs(60));
+                thread::yield_now();
+            }
+        }
+    }
+}

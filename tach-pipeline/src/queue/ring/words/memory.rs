@@ -1,0 +1,81 @@
+//! The memory of a ring, and copies of many words at once.
+#![expect(unsafe_code, reason = "maps memory of its own, and copies many words at once")]
+
+use core::{ptr, slice};
+
+use crossbeam_utils::CachePadded;
+use memmap2::{MmapMut, MmapRaw};
+
+use super::{WORD, Word};
+
+/// The words of the cache lines that each of the two counts has for itself.
+pub(super) const LINES: usize = size_of::<CachePadded<Word>>() / WORD;
+
+/// Less than a page is allocated.
+const PAGE: usize = 4096;
+/// From this length on, all bytes are copied at once. The words of a shorter record were just
+/// stored one by one, and a load of several words would wait until these stores have reached the
+/// cache.
+const LONG: usize = 512;
+
+pub(super) enum Memory {
+    /// A mapping of its own, which is returned to the system when it is freed. An allocator would
+    /// keep the memory, because small blocks that are still in use lie between the rings. A page
+    /// takes memory once it is written.
+    Mapped(MmapRaw),
+    /// Where nothing can be mapped.
+    Allocated(Box<[Word]>),
+}
+
+impl Memory {
+    pub(super) fn new(count: usize) -> Self {
+        if count * WORD >= PAGE {
+            if let Ok(mapped) = MmapMut::map_anon(count * WORD) {
+                return Self::Mapped(mapped.into());
+            }
+        }
+        Self::Allocated((0..count).map(|_| Word::zero()).collect())
+    }
+
+    #[inline]
+    pub(super) fn words(&self) -> &[Word] {
+        match self {
+            Self::Mapped(mapped) => {
+                let count = mapped.len() / WORD;
+                // SAFETY: the mapping begins with a page, holds so many words that began as zeros,
+                // lives as long as `self`, and is accessed through these words alone.
+                unsafe { slice::from_raw_parts(mapped.as_ptr().cast(), count) }
+            }
+            Self::Allocated(words) => words,
+        }
+    }
+}
+
+/// Writes the first words if there are many, and returns whether there are.
+///
+/// # Safety
+///
+/// No other thread accesses the words meanwhile.
+#[inline]
+pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) -> bool {
+    if bytes.len() < LONG {
+        return false;
+    }
+    assert!(bytes.len() <= size_of_val(words));
+    let to = words.as_ptr().cast_mut().cast();
+    // SAFETY: there is room, atomics may be written through a shared reference, and by the caller's
+    // promise no other thread accesses them.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    true
+}
+
+/// Appends all words to `bytes`.
+///
+/// # Safety
+///
+/// No other thread writes the words meanwhile.
+pub(in crate::queue::ring) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
+    let (from, length) = (words.as_ptr().cast(), size_of_val(words));
+    // SAFETY: so many bytes are there, and by the caller's promise nobody writes them.
+    bytes.extend_from_slice(unsafe { slice::from_raw_parts(from, length) });
+}
