@@ -5,8 +5,9 @@ use std::io;
 
 use tach_core::Offset;
 
+use super::keys::Names;
 use super::time::Time;
-use super::{Format, escape, key_value, keys, made_line, span_names};
+use super::{Format, escape, key_value, made_line, span_names};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -38,7 +39,8 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// One event is one line, whatever it holds. The control characters of ASCII and Latin-1, the line
 /// ends of Unicode and the marks that reorder text are escaped as in JSON (`\n`, `\u001b`), so that
 /// no text forges a line or drives a terminal. In a key, `_` replaces `"`, `=`, `\` and every
-/// character that is neither alphanumeric nor a mark of ASCII.
+/// character that is neither alphanumeric nor a mark of ASCII; if another field has that key, `_` or
+/// `_2` and so on follows.
 ///
 /// If the `Display` of a message or value fails or panics, `<failed to format>` or `<panicked>`
 /// follows the text before.
@@ -185,13 +187,15 @@ impl Line {
             faint::<COLORS>(to, |to| to.extend_from_slice(b"span="));
             key_value::write_span_names(to, event)?;
         }
+        let mut names = Names::default();
         event.fields(|key, value| {
             to.push(b' ');
             faint::<COLORS>(to, |to| {
-                key_value::write_key(to, key);
-                if names_spans && key == SPAN {
-                    let count = keys::underscores(key, |is| is(SPAN), |is| event.has_key(is));
-                    to.resize(to.len() + count, b'_');
+                if key_value::is_plain(key) && !(names_spans && key == SPAN) {
+                    to.extend_from_slice(key.as_bytes());
+                } else {
+                    let head: &[&str] = if names_spans { &[SPAN] } else { &[] };
+                    key_value::write_name(to, key, head, &mut names, event);
                 }
                 to.push(b'=');
             });

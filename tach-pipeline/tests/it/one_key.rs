@@ -165,7 +165,7 @@ mod tracing {
         });
         assert_eq!([&ours["span"], &ours["level"]], ["outer", "INFO"]);
         assert_eq!(
-            [&ours["span__"], &ours["level__"], &ours["msg_"]],
+            [&ours["span_2"], &ours["level_2"], &ours["msg_"]],
             [&Value::from("forged"), &2.into(), &3.into()]
         );
         assert_eq!([&ours["span_"], &ours["level_"]], [4, 1]);

@@ -13,7 +13,7 @@ impl Layout {
             let parts = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
             faults.push(format!("without({key:?}): no part had this key; the parts are {parts}"));
         }
-        for renamed in self.renamed.iter().filter(|renamed| !renamed.is_preset) {
+        for renamed in self.renamed.iter().filter(|renamed| renamed.kind.is_none()) {
             faults.extend(self.fault_of_rename(&renamed.field, &renamed.key));
         }
         if self.is_unix && self.time.has_offset() {
@@ -62,7 +62,7 @@ impl What {
             Self::Spans => return Some(format!("spans({key:?})")),
             // Google Cloud reads the two together, by one key.
             Self::SourceLocation => return Some("Part::File and Part::Line".to_owned()),
-            Self::Fixed(_) => return None,
+            Self::Fixed(_) | Self::ErrorType => return None,
         };
         Some(format!("with({key:?}, Part::{part})"))
     }

@@ -3,10 +3,11 @@
 mod keys;
 
 use core::iter;
+use std::collections::HashMap;
 use std::io;
 
 use tach_log::Value;
-use tach_log::adapter::{self, EachField, EachSpan, Site};
+use tach_log::adapter::{self, DEPTH, EachField, EachSpan, FIELDS, KEY_BYTES, Site, nested};
 
 use super::Reader;
 use crate::frame::{FIRST_COUNTS, SITE, SPANS, TAG_BITS, Tag};
@@ -62,15 +63,39 @@ impl<'a> Fields<'a> {
         Self { bytes, flags: self.flags & !SPANS, is_one_span: false, ..*self }
     }
 
-    /// Visits each key once. Rare, so that looking at each pair of fields costs little overall.
+    /// Visits each key once, in time linear in the fields.
     #[cold]
     fn visit_once(&self, each: EachField<'_>) -> io::Result<()> {
-        for (rank, key, value) in self.ranked() {
-            if !self.ranked().any(|(other, name, _)| other > rank && name == key) {
-                self.show(key, value, each)?;
+        let mut highest = HashMap::new();
+        for (rank, key, _) in self.ranked() {
+            let of_key = highest.entry(key).or_insert(rank);
+            *of_key = rank.max(*of_key);
+        }
+        self.ranked()
+            .filter(|(rank, key, _)| highest.get(key) == Some(rank))
+            .try_for_each(|(_, key, value)| self.show(key, value, each))
+    }
+
+    /// Returns whether there are more fields, longer keys or deeper values than a format receives.
+    pub(super) fn exceed_bounds(&self) -> bool {
+        let (mut reader, mut count) = (Reader(self.bytes), 0);
+        while let Some((part, room)) = reader.skip_room() {
+            count += 1;
+            if room > KEY_BYTES || count > FIELDS || part.is_json() {
+                return self.look_at_bounds();
             }
         }
-        Ok(())
+        false
+    }
+
+    /// Like [`exceed_bounds`](Self::exceed_bounds), with a look at each key and value.
+    #[cold]
+    fn look_at_bounds(&self) -> bool {
+        self.ranked().enumerate().any(|(at, (_, key, value))| {
+            let is_deep =
+                matches!(value, Value::Json(json) if nested::shallow(json, DEPTH).is_some());
+            at >= FIELDS || key.len() > KEY_BYTES || is_deep
+        })
     }
 
     /// Passes a field, without the values of redacted keys.

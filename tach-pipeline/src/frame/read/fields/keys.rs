@@ -64,6 +64,10 @@ impl Part {
         self.tag() == Tag::Span as u64
     }
 
+    pub(super) const fn is_json(self) -> bool {
+        self.tag() == Tag::Json as u64
+    }
+
     /// Returns the number of the key, or its length.
     #[inline]
     const fn code(self) -> u32 {
@@ -85,6 +89,19 @@ impl Part {
 }
 
 impl Reader<'_> {
+    /// Skips a field or a span's name, and returns it with the room of a key that is copied.
+    #[inline]
+    pub(super) fn skip_room(&mut self) -> Option<(Part, usize)> {
+        let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
+        if part.tag() > Tag::Span as u64 {
+            return None;
+        }
+        let code = part.code();
+        let room = if code & NUMBER == 0 { padded(usize::try_from(code).ok()?) } else { 0 };
+        self.0 = self.0.get(WORD + part.value() + room + part.text()..)?;
+        Some((part, room))
+    }
+
     /// Skips a field or a span's name, and returns it with the number of its key or a hash.
     pub(in crate::frame) fn skip(&mut self) -> Option<(Part, u32)> {
         let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
