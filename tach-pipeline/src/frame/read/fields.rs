@@ -1,6 +1,7 @@
 //! The fields of a record: its own and those of the spans around it, each key once.
 
 mod keys;
+mod redacted;
 
 use core::iter;
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ const REDACTED: &str = "[redacted]";
 pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     pub(in crate::frame) flags: u32,
-    /// The keys whose values are not shown.
+    /// Patterns of the keys whose values are not shown.
     pub(in crate::frame) redacted: &'a [String],
     /// Only the part before the first span counts.
     is_one_span: bool,
@@ -110,8 +111,7 @@ impl<'a> Fields<'a> {
 
     #[inline(never)]
     fn show_redacted(&self, key: &str, value: Value<'a>, each: EachField<'_>) -> io::Result<()> {
-        let is_redacted =
-            |key: &str| self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key));
+        let is_redacted = |key: &str| redacted::is_redacted(self.redacted, key);
         match value {
             _ if is_redacted(key) => each(key, Value::Str(REDACTED)),
             Value::Json(json) => {
