@@ -9,7 +9,7 @@ use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
 use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, JsonSyntax, Layout, Syntax, What, is_default_key};
-use super::{Format, escape, made_line, quoted, span_names, time};
+use super::{escape, made_line, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -84,29 +84,13 @@ impl Json {
     }
 }
 
-impl Format for Json {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        write(self.layout.as_deref(), event, to)
-    }
-
-    #[inline]
-    fn wants_site(&self) -> bool {
-        self.layout_wants_site()
-    }
-
-    #[inline]
-    fn wants_thread(&self) -> bool {
-        self.layout_wants_thread()
-    }
-
-    fn faults(&self) -> Vec<String> {
-        self.layout_faults()
-    }
-}
-
 /// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
 /// into one codegen unit, and inlines less there.
-fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(
+    layout: Option<&Layout>,
+    event: &Event<'_>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
     if event.is_line() {
         made_line(to, event);
         return Ok(());

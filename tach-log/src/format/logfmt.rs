@@ -5,7 +5,7 @@ use std::io;
 use super::keyed::Keyed;
 use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, Layout, LogfmtSyntax, is_default_key};
-use super::{Format, key_value, made_line, quoted, time};
+use super::{key_value, made_line, quoted, time};
 use crate::event::Event;
 
 /// A line of logfmt for each event:
@@ -38,29 +38,13 @@ use crate::event::Event;
 /// ```
 pub type Logfmt = Keyed<LogfmtSyntax>;
 
-impl Format for Logfmt {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        write(self.layout.as_deref(), event, to)
-    }
-
-    #[inline]
-    fn wants_site(&self) -> bool {
-        self.layout_wants_site()
-    }
-
-    #[inline]
-    fn wants_thread(&self) -> bool {
-        self.layout_wants_thread()
-    }
-
-    fn faults(&self) -> Vec<String> {
-        self.layout_faults()
-    }
-}
-
 /// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
 /// into one codegen unit, and inlines less there.
-fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(
+    layout: Option<&Layout>,
+    event: &Event<'_>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
     if event.is_line() {
         made_line(to, event);
         return Ok(());
