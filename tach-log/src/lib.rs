@@ -79,6 +79,8 @@
 //!
 //! # Features
 //!
+//! - `local-time`: local time by the system's zone, with summer time, through jiff:
+//!   `Json::local_time`, `Line::local_time`.
 //! - `serde`: values of `log`'s features `kv_serde` and `kv_sval` as objects and lists in [`Json`],
 //!   and errors among `log`'s values with their sources.
 //! - `slog`: [`EventTime`] as a drain of slog, also for `slog-async`, and [`Timestamp`] as a value.

@@ -25,7 +25,7 @@ use crate::value::Value;
 ///
 /// - [`without`](Self::without) a key that no part has
 /// - [`rename`](Self::rename) of a part's key, or to a part's key
-/// - [`digits`](Self::digits) above nine, and an [`offset`](Self::offset) with
+/// - [`digits`](Self::digits) above nine, and an [`offset`](Self::offset) or local time with
 ///   [`unix`](Self::unix)
 ///
 /// # Examples
@@ -218,6 +218,24 @@ impl<S: Style> Keyed<S> {
     #[must_use]
     pub fn offset(self, offset: Offset) -> Self {
         self.change(|layout| layout.time = layout.time.with_offset(offset))
+    }
+
+    /// Writes local time by the system's zone with the offset, as `+01:00`. Transitions, to summer
+    /// time for instance, take effect at their second, and another zone of the system within six
+    /// minutes.
+    ///
+    /// The zone is the one that `TZ` names, or else the OS's. If neither is found, it is UTC. A thread
+    /// keeps the offset for a minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Logfmt::new().local_time();
+    /// ```
+    #[cfg(feature = "local-time")]
+    #[must_use]
+    pub fn local_time(self) -> Self {
+        self.change(|layout| layout.time = layout.time.local())
     }
 
     /// Writes the time as a whole number since the Unix epoch, in units of the last of the

@@ -152,6 +152,23 @@ impl Line {
         self
     }
 
+    /// Writes local time by the system's zone: with the offset, as `+01:00`, except in the
+    /// [compact](Self::compact) line. [`Keyed::local_time`](crate::Keyed::local_time) says which
+    /// zone that is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::compact().local_time();
+    /// ```
+    #[cfg(feature = "local-time")]
+    #[must_use]
+    pub const fn local_time(mut self) -> Self {
+        let time = if let Some(time) = self.time { time } else { Time::DEFAULT };
+        self.time = Some(time.local());
+        self
+    }
+
     /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
     /// column. A [compact](Self::compact) line ends with the target, so a width for it is one of
     /// its [faults](Format::faults).

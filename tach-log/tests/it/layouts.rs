@@ -473,17 +473,17 @@ fn a_format_reports_options_that_have_no_effect() {
         ),
         (
             &Json::new().unix().offset(offset()),
-            "Json::offset: Unix time has none; call either offset or unix",
+            "Json::offset: Unix time has no zone; call either offset or unix",
         ),
         (&Json::new().digits(10), "Json::digits(10): at most 9 digits are known"),
         (
             &Json::opentelemetry().digits(3),
-            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, offset and \
+            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, zone and \
              unix; they are for a time that with(\"time\", Part::Time) adds",
         ),
         (
             &Json::opentelemetry().unix(),
-            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, offset and \
+            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, zone and \
              unix; they are for a time that with(\"time\", Part::Time) adds",
         ),
         (&Line::new().digits(12), "Line::digits(12): at most 9 digits are known"),

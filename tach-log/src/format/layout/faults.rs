@@ -16,13 +16,13 @@ impl Layout {
         for renamed in self.renamed.iter().filter(|renamed| renamed.kind.is_none()) {
             faults.extend(self.fault_of_rename(&renamed.field, &renamed.key));
         }
-        if self.is_unix && self.time.has_offset() {
-            faults.push("offset: Unix time has none; call either offset or unix".to_owned());
+        if let Some(call) = self.time.zone_call().filter(|_| self.is_unix) {
+            faults.push(format!("{call}: Unix time has no zone; call either {call} or unix"));
         }
         let is_time_changed = self.is_unix || self.time != Time::DEFAULT;
         if self.syntax == Syntax::Otlp && is_time_changed && !self.has(&[What::Time]) {
             faults.push(
-                "opentelemetry: the time is in nanoseconds, so leave out digits, offset and unix; \
+                "opentelemetry: the time is in nanoseconds, so leave out digits, zone and unix; \
                  they are for a time that with(\"time\", Part::Time) adds"
                     .to_owned(),
             );
