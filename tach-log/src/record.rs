@@ -45,7 +45,12 @@ pub(crate) fn with_event<R>(
         level_name: name(record.level()),
         target: record.target(),
         message,
-        fields: &RecordFields { record, value: &scratch.value, keys: &scratch.keys },
+        fields: &RecordFields {
+            record,
+            value: &scratch.value,
+            keys: &scratch.keys,
+            is_printed: Cell::new(false),
+        },
         has_spans: false,
         site,
         is_line: false,
@@ -95,6 +100,8 @@ struct RecordFields<'a> {
     value: &'a Cell<String>,
     /// Taken out during a visit too.
     keys: &'a Cell<Keys>,
+    /// Whether the value of the current field has printed itself.
+    is_printed: Cell<bool>,
 }
 
 impl Fields for RecordFields<'_> {
@@ -108,6 +115,7 @@ impl Fields for RecordFields<'_> {
             next: 0,
             budget: Budget::new(usize::MAX),
             printed: self.value.take(),
+            is_printed: &self.is_printed,
             result: Ok(()),
         };
         // A source that fails or panics ends the fields. The fields before are whole.
@@ -119,6 +127,10 @@ impl Fields for RecordFields<'_> {
             0 => result,
             lost => result.and_then(|()| bounds::pass_lost(lost, self, each)),
         }
+    }
+
+    fn is_printed(&self) -> bool {
+        self.is_printed.get()
     }
 
     fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
@@ -137,6 +149,7 @@ struct ForFormat<'a> {
     is_bounded: bool,
     budget: Budget,
     printed: String,
+    is_printed: &'a Cell<bool>,
     result: io::Result<()>,
 }
 
@@ -184,7 +197,9 @@ impl VisitFields for ForFormat<'_> {
             Printed::Json if is_whole => Value::Json(&printed),
             Printed::Json | Printed::Str => Value::Str(&printed),
         };
+        self.is_printed.set(true);
         let result = self.pass(key, value);
+        self.is_printed.set(false);
         self.printed = printed;
         result
     }

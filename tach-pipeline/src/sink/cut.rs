@@ -55,6 +55,10 @@ impl Fields for Cut<'_> {
         pass_lost(self.lost + budget.lost() + of_spans.lost(), self.fields, each)
     }
 
+    fn is_printed(&self) -> bool {
+        self.fields.is_printed()
+    }
+
     fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
         let budget = Budget::new(self.room / 2);
         self.fields.visit_spans(&mut |name, fields| each(name, &OfSpan { fields, budget: &budget }))
@@ -70,6 +74,10 @@ struct OfSpan<'a> {
 impl Fields for OfSpan<'_> {
     fn visit(&self, each: EachField<'_>) -> io::Result<()> {
         self.fields.visit(&mut |key, value| self.budget.pass(key, value, each))
+    }
+
+    fn is_printed(&self) -> bool {
+        self.fields.is_printed()
     }
 
     fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {

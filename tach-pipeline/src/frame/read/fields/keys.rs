@@ -6,8 +6,11 @@ use crate::frame::{NUMBER, TAG_BITS, Tag, WORD};
 /// A record with more fields than this is searched pair by pair.
 const MOST: usize = 32;
 
+/// How many values a tag's bits have.
+const TAGS: usize = 1 << TAG_BITS;
+
 /// The lengths of the values before a key, by tag.
-const BYTES: [u8; 16] = bytes();
+const BYTES: [u8; TAGS] = bytes();
 
 /// Returns `false` if each key stands once, and `true` if one may stand twice.
 ///
@@ -76,7 +79,7 @@ impl Part {
 
     /// Returns the room that a value before the key takes.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a tag has four bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "a tag has five bits")]
     const fn value(self) -> usize {
         BYTES[self.tag() as usize] as usize
     }
@@ -136,8 +139,8 @@ fn hash(text: &[u8]) -> u32 {
     hash & !NUMBER
 }
 
-const fn bytes() -> [u8; 16] {
-    let mut bytes = [0; 16];
+const fn bytes() -> [u8; TAGS] {
+    let mut bytes = [0; TAGS];
     bytes[Tag::I64 as usize] = 8;
     bytes[Tag::U64 as usize] = 8;
     bytes[Tag::F64 as usize] = 8;
