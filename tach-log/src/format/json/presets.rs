@@ -1,5 +1,7 @@
 //! Layouts that log services define.
 
+use std::process;
+
 use super::Json;
 use crate::format::layout::{Kind, Layout, Own, Syntax, What};
 
@@ -154,6 +156,34 @@ impl Json {
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .digits(3)
         .join_sources()
+    }
+
+    /// Creates the layout of [bunyan's core fields][bunyan], as `slog-bunyan` writes it, for the
+    /// program `bunyan` and other readers. slog's `Critical` is the level 60, and `Trace` is 10.
+    ///
+    /// bunyan requires the name of the program and of the host.
+    ///
+    /// [bunyan]: https://github.com/trentm/node-bunyan#core-fields
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let json = tach_log::Json::bunyan("checkout", "host-7");
+    /// ```
+    #[must_use]
+    pub fn bunyan(name: &str, host_name: &str) -> Self {
+        let parts = [
+            ("msg", What::RequiredMessage),
+            ("level", What::Level),
+            ("time", What::Time),
+            ("span", What::SpanNames),
+        ];
+        preset(Syntax::Json, &parts, &[], Own { object: "", reserved: &[] })
+            .with("v", 0)
+            .with("name", name)
+            .with("hostname", host_name)
+            .with("pid", process::id())
+            .levels([60, 50, 40, 30, 20, 10])
     }
 
     /// Creates the layout of [OpenTelemetry's files of JSON][file]: a line is a request of OTLP
